@@ -1,0 +1,88 @@
+"""The command `specsim`. Bad input ends with status 2 and one line."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+
+from specsim import discover, report
+from specsim._files import write_bytes
+from specsim.planner import optimal_gamma
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Exact theory of speculative decoding.")
+
+
+@app.command()
+def rules(
+    write: Annotated[Path | None, typer.Option(help="Refresh the table between the markers of this file.")] = None,
+) -> None:
+    """Print the table of shipped rules, or refresh it in a document."""
+    if write is None:
+        typer.echo(report.rules_table())
+        return
+    try:
+        write_bytes(write, report.refresh(write.read_text(encoding="utf-8"), "rules", report.rules_table()).encode())
+    except (OSError, ValueError) as error:
+        _fail(str(error))
+
+
+@app.command()
+def check(
+    rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")],
+    family: Annotated[str, typer.Option(help="step, chain or draft.")] = "step",
+) -> None:
+    """Run every conformance check on a rule; status 1 if one fails. Needs the extra `testing`."""
+    from specsim.testing import conform
+
+    try:
+        module = _load(Path(rule)) if rule.endswith(".py") else discover.find(family, rule)
+        findings = conform(module, family)
+    except (OSError, ValueError) as error:
+        _fail(str(error))
+    for finding in findings:
+        typer.echo(f"{'pass' if finding.passed else 'FAIL'}  {finding.check}  {finding.detail}".rstrip())
+    if not all(finding.passed for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def plan(
+    alpha: Annotated[float, typer.Argument(help="Acceptance probability of one draft token.")],
+    cost_ratio: Annotated[float, typer.Option(help="Draft step over target step.")] = 0.0,
+    overhead: Annotated[float, typer.Option(help="Everything else per cycle, in target steps.")] = 0.0,
+    max_gamma: int = 16,
+) -> None:
+    """Predict the speedup of every speculation length, and name the best (i.i.d. acceptance, flat verification)."""
+    try:
+        best = optimal_gamma(alpha, cost_ratio=cost_ratio, overhead=overhead, max_gamma=max_gamma)
+    except (ValueError, TypeError) as error:
+        _fail(str(error))
+    for gamma, value in enumerate(best.curve):
+        typer.echo(f"gamma {gamma:2d}  predicted speedup {value:.3f}{'  <- best' if gamma == best.gamma else ''}")
+
+
+def _load(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ValueError(f"rule file {path} does not exist")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"rule file {path} is not Python")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the file is the user's: whatever it raises is the answer
+        raise ValueError(f"rule file {path} cannot be imported: {type(error).__name__}: {error}") from None
+    return module
+
+
+def _fail(message: str) -> None:
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(2)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,79 @@
+"""The folder is the registry: rules and draft schemes are found by listing their package."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+from typing import NamedTuple
+
+FAMILIES = {"step": "specsim.verify.step", "chain": "specsim.verify.chain", "draft": "specsim.draft"}
+
+
+def names(family: str) -> list[str]:
+    """Names of the modules in a family's folder, sorted."""
+    if family not in FAMILIES:
+        raise ValueError(f"family {family!r} is unknown; known: {', '.join(FAMILIES)}")
+    package = importlib.import_module(FAMILIES[family])
+    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+
+
+def find(family: str, name: str) -> ModuleType:
+    """The module of one rule or scheme; ValueError listing the known names if there is none."""
+    known = names(family)
+    if name not in known:
+        what = "sampling" if family == "draft" else "rule"
+        raise ValueError(f"{what} {name!r} is unknown; {family} {what}s: {', '.join(known)}")
+    return importlib.import_module(f"{FAMILIES[family]}.{name}")
+
+
+def rules(family: str) -> dict[str, ModuleType]:
+    """Every module of a family by name."""
+    return {name: find(family, name) for name in names(family)}
+
+
+class Algorithm(NamedTuple):
+    """One shipped rule: name, family ("step" or "chain"), draft scheme, theorem note, paper, first docstring line."""
+
+    name: str
+    family: str
+    drafts: str
+    theorem: str
+    paper: str
+    summary: str
+
+
+def algorithms() -> list[Algorithm]:
+    """List every verification rule in the installed package.
+
+    Returns
+    -------
+    list of Algorithm
+        name, family, drafts, theorem, paper, summary; the names are what `rule=` takes.
+
+    Raises
+    ------
+    ImportError
+        A file in a rule folder cannot be imported.
+
+    References
+    ----------
+    Each record's `paper`.
+
+    Examples
+    --------
+    >>> [a.name for a in algorithms() if a.family == "chain"]
+    ['tokenwise']
+    """
+    return [
+        Algorithm(
+            name,
+            family,
+            getattr(module, "DRAFTS", "single"),
+            module.THEOREM,
+            module.PAPER,
+            (module.__doc__ or "").strip().splitlines()[0],
+        )
+        for family in ("step", "chain")
+        for name, module in rules(family).items()
+    ]

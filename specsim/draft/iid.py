@@ -1,0 +1,43 @@
+"""Independent draws from q, with replacement.
+
+Law.         Pr[x_1..x_K] = prod_k q(x_k);  Pr[all in H] = q(H)^K.
+Randomness.  u[k] draws candidate k.
+Cost.        O(V) for the shared cdf, O(K V) comparisons.
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from specsim._dist import at, pick
+from specsim.types import Array
+
+
+def draw(q: Array, u: Array) -> Array:
+    """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
+    return pick(q[..., None, :], u)
+
+
+def probability(q: Array, drafts: Array) -> Array:
+    """Probability of the ordered tuple drafts (..., K)."""
+    return array_namespace(q).prod(at(q[..., None, :], drafts), axis=-1)
+
+
+def inside(q_mass: Array, num_drafts: int) -> Array:
+    """Probability that every candidate lies in a set of draft mass q_mass.
+
+    By squaring, for speed on full-vocabulary rows and because ``**`` of a Fraction array is elementwise Python.
+    """
+    result, square, k = None, q_mass, num_drafts
+    while k:
+        if k & 1:
+            result = square if result is None else result * square
+        k >>= 1
+        if k:
+            square = square * square
+    return result
+
+
+def uniforms(num_drafts: int) -> int:
+    """One per candidate."""
+    return num_drafts

@@ -1,0 +1,122 @@
+"""Exact laws: acceptance by closed form, output laws by enumeration. Fractions in, Fractions out."""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from specsim import _check, discover
+from specsim.types import Array
+from specsim.verify import step_rule
+
+MAX_CELLS = 2**27  # of an enumeration: 1 GiB of float64
+
+
+def acceptance_rate(p: Array, q: Array, *, rule: str = "rejection", num_drafts: int = 1) -> Array:
+    r"""Probability that a rule's token is one of its drafts, in closed form.
+
+    .. math:: \beta = \sum_v \min(p_v, q_v) = 1 - TV(p, q) \quad\text{for one draft under rejection.}
+
+    Parameters
+    ----------
+    p, q : array_like, shape (..., V)
+        Target and draft laws after warping; leading axes broadcast.
+    rule : str
+        Name of a step rule (see `algorithms`).
+    num_drafts : int
+        Candidates K per position, at least 1.
+
+    Returns
+    -------
+    array, shape (...), in [0, 1]
+        At most `optimal_acceptance` when the rule is lossless.
+
+    Raises
+    ------
+    ValueError
+        A row is not a law, the vocabularies differ, the rule is unknown or does not verify K drafts.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192 (one draft); the rule's paper otherwise.
+
+    Examples
+    --------
+    >>> float(acceptance_rate([.5, .3, .2], [.1, .3, .6]).round(3))
+    0.6
+    >>> float(acceptance_rate([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3))
+    0.64
+    """
+    num_drafts = _check.integer(num_drafts, "num_drafts", 1)
+    module = step_rule(rule, num_drafts)
+    return module.acceptance(module.prepare(*_check.pair(p, q), num_drafts))
+
+
+def output_law(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Array:
+    r"""Law of the token a rule emits, summed over every tuple of drafts.
+
+    .. math:: \pi(y) = \sum_x \Pr[x]\, T(y \mid x)
+
+    A rule is lossless when this is p. Cost V^(K+1): for small vocabularies.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (..., V)
+        Target and draft laws; leading axes broadcast.
+    rule : str
+        Name of a step rule (see `algorithms`).
+    num_drafts : int
+        Candidates K per position, at least 1.
+
+    Returns
+    -------
+    array, shape (..., V)
+        The exact law; equal to p entry by entry for a lossless rule on Fractions.
+
+    Raises
+    ------
+    ValueError
+        A row is not a law, the rule is unknown, or the enumeration would not fit (the error says its size).
+
+    References
+    ----------
+    Definition; see proofs/README.md.
+
+    Examples
+    --------
+    >>> output_law([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3).tolist()
+    [0.5, 0.3, 0.2]
+    >>> output_law([.5, .3, .2], [.1, .3, .6], rule="greedy").tolist()
+    [1.0, 0.0, 0.0]
+    """
+    num_drafts = _check.integer(num_drafts, "num_drafts", 1)
+    module = step_rule(rule, num_drafts)
+    return enumerate_step(module, *_check.pair(p, q), num_drafts)[0]
+
+
+def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> tuple[Array, Array]:
+    """(output law (..., V), hit probability (...)) of a rule module by summing over all V^K draft tuples."""
+    xp = array_namespace(p)
+    tuples = xp.asarray(draft_tuples(p.shape[-1], num_drafts, p.shape[:-1]), device=device(p))
+    p, q = p[..., None, :], q[..., None, :]
+    law = rule.transition(rule.prepare(p, q, num_drafts), tuples)
+    scheme = discover.find("draft", "iid" if rule.DRAFTS == "single" else rule.DRAFTS)
+    joint = scheme.probability(q, tuples)[..., None] * law
+    drafted = xp.any(tuples[..., None] == xp.arange(p.shape[-1], device=device(p)), axis=-2)
+    hit = xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-1)
+    return xp.sum(joint, axis=-2), xp.sum(hit, axis=-1)
+
+
+def draft_tuples(vocab: int, length: int, batch: tuple[int, ...] = ()) -> Array:
+    """All token tuples, shape (vocab**length, length), if a law for each fits in memory."""
+    cells = vocab ** (length + 1) * math.prod(batch)
+    if cells > MAX_CELLS:
+        size = f"{cells:.3g}" if cells < 1e300 else f"1e+{len(str(cells)) - 1}"
+        raise ValueError(
+            f"exact enumeration over {vocab}^{length} draft tuples needs {size} cells, more than {MAX_CELLS:.3g}; "
+            "use a smaller vocabulary (acceptance_rate and optimal_acceptance have closed forms at any size)"
+        )
+    return np.stack([g.ravel() for g in np.meshgrid(*[np.arange(vocab)] * length, indexing="ij")], axis=-1)

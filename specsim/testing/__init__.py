@@ -1,0 +1,33 @@
+"""Conformance tests for verification rules: what specsim runs on its own, usable on yours.
+
+Exact where that is possible (the law of a sampler in rationals, by forking its uniforms), otherwise statistical with
+a stated false-alarm rate and a stated smallest detectable distance. Needs the extra ``testing`` (hypothesis).
+"""
+
+from specsim.testing.cases import drafted_tuples, grid
+from specsim.testing.chain_checks import CHAIN_CHECKS
+from specsim.testing.conform import Finding, checks, conform
+from specsim.testing.draft_checks import DRAFT_CHECKS
+from specsim.testing.sampler import sampler_law
+from specsim.testing.statistics import LawTest, assert_law, law_test
+from specsim.testing.step_checks import STEP_CHECKS
+from specsim.testing.strategies import edge_uniforms, float_laws, rational_laws, tables
+
+__all__ = [
+    "CHAIN_CHECKS",
+    "DRAFT_CHECKS",
+    "STEP_CHECKS",
+    "Finding",
+    "LawTest",
+    "assert_law",
+    "checks",
+    "conform",
+    "drafted_tuples",
+    "edge_uniforms",
+    "float_laws",
+    "grid",
+    "law_test",
+    "rational_laws",
+    "sampler_law",
+    "tables",
+]

@@ -1,0 +1,91 @@
+"""One source, several array libraries: the same uniforms must give the same tokens."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.types import Array
+
+ULPS = 8
+
+
+class Compared(NamedTuple):
+    """How many rows were compared on how many backends, and how many were too near a boundary to ask."""
+
+    rows: int
+    backends: tuple[str, ...]
+    near: int
+
+
+def laws(vocab: int, rows: int, seed: int) -> tuple[Array, Array, np.random.Generator]:
+    """Random float64 pairs, a third of them with zeros, a few equal."""
+    rng = np.random.default_rng(seed)
+    p, q = rng.dirichlet(np.ones(vocab) * 0.5, rows), rng.dirichlet(np.ones(vocab) * 0.5, rows)
+    for w in (p, q):
+        w[: rows // 3][rng.random((rows // 3, vocab)) < 0.4] = 0
+        w[w.sum(-1) == 0, 0] = 1
+        w /= w.sum(-1, keepdims=True)
+    q[-2:] = p[-2:]
+    return p, q, rng
+
+
+def assert_same(kernel: Callable[..., Any], *args: Array) -> Compared:
+    """Run kernel(*args) on every installed backend and compare token by token.
+
+    The last argument holds the uniforms. A row is set aside, and counted, when moving one of its uniforms by 8 ulp
+    changes NumPy's own answer: there rounding alone decides.
+    """
+    base = _tokens(kernel(*args))
+    near = np.zeros(len(base), dtype=bool)
+    *rest, u = args
+    for column in range(u.shape[-1]):
+        for step in (-ULPS, ULPS):
+            moved = u.copy()
+            moved[:, column] = np.clip(moved[:, column] + step * np.spacing(1.0), 0, 1 - 2.0**-53)
+            near |= (_tokens(kernel(*rest, moved)) != base).any(axis=-1)
+    runs = backends(kernel)
+    for name, run in runs.items():
+        found = _tokens(run(*args))
+        bad = np.flatnonzero((found != base).any(axis=-1) & ~near)
+        assert not bad.size, f"{name} gives {found[bad[0]]} where NumPy gives {base[bad[0]]} (row {bad[0]})"
+    return Compared(len(base), tuple(runs), int(near.sum()))
+
+
+def backends(kernel: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """The kernel on each array library that is installed."""
+    out: dict[str, Callable[..., Any]] = {}
+    if importlib.util.find_spec("jax"):
+        import jax
+
+        def on_jax(transform: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Array) -> Any:
+                with jax.enable_x64(True):  # float64 for this call, whatever the user's setting
+                    return transform(*(jax.numpy.asarray(a) for a in args))
+
+            return run
+
+        out |= {
+            "jax": on_jax(kernel),
+            "jax.jit": on_jax(jax.jit(kernel)),
+            "jax.vmap": on_jax(jax.jit(jax.vmap(kernel))),
+        }
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+        for device in devices:
+            out[f"torch {device}"] = lambda *args, device=device: kernel(
+                *(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in args)
+            )
+    return out
+
+
+def _tokens(result: Any) -> Array:
+    """Whatever integers a kernel returns, as (rows, n) NumPy."""
+    parts = result if isinstance(result, tuple) else (result,)
+    host = [np.asarray(part.cpu() if hasattr(part, "cpu") else part) for part in parts]
+    return np.stack(host, axis=-1).reshape(len(host[0]), -1)

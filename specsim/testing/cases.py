@@ -1,0 +1,141 @@
+"""The standard cases of exact checks: full grids of rational laws, and the edges of float arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from specsim.exact import draft_tuples
+from specsim.guarantee import rational_laws
+from specsim.types import Array
+
+GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
+LAST_UNIFORM = 1 - 2.0**-53
+
+
+def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
+    """Every pair (p, q) of laws with this denominator, as Fractions: two arrays (n, vocab).
+
+    Parameters
+    ----------
+    vocab, denominator : int
+        At least 1.
+
+    Returns
+    -------
+    tuple of array
+        p and q, paired row by row.
+
+    Raises
+    ------
+    ValueError
+        Never for positive integers.
+
+    References
+    ----------
+    Compositions of an integer.
+
+    Examples
+    --------
+    >>> grid(2, 2)[0].shape
+    (9, 2)
+    """
+    laws = rational_laws(vocab, denominator)
+    n = len(laws)
+    return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
+
+
+def drafted_tuples(q: Array, num_drafts: int) -> Array:
+    """The tuples of candidates that q can produce, shape (n, num_drafts).
+
+    Parameters
+    ----------
+    q : array, shape (V,)
+        Draft law.
+    num_drafts : int
+        At least 1.
+
+    Returns
+    -------
+    integer array
+        Tuples of tokens of positive probability.
+
+    Raises
+    ------
+    ValueError
+        Too many tuples to enumerate.
+
+    References
+    ----------
+    None needed.
+
+    Examples
+    --------
+    >>> drafted_tuples([0.5, 0.0, 0.5], 2).tolist()
+    [[0, 0], [0, 2], [2, 0], [2, 2]]
+    """
+    support = np.flatnonzero(np.asarray(q) > 0)
+    return support[draft_tuples(len(support), num_drafts)]
+
+
+def corners(count: int) -> Array:
+    """Every vector of `count` uniforms from {0, 1 - ulp}, shape (2**count, count)."""
+    return np.array(list(itertools.product([0.0, LAST_UNIFORM], repeat=count))).reshape(2**count, count)
+
+
+def every_corner(q: Array, num_drafts: int, count: int) -> tuple[Array, Array]:
+    """All pairs of a drafted tuple and a corner: tokens (n, num_drafts) and uniforms (n, count)."""
+    x, u = drafted_tuples(q, num_drafts), corners(count)
+    return np.repeat(x, len(u), axis=0), np.tile(u, (len(x), 1))
+
+
+def random_laws(vocab: int, count: int, seed: int) -> tuple[Array, Array]:
+    """Pairs of laws with weights up to 9, zeros included, as Fractions (count, vocab): what a coarse grid misses.
+
+    Every third q is within 2^-k of p, k up to 40: there float guards decide.
+    """
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(2 * count):
+        weights = rng.integers(0, 10, vocab)
+        weights[rng.integers(vocab)] += 1
+        rows.append([Fraction(int(w), int(weights.sum())) for w in weights])
+    p, q = np.array(rows[:count], dtype=object), np.array(rows[count:], dtype=object)
+    if vocab == 4:  # all four residuals positive in turn: drafts that share a coin show only here
+        p[-1], q[-1] = ([Fraction(w, sum(row)) for w in row] for row in ((6, 5, 6, 8), (4, 2, 8, 5)))
+    for k in range(0, count - 1, 3):
+        near = Fraction(1, 2 ** int(rng.integers(1, 41)))
+        q[k] = (1 - near) * p[k] + near * q[k]
+    return p, q
+
+
+def rational_uniforms(shape: tuple[int, ...], seed: int) -> tuple[Array, Array]:
+    """The same uniforms as float64 and as Fractions: multiples of 2^-53, so that both are exact."""
+    u = np.random.default_rng(seed).random(shape)
+    exact = np.empty(u.size, dtype=object)
+    exact[:] = [Fraction(v) for v in u.ravel().tolist()]
+    return u, exact.reshape(shape)
+
+
+def edge_laws(vocab: int) -> Iterator[tuple[str, Array, Array]]:
+    """Pairs (p, q) of float64 laws where samplers go wrong."""
+    one, spread = np.eye(vocab)[0], np.full(vocab, 1 / vocab)
+    half = np.where(np.arange(vocab) < (vocab + 1) // 2, 1.0, 0.0)
+    half /= half.sum()
+    peaked = 0.1 ** np.arange(vocab, dtype=np.float64)
+    peaked /= peaked.sum()
+    yield "p = q", peaked, peaked
+    yield "p one-hot", one, spread
+    yield "q one-hot", spread, one
+    yield "zeros in p", half, spread
+    yield "zeros in q", peaked, half
+    if vocab > 1:
+        yield "disjoint supports", one, np.roll(one, 1)
+        yield "last token impossible", peaked * (np.arange(vocab) < vocab - 1) / peaked[:-1].sum(), spread
+    tiny = np.full(vocab, 1e-100)  # the product of three is still a float
+    tiny[0] = 1.0
+    yield "tiny mass", tiny, spread
+    yield "almost equal", peaked, np.nextafter(peaked, 1)

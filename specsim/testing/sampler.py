@@ -1,0 +1,77 @@
+"""The exact output law of anybody's verifier, by forking its uniforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from specsim import _check, forking
+from specsim.draft import iid
+from specsim.testing.cases import drafted_tuples
+from specsim.types import Array
+
+
+def sampler_law(
+    verify: Callable[[Array, Array, Array, Array], int], p: Array, q: Array, *, num_drafts: int = 1, uniforms: int = 2
+) -> Array:
+    """Exact law of the token that a verifier emits on i.i.d. drafts, with no sampling.
+
+    The verifier is run on object arrays of Fractions; its uniforms fork at every comparison. The code may add,
+    multiply and compare numbers, but a uniform may only be multiplied by a non-negative number and compared with one
+    number (not with another uniform). Equality with p, by ==, is losslessness at these laws.
+
+    Parameters
+    ----------
+    verify : callable
+        verify(p, q, drafts, u) -> token id, with p, q of shape (V,), drafts (num_drafts,) and u (uniforms,).
+    p, q : sequence of Fraction, shape (V,)
+        Target and draft laws.
+    num_drafts, uniforms : int
+        Candidates, and how many uniforms the verifier takes.
+
+    Returns
+    -------
+    array of Fraction, shape (V,)
+        The law of the token.
+
+    Raises
+    ------
+    ValueError
+        A row is not a law, or verify returns no token id; TypeError if a row does not hold Fractions.
+
+    References
+    ----------
+    proofs/README.md; specsim.forking.
+
+    Examples
+    --------
+    A verifier that forgets the residual and falls back on p:
+
+    >>> from fractions import Fraction as F
+    >>> def biased(p, q, drafts, u):
+    ...     x = drafts[0]
+    ...     return x if u[0] * q[x] < p[x] else int(u[1] >= p[0])
+    >>> p, q = [F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)]
+    >>> [str(v) for v in sampler_law(biased, p, q)]  # should be 1/3, 2/3
+    ['4/9', '5/9']
+    """
+    p, q = _check.laws(p, q)
+    _check.integer(num_drafts, "num_drafts", 1)
+    _check.integer(uniforms, "uniforms", 0)
+    if p.dtype != object or p.ndim != 1:
+        raise TypeError("sampler_law needs one pair of rows of Fractions")
+    out = np.zeros_like(p)
+    for x in drafted_tuples(q, num_drafts):
+        weight = iid.probability(q, x)
+        law = forking.law(partial(_run, verify, p, q, x, uniforms))
+        for token, mass in law.items():
+            if not 0 <= token < len(p):
+                raise ValueError(f"verify returned token {token}, outside the vocabulary 0..{len(p) - 1}")
+            out[token] += weight * mass
+    return out
+
+
+def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: forking.Fork) -> int:
+    return int(verify(p, q, x, fork.uniforms(uniforms)))

@@ -1,0 +1,232 @@
+"""Conformance checks of step rules. Each raises AssertionError, and each has a mutant in tests/mutants it kills."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from specsim import forking
+from specsim.bounds import optimum
+from specsim.exact import draft_tuples, enumerate_step
+from specsim.testing import backends
+from specsim.testing.cases import (
+    GRIDS,
+    drafted_tuples,
+    edge_laws,
+    every_corner,
+    grid,
+    random_laws,
+    rational_uniforms,
+)
+from specsim.testing.statistics import assert_law
+from specsim.types import Array, StepRule
+
+
+def sizes(rule: ModuleType) -> tuple[int, ...]:
+    """The numbers of drafts a rule is tried with."""
+    return (1,) if rule.DRAFTS == "single" else (1, 2, 3)
+
+
+def contract(rule: ModuleType) -> None:
+    """The module has every name of specsim.types.StepRule, with the protocol's parameters."""
+    same_names(rule, StepRule)
+    assert (rule.__doc__ or "").strip(), "a rule's docstring states its law first"
+    for num_drafts in sizes(rule):
+        p = q = np.array([0.5, 0.25, 0.25])
+        plan = rule.prepare(p, q, num_drafts)
+        x, u = np.zeros(num_drafts, dtype=np.int64), np.full(rule.uniforms(num_drafts), 0.5)
+        assert np.shape(rule.transition(plan, x)) == (3,), "transition must return one row over the vocabulary"
+        assert np.shape(rule.verify(plan, x, u)) == (), "verify must return one token"
+
+
+def same_names(module: ModuleType, protocol: type) -> None:
+    """Every constant and function of a Protocol is in the module, parameters included."""
+    for name in protocol.__annotations__:
+        assert hasattr(module, name), f"constant {name} is missing"
+    for name, function in inspect.getmembers(protocol, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        assert callable(getattr(module, name, None)), f"function {name} is missing"
+        wanted = list(inspect.signature(function).parameters)[1:]
+        found = list(inspect.signature(getattr(module, name)).parameters)
+        assert found[: len(wanted)] == wanted, f"{name}{found} should take {wanted}"
+
+
+def transition_is_a_law(rule: ModuleType) -> None:
+    """Every row of the kernel is non-negative and sums to exactly 1."""
+    for _, num_drafts, p, q in _grids(rule):
+        tuples = draft_tuples(p.shape[-1], num_drafts)
+        law = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
+        assert (law >= 0).all(), "a negative probability"
+        assert (law.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
+
+
+def sampler_is_transition(rule: ModuleType) -> None:
+    """The forked law of `verify` equals `transition`, as rationals, for every tuple that can be drafted."""
+    for name, num_drafts, p, q in _grids(rule):
+        for k in range(len(p)):
+            forked_is_transition(rule, p[k], q[k], num_drafts, where=name)
+
+
+def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int, where: str = "") -> None:
+    """The same for one pair of rational rows."""
+    plan = rule.prepare(p, q, num_drafts)
+    count = rule.uniforms(num_drafts)
+    for x in drafted_tuples(q, num_drafts):
+        law = forking.law(partial(_run, rule, plan, x, count))
+        wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
+        assert law == wanted, f"{where} p={p} q={q} drafts={x}: the sampler's law is {law}, transition says {wanted}"
+
+
+def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) -> int:
+    return int(rule.verify(plan, x, fork.uniforms(count)))
+
+
+def output_is_target(rule: ModuleType) -> None:
+    """The output law equals p exactly, or misses it by exactly the `bias` that the rule states."""
+    for name, num_drafts, p, q in _grids(rule):
+        law, _ = enumerate_step(rule, p, q, num_drafts)
+        assert_bias(rule, p, q, law, num_drafts, name)
+
+
+def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: int, where: str = "") -> None:
+    """TV(law, p) is the rule's stated bias: 0 when it states none."""
+    distance = (abs(law - p)).sum(axis=-1) / 2
+    stated = rule.bias(rule.prepare(p, q, num_drafts)) if hasattr(rule, "bias") else 0 * distance
+    off = np.flatnonzero(np.atleast_1d(distance != stated))
+    if off.size:
+        k = off[0]
+        raise AssertionError(
+            f"{where} K={num_drafts}: p={np.atleast_2d(p)[k]} q={np.atleast_2d(q)[k]} gives {np.atleast_2d(law)[k]}; "
+            f"TV {np.atleast_1d(distance)[k]}, stated {np.atleast_1d(stated)[k]}"
+        )
+
+
+def acceptance_is_exact(rule: ModuleType) -> None:
+    """The closed form equals the probability, by enumeration, that the token is a draft."""
+    for name, num_drafts, p, q in _grids(rule):
+        _, hit = enumerate_step(rule, p, q, num_drafts)
+        claimed = rule.acceptance(rule.prepare(p, q, num_drafts))
+        assert (claimed == hit).all(), f"{name} K={num_drafts}: acceptance differs from enumeration"
+
+
+def acceptance_below_optimum(rule: ModuleType) -> None:
+    """No rule beats the transport optimum by more than its stated bias."""
+    for name, num_drafts, p, q in _grids(rule):
+        plan = rule.prepare(p, q, num_drafts)
+        bound = optimum(p, q, num_drafts=num_drafts).value + (rule.bias(plan) if hasattr(rule, "bias") else 0)
+        assert (rule.acceptance(plan) <= bound).all(), f"{name} K={num_drafts}: acceptance above the optimum: lossy"
+
+
+def edges(rule: ModuleType) -> None:
+    """At u = 0 and u = 1 - ulp, on one-hots, zeros, p = q, V = 1, tiny masses: only tokens of positive probability."""
+    for vocab in (1, 2, 5):
+        for name, p, q in edge_laws(vocab):
+            for dtype in (np.float64, np.float32):
+                for num_drafts in sizes(rule):
+                    _edge(rule, p.astype(dtype), q.astype(dtype), num_drafts, f"{name}, V={vocab}, {dtype.__name__}")
+
+
+def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int, where: str) -> None:
+    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts))
+    plan = rule.prepare(*(np.broadcast_to(w, (len(x), len(w))) for w in (p, q)), num_drafts)
+    token = rule.verify(plan, x, u)
+    inside = (token >= 0) & (token < len(p))
+    chance = np.take_along_axis(rule.transition(plan, x), np.where(inside, token, 0)[:, None], axis=-1)[:, 0]
+    for k in np.flatnonzero(~inside | ~(chance > 0)):
+        raise AssertionError(f"{where}: drafts {x[k]} and u={u[k]} give token {token[k]}, which has probability 0")
+
+
+def batches(rule: ModuleType) -> None:
+    """A batch gives what its rows give one by one: verify, transition and acceptance."""
+    rng = np.random.default_rng(5)
+    for num_drafts in sizes(rule):
+        p, q = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(4), 6)
+        x, u = rng.integers(0, 4, (6, num_drafts)), rng.random((6, rule.uniforms(num_drafts)))
+        plan = rule.prepare(p, q, num_drafts)
+        token, law, rate = rule.verify(plan, x, u), rule.transition(plan, x), rule.acceptance(plan)
+        for k in range(6):
+            row = rule.prepare(p[k], q[k], num_drafts)
+            assert int(token[k]) == int(rule.verify(row, x[k], u[k])), "verify mixes the rows of a batch"
+            assert np.allclose(law[k], rule.transition(row, x[k])), "transition mixes the rows of a batch"
+            assert np.isclose(rate[k], rule.acceptance(row)), "acceptance mixes the rows of a batch"
+
+
+def frequencies(rule: ModuleType) -> None:
+    """In float64 the tokens of two rows of one batch follow the product law: no drift, no shared randomness.
+
+    40,000 pairs over 9 outcomes: false-alarm rate 1e-9, smallest distance detected with that certainty 0.05.
+    """
+    rng = np.random.default_rng(11)
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    for num_drafts in sizes(rule):
+        n = 40_000
+        plan = rule.prepare(np.broadcast_to(p, (2 * n, 3)), np.broadcast_to(q, (2 * n, 3)), num_drafts)
+        x = rng.choice(3, size=(2 * n, num_drafts), p=q)
+        token = rule.verify(plan, x, rng.random((2 * n, rule.uniforms(num_drafts)))).reshape(n, 2)
+        law = enumerate_step(rule, p, q, num_drafts)[0]
+        assert_law(3 * token[:, 0] + token[:, 1], np.outer(law, law).ravel(), false_alarm=1e-9)
+
+
+def same_on_every_backend(rule: ModuleType) -> None:
+    """NumPy, JAX (eager, jit, vmap) and torch give the same tokens, except where a uniform sits on a boundary."""
+    for num_drafts in sizes(rule):
+        p, q, rng = backends.laws(vocab=17, rows=64, seed=num_drafts)
+        x = rng.integers(0, 17, (64, num_drafts))
+        u = rng.random((64, rule.uniforms(num_drafts)))
+        backends.assert_same(lambda p, q, x, u, k=num_drafts: rule.verify(rule.prepare(p, q, k), x, u), p, q, x, u)
+
+
+def floats_follow_fractions(rule: ModuleType) -> None:
+    """In float64 the kernel, the closed form, the bias and the sampler's tokens are those of Fractions.
+
+    Laws that nearly agree included; up to K = 5, V = 24 and two leading axes. Values within 1e-12, tokens equal.
+    """
+    shapes = [(3, 1), (5, 1)] if rule.DRAFTS == "single" else [(3, 1), (4, 3), (24, 5)]
+    for vocab, num_drafts in shapes:
+        p, q = (w.reshape(2, 15, vocab) for w in random_laws(vocab, 30, seed=vocab))
+        x = np.random.default_rng(vocab).integers(0, vocab, (2, 15, num_drafts))
+        u, exact_u = rational_uniforms((2, 15, rule.uniforms(num_drafts)), seed=vocab)
+        exact, plain = rule.prepare(p, q, num_drafts), rule.prepare(p.astype(float), q.astype(float), num_drafts)
+        where = f"V={vocab} K={num_drafts}"
+        close(rule.transition(plain, x), rule.transition(exact, x), f"{where}: transition")
+        close(rule.acceptance(plain), rule.acceptance(exact), f"{where}: acceptance")
+        if hasattr(rule, "bias"):
+            close(rule.bias(plain), rule.bias(exact), f"{where}: bias")
+        tokens, wanted = rule.verify(plain, x, u), rule.verify(exact, x, exact_u)
+        assert (np.asarray(tokens) == np.asarray(wanted)).all(), f"{where}: other tokens in float64 than in Fractions"
+
+
+def close(found: Array, wanted: Array, what: str) -> None:
+    """Floats within 1e-12 of exact values."""
+    error = np.abs(np.asarray(found, dtype=float) - np.asarray(wanted, dtype=float)).max()
+    assert error <= 1e-12, f"{what} differs from Fractions by {error:.3g}"
+
+
+def _grids(rule: ModuleType) -> list[tuple[str, int, Array, Array]]:
+    grids = [(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k in sizes(rule) for v, d in GRIDS if v**k <= 64]
+    return grids + [("random, V=4", k, *random_laws(4, 10, seed=k)) for k in sizes(rule)]
+
+
+STEP_CHECKS: dict[str, Callable[[ModuleType], None]] = {
+    check.__name__: check
+    for check in (
+        contract,
+        transition_is_a_law,
+        sampler_is_transition,
+        output_is_target,
+        acceptance_is_exact,
+        acceptance_below_optimum,
+        edges,
+        batches,
+        frequencies,
+        floats_follow_fractions,
+        same_on_every_backend,
+    )
+}

@@ -1,0 +1,167 @@
+"""Hypothesis strategies: the laws, tables and uniforms that break verifiers."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+from specsim.testing.cases import LAST_UNIFORM
+from specsim.types import Array
+
+
+def rational_laws(vocab: int, *, denominators: int = 12) -> st.SearchStrategy[Array]:
+    """Laws of Fractions, zeros and one-hots included, shape (vocab,).
+
+    Parameters
+    ----------
+    vocab : int
+        Tokens, at least 1.
+    denominators : int
+        Largest integer weight.
+
+    Returns
+    -------
+    SearchStrategy
+        Of object arrays that sum to exactly 1.
+
+    Raises
+    ------
+    ValueError
+        Never.
+
+    References
+    ----------
+    None needed.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> law = find(rational_laws(3), lambda w: w[0] == 0)
+    >>> print(sum(law))
+    1
+    """
+    weights = st.lists(st.integers(0, denominators), min_size=vocab, max_size=vocab).filter(any)
+    return st.one_of(weights, st.integers(0, vocab - 1).map(lambda i: [int(j == i) for j in range(vocab)])).map(_law)
+
+
+def _law(weights: list[int]) -> Array:
+    return np.array([Fraction(w, sum(weights)) for w in weights], dtype=object)
+
+
+def law_pairs(vocab: int) -> st.SearchStrategy[tuple[Array, Array]]:
+    """Pairs (p, q) of rational laws; p = q and disjoint supports come up often."""
+    independent = st.tuples(rational_laws(vocab), rational_laws(vocab))
+    equal = rational_laws(vocab).map(lambda w: (w, w))
+    if vocab < 2:
+        return equal
+    apart = st.tuples(st.integers(1, vocab - 1), rational_laws(vocab), rational_laws(vocab)).map(_split)
+    return st.one_of(independent, independent, equal, apart)
+
+
+def _split(drawn: tuple[int, Array, Array]) -> tuple[Array, Array]:
+    cut, a, b = drawn
+    left, right = np.arange(len(a)) < cut, np.arange(len(a)) >= cut
+    p, q = a * left, b * right
+    p[0] += 1 - sum(p)
+    q[-1] += 1 - sum(q)
+    return p, q
+
+
+def float_laws(vocab: int) -> st.SearchStrategy[Array]:
+    """float64 laws with zeros and entries down to 1e-300, shape (vocab,).
+
+    Parameters
+    ----------
+    vocab : int
+        Tokens, at least 1.
+
+    Returns
+    -------
+    SearchStrategy
+        Of arrays that sum to 1 up to rounding.
+
+    Raises
+    ------
+    ValueError
+        Never.
+
+    References
+    ----------
+    None needed.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> bool(abs(find(float_laws(4), lambda w: w[0] == 0).sum() - 1) < 1e-12)
+    True
+    """
+    entry = st.one_of(st.just(0.0), st.floats(1e-6, 1), st.floats(1e-300, 1e-250))
+    rows = st.lists(entry, min_size=vocab, max_size=vocab).filter(lambda w: max(w) >= 1e-6)
+    return rows.map(lambda w: np.array(w) / np.sum(w))
+
+
+def tables(vocab: int, depth: int) -> st.SearchStrategy[dict[tuple[int, ...], Array]]:
+    """A rational law for every prefix of up to `depth` tokens: a context-dependent toy model.
+
+    Parameters
+    ----------
+    vocab, depth : int
+        Tokens, and the longest prefix.
+
+    Returns
+    -------
+    SearchStrategy
+        Of dicts prefix -> law.
+
+    Raises
+    ------
+    ValueError
+        Never.
+
+    References
+    ----------
+    None needed.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> len(find(tables(2, 2), lambda t: True))
+    7
+    """
+    prefixes = [x for length in range(depth + 1) for x in itertools.product(range(vocab), repeat=length)]
+    return st.fixed_dictionaries({prefix: rational_laws(vocab, denominators=6) for prefix in prefixes})
+
+
+def edge_uniforms(count: int) -> st.SearchStrategy[Array]:
+    """Uniforms in [0, 1), shape (count,), with both ends of the interval drawn often.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+
+    Returns
+    -------
+    SearchStrategy
+        Of float64 arrays.
+
+    Raises
+    ------
+    ValueError
+        Never.
+
+    References
+    ----------
+    None needed.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(edge_uniforms(2), lambda u: u.max() == 0).tolist()
+    [0.0, 0.0]
+    """
+    one = st.one_of(st.just(0.0), st.just(LAST_UNIFORM), st.floats(0, LAST_UNIFORM))
+    return st.lists(one, min_size=count, max_size=count).map(lambda u: np.array(u, dtype=np.float64))

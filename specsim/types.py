@@ -1,0 +1,90 @@
+"""Protocols that modules implement, and the frozen records that functions return.
+
+A rule, a draft scheme or a chain rule is a *module* in its family's folder; the protocols below say which
+names the module must have. p is always the target and q the draft, both after warping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol
+
+Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim._dist
+Sampling = Literal["single", "iid"]
+Status = Literal["optimal", "upper bound"]
+
+
+class StepRule(Protocol):
+    """K candidates for one position -> one token.
+
+    ``plan = prepare(p, q, K)`` serves many draws; ``transition`` is the exact law of the token given the
+    candidates, ``verify`` the sampler, ``acceptance`` the probability that the token is a candidate.
+    """
+
+    DRAFTS: Sampling  # how the candidates must be drawn from q; "single" means exactly one
+    EXACT: bool  # only + - * / and comparisons: runs on Fractions
+    THEOREM: str  # file in proofs/, or "open"
+    PAPER: str
+
+    def prepare(self, p: Array, q: Array, num_drafts: int) -> Any: ...
+    def transition(self, plan: Any, drafts: Array) -> Array: ...
+    def acceptance(self, plan: Any) -> Array: ...
+    def uniforms(self, num_drafts: int) -> int: ...
+    def verify(self, plan: Any, drafts: Array, u: Array) -> Array: ...
+
+
+class ChainRule(Protocol):
+    """gamma drafted tokens in a row -> how many are kept, and the token after them.
+
+    ``transition`` is the exact joint law of (kept, next token) given the drafts; ``survival`` turns the
+    ratios q(y)/p(y) along an emitted text y into P(kept >= i | y) for a block that starts there.
+    """
+
+    EXACT: bool
+    THEOREM: str
+    PAPER: str
+
+    def prepare(self, p: Array, q: Array) -> Any: ...
+    def transition(self, plan: Any, drafts: Array) -> Array: ...
+    def survival(self, ratio: Array) -> Array: ...
+    def uniforms(self, gamma: int) -> int: ...
+    def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]: ...
+
+
+class DraftScheme(Protocol):
+    """How K candidates are drawn from q."""
+
+    def draw(self, q: Array, u: Array) -> Array: ...
+    def probability(self, q: Array, drafts: Array) -> Array: ...
+    def inside(self, q_mass: Array, num_drafts: int) -> Array: ...
+    def uniforms(self, num_drafts: int) -> int: ...
+
+
+Model = Callable[[tuple[int, ...]], Array]
+"""A toy language model: prefix of token ids -> next-token law, shape (V,)."""
+
+
+class StepResult(NamedTuple):
+    """What `verify_step` returns: the emitted token, and whether it is one of the drafts."""
+
+    token: Array
+    hit: Array
+
+
+class ChainResult(NamedTuple):
+    """What `verify_chain` returns: drafts kept (0..gamma), and the token emitted after them."""
+
+    num_accepted: Array
+    token: Array
+
+
+class Optimum(NamedTuple):
+    """The best acceptance any lossless rule can reach, with the set that proves it.
+
+    ``certificate`` is a boolean mask H over the vocabulary: for every lossless rule,
+    acceptance <= 1 + p(H) - Pr[all drafts in H], and ``value`` equals that right-hand side.
+    """
+
+    value: Array
+    certificate: Array
+    status: Status

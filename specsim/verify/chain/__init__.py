@@ -1,0 +1,1 @@
+"""One block: gamma drafted tokens -> accepted prefix and one token. Every file is a specsim.types.ChainRule."""

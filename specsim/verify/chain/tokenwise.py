@@ -1,0 +1,74 @@
+"""Tokenwise verification: rejection at every position, stopping at the first draft that fails.
+
+Law.         Draft x_i is kept with probability min(1, p_i(x_i)/q_i(x_i)) while all before it were; after n kept drafts
+             the next token is drawn from (p_{n+1} - q_{n+1})+ normalised if n < gamma, from p_{gamma+1} if n = gamma.
+Theorem.     T02: run one block and continue to gamma+1 tokens from the target: the joint law is the target's.
+Acceptance.  P(n >= i | drafts) = prod_{j<=i} min(1, p_j/q_j)(x_j); given the text y that follows
+             (continued by the target to gamma+1 tokens), prod_{j<=i} min(1, q_j/p_j)(y_j).
+Randomness.  u[i] decides draft i; u[gamma] draws the token after them.
+Cost.        O(gamma) for the tests, O(V) for the token.
+Paper.       Leviathan et al., arXiv:2211.17192, algorithm 1; Chen et al., arXiv:2302.01318 (p and q swapped).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from array_api_compat import array_namespace
+
+from specsim._dist import accept_probability, accepts, pick, residual
+from specsim.types import Array
+
+EXACT = True
+THEOREM = "T02"
+PAPER = "arXiv:2211.17192"
+
+
+class Plan(NamedTuple):
+    p: Array  # (..., gamma+1, V)
+    q: Array  # (..., gamma, V)
+
+
+def prepare(p: Array, q: Array) -> Plan:
+    """Target rows (..., gamma+1, V) and draft rows (..., gamma, V) along the drafted tokens."""
+    return Plan(p, q)
+
+
+def transition(plan: Plan, drafts: Array) -> Array:
+    """Joint law (..., gamma+1, V) of (drafts kept, next token) given drafts (..., gamma)."""
+    p, q = plan
+    xp = array_namespace(p, q)
+    gamma = q.shape[-2]
+    kept = accept_probability(p[..., :gamma, :], q, drafts)[..., None]
+    reached, rows = xp.ones_like(p[..., 0, :1]), []
+    for i in range(gamma):
+        rows.append(reached * (1 - kept[..., i, :]) * residual(p[..., i, :], q[..., i, :]))
+        reached = reached * kept[..., i, :]
+    rows.append(reached * p[..., gamma, :])
+    return xp.stack(rows, axis=-2)
+
+
+def survival(ratio: Array) -> Array:
+    """P(n >= i | emitted text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the text."""
+    xp = array_namespace(ratio)
+    return xp.cumulative_prod(xp.where(ratio < 1, ratio, xp.ones_like(ratio)), axis=-1)
+
+
+def uniforms(gamma: int) -> int:
+    """One test per draft, one draw."""
+    return gamma + 1
+
+
+def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
+    """(kept (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
+    p, q = plan
+    xp = array_namespace(p, q)
+    gamma = q.shape[-2]
+    failed = ~accepts(p[..., :gamma, :], q, drafts, u[..., :gamma])
+    kept = xp.sum(xp.astype(xp.cumulative_sum(xp.astype(failed, xp.int64), axis=-1) == 0, xp.int64), axis=-1)
+    # Against a draft row of zeros the residual is p itself: the bonus token needs no case of its own.
+    q = xp.concat([q, xp.zeros_like(p[..., gamma:, :])], axis=-2)
+    row = kept[..., None, None]
+    p_next = xp.take_along_axis(p, row, axis=-2)[..., 0, :]
+    q_next = xp.take_along_axis(q, row, axis=-2)[..., 0, :]
+    return kept, pick(residual(p_next, q_next), u[..., gamma])
