@@ -1,0 +1,1 @@
+"""Proposers: each returns drafted tokens and the law each was drawn from."""

@@ -1,0 +1,162 @@
+"""Models, tokenizers and pairs of them from local directories or the Hugging Face hub; safetensors only."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from real.model import LanguageModel, from_hf
+
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+_PROBE = "Speculative decoding, 1234567890: naïve façade 漢字 🙂\n\tdef f(x):  return x"
+
+
+def load_model(
+    path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32, device: str | torch.device = "cpu"
+) -> LanguageModel:
+    """Load a causal language model from safetensors files.
+
+    Parameters
+    ----------
+    path : str or path
+        Local directory, or id of a model on the Hugging Face hub.  Code from the hub is never run.
+    dtype : torch.dtype
+        One of float64, float32, bfloat16 and float16.
+    device : str or torch.device
+        Where to run it.
+
+    Returns
+    -------
+    LanguageModel
+        On the fast path where `real.llama` supports the model.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model, its files are not safetensors or incomplete, or `from_hf` refuses it.
+    """
+    where = os.fspath(path)
+    if Path(where).is_dir():
+        found = sorted(entry.name for entry in Path(where).iterdir())
+        pickled = [name for name in found if name.startswith("pytorch_model") and name.endswith(".bin")]
+        safe = any(name.endswith(".safetensors") for name in found)
+        if pickled and not safe:
+            raise ValueError(f"{where} holds {pickled[0]} but no *.safetensors; pickled weights are not loaded")
+        if not safe or "config.json" not in found:
+            listing = ", ".join(found) or "nothing"
+            raise ValueError(f"{where} is no model: looked for config.json and *.safetensors, found {listing}")
+    options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    model, report = _fetch(AutoModelForCausalLM, where, dtype=dtype, **options)
+    if report["missing_keys"] or report["mismatched_keys"]:  # Hugging Face would leave them random
+        lacking = sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]]))
+        raise ValueError(f"{where} lacks weights of its model or has them in another shape: {lacking[0]}")
+    return from_hf(model.to(device))
+
+
+def _fetch(auto: Any, where: str, **options: Any) -> Any:
+    """`auto.from_pretrained`, with its many errors as one short ValueError."""
+    path_like = where.startswith((".", "/", "~")) or where.count("/") > 1 or Path(where).is_file()
+    if path_like and not Path(where).is_dir():  # said at once, where the hub would be asked again and again
+        raise ValueError(f"{where} is no directory; looked for one with config.json, *.safetensors and tokenizer.json")
+    try:
+        return auto.from_pretrained(where, trust_remote_code=False, **options)
+    except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
+        reason = str(error).strip().partition("\n")[0]
+    if Path(where).is_dir():
+        raise ValueError(f"{where} could not be loaded: {reason}")
+    raise ValueError(f"{where!r} is neither a local directory nor could it be fetched from the hub: {reason}")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Target and draft with one tokenizer and one vocabulary size.
+
+    Parameters
+    ----------
+    target, draft : LanguageModel
+        The two models; their logits have the same width.
+    tokenizer : PreTrainedTokenizerBase
+        The tokenizer of both.
+    """
+
+    target: LanguageModel
+    draft: LanguageModel
+    tokenizer: Any
+
+
+def load_pair(
+    target_path: str | os.PathLike[str],
+    draft_path: str | os.PathLike[str],
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: str | torch.device = "cpu",
+) -> Pair:
+    """Load a target and a draft that speak the same tokens.
+
+    Parameters
+    ----------
+    target_path, draft_path : str or path
+        As for `load_model`; each with its tokenizer.
+    dtype : torch.dtype
+        Of both models.
+    device : str or torch.device
+        Of both models.
+
+    Returns
+    -------
+    Pair
+        Logits of both are fitted to the ids of the tokenizer, 0 to its largest.
+
+    Raises
+    ------
+    ValueError
+        If a model or tokenizer cannot be loaded, or the tokenizers differ.
+    """
+    tokenizer = _load_tokenizer(target_path)
+    same_tokenizer(tokenizer, _load_tokenizer(draft_path))
+    width = max(tokenizer.get_vocab().values()) + 1
+    target, draft = (
+        replace(load_model(path, dtype=dtype, device=device), vocab_size=width) for path in (target_path, draft_path)
+    )
+    return Pair(target, draft, tokenizer)
+
+
+def _load_tokenizer(path: str | os.PathLike[str]) -> Any:
+    where = os.fspath(path)
+    if Path(where).is_dir() and not any((Path(where) / name).is_file() for name in _TOKENIZER_FILES):
+        raise ValueError(f"{where} holds no tokenizer: looked for {', '.join(_TOKENIZER_FILES)}")
+    return _fetch(AutoTokenizer, where)
+
+
+def same_tokenizer(a: Any, b: Any) -> None:
+    """Check that two tokenizers are the same function.
+
+    Widths of model heads say nothing here: Qwen2.5 pads them differently over one tokenizer. Nor do the roles of
+    special tokens: a base draft serves an instruct target, and the target's say when a text ends.
+
+    Parameters
+    ----------
+    a, b : PreTrainedTokenizerBase
+        Loaded tokenizers.
+
+    Raises
+    ------
+    ValueError
+        Naming the first token, or the probe text, on which they differ.
+    """
+    first, second = a.get_vocab(), b.get_vocab()
+    if first != second:
+        differing = [token for token in first.keys() | second.keys() if first.get(token) != second.get(token)]
+        # by smallest id: the first place where the two lists of tokens part
+        token = min(differing, key=lambda t: (min(v[t] for v in (first, second) if t in v), t))
+        here, there = first.get(token), second.get(token)
+        raise ValueError(f"tokenizers differ: token {token!r} is {here} in the first, {there} in the second")
+    ids, others = a.encode(_PROBE), b.encode(_PROBE)
+    if ids != others:
+        raise ValueError(f"tokenizers differ: a probe text is {ids} in the first, {others} in the second")

@@ -1,0 +1,52 @@
+"""One teacher-forced pass of both models over a text: all that the acceptance half of a prediction needs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from real.draft.lm import readable
+from real.model import LanguageModel, full_logits
+from real.warp import Sampling, probabilities
+from specsim._dist import at, overlap
+from specsim.lengths import Renewal, renewal, text_survival
+from specsim.types import Array, ChainRule
+
+
+class Score(NamedTuple):
+    """A text under target and draft: p and q of its own tokens, and the acceptance at each position; all (T,)."""
+
+    p: Array
+    q: Array
+    acceptance: Array
+
+
+def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: list[int], sampling: Sampling) -> Score:
+    """Score `text`, written after `prompt`, under both models.
+
+    Parameters
+    ----------
+    target, draft : LanguageModel
+        With one vocabulary.
+    prompt, text : list of int
+        At least one token each.
+    sampling : Sampling
+        The setting the text was written with.
+
+    Returns
+    -------
+    Score
+        p, q: probability of each token of the text; acceptance: sum of min(p, q) over the vocabulary there.
+    """
+    tokens = torch.tensor(prompt + text)
+    both = full_logits(target, tokens[:-1]), full_logits(draft, readable(draft, tokens[:-1]))
+    p, q = (probabilities(logits[len(prompt) - 1 :], sampling) for logits in both)
+    y = tokens[len(prompt) :]
+    return Score(*(np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q))))
+
+
+def predict_blocks(scores: Score, gamma: int, rule: ChainRule) -> Renewal:
+    """Expected target calls to write the text with this rule and gamma, by the renewal law of block starts."""
+    return renewal(text_survival(rule.survival, scores.q / scores.p, gamma))
