@@ -1,0 +1,21 @@
+"""Products of clamped ratios compared with products of uniforms (vllm-project/vllm-ascend#7807, #9772)."""
+
+from array_api_compat import array_namespace
+
+from specsim._dist import accept_probability, pick, residual
+from specsim.verify.chain.tokenwise import *
+
+KILLED_BY = "frequencies"
+
+
+def verify(plan, drafts, u):
+    p, q = plan
+    xp = array_namespace(p, q)
+    gamma = q.shape[-2]
+    ratio = xp.cumulative_prod(accept_probability(p[..., :gamma, :], q, drafts), axis=-1)
+    passes = xp.cumulative_prod(u[..., :gamma], axis=-1) < ratio
+    kept = xp.max(xp.where(passes, xp.arange(1, gamma + 1), 0), axis=-1)  # the last success
+    q = xp.concat([q, xp.zeros_like(p[..., gamma:, :])], axis=-2)
+    row = kept[..., None, None]
+    rows = (xp.take_along_axis(w, row, axis=-2)[..., 0, :] for w in (p, q))
+    return kept, pick(residual(*rows), u[..., gamma])

@@ -1,0 +1,10 @@
+"""Reports the acceptance of one draft whatever K is."""
+
+from specsim._dist import overlap
+from specsim.verify.step.recursive import *
+
+KILLED_BY = "acceptance_is_exact"
+
+
+def acceptance(plan):
+    return overlap(plan.left_over[0], plan.q)

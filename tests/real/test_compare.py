@@ -1,0 +1,160 @@
+"""The main job on the bundled pair: what it records, what it survives, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import real.cli
+from real.decode import decode, keyed
+from real.load import load_pair
+from real.warp import Sampling
+from specsim import _files as files
+
+TINY = Path(real.cli.TINY)
+
+
+def command(*arguments: str) -> Any:
+    return CliRunner().invoke(real.cli.app, list(arguments))
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> tuple[Path, tuple[str, ...]]:
+    out = tmp_path / "compare.json"
+    return out, ("compare", "--count", "3", "--max-tokens", "8", "--gamma", "1-3", "--out", str(out))
+
+
+def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
+    out, arguments = short
+    result = command(*arguments)
+    assert result.exit_code == 0, result.output
+    record = json.loads(out.read_text())
+    assert record["schema"] == "specsim-compare/1"
+    assert record["complete"] is True
+    assert [row["gamma"] for row in record["pairs"]] == [1, 2, 3]
+    for row in record["pairs"]:
+        assert 1 <= row["tau"]["predicted"] <= row["gamma"] + 1
+        low, high = row["tau"]["interval"]
+        assert low <= row["tau"]["measured"] <= high
+        assert row["tau"]["measured"] == pytest.approx(24 / row["target_calls"]["measured"])
+        low, high = row["speedup"]["interval"]
+        assert 0 < low <= row["speedup"]["measured"] <= high
+    assert {"date", "machine", "versions", "seed", "command"} <= record["provenance"].keys()
+    assert len(record["acceptance"]["hazards"]) == 3
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert "best gamma" in result.output
+    assert sorted(p.name for p in out.parent.iterdir()) == ["compare.json", "compare.png"]
+
+
+def test_interrupted_run_keeps_finished_rows(short: tuple[Path, tuple[str, ...]], monkeypatch: Any) -> None:
+    out, arguments = short
+    honest = real.cli.run_compare
+
+    def stopped(*args: Any, step: Callable[[str], None], **kwargs: Any) -> Any:
+        def watch(stage: str) -> None:
+            if stage == "decoding, gamma 3":
+                raise KeyboardInterrupt
+            step(stage)
+
+        return honest(*args, step=watch, **kwargs)
+
+    monkeypatch.setattr(real.cli, "run_compare", stopped)
+    result = command(*arguments)
+    assert result.exit_code == 130
+    assert "interrupted: 2 finished rows kept" in result.output
+    record = json.loads(out.read_text())
+    assert record["complete"] is False
+    assert [row["gamma"] for row in record["pairs"]] == [1, 2]
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> None:
+    out = tmp_path / "record.json"
+    files.write_json(out, {"old": 1})
+
+    def full_disk(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        files.write_json(out, {"new": 2})
+    assert json.loads(out.read_text()) == {"old": 1}
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "missing/compare.json"], "missing/compare.json cannot be written: No such file or directory"),
+        (["--out", "folder.json"], "output folder.json is a directory"),
+        (["--gamma", "0"], "gamma must be at least 1, got '0'"),
+        (["--out", "record.png"], "out record.png must end in .json"),
+        (["--gamma", "8-1"], "gamma '8-1' is an empty range or names a length twice"),
+        (["--gamma", "1,1"], "gamma '1,1' is an empty range or names a length twice"),
+        (["--gamma", "four"], "gamma 'four' is not a number, a range like 1-8 or a list like 1,2,4"),
+        (["--rule", "nonsense"], "rule 'nonsense' is unknown; chain rules: tokenwise"),
+        (["--max-tokens", "0"], "max_tokens must be at least 1, got 0"),
+        (["--max-tokens", "100000"], "the target has a context of"),
+        (["--temperature", "-1"], "temperature is -1.0; it must lie in"),
+        (["--top-p", "0"], "top_p is 0.0"),
+        (["--dtype", "int8"], "dtype 'int8' is unknown; known: float64, float32"),
+        (["--device", "nowhere"], "device 'nowhere' cannot be used"),
+        (["--count", "0"], "count must be at least 1, got 0"),
+        (["--threads", "0"], "threads must be at least 1, got 0"),
+        (["--prompts", "missing.txt"], "prompts missing.txt cannot be read"),
+        (["--prompts", "empty.txt"], "prompts empty.txt must hold at least one text"),
+        (["--prompts", "wrong.json"], "prompts wrong.json must be JSON with a list `prompts`"),
+        (["only-a-target"], "give both a target and a draft"),
+        (["./no/model", "./no/draft"], "./no/model is no directory; looked for one with config.json"),
+        ([".", "."], "holds no tokenizer: looked for tokenizer.json"),
+        ([str(TINY / "target"), "tokenizer-only"], "is no model: looked for config.json and *.safetensors"),
+    ],
+)
+def test_bad_input_ends_with_status_2_before_any_work(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder.json").mkdir()
+    Path("empty.txt").write_text("\n\n")
+    Path("wrong.json").write_text("[]")
+    Path("tokenizer-only").mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (Path("tokenizer-only") / name).write_bytes((TINY / "target" / name).read_bytes())
+    before = sorted(tmp_path.iterdir())
+    result = command("compare", *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.output
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_greedy_text_of_the_bundled_pair_is_identical() -> None:
+    """32 prompts x 48 tokens in float32: speculation changes nothing at temperature 0."""
+    torch.set_num_threads(1)
+    pair = load_pair(TINY / "target", TINY / "draft")
+    greedy = Sampling(temperature=0)
+    for text in real.cli.read_prompts(TINY / "prompts.json")[:32]:
+        prompt = list(pair.tokenizer(text)["input_ids"])
+        plain, speculative = (
+            decode(pair.target, pair.draft, prompt, max_tokens=48, gamma=g, uniforms=keyed(0, 0), sampling=greedy)
+            for g in (0, 4)
+        )
+        assert speculative.tokens == plain.tokens
+        assert len(speculative.blocks) < len(plain.blocks)
+
+
+@pytest.mark.slow
+def test_measured_tau_covers_the_prediction(tmp_path: Path) -> None:
+    """The recorded run of the README, made anew: 5,000 blocks or more at every gamma, about ten minutes."""
+    out = tmp_path / "bundled.json"
+    result = command("compare", "--count", "128", "--max-tokens", "100", "--seed", "1", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    for row in json.loads(out.read_text())["pairs"]:
+        low, high = row["tau"]["difference_interval"]
+        assert low <= 0 <= high
+        assert row["target_calls"]["measured"] >= 5_000

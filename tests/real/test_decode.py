@@ -1,0 +1,301 @@
+"""`decode` itself, driven through every branch: drafts and decisions fork, the law of the text is summed exactly."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_models import tiny_llama
+
+from real.decode import Decoded, decode, keyed
+from real.draft.lm import LMDraft
+from real.model import Cache, LanguageModel, from_hf, full_logits
+from real.score import predict_blocks, score
+from real.warp import Sampling, probabilities
+from specsim import forking
+from specsim._dist import pick
+from specsim.verify.chain import tokenwise
+
+TEXT = 3  # tokens whose joint law is summed
+Law = dict[tuple[int, ...], float]
+
+
+def exact(w: torch.Tensor) -> np.ndarray:
+    """The same numbers as Fractions: a float is a rational."""
+    host = w.cpu().numpy()
+    return np.array([Fraction(v) for v in host.ravel().tolist()], dtype=object).reshape(host.shape)
+
+
+def forked_runs(
+    target: LanguageModel,
+    draft: LanguageModel,
+    prompt: list[int],
+    gamma: int,
+    sampling: Sampling,
+    max_tokens: int,
+    stop: frozenset[int] = frozenset(),
+) -> Iterator[tuple[Decoded, float]]:
+    """Every run of `decode` with its probability: each draft drawn and each decision of the rule forks."""
+
+    def program(fork: forking.Fork) -> Decoded:
+        class Rule:
+            prepare = staticmethod(lambda p, q: tokenwise.prepare(exact(p), exact(q)))
+            uniforms = staticmethod(tokenwise.uniforms)
+
+            @staticmethod
+            def verify(plan: Any, drafts: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+                kept, token = tokenwise.verify(plan, drafts.cpu().numpy(), fork.uniforms(len(u)))
+                return torch.tensor(int(kept)), torch.tensor(int(token), device=target.device)
+
+        return decode(
+            target,
+            draft,
+            prompt,
+            max_tokens=max_tokens,
+            gamma=gamma,
+            uniforms=lambda position, count: torch.zeros(count, dtype=torch.float64),  # forked ones take their place
+            sampling=sampling,
+            stop=stop,
+            rule=Rule,
+            draw=lambda law, u: torch.tensor(int(pick(exact(law), fork.uniforms(1)[..., 0])), device=law.device),
+        )
+
+    return ((run, float(weight)) for run, weight in forking.runs(program))
+
+
+def forked_text_law(
+    target: LanguageModel,
+    draft: LanguageModel,
+    prompt: list[int],
+    gamma: int,
+    sampling: Sampling,
+    stop: frozenset[int] = frozenset(),
+) -> Law:
+    """Law of the next TEXT tokens of `decode`, summed over every run."""
+    law: Law = {}
+    length = max(TEXT, gamma + 1)  # a block of gamma drafts happens only where gamma+1 tokens are wanted
+    for run, weight in forked_runs(target, draft, prompt, gamma, sampling, length, stop):
+        text = tuple(run.tokens[:TEXT])
+        law[text] = law.get(text, 0.0) + weight
+    return law
+
+
+def text_law(
+    rows: Callable[[list[int]], torch.Tensor],
+    prompt: list[int],
+    vocab: int,
+    sampling: Sampling,
+    stop: frozenset[int] = frozenset(),
+) -> Law:
+    """Law of the next TEXT tokens by ancestral sampling from an uncached forward."""
+    law: Law = {(): 1.0}
+    for _ in range(TEXT):
+        longer: Law = {}
+        for text, mass in law.items():
+            if text and text[-1] in stop:
+                longer[text] = mass
+                continue
+            p = probabilities(rows([*prompt, *text])[-1], sampling)
+            longer |= {(*text, y): mass * float(p[y]) for y in range(vocab) if p[y] > 0}
+        law = longer
+    return law
+
+
+def difference(a: Law, b: Law) -> float:
+    return max(abs(a.get(text, 0.0) - b.get(text, 0.0)) for text in a.keys() | b.keys())
+
+
+def models(vocab: int, seed: int, device: str = "cpu") -> tuple[Any, LanguageModel, LanguageModel]:
+    target, draft = (tiny_llama(vocab, seed=s, dtype=torch.float64).to(device) for s in (2 * seed, 2 * seed + 1))
+    return target, from_hf(target), from_hf(draft)
+
+
+# Every run of the loop is followed, so the support must be small: 3^3 drafts, or a filter that leaves 2 of 8.
+SETTINGS = st.one_of(
+    st.tuples(st.just(2), st.integers(1, 3), st.builds(Sampling, temperature=st.floats(0.3, 3))),
+    st.tuples(st.just(3), st.integers(1, 2), st.builds(Sampling, temperature=st.floats(0.3, 3))),
+    st.tuples(
+        st.integers(4, 8), st.integers(1, 2), st.builds(Sampling, temperature=st.floats(0.3, 3), top_k=st.just(2))
+    ),
+    st.tuples(st.integers(4, 8), st.integers(1, 2), st.builds(Sampling, top_p=st.floats(0.2, 0.5))),
+)
+
+
+@settings(max_examples=12)
+@given(SETTINGS, st.integers(0, 1000), st.lists(st.integers(0, 1), min_size=1, max_size=4))
+def test_law_of_decode_is_the_targets(case: tuple[int, int, Sampling], seed: int, prompt: list[int]) -> None:
+    vocab, gamma, sampling = case
+    plain, target, draft = models(vocab, seed)
+    law = forked_text_law(target, draft, prompt, gamma, sampling)
+    assert sum(law.values()) == pytest.approx(1, abs=1e-12)
+    uncached = text_law(lambda x: full_logits(target, torch.tensor(x)), prompt, vocab, sampling)
+    assert difference(law, uncached) < 1e-10
+    with torch.no_grad():
+        huggingface = text_law(lambda x: plain(torch.tensor([x])).logits[0], prompt, vocab, sampling)
+    assert difference(law, huggingface) < 1e-6
+
+
+def test_eight_tokens_three_drafts() -> None:
+    sampling = Sampling(top_k=2)
+    _, target, draft = models(8, seed=3)
+    law = forked_text_law(target, draft, [0, 1, 1], 3, sampling)
+    assert len(law) == 8
+    assert difference(law, text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1, 1], 8, sampling)) < 1e-10
+
+
+@pytest.mark.cuda
+def test_law_and_tokens_on_a_gpu() -> None:
+    """On the GPU the law is the CPU target's too, and the same uniforms give the same tokens."""
+    (_, on_cpu, draft), (_, target, gpu_draft) = models(3, seed=3), models(3, seed=3, device="cuda")
+    goal = text_law(lambda x: full_logits(on_cpu, torch.tensor(x)), [0, 1], 3, Sampling())
+    assert difference(forked_text_law(target, gpu_draft, [0, 1], 2, Sampling()), goal) < 1e-10
+    for gamma in (0, 3):
+        assert run(target, gpu_draft, gamma).tokens == run(on_cpu, draft, gamma).tokens
+
+
+def _keeps_one_row_too_many(cache: Cache, length: int) -> None:
+    cache.length = min(length + 1, cache.length)
+
+
+def _forgets_one_row_too_many(cache: Cache, length: int) -> None:
+    cache.length = max(length - 1, 0)
+
+
+def _leaves_a_stale_row(cache: Cache, length: int) -> None:
+    """The pointer moves, but the last kept row is overwritten by the row of a rejected draft."""
+    kv = cache._append.__self__._kv
+    with torch.inference_mode():
+        kv[..., length - 1, :] = kv[..., cache.length - 1, :]
+    cache.length = length
+
+
+@pytest.mark.parametrize("fault", [_keeps_one_row_too_many, _forgets_one_row_too_many, _leaves_a_stale_row])
+def test_planted_rollback_faults_are_caught(fault: Callable[[Cache, int], None], monkeypatch: Any) -> None:
+    sampling = Sampling()
+    _, target, draft = models(3, seed=3)
+    goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1], 3, sampling)
+    assert difference(forked_text_law(target, draft, [0, 1], 2, sampling), goal) < 1e-10
+    honest = Cache.rollback
+    on_target = lambda cache, n: (fault if cache._model is target else honest)(cache, n)  # noqa: E731
+    monkeypatch.setattr(Cache, "rollback", on_target)
+    assert difference(forked_text_law(target, draft, [0, 1], 2, sampling), goal) > 1e-3
+
+
+def test_a_drafter_that_reports_another_law_is_caught(monkeypatch: Any) -> None:
+    """Drafts drawn at temperature 1, reported at 0.5: the commonest bug in the wild."""
+    _, target, draft = models(3, seed=3)
+    goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1], 3, Sampling())
+    honest = LMDraft.propose
+
+    def sharpened(self: LMDraft, *args: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        tokens, laws = honest(self, *args)
+        return tokens, laws**2 / (laws**2).sum(-1, keepdim=True)
+
+    monkeypatch.setattr(LMDraft, "propose", sharpened)
+    assert difference(forked_text_law(target, draft, [0, 1], 1, Sampling()), goal) > 1e-3
+
+
+def run(target: LanguageModel, draft: LanguageModel | None, gamma: int, **changes: Any) -> Decoded:
+    arguments = {"max_tokens": 12, "uniforms": keyed(7, 0), **changes}
+    return decode(target, draft, arguments.pop("prompt", [1, 2]), gamma=gamma, **arguments)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.integers(1, 6))
+def test_greedy_speculative_text_is_the_greedy_text(seed: int, gamma: int) -> None:
+    _, target, draft = models(8, seed)
+    greedy = Sampling(temperature=0)
+    assert run(target, draft, gamma, sampling=greedy).tokens == run(target, None, 0, sampling=greedy).tokens
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.integers(0, 5), st.integers(1, 12))
+def test_blocks_account_for_every_token(seed: int, gamma: int, max_tokens: int) -> None:
+    _, target, draft = models(8, seed)
+    result = run(target, draft, gamma, max_tokens=max_tokens)
+    assert len(result.tokens) == max_tokens
+    starts = [2, *itertools.accumulate((b.accepted + 1 for b in result.blocks), initial=2)][1:]
+    assert [b.start for b in result.blocks] == starts[:-1]
+    assert starts[-1] == 2 + max_tokens
+    assert all(0 <= b.accepted <= b.drafted <= gamma for b in result.blocks)
+    assert run(target, draft, gamma, max_tokens=max_tokens).tokens == result.tokens  # same key, same text
+
+
+@pytest.mark.parametrize(("vocab", "gamma"), [(2, 3), (3, 1), (3, 2)])
+def test_law_with_a_stop_token(vocab: int, gamma: int) -> None:
+    """A stop token may be a draft, a recovered token or the bonus; the text ends there, with the target's law."""
+    _, target, draft = models(vocab, seed=5)
+    stop = frozenset([1])
+    law = forked_text_law(target, draft, [0, 1], gamma, Sampling(), stop)
+    assert any(len(text) < TEXT for text in law)
+    goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1], vocab, Sampling(), stop)
+    assert difference(law, goal) < 1e-10
+
+
+@pytest.mark.parametrize("stop", [frozenset(), frozenset([1])], ids=["no stop", "stop"])
+@pytest.mark.parametrize(("vocab", "gamma", "seed"), [(2, 1, 0), (2, 2, 1), (3, 2, 2)])
+def test_predicted_target_calls_are_exact(vocab: int, gamma: int, seed: int, stop: frozenset[int]) -> None:
+    """Target calls of `decode`, summed over every run, equal the renewal law averaged over target texts (T06)."""
+    _, target, draft = models(vocab, seed)
+    prompt, sampling = [1, 0], Sampling(temperature=0.8)
+    measured = sum(
+        weight * len(run.blocks) for run, weight in forked_runs(target, draft, prompt, gamma, sampling, TEXT, stop)
+    )
+    texts = text_law(lambda x: full_logits(target, torch.tensor(x)), prompt, vocab, sampling, stop)
+    predicted = sum(
+        mass * predict_blocks(score(target, draft, prompt, list(text), sampling), gamma, tokenwise).blocks
+        for text, mass in texts.items()
+    )
+    assert predicted == pytest.approx(measured, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"prompt": []}, "prompt is empty"),
+        ({"prompt": [0, 8]}, r"prompt\[1\] is token 8, outside the vocabulary 0..7"),
+        ({"prompt": [0] * 60}, "60 tokens and max_tokens=12 need 72 positions; the target has a context of 64"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
+        ({"gamma": -1}, "gamma must be at least 0, got -1"),
+        ({"draft": None}, "gamma=2 needs a draft model"),
+        ({"draft": from_hf(tiny_llama(5, seed=1))}, "the target has 8 tokens and the draft 5: load them as a pair"),
+    ],
+)
+def test_bad_values(changes: dict[str, Any], message: str) -> None:
+    _, target, draft = models(8, seed=0)
+    arguments = {"draft": draft, "gamma": 2, **changes}
+    with pytest.raises(ValueError, match=message):
+        run(target, arguments.pop("draft"), arguments.pop("gamma"), **arguments)
+
+
+@pytest.mark.parametrize("prompt", [torch.tensor([1, 2]), [1.5], "text"], ids=["tensor", "float", "text"])
+def test_a_prompt_is_a_list_of_ids(prompt: Any) -> None:
+    _, target, draft = models(8, seed=0)
+    with pytest.raises(TypeError, match="the prompt must be a list of token ids"):
+        run(target, draft, 2, prompt=prompt)
+
+
+@pytest.mark.parametrize("gamma", [0, 2])
+def test_logits_that_are_not_numbers_stop_the_run(gamma: int) -> None:
+    plain, _, draft = models(8, seed=0)
+    with torch.no_grad():
+        plain.lm_head.weight[3] = float("nan")
+    with pytest.raises(ValueError, match=r"logits at position 2 are not finite .dtype torch.float64"):
+        run(from_hf(plain), draft, gamma)
+
+
+def test_a_draft_that_cannot_read_every_token_changes_nothing() -> None:
+    """Its head is padded with probability 0, what it cannot read is read as 0: the law is still the target's."""
+    target = from_hf(tiny_llama(3, seed=6, dtype=torch.float64))
+    narrow = replace(from_hf(tiny_llama(2, seed=7, dtype=torch.float64)), vocab_size=3)
+    goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [2, 1], 3, Sampling())
+    assert difference(forked_text_law(target, narrow, [2, 1], 2, Sampling()), goal) < 1e-10
+    assert score(target, narrow, [2], [2, 1], Sampling()).q[0] == 0

@@ -1,0 +1,131 @@
+"""Tiny random models of several architectures, made in memory.
+
+Weights are large (embeddings and head of unit variance, projections that keep it), so that next-token laws
+are far from uniform and depend on the whole prefix; Hugging Face's own initialisation gives nearly flat ones.
+The same seed gives the same model in every dtype, up to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    OPTConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    Qwen2Config,
+    Qwen3Config,
+)
+
+
+def randomize(model: PreTrainedModel, seed: int) -> PreTrainedModel:
+    """Draw every weight anew, from its own generator; returns the model."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
+            if weight.ndim == 1:  # norms and biases
+                noise = 0.1 * noise + ("norm" in name or "ln_" in name) * (not name.endswith("bias"))
+            elif not any(part in name for part in ("embed", "head", "wte", "wpe")):
+                fan_in = weight.shape[0] if model.config.model_type == "gpt2" else weight.shape[1]
+                noise = noise / fan_in**0.5
+            weight.copy_(noise)
+    return model
+
+
+def from_config(config: PretrainedConfig, seed: int, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
+    """Model of a configuration, with weights of `randomize`; the global generator is left alone."""
+    with torch.random.fork_rng():
+        model = AutoModelForCausalLM.from_config(config, dtype=dtype)
+    return randomize(model.eval(), seed)
+
+
+def _llama_like(
+    config: type[PretrainedConfig],
+    vocab: int,
+    *,
+    layers: int = 1,
+    hidden: int = 8,
+    heads: int = 2,
+    kv_heads: int | None = None,
+    ffn: int | None = None,
+    context: int = 64,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+    **extra: Any,
+) -> PreTrainedModel:
+    options = {
+        "vocab_size": vocab,
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads or heads,
+        "intermediate_size": ffn or 2 * hidden,
+        "max_position_embeddings": context,
+        "bos_token_id": None,
+        "eos_token_id": None,
+        **extra,
+    }
+    return from_config(config(**options), seed, dtype)
+
+
+def tiny_llama(vocab: int, **options: Any) -> PreTrainedModel:
+    """Llama; options are layers, hidden, heads, kv_heads, ffn, context, seed, dtype and config fields."""
+    return _llama_like(LlamaConfig, vocab, **options)
+
+
+def tiny_qwen2(vocab: int, **options: Any) -> PreTrainedModel:
+    """Qwen2: biased query, key and value projections.  Options as for `tiny_llama`."""
+    return _llama_like(Qwen2Config, vocab, **options)
+
+
+def tiny_qwen3(vocab: int, *, hidden: int = 8, heads: int = 2, **options: Any) -> PreTrainedModel:
+    """Qwen3: normed queries and keys.  Options as for `tiny_llama`."""
+    return _llama_like(Qwen3Config, vocab, hidden=hidden, heads=heads, head_dim=hidden // heads, **options)
+
+
+def tiny_mistral(vocab: int, **options: Any) -> PreTrainedModel:
+    """Mistral without window unless `sliding_window` is given.  Options as for `tiny_llama`."""
+    return _llama_like(MistralConfig, vocab, **{"sliding_window": None, **options})
+
+
+def tiny_gpt2(
+    vocab: int,
+    *,
+    layers: int = 1,
+    hidden: int = 8,
+    heads: int = 2,
+    context: int = 64,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> PreTrainedModel:
+    """GPT-2: learned absolute positions, head tied to the embedding."""
+    config = GPT2Config(
+        vocab_size=vocab, n_layer=layers, n_embd=hidden, n_head=heads, n_positions=context,
+        bos_token_id=None, eos_token_id=None,
+    )  # fmt: skip
+    return from_config(config, seed, dtype)
+
+
+def tiny_opt(
+    vocab: int,
+    *,
+    layers: int = 1,
+    hidden: int = 8,
+    heads: int = 2,
+    context: int = 64,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> PreTrainedModel:
+    """OPT: learned positions shifted by two, ReLU, head tied to the embedding."""
+    config = OPTConfig(
+        vocab_size=vocab, num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads,
+        ffn_dim=2 * hidden, word_embed_proj_dim=hidden, max_position_embeddings=context,
+        pad_token_id=None, bos_token_id=None, eos_token_id=None,
+    )  # fmt: skip
+    return from_config(config, seed, dtype)
