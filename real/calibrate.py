@@ -1,83 +1,164 @@
-"""What one cycle's parts cost on this machine: the time half of a prediction, from a few micro-measurements."""
+"""What one cycle's parts cost on this machine: the time half of a prediction, from a few short measurements.
+
+The decode loop itself runs a few blocks from one fixed text, for gamma = 0 and some short speculation lengths in turn,
+and a clock splits them: one decode step, t(m) at several m, one draft step, one call of the rule, and what the host
+does. No acceptance enters. Longer lengths are predicted from these along straight lines; no curve is forced to rise,
+since a pass over one token can be the slow case.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
-from real.decode import keyed
-from real.draft.lm import LMDraft
-from real.load import Pair
-from real.warp import Sampling, probabilities
+from real.clock import PHASES, Clock
+from real.decode import Loop, Verifier, keyed
+from real.model import LanguageModel
+from real.warp import Sampling
+from specsim import _check
 from specsim._dist import pick
-from specsim.types import ChainRule
+
+_WARM_UP = 2
 
 
-class Costs(NamedTuple):
-    """Seconds: one draft step, and a target pass over m = 1..M tokens with warping and the rule; index m-1."""
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of a cycle by phase, medians, for each calibrated gamma; spread is the quartile range over the median.
 
-    draft_s: float
+    gammas starts with 0, plain decoding; a list of phases holds one number for each gamma.
+    """
+
+    gammas: list[int]
+    draft_s: list[float]
+    sample_s: list[float]
     verify_s: list[float]
+    rule_s: list[float]
+    host_s: list[float]
+    cycle_s: list[float]
+    spread: list[float]
 
-    def cycle_s(self, gamma: int) -> float:
-        """Predicted seconds of one cycle with gamma drafts; gamma = 0 is a step of plain decoding."""
-        return gamma * self.draft_s + self.verify_s[gamma]
+    def cycle(self, gamma: int) -> float:
+        """Predicted seconds of a cycle with gamma drafts: measured where it was calibrated, on lines elsewhere."""
+        if gamma in self.gammas:
+            return self.cycle_s[self.gammas.index(gamma)]
+        return sum(self.phase(name, gamma) for name in PHASES)
+
+    def phase(self, name: str, gamma: int) -> float:
+        """Predicted seconds of a phase; a line through its values at the calibrated gammas from 1 on."""
+        values = getattr(self, f"{name}_s")
+        if gamma in self.gammas:
+            return float(values[self.gammas.index(gamma)])
+        x, y = np.array(self.gammas[1:]), np.array(values[1:])
+        if len(x) == 1:  # one point: drafting grows with gamma, the others stay
+            return float(y[0] * gamma / x[0] if name in ("draft", "sample") else y[0])
+        slope, level = np.polyfit(x, y, 1)
+        return float(max(level + slope * gamma, 0.0))
 
 
 def calibrate(
-    pair: Pair, prompt: list[int], *, sampling: Sampling, rule: ChainRule, max_gamma: int, repeats: int = 15
+    target: LanguageModel,
+    draft: LanguageModel,
+    texts: Sequence[list[int]],
+    *,
+    sampling: Sampling,
+    rule: Verifier,
+    gammas: Sequence[int],
+    repeats: int = 15,
+    step: Callable[[], None] = lambda: None,
 ) -> Costs:
-    """Time the parts of a decode cycle at the length of `prompt`, interleaved; medians.
+    """Time the phases of a decode cycle after fixed texts, the gammas interleaved.
 
     Parameters
     ----------
-    pair : Pair
-        Target and draft.
-    prompt : list of int
-        A text of the length to be timed at.
+    target, draft : LanguageModel
+        The two models.
+    texts : sequence of lists of int
+        A batch of texts, of the lengths to be timed at.
     sampling : Sampling
         As in decoding.
-    rule : ChainRule
+    rule : Verifier
         As in decoding.
-    max_gamma : int
-        Largest speculation length to be predicted.
+    gammas : sequence of int
+        Speculation lengths to time, at least 1 each; 0 is added.
     repeats : int
-        Measurements of each part; two more are run and dropped.
+        Measurements of each; two more are run and dropped.
+    step : callable
+        Called after each repeat, for progress.
 
     Returns
     -------
     Costs
-        draft_s, verify_s.
+        Medians.
+
+    Raises
+    ------
+    ValueError
+        No gammas, a gamma below 1, or texts with no room for a block.
     """
-    text = torch.tensor(prompt, device=pair.target.device)
-    u = keyed(0, 0)(0, 2 * max_gamma + 1).to(pair.target.device)
-    cache, draft = pair.target.cache(), LMDraft(pair.draft, sampling, pick)
-    cache.forward(text[:-1], 0)
-    drafts, q = draft.propose(text, max_gamma, u[:max_gamma])
+    lengths = [0, *sorted({_check.integer(g, "gammas", 1) for g in gammas})]
+    if len(lengths) == 1:
+        raise ValueError("gammas is empty: give at least one speculation length to time")
+    _check.integer(repeats, "repeats", 1)
+    clock = Clock(target.device)
+    loops = [
+        Loop(target, draft if g else None, texts, g + 1, g, [keyed(0, i) for i in range(len(texts))], sampling, rule,
+             pick, clock.mark)
+        for g in lengths
+    ]  # fmt: skip
+    seconds = np.empty((repeats + _WARM_UP, len(lengths), len(PHASES)))
+    for r in range(len(seconds)):
+        for k, loop in enumerate(loops):
+            clock.seconds.clear()
+            clock.mark("")
+            again(loop, loop.gamma)
+            clock.mark("host")
+            seconds[r, k] = [clock.seconds[name] for name in PHASES]
+        step()
+    parts = seconds[_WARM_UP:]
+    cycles = parts.sum(axis=2)
+    low, middle, high = np.quantile(cycles, [0.25, 0.5, 0.75], axis=0)
+    phases: dict[str, Any] = {f"{n}_s": np.median(parts[:, :, i], axis=0).tolist() for i, n in enumerate(PHASES)}
+    return Costs(gammas=lengths, **phases, cycle_s=middle.tolist(), spread=((high - low) / middle).tolist())
 
-    def verify(gamma: int) -> Callable[[], object]:
-        def run() -> object:
-            cache.rollback(len(prompt) - 1)
-            logits = cache.forward(torch.cat([text[-1:], drafts[:gamma]]), gamma + 1)
-            p = probabilities(logits, sampling)
-            return int(rule.verify(rule.prepare(p, q[:gamma]), drafts[:gamma], u[: gamma + 1])[0])
 
-        return run
-
-    parts: list[Callable[[], object]] = [verify(gamma) for gamma in range(max_gamma + 1)]
-    parts.append(lambda: draft.propose(text, max_gamma, u[:max_gamma]))
-    seconds = np.array([[_timed(part, pair) for part in parts] for _ in range(repeats + 2)])
-    medians = np.median(seconds[2:], axis=0)
-    return Costs(float(medians[-1]) / max_gamma, [float(s) for s in medians[:-1]])
+def again(loop: Loop, length: int) -> None:
+    """Run one block of every text, then take it back."""
+    group = list(range(len(loop.texts)))
+    before = [len(text) for text in loop.texts]
+    for i, new in zip(group, loop.block(group, length), strict=True):
+        loop.keep(i, new, length, lambda text, safe: None)
+        del loop.texts[i][before[i] :]
+        loop.blocks[i].clear()
+    loop.rewind(before)
 
 
-def _timed(part: Callable[[], object], pair: Pair) -> float:
-    began = time.perf_counter()
-    part()
-    if pair.target.device.type == "cuda":
-        torch.cuda.synchronize(pair.target.device)
-    return time.perf_counter() - began
+def copy_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 7) -> float:
+    """Bytes a second that a copy moves, read and written bytes both counted; median.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where.
+    size : int
+        Bytes copied.
+    repeats : int
+        Measurements.
+
+    Returns
+    -------
+    float
+        What memory can do here, to compare a decode step with.
+    """
+    source = torch.ones(size // 4, dtype=torch.float32, device=device)
+    other, clock, seconds = torch.empty_like(source), Clock(device), []
+    for _ in range(repeats + _WARM_UP):
+        clock.seconds.clear()
+        clock.mark("")
+        other.copy_(source)
+        clock.mark("copy")
+        seconds.append(clock.seconds["copy"])
+    return 2 * size / float(np.median(seconds[_WARM_UP:]))

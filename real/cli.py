@@ -17,10 +17,11 @@ from transformers.utils.logging import disable_progress_bar
 
 from real import report
 from real.calibrate import Costs
-from real.compare import Acceptance, Row, Settings, as_json, check_prompts
+from real.compare import Settings, check_prompts
 from real.compare import compare as run_compare
-from real.load import Pair, load_pair
+from real.pair import Pair, load
 from real.recipe import Recipe
+from real.record import Acceptance, Bandwidth, Row, as_json
 from real.train import train_pair
 from real.warp import Sampling
 from specsim._files import check_writable, write_bytes, write_json
@@ -54,11 +55,16 @@ def compare(
     ] = None,
     count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 16,
     gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
+    calibrate: Annotated[str, typer.Option(help="Lengths timed in advance; the others are predicted.")] = "1-3",
     max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    widen: Annotated[
+        int, typer.Option(help="Run the target at the cost of this many million parameters (cost emulation).")
+    ] = 0,
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
     min_p: float = 0.0,
+    repetition_penalty: float = 1.0,
     rule: Annotated[str, typer.Option(help="Chain rule.")] = "tokenwise",
     seed: int = 0,
     device: str = "cpu",
@@ -67,8 +73,8 @@ def compare(
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
 ) -> None:
     """Predict tau and speedup for every gamma, then measure both, side by side."""
-    sampling = Sampling(temperature, top_k, top_p, min_p)
-    settings = Settings(parse_gammas(gamma), max_tokens, sampling, rule, seed)
+    sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+    settings = Settings(parse_gammas(gamma), parse_gammas(calibrate), max_tokens, sampling, rule, seed)
     if out.suffix != ".json":
         raise ValueError(f"out {out} must end in .json (the plot takes the same name with .png)")
     check_writable(out)
@@ -78,15 +84,18 @@ def compare(
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
     torch.set_num_threads(positive(threads, "threads"))
     disable_progress_bar()
-    pair = load_pair(
-        target or TINY / "target", draft or TINY / "draft", dtype=parse_dtype(dtype), device=parse_device(device)
-    )
+    if widen < 0:
+        raise ValueError(f"widen must be a number of millions, at least 1, or 0 for the target as it is; got {widen}")
+    pair = load(
+        target or TINY / "target", draft or TINY / "draft", dtype=parse_dtype(dtype), device=parse_device(device),
+        widen_to=widen * 1_000_000 or None,
+    )  # fmt: skip
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
     check_prompts(pair, ids, max_tokens)
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
         device=device, dtype=dtype, threads=threads, seed=seed, rule=rule, sampling=vars(sampling), prompts=len(ids),
-        max_tokens=max_tokens,
+        max_tokens=max_tokens, widened_to_millions=widen or None, calibrated=settings.calibrated,
     )  # fmt: skip
     if not _run(pair, ids, settings, out, what):
         raise typer.Exit(130)
@@ -152,6 +161,9 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: 
                     progress.console.print(report.summary(found))
                 elif isinstance(found, Costs):
                     record["costs"] = as_json(found)
+                elif isinstance(found, Bandwidth):
+                    record["bandwidth"] = as_json(found)
+                    progress.console.print(report.bandwidth(found))
                 else:
                     rows.append(found)
                     record["pairs"].append(as_json(found))
@@ -163,7 +175,9 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: 
         write_json(out, record)
         console.print(report.table(rows))
         console.print(report.verdict(rows))
-        title = f"target: {what['target']}, draft: {what['draft']}, T = {settings.sampling.temperature:g}"
+        for line in report.cliffs(record["pairs"]):
+            console.print(line)
+        title = f"target: {report.target_name(what)}, draft: {what['draft']}, T = {settings.sampling.temperature:g}"
         try:
             report.write_plot(out.with_suffix(".png"), rows, title)
             console.print(f"written: {out} and {out.with_suffix('.png')}")

@@ -1,24 +1,24 @@
 """The main job: predict what speculation does on a pair, then measure it, side by side.
 
 1. The target writes a text after each prompt. 2. Both models score it; the renewal law of block starts turns the scores
-into tokens per target call for every gamma, without decoding speculatively once. 3. The parts of a cycle are timed,
-which gives the predicted speedup. 4. Plain and speculative decoding run alternately on the same prompts, with
-randomness of their own, and are counted and timed.
+into tokens per target call for every gamma, without decoding speculatively once. 3. The phases of a cycle are timed for
+a few short lengths, which gives the predicted speedup of every length. 4. Plain and speculative decoding run in turn on
+the same prompts, with randomness of their own, and are counted and timed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from real import intervals
-from real.calibrate import Costs, calibrate
+from real.calibrate import Costs, calibrate, copy_bandwidth
+from real.clock import PHASES, Clock, silent
 from real.decode import Decoded, check_fit, decode, keyed
-from real.intervals import Estimate
-from real.load import Pair
+from real.pair import Pair
+from real.record import Acceptance, Bandwidth, Row
 from real.score import Score, predict_blocks, score
 from real.warp import Sampling
 from specsim import _check, discover
@@ -31,52 +31,25 @@ WRITE, MEASURE = 0, 1  # streams of randomness: the texts scored, and the decodi
 
 @dataclass(frozen=True)
 class Settings:
-    """What `compare` runs: gammas, tokens per text, sampling, the chain rule, seed."""
+    """What `compare` runs: gammas, those timed in advance, tokens per text, sampling, the chain rule, seed."""
 
     gammas: tuple[int, ...] = tuple(range(1, 9))
+    calibrated: tuple[int, ...] = (1, 2, 3)
     max_tokens: int = 64
     sampling: Sampling = Sampling()  # noqa: RUF009 - frozen
     rule: str = "tokenwise"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for gamma in self.gammas:
-            _check.integer(gamma, "gamma", 1)
-        if not self.gammas:
-            raise ValueError("gammas is empty: give at least one speculation length")
+        for name in ("gammas", "calibrated"):
+            for gamma in getattr(self, name):
+                _check.integer(gamma, name, 1)
+            if not getattr(self, name):
+                raise ValueError(f"{name} is empty: give at least one speculation length")
         _check.integer(self.max_tokens, "max_tokens", 1)
         _check.integer(self.seed, "seed", 0)
         discover.find("chain", self.rule)
         require_lossless(self.rule, temperature=self.sampling.temperature)
-
-
-@dataclass(frozen=True)
-class Acceptance:
-    """What the scored texts say: mean acceptance per position, hazards at the largest gamma, texts and tokens."""
-
-    mean: Estimate
-    hazards: list[float]
-    texts: int
-    tokens: int
-
-
-@dataclass(frozen=True)
-class Row:
-    """One gamma: predictions, measurements, and their difference in tau."""
-
-    gamma: int
-    tau_predicted: Estimate
-    tau_over_positions: float  # every position counted alike: biased, shown to show it
-    tau_measured: Estimate
-    tau_difference: Estimate  # measured - predicted, simultaneous over all gammas of the run
-    calls_predicted: float
-    calls_measured: int
-    tokens: int
-    tokens_per_s_predicted: float
-    tokens_per_s_measured: Estimate
-    plain_tokens_per_s: Estimate
-    speedup_predicted: float
-    speedup_measured: Estimate
 
 
 SIMULTANEOUS = 0.99
@@ -96,7 +69,7 @@ def check_prompts(pair: Pair, prompts: Sequence[list[int]], max_tokens: int) -> 
 
 def compare(
     pair: Pair, prompts: Sequence[list[int]], settings: Settings, *, step: Callable[[str], None] = lambda what: None
-) -> Iterator[Acceptance | Costs | Row]:
+) -> Iterator[Acceptance | Costs | Bandwidth | Row]:
     """Run the comparison; yields what the texts say, the costs, then one row per gamma as it is finished.
 
     Parameters
@@ -112,7 +85,7 @@ def compare(
 
     Yields
     ------
-    Acceptance, Costs, Row
+    Acceptance, Costs, Bandwidth, Row
         In that order, one Row for each gamma.
 
     Raises
@@ -124,7 +97,9 @@ def compare(
     rule = discover.find("chain", settings.rule)
     stop = frozenset(t for t in [pair.tokenizer.eos_token_id] if t is not None)
 
-    def run(i: int, gamma: int, stream: int) -> Decoded:
+    on_cpu = pair.target.device.type == "cpu"
+
+    def run(i: int, gamma: int, stream: int, mark: Callable[[str], None] = silent) -> Decoded:
         uniforms = keyed(settings.seed, (i << 20) + 2 * gamma + stream)  # a key of its own for every run
         return decode(
             pair.target,
@@ -136,6 +111,7 @@ def compare(
             sampling=settings.sampling,
             stop=stop,
             rule=rule,
+            mark=mark,
         )
 
     scores = []
@@ -146,17 +122,25 @@ def compare(
 
     step("calibrating")
     middle = sorted(prompts, key=len)[len(prompts) // 2]
-    text = (middle * (1 + settings.max_tokens // (2 * len(middle))))[: len(middle) + settings.max_tokens // 2]
-    costs = calibrate(pair, text, sampling=settings.sampling, rule=rule, max_gamma=max(settings.gammas))
+    room = min(pair.target.context, pair.draft.context) - max(settings.calibrated) - 1
+    half = settings.max_tokens // 2
+    text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
+    costs = calibrate(
+        pair.target, pair.draft, [text], sampling=settings.sampling, rule=rule, gammas=settings.calibrated
+    )
     yield costs
+    yield Bandwidth(pair.target.weight_bytes / costs.cycle(0), copy_bandwidth(pair.target.device))
 
     for gamma in settings.gammas:
-        pairs = []
+        pairs, clock = [], Clock(pair.target.device)
         for i in range(len(prompts)):
             step(f"decoding, gamma {gamma}")
-            both = {g: run(i, g, MEASURE) for g in ((0, gamma) if i % 2 else (gamma, 0))}  # alternate which goes first
+            marks = {gamma: clock.mark if on_cpu else silent}
+            order = (0, gamma) if i % 2 else (gamma, 0)  # alternate which goes first
+            both = {g: run(i, g, MEASURE, marks.get(g, silent)) for g in order}
             pairs.append((both[0], both[gamma]))
-        yield row(gamma, scores, rule, costs, pairs, 1 - (1 - SIMULTANEOUS) / len(settings.gammas))
+        level = 1 - (1 - SIMULTANEOUS) / len(settings.gammas)
+        yield row(gamma, scores, rule, costs, pairs, clock.seconds, level)
 
 
 def acceptance(scores: list[Score], rule: ChainRule, gamma: int) -> Acceptance:
@@ -175,16 +159,19 @@ def row(
     rule: ChainRule,
     costs: Costs,
     pairs: list[tuple[Decoded, Decoded]],
+    phases: dict[str, float],
     level: float,
 ) -> Row:
     """Put prediction and measurement of one gamma together."""
     text = np.array([len(s.p) for s in scores])
-    expected = np.array([float(predict_blocks(s, gamma, rule).blocks) for s in scores])
+    renewals = [predict_blocks(s, gamma, rule) for s in scores]
+    expected = np.array([float(r.blocks) for r in renewals])
     plain = _seconds_and_tokens([a for a, _ in pairs])
     spec = _seconds_and_tokens([b for _, b in pairs])
     blocks = np.array([len(b.blocks) for _, b in pairs])
     tau = intervals.ratio(text, expected)
-    cycle = costs.cycle_s(gamma)
+    cycle = costs.cycle(gamma)
+    accepted = np.array([block.accepted for _, b in pairs for block in b.blocks])
     return Row(
         gamma=gamma,
         tau_predicted=tau,
@@ -197,8 +184,15 @@ def row(
         tokens_per_s_predicted=tau.value / cycle,
         tokens_per_s_measured=intervals.ratio(spec[1], spec[0]),
         plain_tokens_per_s=intervals.ratio(plain[1], plain[0]),
-        speedup_predicted=tau.value * costs.cycle_s(0) / cycle,
+        speedup_predicted=tau.value * costs.cycle(0) / cycle,
         speedup_measured=intervals.speedup(plain, spec),
+        cycle_s_predicted=cycle,
+        cycle_s_measured=float(spec[0].sum() / blocks.sum()),
+        plain_s_predicted=costs.cycle(0),
+        plain_s_measured=float(plain[0].sum() / plain[1].sum()),
+        kept_predicted=sum(r.hazards * r.tried for r in renewals).tolist(),
+        kept_measured=[int((accepted >= n).sum()) for n in range(1, gamma + 1)],
+        phases_s={name: phases[name] / float(blocks.sum()) for name in PHASES if name in phases},
     )
 
 
@@ -214,38 +208,3 @@ def over_positions(scores: list[Score], rule: ChainRule, gamma: int) -> float:
 
 def _seconds_and_tokens(runs: list[Decoded]) -> tuple[Array, Array]:
     return np.array([r.seconds for r in runs]), np.array([len(r.tokens) for r in runs])
-
-
-def as_json(found: Acceptance | Costs | Row) -> dict[str, Any]:
-    """The JSON form of what `compare` yields; see real/results/README.md for the schema."""
-    if isinstance(found, Acceptance):
-        return asdict(found) | {"mean": {"predicted": found.mean.value, "interval": _span(found.mean)}}
-    if isinstance(found, Costs):
-        return found._asdict()
-    return {
-        "gamma": found.gamma,
-        "tau": {
-            "predicted": found.tau_predicted.value,
-            "predicted_interval": _span(found.tau_predicted),
-            "predicted_over_positions": found.tau_over_positions,
-            "measured": found.tau_measured.value,
-            "interval": _span(found.tau_measured),
-            "difference_interval": _span(found.tau_difference),
-        },
-        "target_calls": {"predicted": found.calls_predicted, "measured": found.calls_measured, "tokens": found.tokens},
-        "tokens_per_s": {
-            "predicted": found.tokens_per_s_predicted,
-            "measured": found.tokens_per_s_measured.value,
-            "interval": _span(found.tokens_per_s_measured),
-            "plain_measured": found.plain_tokens_per_s.value,
-        },
-        "speedup": {
-            "predicted": found.speedup_predicted,
-            "measured": found.speedup_measured.value,
-            "interval": _span(found.speedup_measured),
-        },
-    }
-
-
-def _span(e: Estimate) -> list[float] | None:
-    return [e.low, e.high] if np.isfinite([e.low, e.high]).all() else None

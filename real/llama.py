@@ -1,4 +1,4 @@
-"""Llama, Qwen2 and Mistral (without window) run by hand, to make one call cheap.
+"""Llama, Qwen2, Qwen3 and Mistral (without window) run by hand, to make one call cheap.
 
 Speculative decoding makes many calls on few tokens, and there the time goes into calls, not arithmetic.
 Here the projections are fused, keys and values are written in place into preallocated tensors, and attention
@@ -15,13 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-_CLASSES = {"LlamaForCausalLM", "Qwen2ForCausalLM", "MistralForCausalLM"}
+_CLASSES = {"LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM"}
 _FIXED_ROPE = {"default", "linear", "llama3", "yarn"}  # frequencies do not depend on the sequence length
-_FIRST_CAPACITY = 256
 
 
 class _Layer(NamedTuple):
-    """Weights of one decoder layer; a bias is None where the model has none."""
+    """Weights of one decoder layer; a bias or norm is None where the model has none."""
 
     norm_in: Tensor
     qkv: Tensor
@@ -33,6 +32,7 @@ class _Layer(NamedTuple):
     gate_up_bias: Tensor | None
     down: Tensor
     down_bias: Tensor | None
+    qk_norm: Tensor | None = None  # (query and key heads, head_dim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,10 @@ def _fused(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
     return torch.cat([p.weight.detach() for p in projections]), torch.cat(biases) if biases else None
 
 
-def _layer(block: Any) -> _Layer:
+def _layer(block: Any, heads: int, kv_heads: int) -> _Layer:
     attention, mlp = block.self_attn, block.mlp
+    norms = [getattr(attention, name).weight.detach() for name in ("q_norm", "k_norm") if hasattr(attention, name)]
+    counts = (heads, kv_heads)
     return _Layer(
         block.input_layernorm.weight.detach(),
         *_fused(attention.q_proj, attention.k_proj, attention.v_proj),
@@ -112,6 +114,7 @@ def _layer(block: Any) -> _Layer:
         block.post_attention_layernorm.weight.detach(),
         *_fused(mlp.gate_proj, mlp.up_proj),
         *_fused(mlp.down_proj),
+        torch.cat([norm.expand(n, -1) for norm, n in zip(norms, counts, strict=True)]) if norms else None,
     )
 
 
@@ -135,7 +138,7 @@ def weights(model: Any) -> Weights:
     cos, sin = (table[0, :, None] for table in decoder.rotary_emb(embedding, positions[None]))
     return Weights(
         embedding,
-        [_layer(block) for block in decoder.layers],
+        [_layer(block, config.num_attention_heads, config.num_key_value_heads) for block in decoder.layers],
         decoder.norm.weight.detach(),
         *_fused(model.lm_head),
         config.rms_norm_eps,
@@ -146,79 +149,77 @@ def weights(model: Any) -> Weights:
     )
 
 
-class Store:
-    """Keys and values of one sequence.
+class Place(NamedTuple):
+    """Where the tokens of one call go, and what they may look at.
 
-    It has no length of its own: `append` is told where to write, rows from there on are dead, and taking
-    tokens back is nothing but a smaller `start` in the next call.
+    With `at` None they stand in one slab, at the same positions of neighbouring sequences, and are copied there as
+    a slice; otherwise `at` holds (sequences (b, 1), positions (b, m)), and `take` (b,) the sequences, if not all.
+    """
+
+    cos: Tensor  # (b or 1, m, 1, head_dim)
+    sin: Tensor
+    mask: Tensor | None  # (b or 1, 1, m, span), added to the scores
+    at: tuple[Tensor, Tensor] | None = None
+    take: Tensor | None = None
+
+
+def forward(
+    model: Weights, seen: list[tuple[Tensor, Tensor]], new: list[tuple[Tensor, Tensor]], place: Place, tokens: Tensor,
+    rows: int,
+) -> Tensor:  # fmt: skip
+    """Final hidden states of the last `rows` tokens of each sequence, normed.
 
     Parameters
     ----------
     model : Weights
-        The model that fills it.
+        The model.
+    seen : list of (keys, values), each of shape (b or batch, kv heads, span, head_dim)
+        For each layer, a view of what the tokens may look at, their own places included.
+    new : list of (keys, values)
+        For each layer, where their own go: the slab itself, or with `place.at` the tensors to index,
+        (batch, positions, kv heads, head_dim).
+    place : Place
+        Rotations, mask and places.
+    tokens : Tensor, shape (b, m), int64
+        Token ids.
+    rows : int
+        How many of the last positions to return.
+
+    Returns
+    -------
+    Tensor, shape (b, rows, hidden)
+        Hidden states.
     """
+    eps, (b, m), head_dim = model.eps, tokens.shape, model.cos.shape[-1]
+    cos, sin, mask, at, take = place
+    x = F.embedding(tokens, model.embedding)
+    width, rotated = x.shape[2:], model.heads + model.kv_heads
+    for w, (keys, values), (new_keys, new_values) in zip(model.layers, seen, new, strict=True):
+        h = F.linear(F.rms_norm(x, width, w.norm_in, eps), w.qkv, w.qkv_bias)
+        qk, v = h.view(b, m, -1, head_dim).tensor_split((rotated,), dim=2)
+        if w.qk_norm is not None:
+            qk = F.rms_norm(qk, (head_dim,), None, eps) * w.qk_norm
+        qk = torch.addcmul(qk * cos, qk.roll(head_dim // 2, -1), sin)
+        q, k = qk.tensor_split((model.heads,), dim=2)
+        if at is None:
+            new_keys.copy_(k.transpose(1, 2))
+            new_values.copy_(v.transpose(1, 2))
+        else:
+            new_keys[at] = k
+            new_values[at] = v
+            if take is not None:
+                keys, values = keys[take], values[take]
+        h = F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, attn_mask=mask, enable_gqa=True)
+        x = x + F.linear(h.transpose(1, 2).reshape(b, m, -1), w.out, w.out_bias)
+        gate, up = F.linear(F.rms_norm(x, width, w.norm_mlp, eps), w.gate_up, w.gate_up_bias).chunk(2, -1)
+        x = x + F.linear(F.silu(gate) * up, w.down, w.down_bias)
+    return F.rms_norm(x[:, m - rows :], width, model.norm, eps)
 
-    def __init__(self, model: Weights) -> None:
-        self._model = model
-        # (keys or values, layer, head, position, head_dim); positions are added by doubling
-        self._kv = model.cos.new_empty(2, len(model.layers), model.kv_heads, 0, model.cos.shape[-1])
 
-    def append(self, tokens: Tensor, start: int, rows: int) -> Tensor:
-        """Run tokens and store their keys and values, as `real.model.Store` says.
-
-        Parameters
-        ----------
-        tokens : Tensor, shape (m,), int64
-            Token ids, on the model's device.
-        start : int
-            Number of positions before them, all stored by earlier calls.
-        rows : int
-            How many of the last positions to return logits for.
-
-        Returns
-        -------
-        Tensor, shape (rows, vocab)
-            Logits; an ordinary tensor, free to be changed in place.
-        """
-        with torch.inference_mode():
-            hidden = self._hidden(tokens, start, rows)
-        return F.linear(hidden, self._model.head, self._model.head_bias)
-
-    def _hidden(self, tokens: Tensor, start: int, rows: int) -> Tensor:
-        """Final hidden states of the last `rows` positions, normed; shape (rows, hidden)."""
-        model, eps = self._model, self._model.eps
-        m, end = tokens.shape[0], start + tokens.shape[0]
-        if end > self._kv.shape[3]:
-            self._grow(start, end)
-        cos, sin = model.cos[start:end], model.sin[start:end]
-        head_dim = cos.shape[-1]
-        rotated = model.heads + model.kv_heads
-        keys, values = self._kv[..., :end, :].unbind()
-        # One query sees everything; of several, query i sees the positions up to start + i.
-        mask = None if m == 1 else cos.new_full((m, end), -torch.inf).triu_(start + 1)
-
-        x = F.embedding(tokens, model.embedding)
-        width = x.shape[1:]
-        for w, key, value in zip(model.layers, keys.unbind(), values.unbind(), strict=True):
-            h = F.linear(F.rms_norm(x, width, w.norm_in, eps), w.qkv, w.qkv_bias)
-            qk, v = h.view(m, -1, head_dim).tensor_split((rotated,), dim=1)
-            qk = torch.addcmul(qk * cos, qk.roll(head_dim // 2, -1), sin)
-            q, k = qk.tensor_split((model.heads,), dim=1)
-            key[:, start:].copy_(k.transpose(0, 1))
-            value[:, start:].copy_(v.transpose(0, 1))
-            h = F.scaled_dot_product_attention(
-                q.transpose(0, 1)[None], key[None], value[None], attn_mask=mask, enable_gqa=True
-            )
-            h = h[0].transpose(0, 1).reshape(m, -1)
-            x = x + F.linear(h, w.out, w.out_bias)
-            gate, up = F.linear(F.rms_norm(x, width, w.norm_mlp, eps), w.gate_up, w.gate_up_bias).chunk(2, -1)
-            x = x + F.linear(F.silu(gate) * up, w.down, w.down_bias)
-        return F.rms_norm(x[m - rows :], width, model.norm, eps)
-
-    def _grow(self, start: int, end: int) -> None:
-        """Make room for `end` positions, keeping the first `start`."""
-        context = self._model.cos.shape[0]
-        capacity = min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length()))
-        old = self._kv
-        self._kv = old.new_empty(*old.shape[:3], capacity, old.shape[4])
-        self._kv[..., :start, :] = old[..., :start, :]
+def ragged(model: Weights, positions: Tensor, sequences: Tensor, span: int) -> Place:
+    """Place of tokens at positions (b, m) of sequences (b, 1), among the first `span` positions."""
+    held = torch.arange(span, device=positions.device)
+    hidden = held > positions[:, None, :, None]
+    mask = torch.zeros(hidden.shape, dtype=model.cos.dtype, device=positions.device).masked_fill_(hidden, -torch.inf)
+    known = positions.clamp(max=model.cos.shape[0] - 1)  # a sequence that waits may stand past the context
+    return Place(model.cos[known], model.sin[known], mask, (sequences, positions))

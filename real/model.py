@@ -1,6 +1,6 @@
 """Causal language models behind one small interface: a cache that runs tokens and takes them back.
 
-`from_hf` wraps a model in memory, `real.load` reads one from files.  Llama-like models run on the path of
+`from_hf` wraps a model in memory, `real.loading` reads one from files.  Llama-like models run on the path of
 `real.llama`, all others through their own Hugging Face forward.
 """
 
@@ -16,29 +16,31 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DummyLayer, DynamicLayer
 
-from real import llama
+from real import llama, store
 
 _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 class Store(Protocol):
-    """Keys and values of one sequence."""
+    """Keys and values of a batch of sequences."""
 
-    def append(self, tokens: Tensor, start: int, rows: int) -> Tensor:
-        """Run tokens at positions `start`, `start` + 1, ..., forgetting what was there.
+    def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
+        """Run tokens of some sequences at positions `start`, `start` + 1, ..., forgetting what was there.
 
         Parameters
         ----------
-        tokens : Tensor, shape (m,), int64
+        tokens : Tensor, shape (b, m), int64
             Token ids, on the model's device.
-        start : int
-            Number of positions before them.
+        which : list of int
+            The b sequences they belong to, increasing.
+        starts : list of int
+            Number of positions before them, for each.
         rows : int
             How many of the last positions to return logits for.
 
         Returns
         -------
-        Tensor, shape (rows, width of the head)
+        Tensor, shape (b, rows, width of the head)
             Logits.
         """
         ...
@@ -61,7 +63,9 @@ class LanguageModel:
     embeddings : int
         Token ids below this number can be read; may differ from `vocab_size`.
     new_store : callable
-        Makes an empty `Store`.
+        Makes an empty `Store` for a number of sequences.
+    weight_bytes : int
+        Bytes of weights that a pass over one token reads.
     """
 
     vocab_size: int
@@ -69,52 +73,62 @@ class LanguageModel:
     dtype: torch.dtype
     device: torch.device
     embeddings: int
-    new_store: Callable[[], Store]
+    new_store: Callable[[int], Store]
+    weight_bytes: int
 
-    def cache(self) -> Cache:
-        """Start reading a sequence.
+    def cache(self, batch: int = 1) -> Cache:
+        """Start reading sequences.
+
+        Parameters
+        ----------
+        batch : int
+            How many.
 
         Returns
         -------
         Cache
             An empty one.
         """
-        return Cache(self)
+        return Cache(self, batch)
 
 
 class Cache:
-    """What a model has read of one sequence.
+    """What a model has read of a batch of sequences, each with a length of its own.
 
     Parameters
     ----------
     model : LanguageModel
         The model that reads.
+    batch : int
+        Number of sequences.
 
     Attributes
     ----------
-    length : int
-        Number of positions stored.
+    lengths : list of int
+        Number of positions stored, for each sequence.
     """
 
-    def __init__(self, model: LanguageModel) -> None:
-        self.length = 0
+    def __init__(self, model: LanguageModel, batch: int = 1) -> None:
+        self.lengths = [0] * batch
         self._model = model
-        self._append = model.new_store().append
+        self._append = model.new_store(batch).append
 
-    def forward(self, tokens: Tensor, rows: int) -> Tensor:
+    def forward(self, tokens: Tensor, rows: int, which: list[int] | None = None) -> Tensor:
         """Read tokens after those stored.
 
         Parameters
         ----------
-        tokens : Tensor, shape (m,), int64
+        tokens : Tensor, shape (b, m), int64
             Token ids, m >= 1.  Ids are checked unless the tensor is on a GPU, where looking would cost a
             synchronisation.
         rows : int
             Number of last positions to return logits for, 0 <= rows <= m.
+        which : list of int, optional
+            The b sequences that read, increasing; all of them by default.
 
         Returns
         -------
-        Tensor, shape (rows, vocab_size)
+        Tensor, shape (b, rows, vocab_size)
             Logits of the token after each of the last `rows` tokens.
 
         Raises
@@ -122,27 +136,37 @@ class Cache:
         ValueError
             Past the context, for an id that has no embedding, or for a bad `rows`; nothing is computed.
         """
-        model, m = self._model, tokens.shape[0]
-        end = self.length + m
+        model, (b, m) = self._model, tokens.shape
+        which = list(range(len(self.lengths))) if which is None else which
+        if b != len(which):
+            raise ValueError(f"forward of {b} rows of tokens, but {len(which)} sequences are to read them")
         if not 0 <= rows <= m or m == 0:
             raise ValueError(f"forward of {m} tokens cannot return logits of {rows}")
+        starts = [self.lengths[i] for i in which]
+        end = max(starts) + m
         if end > model.context:
             raise ValueError(f"length {end} exceeds the model's context of {model.context} positions")
         if not tokens.is_cuda:
-            ids = tokens.tolist()
-            if min(ids) < 0 or max(ids) >= model.embeddings:
-                i = next(i for i, token in enumerate(ids) if not 0 <= token < model.embeddings)
-                position, largest = self.length + i, model.embeddings - 1
-                raise ValueError(f"token {ids[i]} at position {position} is out of range: ids are 0 to {largest}")
-        logits = self._append(tokens.to(model.device), self.length, rows)
-        self.length = end
+            self._check_ids(tokens.tolist(), starts)
+        logits = self._append(tokens.to(model.device), which, starts, rows)
+        for i in which:
+            self.lengths[i] += m
         return fit_logits(logits, model.vocab_size)
 
-    def rollback(self, length: int) -> None:
-        """Forget everything from position `length` on.
+    def _check_ids(self, tokens: list[list[int]], starts: list[int]) -> None:
+        limit = self._model.embeddings
+        for start, row in zip(starts, tokens, strict=True):
+            if min(row) < 0 or max(row) >= limit:
+                i = next(i for i, token in enumerate(row) if not 0 <= token < limit)
+                raise ValueError(f"token {row[i]} at position {start + i} is out of range: ids are 0 to {limit - 1}")
+
+    def rollback(self, sequence: int, length: int) -> None:
+        """Forget everything of a sequence from position `length` on.
 
         Parameters
         ----------
+        sequence : int
+            Which one.
         length : int
             Positions to keep.  O(1): the next `forward` overwrites the others.
 
@@ -151,9 +175,10 @@ class Cache:
         ValueError
             If `length` is negative or more than the cache holds.
         """
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot roll back to length {length}: the cache holds {self.length} positions")
-        self.length = length
+        if not 0 <= length <= self.lengths[sequence]:
+            held = self.lengths[sequence]
+            raise ValueError(f"cannot roll back to length {length}: the cache holds {held} positions")
+        self.lengths[sequence] = length
 
 
 def full_logits(model: LanguageModel, tokens: Tensor) -> Tensor:
@@ -171,7 +196,7 @@ def full_logits(model: LanguageModel, tokens: Tensor) -> Tensor:
     Tensor, shape (m, vocab_size)
         Row i is for the token after `tokens[: i + 1]`.
     """
-    return model.cache().forward(tokens, tokens.shape[0])
+    return model.cache().forward(tokens[None], tokens.shape[0])[0]
 
 
 def fit_logits(logits: Tensor, vocab_size: int) -> Tensor:
@@ -193,28 +218,6 @@ def fit_logits(logits: Tensor, vocab_size: int) -> Tensor:
     if missing == 0:
         return logits
     return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
-
-
-class _HFStore:
-    """Store of any Hugging Face model whose cache can be cropped."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._cache = DynamicCache(config=model.config)
-
-    @torch.no_grad()
-    def append(self, tokens: Tensor, start: int, rows: int) -> Tensor:
-        stale = self._cache.get_seq_length() - start
-        if stale > 0:
-            self._cache.crop(-stale)
-        # Positions are left to the model: it counts from the length of the cache, which is now `start`.
-        out = self._model(
-            input_ids=tokens[None], past_key_values=self._cache, use_cache=True, logits_to_keep=max(rows, 1)
-        )
-        if self._cache.get_seq_length() != start + tokens.shape[0]:
-            raise ValueError(f"{type(self._model).__name__} does not keep its past in the cache it is given")
-        logits: Tensor = out.logits[0]
-        return logits[logits.shape[0] - rows :]
 
 
 def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
@@ -248,13 +251,22 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
     model.eval()
     if fast and llama.supports(model):
         weights = llama.weights(model)
-        new_store: Callable[[], Store] = partial(llama.Store, weights)
+        new_store: Callable[[int], Store] = partial(store.Llama, weights)
     else:
-        new_store = partial(_HFStore, model)
-        zero = torch.zeros(1, dtype=torch.int64, device=model.device)
-        new_store().append(zero, 0, 1)  # a model that ignores its cache is refused now, not later
+        new_store = partial(store.Generic, model)
+        zero = torch.zeros(1, 1, dtype=torch.int64, device=model.device)
+        new_store(1).append(zero, [0], [0], 1)  # a model that ignores its cache is refused now, not later
     embeddings = model.get_input_embeddings().num_embeddings
-    return LanguageModel(config.vocab_size, context, model.dtype, model.device, embeddings, new_store)
+    return LanguageModel(
+        config.vocab_size, context, model.dtype, model.device, embeddings, new_store, _weight_bytes(model)
+    )
+
+
+def _weight_bytes(model: Any) -> int:
+    """All but the embeddings, of which a token reads one row; tied ones are read whole as the head."""
+    tables = {m.weight.data_ptr() for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+    tables -= {model.get_output_embeddings().weight.data_ptr()}
+    return sum(w.numel() * w.element_size() for w in model.parameters() if w.data_ptr() not in tables)
 
 
 def _refuse_unfit(name: str, model: Any) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from real.compare import Acceptance, Row
 from real.intervals import Estimate
+from real.record import Acceptance, Bandwidth, Row
 from specsim._files import write_bytes
 
-SCHEMA = "specsim-compare/1"
+SCHEMA = "specsim-compare/2"
+CLIFF = 0.15  # of a cycle: what is worth naming
 
 
 def provenance(**what: Any) -> dict[str, Any]:
@@ -56,15 +57,30 @@ def summary(found: Acceptance) -> str:
     )
 
 
+def bandwidth(found: Bandwidth) -> str:
+    """One line on how good the baseline is: a slow one inflates every speedup."""
+    return (
+        f"plain decoding reads its weights at {found.baseline / 1e9:.1f} GB/s, {found.baseline / found.copy:.0%} of "
+        f"what a copy moves here ({found.copy / 1e9:.1f} GB/s, read and written; small models sit in the cache)"
+    )
+
+
+def target_name(what: dict[str, Any]) -> str:
+    """The target of a record, with what its cost stands for."""
+    millions = what.get("widened_to_millions")
+    return str(what["target"]) + (f" at the cost of {millions} M parameters (cost emulation)" if millions else "")
+
+
 def table(rows: list[Row]) -> Table:
     """Predicted beside measured, one line per gamma; intervals are 95 % over prompts."""
-    out = Table(title="predicted (from scores and micro-timings) beside measured (by decoding)")
+    out = Table(title="predicted (from scores and short timings) beside measured (by decoding)")
     out.add_column("gamma", justify="right")
     for group, fields in (
-        ("tau", ("predicted", "measured", "if every position counted alike")),
+        ("tau", ("predicted", "measured")),
         ("target calls", ("predicted", "measured")),
-        ("tokens/s", ("predicted", "measured")),
         ("speedup", ("predicted", "measured")),
+        ("speedup error", ("acceptance", "time")),
+        ("outside", ("the models",)),
     ):
         for field in fields:
             out.add_column(f"{group}\n{field}", justify="right")
@@ -73,26 +89,44 @@ def table(rows: list[Row]) -> Table:
             str(r.gamma),
             _show(r.tau_predicted, 2),
             _show(r.tau_measured, 2),
-            f"{r.tau_over_positions:.2f}",
             f"{r.calls_predicted:.0f}",
             str(r.calls_measured),
-            f"{r.tokens_per_s_predicted:.0f}",
-            _show(r.tokens_per_s_measured, 0),
             f"{r.speedup_predicted:.2f}",
             _show(r.speedup_measured, 2),
+            f"{r.error_tau:+.1%}",
+            f"{r.error_time:+.1%}",
+            "" if r.outside is None else f"{r.outside:.0%}",
         )
     return out
 
 
 def verdict(rows: list[Row]) -> str:
-    """Which gamma is best, by prediction and by measurement."""
+    """Which gamma is best, by prediction and by measurement, and what taking the predicted one costs."""
     predicted = max(rows, key=lambda r: r.speedup_predicted)
     measured = max(rows, key=lambda r: r.speedup_measured.value)
+    loss = 1 - predicted.speedup_measured.value / measured.speedup_measured.value
+    errors = [abs(r.speedup_predicted / r.speedup_measured.value - 1) for r in rows]
     return (
         f"best gamma: {predicted.gamma} predicted ({predicted.speedup_predicted:.2f}x), "
-        f"{measured.gamma} measured ({_show(measured.speedup_measured, 2)}x)"
+        f"{measured.gamma} measured ({_show(measured.speedup_measured, 2)}x); "
+        + ("the prediction found it" if loss == 0 else f"the predicted one is {loss:.1%} slower")
+        + f"; median error of the predicted speedup {np.median(errors):.1%}"
         + ("" if measured.speedup_measured.value > 1 else "; speculation does not pay here")
     )
+
+
+def cliffs(pairs: list[dict[str, Any]]) -> list[str]:
+    """Lengths whose cycle took more or less than the line through the calibrated ones says, by name."""
+    lines = []
+    for row in pairs:
+        cycle = row["cycle_s"]
+        off = cycle["measured"] / cycle["predicted"] - 1
+        if abs(off) > CLIFF:
+            lines.append(
+                f"cliff at gamma {row['gamma']} (a pass over {row['gamma'] + 1} tokens): a cycle took "
+                f"{cycle['measured'] * 1e3:.3g} ms, {abs(off):.0%} {'more' if off > 0 else 'less'} than predicted"
+            )
+    return lines
 
 
 def _show(e: Estimate, digits: int) -> str:
@@ -141,28 +175,43 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     what = record["provenance"]
     lines = [
         "| gamma | tau predicted | tau measured | difference | every position alike | target calls measured "
-        "| speedup predicted | speedup measured |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| speedup predicted | speedup measured | error: acceptance | error: time | outside the models |",
+        "| --- " * 11 + "|",
     ]
     for r in record["pairs"]:
-        tau, speed = r["tau"], r["speedup"]
+        tau, speed, outside = r["tau"], r["speedup"], r["cycle_s"]["outside_models"]
         low, high = tau["difference_interval"]
         lines.append(
             f"| {r['gamma']} | {tau['predicted']:.3f} | {_span(tau)} | [{low:+.3f}, {high:+.3f}] "
             f"| {tau['predicted_over_positions']:.3f} | {r['target_calls']['measured']} "
-            f"| {speed['predicted']:.2f} | {_span(speed, 2)} |"
+            f"| {speed['predicted']:.2f} | {_span(speed, 2)} "
+            f"| {speed['error_tau']:+.1%} | {speed['error_time']:+.1%} "
+            f"| {'' if outside is None else f'{outside:.1%}'} |"
         )
-    versions, machine, mean = what["versions"], what["machine"], record["acceptance"]["mean"]
+    mean, speeds = record["acceptance"]["mean"], [r["speedup"] for r in record["pairs"]]
+    error = np.median([abs(s["predicted"] / s["measured"] - 1) for s in speeds])
+    rates = record["bandwidth"]
     lines += [
         "",
+        f"Target: {target_name(what)}. Median error of the predicted speedup: {error:.1%}, from timings at gamma "
+        f"{', '.join(map(str, what['calibrated']))} only. "
         f"Acceptance per position {mean['predicted']:.3f} over {record['acceptance']['tokens']} tokens of "
-        f"{record['acceptance']['texts']} texts. Measured {what['date'][:10]} on {machine['processor']}, "
-        f"{what['threads']} thread, {what['dtype']}, Python {versions['python']}, torch {versions['torch']}, "
-        f"transformers {versions['transformers']}: `{what['command']}`.",
+        f"{record['acceptance']['texts']} texts. Plain decoding reads weights at {rates['baseline'] / 1e9:.1f} GB/s "
+        f"(a copy moves {rates['copy'] / 1e9:.1f} GB/s). {made_by(what)}",
+        *cliffs(record["pairs"]),
         "",
         f"![predicted and measured]({plot})",
     ]
     return "\n".join(lines)
+
+
+def made_by(what: dict[str, Any]) -> str:
+    """Machine, versions and command of a record, as a sentence."""
+    used, machine = what["versions"], what["machine"]
+    return (
+        f"Measured {what['date'][:10]} on {machine['processor']}, {what['threads']} thread, {what['dtype']}, Python "
+        f"{used['python']}, torch {used['torch']}, transformers {used['transformers']}: `{what['command']}`."
+    )
 
 
 def _span(entry: dict[str, Any], digits: int = 3) -> str:

@@ -9,7 +9,8 @@ import torch
 
 from real.draft.lm import readable
 from real.model import LanguageModel, full_logits
-from real.warp import Sampling, probabilities
+from real.warp import Sampling, probabilities, seen_rows
+from specsim import discover
 from specsim._dist import at, overlap
 from specsim.lengths import Renewal, renewal, text_survival
 from specsim.types import Array, ChainRule
@@ -21,6 +22,10 @@ class Score(NamedTuple):
     p: Array
     q: Array
     acceptance: Array
+
+    def tau(self, gamma: int, rule: str = "tokenwise") -> float:
+        """Predicted tokens per target call when the target writes this text with `gamma` drafts per block."""
+        return float(predict_blocks(self, gamma, discover.find("chain", rule)).tau)
 
 
 def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: list[int], sampling: Sampling) -> Score:
@@ -40,9 +45,13 @@ def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: 
     Score
         p, q: probability of each token of the text; acceptance: sum of min(p, q) over the vocabulary there.
     """
-    tokens = torch.tensor(prompt + text)
+    tokens = torch.tensor(prompt + text, device=target.device)
     both = full_logits(target, tokens[:-1]), full_logits(draft, readable(draft, tokens[:-1]))
-    p, q = (probabilities(logits[len(prompt) - 1 :], sampling) for logits in both)
+    seen = None
+    if sampling.repetition_penalty != 1:
+        before = torch.zeros(1, target.vocab_size, dtype=torch.bool, device=target.device)
+        seen = seen_rows(before, tokens[None, :-1])[0, len(prompt) - 1 :]
+    p, q = (probabilities(logits[len(prompt) - 1 :], sampling, seen) for logits in both)
     y = tokens[len(prompt) :]
     return Score(*(np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q))))
 

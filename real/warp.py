@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
+from specsim import _check
 from specsim.warp import apply, check_settings
+
+Bias = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -22,19 +26,100 @@ class Sampling:
         0 keeps every token.
     top_p, min_p : float
         1 and 0 keep every token.
+    repetition_penalty : float
+        1 is off; otherwise `probabilities` needs the tokens of the context.
+    logit_bias : tuple of (token, bias)
+        Added to the logits of these tokens; -inf excludes one. Any sequence of pairs is taken, and kept as tuples.
     """
 
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
     min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: Bias = ()
 
     def __post_init__(self) -> None:
-        check_settings(**vars(self))
+        object.__setattr__(self, "logit_bias", _checked(self.logit_bias))
+        check_settings(**{name: value for name, value in vars(self).items() if name != "logit_bias"})
 
 
-def probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Laws (..., V) in float32, or float64 for a float64 model: half types are too coarse to verify in."""
+def _checked(pairs: Bias) -> Bias:
+    """Hashable, with finite or -inf biases of distinct tokens; the vocabulary is not known here."""
+    try:
+        split = [(token, bias) for token, bias in pairs]
+    except (TypeError, ValueError):
+        raise TypeError(f"logit_bias must hold pairs (token, bias), got {pairs!r}") from None
+    checked = tuple(
+        (
+            _check.integer(token, "token of logit_bias", 0),
+            float(_check.scalar(bias, f"logit_bias of token {token}", "[-inf, inf)")),
+        )
+        for token, bias in split
+    )
+    tokens = [token for token, _ in checked]
+    if len(set(tokens)) < len(tokens):
+        twice = next(token for i, token in enumerate(tokens) if token in tokens[:i])
+        raise ValueError(f"logit_bias names token {twice} twice")
+    return checked
+
+
+def check_vocabulary(sampling: Sampling, vocab_size: int) -> None:
+    """ValueError for a biased token outside the vocabulary 0..vocab_size-1, or a bias that excludes all of it."""
+    for token, _ in sampling.logit_bias:
+        if token >= vocab_size:
+            raise ValueError(f"logit_bias names token {token}, outside the vocabulary 0..{vocab_size - 1}")
+    if sum(bias == -float("inf") for _, bias in sampling.logit_bias) == vocab_size:
+        raise ValueError(f"logit_bias excludes every one of the {vocab_size} tokens")
+
+
+def probabilities(logits: Tensor, sampling: Sampling, seen: Tensor | None = None) -> Tensor:
+    """Laws (..., V) in float32, or float64 for a float64 model: half types are too coarse to verify in.
+
+    `seen` (..., V), bool, tells which tokens the context at each position holds; only a repetition penalty reads it.
+    """
     wide = logits if logits.dtype == torch.float64 else logits.to(torch.float32)
-    law: Tensor = apply(wide, **vars(sampling))
+    bias = _dense_bias(sampling, wide.shape[-1], wide.device, wide.dtype) if sampling.logit_bias else None
+    law: Tensor = apply(
+        wide,
+        temperature=sampling.temperature,
+        top_k=sampling.top_k,
+        top_p=sampling.top_p,
+        min_p=sampling.min_p,
+        repetition_penalty=sampling.repetition_penalty,
+        seen=seen,
+        logit_bias=bias,
+    )
     return law
+
+
+@lru_cache(maxsize=8)
+def _dense_bias(sampling: Sampling, vocab_size: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The bias as a vector (V,), copied to the device once and not at every token."""
+    check_vocabulary(sampling, vocab_size)
+    tokens, biases = zip(*sampling.logit_bias, strict=True)
+    dense = torch.zeros(vocab_size, dtype=dtype)
+    dense[list(tokens)] = torch.tensor(biases, dtype=dtype)
+    return dense.to(device)
+
+
+def seen_rows(seen: Tensor, tokens: Tensor) -> Tensor:
+    """What the context holds after each of the tokens.
+
+    Parameters
+    ----------
+    seen : Tensor, shape (b, V), bool
+        Tokens of the context before.
+    tokens : Tensor, shape (b, m), int64
+        Tokens that follow it.
+
+    Returns
+    -------
+    Tensor, shape (b, m, V), bool
+        Row i: everything in `seen` and in tokens[:, : i + 1].
+    """
+    m = tokens.shape[1]
+    # Row i marks tokens 0..i; the places beyond i in its list name token i again, which changes nothing.
+    earlier = torch.ones(m, m, dtype=torch.bool, device=tokens.device).tril()
+    named = torch.where(earlier, tokens[:, None, :], tokens[:, :, None])
+    return seen[:, None].expand(-1, m, -1).scatter(-1, named, True)

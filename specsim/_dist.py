@@ -37,9 +37,10 @@ def ids(w: Array) -> Array:
 def at(w: Array, token: Array) -> Array:
     """w[..., token], leading axes broadcast."""
     xp = array_namespace(w)
-    batch = np.broadcast_shapes(w.shape[:-1], token.shape)
-    w = xp.broadcast_to(w, (*batch, w.shape[-1]))
-    return xp.take_along_axis(w, xp.broadcast_to(token, batch)[..., None], axis=-1)[..., 0]
+    if w.shape[:-1] != token.shape:
+        batch = np.broadcast_shapes(w.shape[:-1], token.shape)
+        w, token = xp.broadcast_to(w, (*batch, w.shape[-1])), xp.broadcast_to(token, batch)
+    return xp.take_along_axis(w, token[..., None], axis=-1)[..., 0]
 
 
 def one_hot(token: Array, like: Array) -> Array:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
+from real.clock import silent
 from real.model import LanguageModel
 from real.warp import Sampling, probabilities
 
-Draw = Callable[[Tensor, Tensor], Tensor]  # law (V,), uniform () -> token ()
+Draw = Callable[[Tensor, Tensor], Tensor]  # laws (b, V), uniforms (b,) -> tokens (b,)
 
 
 def readable(model: LanguageModel, text: Tensor) -> Tensor:
@@ -18,11 +19,11 @@ def readable(model: LanguageModel, text: Tensor) -> Tensor:
 
     Whatever a draft reads, the laws it reports are those it draws from, so the output stays the target's.
     """
-    return torch.where(text < model.embeddings, text, 0)
+    return text if model.embeddings >= model.vocab_size else torch.where(text < model.embeddings, text, 0)
 
 
 class LMDraft:
-    """A draft model's view of one text.
+    """A draft model's view of a batch of texts.
 
     Parameters
     ----------
@@ -31,43 +32,69 @@ class LMDraft:
     sampling : Sampling
         The same as the target's.
     draw : callable
-        Turns a law and a uniform into a token.
+        Turns laws and uniforms into tokens.
+    batch : int
+        Number of texts.
+    mark : callable
+        Told the phase that ends, for timing.
     """
 
-    def __init__(self, model: LanguageModel, sampling: Sampling, draw: Draw) -> None:
-        self.vocab_size = model.vocab_size
-        self._model, self._cache = model, model.cache()
-        self._sampling, self._draw = sampling, draw
+    def __init__(
+        self,
+        model: LanguageModel,
+        sampling: Sampling,
+        draw: Draw,
+        batch: int = 1,
+        mark: Callable[[str], None] = silent,
+    ) -> None:
+        self._model, self._cache = model, model.cache(batch)
+        self._sampling, self._draw, self._mark = sampling, draw, mark
 
-    def read(self, text: Tensor) -> None:
-        """Read the text's tokens that were not read yet."""
-        if text.shape[0] > self._cache.length:
-            self._cache.forward(readable(self._model, text[self._cache.length :]), 0)
+    def read(self, i: int, text: Sequence[int]) -> None:
+        """Read the tokens of text i that were not read yet."""
+        unread = text[self._cache.lengths[i] :]
+        if unread:
+            tokens = torch.tensor([unread], device=self._model.device)
+            self._cache.forward(readable(self._model, tokens), 0, [i])
 
-    def propose(self, text: Tensor, gamma: int, u: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw gamma tokens after `text`.
+    def propose(
+        self, texts: Sequence[Sequence[int]], gamma: int, u: Tensor, which: list[int], seen: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Draw gamma tokens after each text.
 
         Parameters
         ----------
-        text : Tensor, shape (n,), int64
-            The text so far; what was read beyond it is forgotten, what is new is read.
+        texts : sequence of b lists of int
+            The texts so far; what was read beyond them is forgotten, what is new is read.
         gamma : int
             Number of tokens, at least 1.
-        u : Tensor, shape (gamma,), float64
+        u : Tensor, shape (b, gamma), float64
             Uniforms.
+        which : list of int
+            Which texts of the batch these are, increasing.
+        seen : Tensor, shape (b, V), bool, optional
+            Tokens of the texts, for a repetition penalty.
 
         Returns
         -------
         tuple of Tensor
-            Tokens (gamma,), and the laws (gamma, V) they were drawn from.
+            Tokens (b, gamma), and the laws (b, gamma, V) they were drawn from.
         """
-        # The last token is always read again: its logits start the block.
-        self._cache.rollback(min(self._cache.length, text.shape[0] - 1))
+        cache = self._cache
+        # The last token is always read again: its logits start the block. Texts of one batch read equally many.
+        unread = max(len(text) - min(cache.lengths[i], len(text) - 1) for i, text in zip(which, texts, strict=True))
+        for i, text in zip(which, texts, strict=True):
+            cache.rollback(i, len(text) - unread)
         tokens, laws = [], []
-        unread = readable(self._model, text[self._cache.length :])
-        for i in range(gamma):
-            law = probabilities(self._cache.forward(unread, 1)[0], self._sampling)
-            tokens.append(self._draw(law, u[i]).reshape(1))
+        new = torch.tensor([text[-unread:] for text in texts], device=self._model.device)
+        for k in range(gamma):
+            logits = cache.forward(readable(self._model, new), 1, which)[:, 0]
+            self._mark("draft")
+            law = probabilities(logits, self._sampling, seen)
+            new = self._draw(law, u[:, k])[:, None]
+            if seen is not None:
+                seen = seen.scatter(-1, new, True)
+            tokens.append(new)
             laws.append(law)
-            unread = readable(self._model, tokens[-1])
-        return torch.cat(tokens), torch.stack(laws)
+            self._mark("sample")
+        return torch.cat(tokens, 1), torch.stack(laws, 1)

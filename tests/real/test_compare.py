@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import real.cli
 from real.decode import decode, keyed
-from real.load import load_pair
+from real.pair import load
 from real.warp import Sampling
 from specsim import _files as files
 
@@ -36,7 +36,7 @@ def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
     result = command(*arguments)
     assert result.exit_code == 0, result.output
     record = json.loads(out.read_text())
-    assert record["schema"] == "specsim-compare/1"
+    assert record["schema"] == "specsim-compare/2"
     assert record["complete"] is True
     assert [row["gamma"] for row in record["pairs"]] == [1, 2, 3]
     for row in record["pairs"]:
@@ -136,7 +136,7 @@ def test_bad_input_ends_with_status_2_before_any_work(
 def test_greedy_text_of_the_bundled_pair_is_identical() -> None:
     """32 prompts x 48 tokens in float32: speculation changes nothing at temperature 0."""
     torch.set_num_threads(1)
-    pair = load_pair(TINY / "target", TINY / "draft")
+    pair = load(TINY / "target", TINY / "draft")
     greedy = Sampling(temperature=0)
     for text in real.cli.read_prompts(TINY / "prompts.json")[:32]:
         prompt = list(pair.tokenizer(text)["input_ids"])

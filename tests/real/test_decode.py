@@ -14,6 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import tiny_llama
+from transformers import RepetitionPenaltyLogitsProcessor
 
 from real.decode import Decoded, decode, keyed
 from real.draft.lm import LMDraft
@@ -52,8 +53,8 @@ def forked_runs(
 
             @staticmethod
             def verify(plan: Any, drafts: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-                kept, token = tokenwise.verify(plan, drafts.cpu().numpy(), fork.uniforms(len(u)))
-                return torch.tensor(int(kept)), torch.tensor(int(token), device=target.device)
+                kept, token = tokenwise.verify(plan, drafts.cpu().numpy(), fork.uniforms(*u.shape))
+                return tuple(torch.tensor(w.tolist(), device=target.device) for w in (kept, token))
 
         return decode(
             target,
@@ -65,7 +66,7 @@ def forked_runs(
             sampling=sampling,
             stop=stop,
             rule=Rule,
-            draw=lambda law, u: torch.tensor(int(pick(exact(law), fork.uniforms(1)[..., 0])), device=law.device),
+            draw=lambda law, u: torch.tensor(pick(exact(law), fork.uniforms(*u.shape)).tolist(), device=law.device),
         )
 
     return ((run, float(weight)) for run, weight in forking.runs(program))
@@ -161,30 +162,30 @@ def test_law_and_tokens_on_a_gpu() -> None:
         assert run(target, gpu_draft, gamma).tokens == run(on_cpu, draft, gamma).tokens
 
 
-def _keeps_one_row_too_many(cache: Cache, length: int) -> None:
-    cache.length = min(length + 1, cache.length)
+def _keeps_one_row_too_many(cache: Cache, i: int, length: int) -> None:
+    cache.lengths[i] = min(length + 1, cache.lengths[i])
 
 
-def _forgets_one_row_too_many(cache: Cache, length: int) -> None:
-    cache.length = max(length - 1, 0)
+def _forgets_one_row_too_many(cache: Cache, i: int, length: int) -> None:
+    cache.lengths[i] = max(length - 1, 0)
 
 
-def _leaves_a_stale_row(cache: Cache, length: int) -> None:
+def _leaves_a_stale_row(cache: Cache, i: int, length: int) -> None:
     """The pointer moves, but the last kept row is overwritten by the row of a rejected draft."""
     kv = cache._append.__self__._kv
     with torch.inference_mode():
-        kv[..., length - 1, :] = kv[..., cache.length - 1, :]
-    cache.length = length
+        kv[:, :, i, :, length - 1] = kv[:, :, i, :, cache.lengths[i] - 1]
+    cache.lengths[i] = length
 
 
 @pytest.mark.parametrize("fault", [_keeps_one_row_too_many, _forgets_one_row_too_many, _leaves_a_stale_row])
-def test_planted_rollback_faults_are_caught(fault: Callable[[Cache, int], None], monkeypatch: Any) -> None:
+def test_planted_rollback_faults_are_caught(fault: Callable[[Cache, int, int], None], monkeypatch: Any) -> None:
     sampling = Sampling()
     _, target, draft = models(3, seed=3)
     goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1], 3, sampling)
     assert difference(forked_text_law(target, draft, [0, 1], 2, sampling), goal) < 1e-10
     honest = Cache.rollback
-    on_target = lambda cache, n: (fault if cache._model is target else honest)(cache, n)  # noqa: E731
+    on_target = lambda cache, i, n: (fault if cache._model is target else honest)(cache, i, n)  # noqa: E731
     monkeypatch.setattr(Cache, "rollback", on_target)
     assert difference(forked_text_law(target, draft, [0, 1], 2, sampling), goal) > 1e-3
 
@@ -299,3 +300,21 @@ def test_a_draft_that_cannot_read_every_token_changes_nothing() -> None:
     goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [2, 1], 3, Sampling())
     assert difference(forked_text_law(target, narrow, [2, 1], 2, Sampling()), goal) < 1e-10
     assert score(target, narrow, [2], [2, 1], Sampling()).q[0] == 0
+
+
+def test_law_with_a_repetition_penalty_and_a_bias() -> None:
+    """Applied at every position of a block with what stands before it there, to both models: transformers' processor
+    on the uncached target, step by step, gives the law."""
+    _, target, draft = models(3, seed=4)
+    sampling = Sampling(repetition_penalty=1.7, logit_bias=((2, 0.5),), temperature=0.9)
+    prompt, law = [0, 0], {(): 1.0}
+    penalty, bias = RepetitionPenaltyLogitsProcessor(1.7), torch.tensor([0.0, 0.0, 0.5], dtype=torch.float64)
+    for _ in range(TEXT):
+        longer: Law = {}
+        for text, mass in law.items():
+            context = torch.tensor([*prompt, *text])
+            p = (penalty(context[None], full_logits(target, context)[-1:] + bias)[0] / 0.9).softmax(-1)
+            longer |= {(*text, y): mass * float(p[y]) for y in range(3)}
+        law = longer
+    assert difference(forked_text_law(target, draft, prompt, 2, sampling), law) < 1e-10
+    assert difference(forked_text_law(target, draft, prompt, 2, Sampling(temperature=0.9)), law) > 1e-2

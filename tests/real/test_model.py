@@ -25,8 +25,9 @@ from transformers import (
 )
 
 from real import llama
-from real.load import load_model, load_pair, same_tokenizer
+from real.loading import load_model, same_tokenizer
 from real.model import LanguageModel, fit_logits, from_hf, full_logits
+from real.pair import load
 
 VOCAB, CONTEXT = 23, 64
 GROUPED = {"layers": 2, "hidden": 16, "heads": 4, "kv_heads": 2, "context": CONTEXT}
@@ -46,7 +47,7 @@ BUILD: dict[str, Any] = {
     "gpt2": lambda **kw: tiny.tiny_gpt2(VOCAB, **PLAIN, **kw),
     "opt": lambda **kw: tiny.tiny_opt(VOCAB, **PLAIN, **kw),
 }
-FAST = ["llama", "llama-biased", "qwen2", "mistral"]
+FAST = ["llama", "llama-biased", "qwen2", "mistral", "qwen3"]
 # Hugging Face rounds norms to float32 even in float64 models, so its own path agrees only to that.
 RUNS = [(name, True, 1e-10) for name in FAST] + [(name, False, 2e-6) for name in BUILD]
 
@@ -65,24 +66,33 @@ def draw_tokens(n: int, seed: int) -> Tensor:
     return torch.randint(VOCAB, (n,), generator=torch.Generator().manual_seed(seed))
 
 
-def replay_error(model: LanguageModel, steps: list[tuple[int, int]], seed: int, slip: int = 0) -> float:
+def replay_error(
+    model: LanguageModel, steps: list[tuple[list[int], int, int]], seed: int, batch: int = 1, slip: int = 0
+) -> float:
     """Largest difference between cached and uncached logits.
 
-    Each step reads a block of new tokens and takes some back.  `slip` is a planted fault: positions by
-    which every rollback stops short, so that the cache goes on from rows it should have forgotten.
+    In each step some sequences of the batch read a block of new tokens each, and the last of them takes some back.
+    `slip` is a planted fault: positions by which every rollback stops short, so that the cache goes on from rows it
+    should have forgotten.
     """
-    cache, kept, rows = model.cache(), torch.empty(0, dtype=torch.int64), torch.empty(0, model.vocab_size)
-    for i, (block, back) in enumerate(steps):
-        tokens = draw_tokens(block, seed + i)
-        rows = torch.cat([rows, cache.forward(tokens, block)])
-        kept = torch.cat([kept, tokens])
-        keep = max(0, len(kept) - back)
-        kept, rows = kept[:keep], rows[:keep]
-        cache.rollback(cache.length - min(back, cache.length))
-        cache.length += slip if back else 0
-    if len(kept) == 0:
-        return 0.0
-    return float((rows - full_logits(model, kept)).abs().max())
+    cache, kept = model.cache(batch), [torch.empty(0, dtype=torch.int64) for _ in range(batch)]
+    rows = [torch.empty(0, model.vocab_size) for _ in range(batch)]
+    for number, (which, block, back) in enumerate(steps):
+        tokens = draw_tokens(block * len(which), seed + number).view(-1, block)
+        logits = cache.forward(tokens, block, which)
+        for i, new, some in zip(which, tokens, logits, strict=True):
+            kept[i], rows[i] = torch.cat([kept[i], new]), torch.cat([rows[i], some])
+        i = which[-1]
+        keep = max(0, len(kept[i]) - back)
+        kept[i], rows[i] = kept[i][:keep], rows[i][:keep]
+        cache.rollback(i, keep if not slip else cache.lengths[i] - min(back, cache.lengths[i]))
+        cache.lengths[i] += slip if back else 0
+    some = [i for i in range(batch) if len(kept[i])]
+    return max((float((rows[i] - full_logits(model, kept[i])).abs().max()) for i in some), default=0.0)
+
+
+def alone(steps: list[tuple[int, int]]) -> list[tuple[list[int], int, int]]:
+    return [([0], block, back) for block, back in steps]
 
 
 steps = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 8)), min_size=1, max_size=8)
@@ -94,24 +104,40 @@ steps = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 8)), min_size=1, ma
 def test_cached_equals_uncached(
     name: str, fast: bool, tolerance: float, steps: list[tuple[int, int]], seed: int
 ) -> None:
-    assert replay_error(wrapped(name, fast), steps, seed) < tolerance
+    assert replay_error(wrapped(name, fast), alone(steps), seed) < tolerance
+
+
+ragged = st.lists(
+    st.tuples(st.sets(st.integers(0, 2), min_size=1).map(sorted), st.integers(1, 6), st.integers(0, 8)),
+    min_size=1,
+    max_size=10,
+)
+
+
+@pytest.mark.parametrize(("name", "fast", "tolerance"), RUNS)
+@settings(max_examples=40, deadline=None)
+@given(steps=ragged, seed=st.integers(0, 10**6))
+def test_a_ragged_batch_equals_uncached(
+    name: str, fast: bool, tolerance: float, steps: list[tuple[list[int], int, int]], seed: int
+) -> None:
+    assert replay_error(wrapped(name, fast), steps, seed, batch=3) < tolerance
 
 
 @pytest.mark.parametrize(("name", "fast", "tolerance"), RUNS)
 def test_one_by_one_up_to_the_context(name: str, fast: bool, tolerance: float) -> None:
-    assert replay_error(wrapped(name, fast), [(1, 0)] * CONTEXT, 0) < tolerance
+    assert replay_error(wrapped(name, fast), alone([(1, 0)] * CONTEXT), 0) < tolerance
 
 
 @pytest.mark.parametrize(("name", "fast", "tolerance"), RUNS)
 def test_a_stale_row_is_detected(name: str, fast: bool, tolerance: float) -> None:
-    steps = [(6, 3), (2, 1), (3, 0)]
+    steps = alone([(6, 3), (2, 1), (3, 0)])
     assert replay_error(wrapped(name, fast), steps, 0) < tolerance
     assert replay_error(wrapped(name, fast), steps, 0, slip=1) > 0.01
 
 
 def test_store_grows_past_its_first_capacity() -> None:
     model = from_hf(tiny.tiny_llama(VOCAB, context=600, dtype=torch.float64))
-    assert replay_error(model, [(200, 0), (60, 10), (1, 0), (300, 20), (50, 0)], 0) < 1e-10
+    assert replay_error(model, alone([(200, 0), (60, 10), (1, 0), (300, 20), (50, 0)]), 0) < 1e-10
 
 
 @pytest.mark.parametrize("name", BUILD)
@@ -141,9 +167,9 @@ def test_half_precision_stays_near(name: str, dtype: torch.dtype) -> None:
 def test_cuda_equals_cpu(name: str, fast: bool, tolerance: float) -> None:
     model = from_hf(BUILD[name](seed=1, dtype=torch.float64).to("cuda"), fast=fast)
     tokens, cache = draw_tokens(20, 0), model.cache()
-    cache.forward(tokens[:12], 0)
-    cache.rollback(9)
-    cached = cache.forward(tokens[9:].cuda(), 11).cpu()
+    cache.forward(tokens[None, :12], 0)
+    cache.rollback(0, 9)
+    cached = cache.forward(tokens[None, 9:].cuda(), 11)[0].cpu()
     torch.testing.assert_close(cached, full_logits(model, tokens)[9:].cpu(), rtol=0, atol=tolerance)
     torch.testing.assert_close(cached, full_logits(wrapped(name, fast), tokens)[9:], rtol=0, atol=1e-5)
 
@@ -154,7 +180,7 @@ def test_rows_are_the_last_ones_and_free_to_change() -> None:
         model = wrapped(name, fast)
         expected = full_logits(model, tokens)
         for rows in (0, 1, 4):
-            logits = model.cache().forward(tokens, rows)
+            logits = model.cache().forward(tokens[None], rows)[0]
             assert logits.shape == (rows, VOCAB)
             torch.testing.assert_close(logits, expected[9 - rows :], rtol=0, atol=2e-6)
             logits.mul_(2)
@@ -164,9 +190,9 @@ def test_rows_are_the_last_ones_and_free_to_change() -> None:
 def test_caches_of_one_model_are_independent() -> None:
     model, tokens = wrapped("llama", True), draw_tokens(8, 0)
     one, other = model.cache(), model.cache()
-    one.forward(tokens, 0)
-    other.forward(tokens.flip(0), 0)
-    torch.testing.assert_close(one.forward(tokens, 8), full_logits(model, torch.cat([tokens, tokens]))[8:])
+    one.forward(tokens[None], 0)
+    other.forward(tokens.flip(0)[None], 0)
+    torch.testing.assert_close(one.forward(tokens[None], 8)[0], full_logits(model, torch.cat([tokens, tokens]))[8:])
 
 
 def test_fast_path_is_chosen_only_where_exact() -> None:
@@ -185,22 +211,24 @@ def test_fast_path_is_chosen_only_where_exact() -> None:
 @pytest.mark.parametrize("fast", [True, False])
 def test_forward_refuses_before_computing(fast: bool) -> None:
     cache = wrapped("llama", fast).cache()
-    tokens = draw_tokens(CONTEXT, 0)
-    cache.forward(tokens[:60], 0)
+    tokens = draw_tokens(CONTEXT, 0)[None]
+    cache.forward(tokens[:, :60], 0)
     with pytest.raises(ValueError, match=r"length 65 exceeds the model's context of 64 positions"):
-        cache.forward(tokens[:5], 1)
+        cache.forward(tokens[:, :5], 1)
     for bad in (VOCAB, -1):
         with pytest.raises(ValueError, match=rf"token {bad} at position 61 is out of range: ids are 0 to {VOCAB - 1}"):
-            cache.forward(torch.tensor([3, bad]), 1)
+            cache.forward(torch.tensor([[3, bad]]), 1)
     for m, rows in ((0, 0), (2, 3), (2, -1)):
         with pytest.raises(ValueError, match=rf"forward of {m} tokens cannot return logits of {rows}"):
-            cache.forward(tokens[:m], rows)
+            cache.forward(tokens[:, :m], rows)
     for length in (61, -1):
         with pytest.raises(ValueError, match=rf"cannot roll back to length {length}: the cache holds 60"):
-            cache.rollback(length)
-    assert cache.length == 60
-    logits = cache.forward(tokens[60:], 4)
-    torch.testing.assert_close(logits, full_logits(wrapped("llama", fast), tokens)[60:], rtol=0, atol=2e-6)
+            cache.rollback(0, length)
+    with pytest.raises(ValueError, match="forward of 2 rows of tokens, but 1 sequences are to read them"):
+        cache.forward(tokens[:, :2].view(2, 1), 1)
+    assert cache.lengths == [60]
+    logits = cache.forward(tokens[:, 60:], 4)[0]
+    torch.testing.assert_close(logits, full_logits(wrapped("llama", fast), tokens[0])[60:], rtol=0, atol=2e-6)
 
 
 def small(config: type[Any], **options: Any) -> Any:
@@ -302,7 +330,7 @@ def save(path: Path, vocab: int, tokenizer: Any, seed: int = 0) -> Path:
 def test_pair_fits_padded_heads_to_the_tokenizer(tmp_path: Path) -> None:
     tokenizer = make_tokenizer(20)
     wide, narrow = save(tmp_path / "wide", 24, tokenizer), save(tmp_path / "narrow", 18, tokenizer, seed=5)
-    pair = load_pair(wide, narrow, dtype=torch.float64)
+    pair = load(wide, narrow, dtype=torch.float64)
     tokens = torch.tensor(pair.tokenizer("w3 w17 nothing w12")["input_ids"])
     assert tokens.tolist() == [3, 17, 0, 12]
     assert (pair.target.vocab_size, pair.draft.vocab_size) == (20, 20)
@@ -312,7 +340,7 @@ def test_pair_fits_padded_heads_to_the_tokenizer(tmp_path: Path) -> None:
     assert torch.equal(draft[:, :18], full_logits(load_model(narrow, dtype=torch.float64), tokens))
     assert torch.all(draft.softmax(-1)[:, 18:] == 0)
     with pytest.raises(ValueError, match="token 19 at position 0 is out of range"):
-        pair.draft.cache().forward(torch.tensor([19]), 1)
+        pair.draft.cache().forward(torch.tensor([[19]]), 1)
 
 
 def test_fit_logits() -> None:
@@ -326,10 +354,10 @@ def test_pair_refuses_missing_or_different_tokenizers(tmp_path: Path) -> None:
     good, bare = save(tmp_path / "good", 20, make_tokenizer(20)), save(tmp_path / "bare", 20, None)
     for paths in ((good, bare), (bare, good)):
         with pytest.raises(ValueError, match=rf"{bare} holds no tokenizer: looked for tokenizer.json, "):
-            load_pair(*paths)
+            load(*paths)
     swapped = save(tmp_path / "swapped", 20, make_tokenizer(20, swap=True))
     with pytest.raises(ValueError, match=r"tokenizers differ: token 'w4' is 4 in the first, 5 in the second"):
-        load_pair(good, swapped)
+        load(good, swapped)
 
 
 def test_same_tokenizer_names_the_difference() -> None:

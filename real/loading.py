@@ -1,9 +1,8 @@
-"""Models, tokenizers and pairs of them from local directories or the Hugging Face hub; safetensors only."""
+"""Models and tokenizers from local directories or the Hugging Face hub; safetensors only."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,8 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.tx
 _PROBE = "Speculative decoding, 1234567890: naïve façade 漢字 🙂\n\tdef f(x):  return x"
 
 
-def load_model(
-    path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32, device: str | torch.device = "cpu"
-) -> LanguageModel:
-    """Load a causal language model from safetensors files.
+def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32) -> Any:
+    """Load a Hugging Face causal language model from safetensors files, onto the CPU.
 
     Parameters
     ----------
@@ -28,18 +25,16 @@ def load_model(
         Local directory, or id of a model on the Hugging Face hub.  Code from the hub is never run.
     dtype : torch.dtype
         One of float64, float32, bfloat16 and float16.
-    device : str or torch.device
-        Where to run it.
 
     Returns
     -------
-    LanguageModel
-        On the fast path where `real.llama` supports the model.
+    PreTrainedModel
+        All its weights as they are in the files.
 
     Raises
     ------
     ValueError
-        If there is no such model, its files are not safetensors or incomplete, or `from_hf` refuses it.
+        If there is no such model, or its files are not safetensors or incomplete.
     """
     where = os.fspath(path)
     if Path(where).is_dir():
@@ -56,7 +51,44 @@ def load_model(
     if report["missing_keys"] or report["mismatched_keys"]:  # Hugging Face would leave them random
         lacking = sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]]))
         raise ValueError(f"{where} lacks weights of its model or has them in another shape: {lacking[0]}")
-    return from_hf(model.to(device))
+    return model
+
+
+def load_model(
+    path: str | os.PathLike[str],
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: str | torch.device = "cpu",
+    widen_to: int | None = None,
+) -> LanguageModel:
+    """Load a causal language model, ready to run.
+
+    Parameters
+    ----------
+    path : str or path
+        As for `load_hf`.
+    dtype : torch.dtype
+        One of float64, float32, bfloat16 and float16.
+    device : str or torch.device
+        Where to run it.
+    widen_to : int, optional
+        Parameters of a *cost emulation*: the same function at the cost of a larger model (see `real.widen`).
+
+    Returns
+    -------
+    LanguageModel
+        On the fast path where `real.llama` supports the model.
+
+    Raises
+    ------
+    ValueError
+        As `load_hf`, or if `from_hf` or `widen` refuses the model.
+    """
+    if widen_to is None:
+        return from_hf(load_hf(path, dtype=dtype).to(device))
+    from real.widen import widen
+
+    return from_hf(widen(load_hf(path), widen_to, dtype=dtype).to(device))
 
 
 def _fetch(auto: Any, where: str, **options: Any) -> Any:
@@ -73,61 +105,7 @@ def _fetch(auto: Any, where: str, **options: Any) -> Any:
     raise ValueError(f"{where!r} is neither a local directory nor could it be fetched from the hub: {reason}")
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Target and draft with one tokenizer and one vocabulary size.
-
-    Parameters
-    ----------
-    target, draft : LanguageModel
-        The two models; their logits have the same width.
-    tokenizer : PreTrainedTokenizerBase
-        The tokenizer of both.
-    """
-
-    target: LanguageModel
-    draft: LanguageModel
-    tokenizer: Any
-
-
-def load_pair(
-    target_path: str | os.PathLike[str],
-    draft_path: str | os.PathLike[str],
-    *,
-    dtype: torch.dtype = torch.float32,
-    device: str | torch.device = "cpu",
-) -> Pair:
-    """Load a target and a draft that speak the same tokens.
-
-    Parameters
-    ----------
-    target_path, draft_path : str or path
-        As for `load_model`; each with its tokenizer.
-    dtype : torch.dtype
-        Of both models.
-    device : str or torch.device
-        Of both models.
-
-    Returns
-    -------
-    Pair
-        Logits of both are fitted to the ids of the tokenizer, 0 to its largest.
-
-    Raises
-    ------
-    ValueError
-        If a model or tokenizer cannot be loaded, or the tokenizers differ.
-    """
-    tokenizer = _load_tokenizer(target_path)
-    same_tokenizer(tokenizer, _load_tokenizer(draft_path))
-    width = max(tokenizer.get_vocab().values()) + 1
-    target, draft = (
-        replace(load_model(path, dtype=dtype, device=device), vocab_size=width) for path in (target_path, draft_path)
-    )
-    return Pair(target, draft, tokenizer)
-
-
-def _load_tokenizer(path: str | os.PathLike[str]) -> Any:
+def load_tokenizer(path: str | os.PathLike[str]) -> Any:
     where = os.fspath(path)
     if Path(where).is_dir() and not any((Path(where) / name).is_file() for name in _TOKENIZER_FILES):
         raise ValueError(f"{where} holds no tokenizer: looked for {', '.join(_TOKENIZER_FILES)}")

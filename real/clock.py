@@ -1,0 +1,54 @@
+"""Where the time of a decode loop goes."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+import torch
+
+PHASES = ("draft", "sample", "verify", "rule", "host")  # draft and verify are the two models; the rest is overhead
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait for a GPU to finish; nothing on a CPU."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+class Clock:
+    """Seconds by phase; each `mark` ends one.
+
+    Parameters
+    ----------
+    device : torch.device
+        On a GPU every mark waits for it, which slows the loop: time whole runs without a clock there.
+
+    Attributes
+    ----------
+    seconds : dict
+        Phase to seconds.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._device = device
+        self._last = time.perf_counter()
+
+    def mark(self, phase: str) -> None:
+        """Count the time since the last mark to a phase.
+
+        Parameters
+        ----------
+        phase : str
+            One of `PHASES`, or "" to count it nowhere.
+        """
+        synchronize(self._device)
+        now = time.perf_counter()
+        if phase:
+            self.seconds[phase] += now - self._last
+        self._last = now
+
+
+def silent(phase: str) -> None:
+    """Mark nothing."""

@@ -1,0 +1,191 @@
+"""Forced acceptance: the loop timed under a chosen law of the accepted length, whatever the models say.
+
+With random weights of any shape this checks the *time* half of a prediction; its acceptance half is exact here, since
+the law is given. Texts are not the target's: nothing but time is measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from real.calibrate import Costs, calibrate
+from real.clock import silent, synchronize
+from real.decode import Loop, Uniforms, keyed
+from real.model import LanguageModel
+from real.warp import Sampling
+from specsim import _check
+from specsim._dist import pick
+from specsim.lengths import block_efficiency
+from specsim.types import Array
+from specsim.verify.chain import tokenwise
+
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+class Forced(NamedTuple):
+    """A verifier that keeps n drafts with P(n >= i) = alpha_1 ... alpha_i, and works as hard as tokenwise does.
+
+    Parameters
+    ----------
+    alpha : tuple of float
+        Hazards, at least as many as drafts in a block.
+    """
+
+    alpha: tuple[float, ...]
+
+    def prepare(self, p: Array, q: Array) -> tokenwise.Plan:
+        """As tokenwise."""
+        return tokenwise.prepare(p, q)
+
+    def uniforms(self, gamma: int) -> int:
+        """One more than tokenwise: the last decides how many are kept."""
+        return tokenwise.uniforms(gamma) + 1
+
+    def verify(self, plan: Any, drafts: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+        """(kept (b,), token (b,)): the token is tokenwise's."""
+        _, token = tokenwise.verify(plan, drafts, u[..., :-1])
+        survival = torch.tensor(np.cumprod(self.alpha[: drafts.shape[-1]]), device=u.device)
+        return (u[..., -1:] < survival).sum(-1), token
+
+
+def even(sequence: int) -> Uniforms:
+    """Uniforms whose last number runs evenly through [0, 1), block by block, so that tau meets its law quickly."""
+    count, rest = itertools.count(1), keyed(0, sequence)
+
+    def draw(position: int, size: int) -> Tensor:
+        u = rest(position, size)
+        u[-1] = (next(count) * _GOLDEN + sequence * _GOLDEN**2) % 1
+        return u
+
+    return draw
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One gamma under a forced law: predicted and measured, seconds a cycle and speedup over plain decoding."""
+
+    gamma: int
+    tau_predicted: float
+    tau_measured: float
+    cycle_s_predicted: float
+    cycle_s_measured: float
+    plain_s_predicted: float
+    plain_s_measured: float
+    cycles: int
+
+    @property
+    def speedup_predicted(self) -> float:
+        """tau times what a cycle costs in plain steps."""
+        return self.tau_predicted * self.plain_s_predicted / self.cycle_s_predicted
+
+    @property
+    def speedup_measured(self) -> float:
+        """Tokens a second of both loops, run in turn; medians of the turns."""
+        return self.tau_measured * self.plain_s_measured / self.cycle_s_measured
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured speedup, less 1."""
+        return self.speedup_predicted / self.speedup_measured - 1
+
+
+def measure(
+    target: LanguageModel,
+    draft: LanguageModel,
+    *,
+    batch: int,
+    context: int,
+    alpha: Sequence[float],
+    gammas: Sequence[int],
+    calibrated: Sequence[int] = (1, 2, 3),
+    turns: int = 8,
+    cycles: int = 5,
+    step: Callable[[str], None] = lambda what: None,
+) -> Iterator[Costs | Timing]:
+    """Predict each gamma's cycle from a few short lengths, then run plain and speculative decoding in turn.
+
+    Parameters
+    ----------
+    target, draft : LanguageModel
+        Of one vocabulary; their weights may be random.
+    batch : int
+        Texts at a time; each keeps its own number of drafts.
+    context : int
+        Tokens before the middle of the measurement.
+    alpha : sequence of float
+        Hazards of the forced law.
+    gammas : sequence of int
+        Lengths to predict and measure, up to len(alpha).
+    calibrated : sequence of int
+        Lengths whose phases are timed in advance.
+    turns, cycles : int
+        Turns of each loop, and blocks in a turn.
+    step : callable
+        Told the stage, once for the calibration and for each gamma.
+
+    Yields
+    ------
+    Costs, Timing
+        The calibration, then a Timing for each gamma.
+
+    Raises
+    ------
+    ValueError
+        A hazard outside [0, 1], too few of them, or a text that would not fit a context.
+    """
+    hazards = [float(a) for a in _check.real_values(list(alpha), "alpha", 0, 1)]
+    if max([*gammas, *calibrated]) > len(hazards):
+        raise ValueError(f"alpha has {len(hazards)} entries; gamma {max([*gammas, *calibrated])} needs as many")
+    _check.integer(batch, "batch", 1)
+    longest = (turns + 1) * cycles * (max(gammas) + 1) + 1
+    need = context + longest
+    if context <= batch or need > min(target.context, draft.context):
+        limit = min(target.context, draft.context)
+        raise ValueError(f"context {context}: texts may grow to {need} positions, the models hold {limit}")
+    rule, sampling = Forced(tuple(hazards)), Sampling()
+    rng = np.random.default_rng(0)
+    # Lengths differ, as in any batch whose texts were not begun together.
+    texts = [rng.integers(target.vocab_size, size=context - i).tolist() for i in range(batch)]
+    step("calibrating")
+    costs = calibrate(target, draft, texts, sampling=sampling, rule=rule, gammas=calibrated)
+    yield costs
+    for gamma in gammas:
+        step(f"gamma {gamma}")
+        growth = int(turns * cycles * float(block_efficiency(hazards[:gamma])) / 2)
+        begun = [text[: max(len(text) - growth, 2)] for text in texts]
+        loops = {
+            g: Loop(target, draft if g else None, begun, longest, g, [even(i) for i in range(batch)], sampling, rule,
+                    pick, silent)
+            for g in (0, gamma)
+        }  # fmt: skip
+        seconds: dict[int, list[float]] = {0: [], gamma: []}
+        for turn in range(turns + 1):
+            for g in (0, gamma) if turn % 2 else (gamma, 0):
+                seconds[g].append(_turn(loops[g], g, cycles, target.device))
+        written = sum(len(text) - len(start) for text, start in zip(loops[gamma].texts, begun, strict=True))
+        run = sum(len(blocks) for blocks in loops[gamma].blocks)
+        plain, cycle = (float(np.median(seconds[g][1:])) for g in (0, gamma))  # the first turn warms up
+        yield Timing(
+            gamma, float(block_efficiency(hazards[:gamma])), written / run, costs.cycle(gamma), cycle, costs.cycle(0),
+            plain, run,
+        )  # fmt: skip
+
+
+def _turn(loop: Loop, gamma: int, cycles: int, device: torch.device) -> float:
+    """Seconds of a cycle of the whole batch, over a few."""
+    group = list(range(len(loop.texts)))
+    synchronize(device)
+    began = time.perf_counter()
+    for _ in range(cycles):
+        for i, new in zip(group, loop.block(group, gamma), strict=True):
+            loop.keep(i, new, gamma, lambda text, safe: None)
+    synchronize(device)
+    return (time.perf_counter() - began) / cycles

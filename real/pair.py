@@ -1,0 +1,195 @@
+"""A target and its draft: load them, write with them, score texts under them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+
+from real.decode import Block, Stop, decode_batch, keyed
+from real.loading import load_model, load_tokenizer, same_tokenizer
+from real.model import LanguageModel
+from real.score import Score, score
+from real.stops import Stream, cut, stopping
+from real.warp import Sampling
+from specsim import discover
+from specsim.guarantee import require_lossless
+
+
+class Generation(NamedTuple):
+    """What `Pair.generate` wrote: text (before any stop string), tokens, blocks, seconds after the prompt was read."""
+
+    text: str
+    tokens: list[int]
+    blocks: list[Block]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Target and draft with one tokenizer and one vocabulary size.
+
+    Parameters
+    ----------
+    target, draft : LanguageModel
+        The two models; their logits have the same width.
+    tokenizer : PreTrainedTokenizerBase
+        The tokenizer of both.
+    """
+
+    target: LanguageModel
+    draft: LanguageModel
+    tokenizer: Any
+
+    def generate(
+        self,
+        prompt: str | Sequence[str],
+        *,
+        rule: str = "tokenwise",
+        gamma: int = 4,
+        max_tokens: int = 64,
+        seed: int = 0,
+        sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        stop: Sequence[str] = (),
+        stream: Callable[[str], None] | None = None,
+        first_key: int = 0,
+    ) -> Generation | list[Generation]:
+        """Write after a prompt, or after each of several in one batch.
+
+        Parameters
+        ----------
+        prompt : str, or sequence of str
+            What to write after; at least one token each.
+        rule : str
+            Chain rule, lossless at this temperature.
+        gamma : int
+            Drafts per target call; 0 is plain decoding.
+        max_tokens : int
+            Tokens to write at most; the tokenizer's end token ends a text earlier.
+        seed : int
+            Of the randomness. A text depends on (seed, its key, its prompt), not on its batch.
+        sampling : Sampling
+            Temperature, filters, penalty and bias, for both models.
+        stop : sequence of str
+            Strings that end a text, wherever in a block they are completed.
+        stream : callable, optional
+            Told each new piece of the text, of one prompt, as soon as it cannot change any more.
+        first_key : int
+            Key of the first prompt, the next ones follow: a shard that starts at prompt 100 gives 100.
+
+        Returns
+        -------
+        Generation, or a list of them
+            As the prompt was one or several.
+
+        Raises
+        ------
+        ValueError
+            Unknown or lossy rule, empty prompt, a text beyond a context, an empty stop string, several streams.
+        """
+        prompts = [prompt] if isinstance(prompt, str) else list(prompt)
+        if stream is not None and len(prompts) != 1:
+            raise ValueError(f"stream takes one prompt, got {len(prompts)}")
+        require_lossless(rule, temperature=sampling.temperature)
+        ids = [list(self.tokenizer(text)["input_ids"]) for text in prompts]
+        shown = Stream(self._reader(ids[0]), stop, stream) if stream is not None else None
+        runs = decode_batch(
+            self.target,
+            self.draft if gamma else None,
+            ids,
+            max_tokens=max_tokens,
+            gamma=gamma,
+            uniforms=[keyed(seed, first_key + i) for i in range(len(ids))],
+            sampling=sampling,
+            stop=self.stopping(stop),
+            rule=discover.find("chain", rule),
+            told=(lambda i, new: None) if shown is None else shown.tell,
+        )
+        if shown is not None:
+            shown.finish()
+        out = [
+            Generation(cut(self._reader(own)(run.tokens), stop), run.tokens, run.blocks, run.seconds)
+            for own, run in zip(ids, runs, strict=True)
+        ]
+        return out[0] if isinstance(prompt, str) else out
+
+    def score(self, text: str, *, prompt: str = "", sampling: Sampling = Sampling()) -> Score:  # noqa: B008 - frozen
+        """Score a text under both models.
+
+        Parameters
+        ----------
+        text : str
+            For a prediction of tau it must be the target's own: another text has another law.
+        prompt : str
+            What stands before it; without one the text's first token takes its place.
+        sampling : Sampling
+            The setting the text was written with.
+
+        Returns
+        -------
+        Score
+            p, q and acceptance for each token; `Score.tau(gamma)` predicts tokens per target call.
+
+        Raises
+        ------
+        ValueError
+            Nothing to score, or the text is longer than a context.
+        """
+        head, ids = [list(self.tokenizer(part)["input_ids"]) if part else [] for part in (prompt, text)]
+        if not head:
+            head, ids = ids[:1], ids[1:]
+        if not ids:
+            raise ValueError("text has no token to score: give more text, or a prompt")
+        return score(self.target, self.draft, head, ids, sampling)
+
+    def stopping(self, strings: Sequence[str] = ()) -> Stop:
+        """Where texts of this pair end: at the tokenizer's end token, or at one of the strings."""
+        end = self.tokenizer.eos_token_id
+        return stopping(self.tokenizer, strings, [] if end is None else [end])
+
+    def _reader(self, prompt: list[int]) -> Callable[[list[int]], str]:
+        """Characters of new tokens, as they look after the prompt (some decoders strip a leading space)."""
+        before = self.tokenizer.decode(prompt, skip_special_tokens=True)
+        return lambda tokens: self.tokenizer.decode(prompt + tokens, skip_special_tokens=True)[len(before) :]
+
+
+def load(
+    target: str | os.PathLike[str],
+    draft: str | os.PathLike[str],
+    *,
+    device: str | torch.device = "cpu",
+    dtype: torch.dtype = torch.float32,
+    widen_to: int | None = None,
+) -> Pair:
+    """Load a target and a draft that speak the same tokens.
+
+    Parameters
+    ----------
+    target, draft : str or path
+        Local directory or hub id, each with its tokenizer; safetensors only.
+    device : str or torch.device
+        Of both models.
+    dtype : torch.dtype
+        Of both models.
+    widen_to : int, optional
+        Run the target at the cost of this many parameters (*cost emulation*, see `real.widen`).
+
+    Returns
+    -------
+    Pair
+        Logits of both are fitted to the ids of the tokenizer, 0 to its largest.
+
+    Raises
+    ------
+    ValueError
+        If a model or tokenizer cannot be loaded, or the tokenizers differ.
+    """
+    tokenizer = load_tokenizer(target)
+    same_tokenizer(tokenizer, load_tokenizer(draft))
+    width = max(tokenizer.get_vocab().values()) + 1
+    big = load_model(target, dtype=dtype, device=device, widen_to=widen_to)
+    small = load_model(draft, dtype=dtype, device=device)
+    return Pair(replace(big, vocab_size=width), replace(small, vocab_size=width), tokenizer)
