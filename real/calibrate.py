@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from real.clock import PHASES, Clock
-from real.decode import Loop, Verifier, keyed
+from real.cycle import Verifier
+from real.decode import Loop, keyed
 from real.model import LanguageModel
 from real.warp import Sampling
 from specsim import _check

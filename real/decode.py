@@ -5,30 +5,23 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from real import graphs
 from real.clock import silent
-from real.draft.lm import Draw, LMDraft
+from real.cycle import Cycle, Eager, Verifier
+from real.draft.lm import Draw
 from real.model import LanguageModel
-from real.warp import Sampling, check_vocabulary, probabilities, seen_rows
+from real.warp import Sampling, check_vocabulary
 from specsim import _check, keyed_uniforms
 from specsim._dist import pick
-from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
 Uniforms = Callable[[int, int], Tensor]  # position in the text, how many -> uniforms in [0, 1)
 Stop = Callable[[list[int], int], int | None]  # new tokens, how many are known to be safe -> length where it ends
-
-
-class Verifier(Protocol):
-    """What the loop asks of a chain rule; lossless ones are in `specsim.verify.chain`."""
-
-    def prepare(self, p: Array, q: Array) -> Any: ...
-    def uniforms(self, gamma: int) -> int: ...
-    def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]: ...
 
 
 class Block(NamedTuple):
@@ -110,6 +103,7 @@ def decode_batch(
     draw: Draw = pick,
     mark: Callable[[str], None] = silent,
     told: Callable[[int, list[int]], None] = lambda i, new: None,
+    fixed: bool | None = None,
 ) -> list[Decoded]:
     """Write up to `max_tokens` tokens after each prompt.
 
@@ -145,6 +139,9 @@ def decode_batch(
         Told the phase of `real.clock` that ends.
     told : callable
         Told the index of a text and its new tokens after each block.
+    fixed : bool, optional
+        Run cycles of fixed shapes, which a GPU captures and replays (`real.graphs`); by default on a GPU, where the
+        models allow it.
 
     Returns
     -------
@@ -157,7 +154,7 @@ def decode_batch(
         Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft; during
         the run, logits that are not finite, with the position.
     """
-    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, sampling, rule, draw, mark)
+    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, sampling, rule, draw, mark, fixed)
     ends = stop if callable(stop) else at_tokens(stop)
     began = time.perf_counter()
     mark("")
@@ -183,7 +180,7 @@ class Loop:
     def __init__(
         self, target: LanguageModel, draft: LanguageModel | None, prompts: Sequence[list[int]], max_tokens: int,
         gamma: int, uniforms: Sequence[Uniforms], sampling: Sampling, rule: Verifier, draw: Draw,
-        mark: Callable[[str], None],
+        mark: Callable[[str], None], fixed: bool | None = None,
     ) -> None:  # fmt: skip
         _check.integer(gamma, "gamma", 0)
         _check_batch(target, draft, prompts, max_tokens, gamma, uniforms)
@@ -194,14 +191,16 @@ class Loop:
         self._starts = [len(prompt) for prompt in prompts]
         self._ends = [len(prompt) + max_tokens for prompt in prompts]
         self.gamma, self._target, self._uniforms = gamma, target, uniforms
-        self._sampling, self._rule, self._mark = sampling, rule, mark
-        self._cache = target.cache(len(prompts))
-        self._proposer = LMDraft(draft, sampling, draw, len(prompts), mark) if gamma and draft is not None else None
+        self._rule, self._mark = rule, mark
+        small = draft if gamma else None
+        possible = graphs.supports(target, small, sampling)
+        if fixed and not possible:
+            raise ValueError("fixed: these models or this sampling cannot run in fixed shapes (see real.graphs)")
+        work = target, small, len(prompts), sampling, rule, draw, mark
+        use_graphs = possible and (target.device.type == "cuda" if fixed is None else fixed)
+        self._cycle: Cycle = graphs.Graphs(*work, max(self._ends), gamma) if use_graphs else Eager(*work)
         for i, prompt in enumerate(prompts):
-            if len(prompt) > 1:
-                self._cache.forward(torch.tensor([prompt[:-1]], device=target.device), 0, [i])
-                if self._proposer is not None:
-                    self._proposer.read(i, prompt[:-1])
+            self._cycle.read(i, prompt[:-1])
 
     def groups(self) -> list[tuple[int, list[int]]]:
         """Texts that draft equally many tokens in their next block: all alike, but for those near their end."""
@@ -213,40 +212,24 @@ class Loop:
 
     def block(self, group: list[int], length: int) -> list[list[int]]:
         """Draft and verify one block of each text of a group; the new tokens of each, before any stop."""
-        target, texts, mark = self._target, [self.texts[i] for i in group], self._mark
         count = length + self._rule.uniforms(length)
         rows = [self._uniforms[i](len(self.texts[i]), count) for i in group]
-        u = (rows[0][None] if len(rows) == 1 else torch.stack(rows)).to(target.device)
-        last = torch.tensor([text[-1:] for text in texts], device=target.device)
-        seen = _seen(texts, target) if self._sampling.repetition_penalty != 1 else None
-        mark("host")
-        if self._proposer is not None and length:
-            drafts, q = self._proposer.propose(texts, length, u[:, :length], group, seen)
-        else:
-            drafts, q = last[:, :0], torch.empty(len(group), 0, target.vocab_size, device=target.device)
-        read = torch.cat([last, drafts], 1)
-        logits = self._cache.forward(read, length + 1, group)
-        mark("verify")
-        p = probabilities(logits, self._sampling, None if seen is None else seen_rows(seen, read))
-        kept, token = self._rule.verify(self._rule.prepare(p, q.to(p.dtype)), drafts, u[:, length:])
-        finite = torch.isfinite(p.sum(-1))  # one number that is not reaches every sum
-        # one copy to the host a block: drafts kept, next token, then the drafts and the flags
-        out = torch.cat([kept[:, None], token[:, None], drafts, finite.to(token.dtype)], 1).tolist()
-        mark("rule")
+        u = (rows[0][None] if len(rows) == 1 else torch.stack(rows)).to(self._target.device)
+        out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):
             if 0 in row[2 + length :]:
                 position = len(self.texts[i]) + row[2 + length :].index(0)
                 where = f"of text {i} " if len(self.texts) > 1 else ""
                 raise ValueError(
                     f"block {len(self.blocks[i])}: the target's logits at position {position} {where}are not finite "
-                    f"(dtype {target.dtype})"
+                    f"(dtype {self._target.dtype})"
                 )
         return [[*row[2 : 2 + row[0]], row[1]] for row in out]
 
     def keep(self, i: int, new: list[int], length: int, ends: Stop) -> bool:
         """Add a block's tokens to a text, cut where it ends, and roll back; whether the text is finished."""
         start, kept = len(self.texts[i]), len(new) - 1
-        self._cache.rollback(i, start + kept)
+        self._cycle.rollback(i, start + kept)
         text = self.texts[i][self._starts[i] :] + new
         end = ends(text, start - self._starts[i])
         if end is not None:
@@ -261,7 +244,7 @@ class Loop:
     def rewind(self, lengths: Sequence[int]) -> None:
         """Go back to these lengths of the texts; cut `texts` first."""
         for i, length in enumerate(lengths):
-            self._cache.rollback(i, length - 1)
+            self._cycle.rollback(i, length - 1)
             self.open.add(i)
 
 
@@ -281,11 +264,3 @@ def _check_batch(
         raise ValueError(
             f"the target has {target.vocab_size} tokens and the draft {draft.vocab_size}: load them as a pair"
         )
-
-
-def _seen(texts: list[list[int]], model: LanguageModel) -> Tensor:
-    """Which tokens each text holds, (b, V)."""
-    seen = torch.zeros(len(texts), model.vocab_size, dtype=torch.bool, device=model.device)
-    for row, text in zip(seen, texts, strict=True):
-        row[text] = True
-    return seen

@@ -66,6 +66,8 @@ class LanguageModel:
         Makes an empty `Store` for a number of sequences.
     weight_bytes : int
         Bytes of weights that a pass over one token reads.
+    weights : Weights, optional
+        Those of the fast path, if the model runs on it.
     """
 
     vocab_size: int
@@ -75,6 +77,7 @@ class LanguageModel:
     embeddings: int
     new_store: Callable[[int], Store]
     weight_bytes: int
+    weights: llama.Weights | None = None
 
     def cache(self, batch: int = 1) -> Cache:
         """Start reading sequences.
@@ -111,7 +114,7 @@ class Cache:
     def __init__(self, model: LanguageModel, batch: int = 1) -> None:
         self.lengths = [0] * batch
         self._model = model
-        self._append = model.new_store(batch).append
+        self._store = model.new_store(batch)
 
     def forward(self, tokens: Tensor, rows: int, which: list[int] | None = None) -> Tensor:
         """Read tokens after those stored.
@@ -148,7 +151,7 @@ class Cache:
             raise ValueError(f"length {end} exceeds the model's context of {model.context} positions")
         if not tokens.is_cuda:
             self._check_ids(tokens.tolist(), starts)
-        logits = self._append(tokens.to(model.device), which, starts, rows)
+        logits = self._store.append(tokens.to(model.device), which, starts, rows)
         for i in which:
             self.lengths[i] += m
         return fit_logits(logits, model.vocab_size)
@@ -159,6 +162,15 @@ class Cache:
             if min(row) < 0 or max(row) >= limit:
                 i = next(i for i, token in enumerate(row) if not 0 <= token < limit)
                 raise ValueError(f"token {row[i]} at position {start + i} is out of range: ids are 0 to {limit - 1}")
+
+    @property
+    def kv(self) -> Tensor:
+        """Keys and values, on the fast path."""
+        return self._store.kv  # type: ignore[attr-defined,no-any-return]
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many positions at once, on the fast path."""
+        self._store.reserve(capacity)  # type: ignore[attr-defined]
 
     def rollback(self, sequence: int, length: int) -> None:
         """Forget everything of a sequence from position `length` on.
@@ -253,12 +265,13 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
         weights = llama.weights(model)
         new_store: Callable[[int], Store] = partial(store.Llama, weights)
     else:
+        weights = None
         new_store = partial(store.Generic, model)
         zero = torch.zeros(1, 1, dtype=torch.int64, device=model.device)
         new_store(1).append(zero, [0], [0], 1)  # a model that ignores its cache is refused now, not later
     embeddings = model.get_input_embeddings().num_embeddings
     return LanguageModel(
-        config.vocab_size, context, model.dtype, model.device, embeddings, new_store, _weight_bytes(model)
+        config.vocab_size, context, model.dtype, model.device, embeddings, new_store, _weight_bytes(model), weights
     )
 
 

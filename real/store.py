@@ -26,12 +26,29 @@ class Llama:
         The model that fills it.
     batch : int
         Number of sequences.
+
+    Attributes
+    ----------
+    kv : Tensor, shape (2, layers, batch, kv heads, capacity, head_dim)
+        Keys and values.
     """
 
     def __init__(self, model: llama.Weights, batch: int) -> None:
         self._model = model
         # (keys or values, layer, sequence, head, position, head_dim); positions are added by doubling
-        self._kv = model.cos.new_empty(2, len(model.layers), batch, model.kv_heads, 0, model.cos.shape[-1])
+        self.kv = model.cos.new_empty(2, len(model.layers), batch, model.kv_heads, 0, model.cos.shape[-1])
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many positions, keeping what is there.
+
+        Parameters
+        ----------
+        capacity : int
+            Positions; may pass the model's context.
+        """
+        old = self.kv
+        self.kv = old.new_zeros(*old.shape[:4], capacity, old.shape[5])
+        self.kv[..., : old.shape[4], :] = old
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
         """Run tokens and store their keys and values, as `real.model.Store` says.
@@ -54,8 +71,9 @@ class Llama:
         """
         end = max(starts) + tokens.shape[1]
         with torch.inference_mode():
-            if end > self._kv.shape[4]:
-                self._grow(end)
+            if end > self.kv.shape[4]:
+                context = self._model.cos.shape[0]
+                self.reserve(min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length())))
             slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
             run = self._aligned if slab else self._ragged
             hidden = run(tokens, which, starts, rows, end)
@@ -63,29 +81,21 @@ class Llama:
 
     def _aligned(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
         model, start, m = self._model, starts[0], tokens.shape[1]
-        held = self._kv[:, :, which[0] : which[-1] + 1, :, :end]
+        held = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
         # One query sees everything; of several, query i sees the positions up to start + i.
         mask = None if m == 1 else held.new_full((m, end), -torch.inf).triu_(start + 1)[None, None]
         place = llama.Place(model.cos[start:end], model.sin[start:end], mask)
-        return llama.forward(model, _layers(held), _layers(held[..., start:, :]), place, tokens, rows)
+        return llama.forward(model, layers(held), layers(held[..., start:, :]), place, tokens, rows)
 
     def _ragged(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
         device, m = tokens.device, tokens.shape[1]
         sequences = torch.tensor(which, device=device)[:, None]
         positions = torch.tensor(starts, device=device)[:, None] + torch.arange(m, device=device)
         place = llama.ragged(self._model, positions, sequences, end)
-        if len(which) < self._kv.shape[2]:
+        if len(which) < self.kv.shape[2]:
             place = place._replace(take=sequences[:, 0])
-        new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in _layers(self._kv)]
-        return llama.forward(self._model, _layers(self._kv[..., :end, :]), new, place, tokens, rows)
-
-    def _grow(self, end: int) -> None:
-        """Make room for `end` positions."""
-        context = self._model.cos.shape[0]
-        capacity = min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length()))
-        old = self._kv
-        self._kv = old.new_zeros(*old.shape[:4], capacity, old.shape[5])
-        self._kv[..., : old.shape[4], :] = old
+        new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(self.kv)]
+        return llama.forward(self._model, layers(self.kv[..., :end, :]), new, place, tokens, rows)
 
 
 class Generic:
@@ -112,6 +122,6 @@ class Generic:
         return logits[logits.shape[0] - rows :]
 
 
-def _layers(kv: Tensor) -> list[tuple[Tensor, Tensor]]:
+def layers(kv: Tensor) -> list[tuple[Tensor, Tensor]]:
     """Keys and values of each layer, from (2, layers, ...)."""
     return list(zip(kv[0].unbind(), kv[1].unbind(), strict=True))

@@ -15,6 +15,7 @@ from tiny_models import tiny_gpt2, tiny_llama, tiny_opt, tiny_qwen2, tiny_qwen3
 from torch import Tensor
 
 import real
+from real import graphs, llama
 from real.cli import TINY
 from real.decode import Decoded, at_tokens, decode, decode_batch, keyed
 from real.model import LanguageModel, from_hf, full_logits
@@ -76,7 +77,7 @@ cases = st.fixed_dictionaries(
 @settings(max_examples=200)
 @given(case=cases, seed=st.integers(0, 3), key=st.integers(0, 10**6))
 def test_same_uniforms_same_tokens(case: dict[str, Any], seed: int, key: int) -> None:
-    """Batched = one by one = uncached = the generic path, with any end anywhere in a block."""
+    """Batched = one by one = uncached = the generic path = fixed shapes, with any end anywhere in a block."""
     (target, draft), generic = models(seed)
     prompts, rest = case["prompts"], {k: v for k, v in case.items() if k != "prompts"}
     sources = [keyed(key, i) for i in range(len(prompts))]
@@ -88,6 +89,9 @@ def test_same_uniforms_same_tokens(case: dict[str, Any], seed: int, key: int) ->
         assert nothing_kept.tokens == alone.tokens
     by_library = decode_batch(*generic, prompts, uniforms=sources, **rest)
     assert [r.tokens for r in by_library] == [r.tokens for r in batched]
+    if graphs.supports(target, draft, case["sampling"]):
+        fixed = decode_batch(target, draft, prompts, uniforms=sources, fixed=True, **rest)
+        assert [(r.tokens, r.blocks) for r in fixed] == [(r.tokens, r.blocks) for r in batched]
     ends = case["stop"] if callable(case["stop"]) else at_tokens(case["stop"])
     for run in batched:  # it ends at the first place it may, and nowhere else
         end = ends(run.tokens, 0)
@@ -100,6 +104,33 @@ def test_a_batch_that_mixes_up_its_rows_is_caught() -> None:
     honest = [r.tokens for r in decode_batch(target, draft, prompts, max_tokens=12, gamma=3, uniforms=sources)]
     mixed = decode_batch(target, draft, prompts, max_tokens=12, gamma=3, uniforms=sources[::-1])
     assert [r.tokens for r in mixed] != honest
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0), Sampling(0.7, top_k=2, top_p=0.9, min_p=0.05)])
+def test_a_fixed_cycle_reads_nothing_back(sampling: Sampling, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On meta tensors, which hold no values, any look at one fails: a GPU could capture this cycle."""
+    target, draft = (from_hf(tiny_llama(VOCAB, seed=s).to("meta")) for s in (0, 1))
+    cycle = graphs.Graphs(target, draft, 2, sampling, tokenwise, pick, lambda phase: None, 20, 3)
+    last = torch.zeros(2, 2, dtype=torch.int64, device="meta")
+    u = torch.zeros(2, 7, dtype=torch.float64, device="meta")
+    assert cycle._cycle(3, last, last[:, 0], u).shape == (2, 9)
+
+    def peeking(weights: Any, seen: Any, new: Any, place: Any, tokens: Tensor, rows: int) -> Tensor:
+        bool(tokens.sum() > 0)
+        return tokens
+
+    monkeypatch.setattr(llama, "forward", peeking)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        cycle._cycle(3, last, last[:, 0], u)
+
+
+def test_fixed_shapes_are_refused_where_they_cannot_be() -> None:
+    (target, draft), generic = models(0)
+    options = {"max_tokens": 3, "gamma": 1, "uniforms": [keyed(0, 0)], "fixed": True}
+    with pytest.raises(ValueError, match="fixed: these models or this sampling cannot run in fixed shapes"):
+        decode_batch(*generic, [[1]], **options)
+    with pytest.raises(ValueError, match="fixed: these models or this sampling"):
+        decode_batch(target, draft, [[1]], sampling=Sampling(repetition_penalty=1.1), **options)
 
 
 def test_joint_law_of_a_batch() -> None:

@@ -172,7 +172,7 @@ def _forgets_one_row_too_many(cache: Cache, i: int, length: int) -> None:
 
 def _leaves_a_stale_row(cache: Cache, i: int, length: int) -> None:
     """The pointer moves, but the last kept row is overwritten by the row of a rejected draft."""
-    kv = cache._append.__self__._kv
+    kv = cache.kv
     with torch.inference_mode():
         kv[:, :, i, :, length - 1] = kv[:, :, i, :, cache.lengths[i] - 1]
     cache.lengths[i] = length
