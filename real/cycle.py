@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
+from array_api_compat import array_namespace
 from torch import Tensor
 
 from real.draft.lm import Draw, LMDraft
@@ -38,13 +39,19 @@ class Cycle(Protocol):
         ...
 
 
-def outcome(kept: Tensor, token: Tensor, drafts: Tensor, p: Tensor) -> Tensor:
-    """All that the host needs of a cycle in one tensor (b, 3 + 2 gamma): drafts kept, next token, drafts, flags.
+def outcome(kept: Array, token: Array, drafts: Array, p: Array) -> Array:
+    """All that the host needs of a cycle in one array (b, 3 + 2 gamma): drafts kept, next token, drafts, flags.
 
     The flags say of each target row whether it is finite: one number that is not reaches its sum.
     """
-    finite = torch.isfinite(p.sum(-1))
-    return torch.cat([kept[:, None], token[:, None], drafts, finite.to(token.dtype)], 1)
+    xp = array_namespace(drafts)
+    finite = xp.astype(xp.isfinite(xp.sum(p, axis=-1)), drafts.dtype)
+    return xp.concat([kept[:, None], token[:, None], drafts, finite], axis=1)
+
+
+def plain(w: Tensor) -> Array:
+    """The same numbers in the library that is quickest on few of them: NumPy on a CPU, without a copy."""
+    return w if w.is_cuda else w.numpy()
 
 
 class Eager:
@@ -82,7 +89,8 @@ class Eager:
         logits = self._cache.forward(read, length + 1, group)
         self._mark("verify")
         p = probabilities(logits, self._sampling, None if seen is None else seen_rows(seen, read))
-        kept, token = self._rule.verify(self._rule.prepare(p, q.to(p.dtype)), drafts, u[:, length:])
+        p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, u[:, length:]))
+        kept, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
         rows: list[list[int]] = outcome(kept, token, drafts, p).tolist()
         self._mark("rule")
         return rows

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from array_api_compat import array_namespace
 from torch import Tensor
 
 from real.calibrate import Costs, calibrate
@@ -49,11 +50,13 @@ class Forced(NamedTuple):
         """One more than tokenwise: the last decides how many are kept."""
         return tokenwise.uniforms(gamma) + 1
 
-    def verify(self, plan: Any, drafts: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+    def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
         """(kept (b,), token (b,)): the token is tokenwise's."""
         _, token = tokenwise.verify(plan, drafts, u[..., :-1])
-        survival = torch.tensor(np.cumprod(self.alpha[: drafts.shape[-1]]), device=u.device)
-        return (u[..., -1:] < survival).sum(-1), token
+        xp, kept = array_namespace(u), drafts[..., :0].sum(-1)
+        for survival in np.cumprod(self.alpha[: drafts.shape[-1]]).tolist():  # numbers: a graph may capture this
+            kept = kept + xp.astype(u[..., -1] < survival, kept.dtype)
+        return kept, token
 
 
 def even(sequence: int) -> Uniforms:

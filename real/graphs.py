@@ -88,7 +88,8 @@ class Graphs:
         p = probabilities(self._logits("target", tokens, positions, length + 1), self._sampling)
         q = torch.stack(laws, 1) if laws else p[:, :0]
         kept, token = self._rule.verify(self._rule.prepare(p, q.to(p.dtype)), tokens[:, 1:], u[:, length:])
-        return outcome(kept, token, tokens[:, 1:], p)
+        out: Tensor = outcome(kept, token, tokens[:, 1:], p)
+        return out
 
     def _logits(self, name: str, tokens: Tensor, positions: Tensor, rows: int) -> Tensor:
         model, kv = self._models[name], self._caches[name].kv

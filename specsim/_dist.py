@@ -52,8 +52,7 @@ def one_hot(token: Array, like: Array) -> Array:
 
 def positive_part(w: Array) -> Array:
     """max(w, 0)."""
-    xp = array_namespace(w)
-    return xp.where(w > 0, w, xp.zeros_like(w))
+    return array_namespace(w).where(w > 0, w, 0)
 
 
 def overlap(p: Array, q: Array) -> Array:
@@ -67,7 +66,7 @@ def normalize_or(w: Array, fallback: Array) -> Array:
     xp = array_namespace(w, fallback)
     total = xp.sum(w, axis=-1, keepdims=True)
     real = total > noise(w)
-    return xp.where(real, w / xp.where(real, total, xp.ones_like(total)), fallback)
+    return xp.where(real, w / xp.where(real, total, 1), fallback)
 
 
 def residual(p: Array, q: Array) -> Array:

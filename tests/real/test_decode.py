@@ -29,9 +29,9 @@ TEXT = 3  # tokens whose joint law is summed
 Law = dict[tuple[int, ...], float]
 
 
-def exact(w: torch.Tensor) -> np.ndarray:
+def exact(w: Any) -> np.ndarray:
     """The same numbers as Fractions: a float is a rational."""
-    host = w.cpu().numpy()
+    host = np.asarray(w.cpu() if isinstance(w, torch.Tensor) else w)
     return np.array([Fraction(v) for v in host.ravel().tolist()], dtype=object).reshape(host.shape)
 
 
@@ -52,9 +52,12 @@ def forked_runs(
             uniforms = staticmethod(tokenwise.uniforms)
 
             @staticmethod
-            def verify(plan: Any, drafts: torch.Tensor, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-                kept, token = tokenwise.verify(plan, drafts.cpu().numpy(), fork.uniforms(*u.shape))
-                return tuple(torch.tensor(w.tolist(), device=target.device) for w in (kept, token))
+            def verify(plan: Any, drafts: Any, u: Any) -> tuple[Any, ...]:
+                host = drafts if isinstance(drafts, np.ndarray) else drafts.cpu().numpy()
+                found = tokenwise.verify(plan, host, fork.uniforms(*u.shape))
+                if isinstance(drafts, np.ndarray):
+                    return tuple(w.astype(np.int64) for w in found)
+                return tuple(torch.tensor(w.tolist(), device=target.device) for w in found)
 
         return decode(
             target,
