@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from real import llama
@@ -99,7 +98,7 @@ class Graphs:
         new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(kv)]
         tokens = readable(model, tokens) if name == "draft" else tokens
         hidden = llama.forward(weights, layers(kv), new, place, tokens, rows)
-        return fit_logits(F.linear(hidden, weights.head, weights.head_bias), model.vocab_size)
+        return fit_logits(llama.linear(hidden, weights.head, weights.head_bias), model.vocab_size)
 
 
 def _captured(

@@ -8,7 +8,7 @@ to float32 even in a float64 model, which would hide errors below 1e-7 in the ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 _CLASSES = {"LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM"}
+_PACKED_FROM = 1 << 16  # entries; below, a call costs more than the layout saves
 _FIXED_ROPE = {"default", "linear", "llama3", "yarn"}  # frequencies do not depend on the sequence length
 
 
@@ -70,6 +71,12 @@ class Weights:
     sin: Tensor
     heads: int
     kv_heads: int
+
+    def packed(self) -> Weights:
+        """The same weights, projections in the layout of `pack`."""
+        names = ("qkv", "out", "gate_up", "down")
+        layers = [layer._replace(**{n: pack(getattr(layer, n)) for n in names}) for layer in self.layers]
+        return replace(self, layers=layers, head=pack(self.head))
 
 
 def supports(model: Any) -> bool:
@@ -146,7 +153,30 @@ def weights(model: Any) -> Weights:
         torch.cat([-sin[..., : sin.shape[-1] // 2], sin[..., sin.shape[-1] // 2 :]], dim=-1),
         config.num_attention_heads,
         config.num_key_value_heads,
-    )
+    ).packed()
+
+
+def pack(weight: Tensor) -> Tensor:
+    """A projection in the layout that oneDNN runs fastest, where there is one; else as it is.
+
+    On a CPU the ordinary layout reaches a third of the memory's speed on a few tokens, in bfloat16 as in float32, and
+    costs twice as much for two tokens as for one in float32: a slow baseline, and a wrong t(m).
+    """
+    ops, kind = torch.ops.mkldnn, weight.dtype
+    if weight.device.type != "cpu" or weight.numel() < _PACKED_FROM or not torch.backends.mkldnn.is_available():
+        return weight
+    if kind == torch.float32 or (kind == torch.bfloat16 and ops._is_mkldnn_bf16_supported()):
+        packed: Tensor = ops._reorder_linear_weight(weight, None)
+        return packed
+    return weight
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x W' + b for a weight that may be packed."""
+    if weight.is_mkldnn:
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        return out
+    return F.linear(x, weight, bias)
 
 
 class Place(NamedTuple):
@@ -195,7 +225,7 @@ def forward(
     x = F.embedding(tokens, model.embedding)
     width, rotated = x.shape[2:], model.heads + model.kv_heads
     for w, (keys, values), (new_keys, new_values) in zip(model.layers, seen, new, strict=True):
-        h = F.linear(F.rms_norm(x, width, w.norm_in, eps), w.qkv, w.qkv_bias)
+        h = linear(F.rms_norm(x, width, w.norm_in, eps), w.qkv, w.qkv_bias)
         qk, v = h.view(b, m, -1, head_dim).tensor_split((rotated,), dim=2)
         if w.qk_norm is not None:
             qk = F.rms_norm(qk, (head_dim,), None, eps) * w.qk_norm
@@ -210,9 +240,9 @@ def forward(
             if take is not None:
                 keys, values = keys[take], values[take]
         h = F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, attn_mask=mask, enable_gqa=True)
-        x = x + F.linear(h.transpose(1, 2).reshape(b, m, -1), w.out, w.out_bias)
-        gate, up = F.linear(F.rms_norm(x, width, w.norm_mlp, eps), w.gate_up, w.gate_up_bias).chunk(2, -1)
-        x = x + F.linear(F.silu(gate) * up, w.down, w.down_bias)
+        x = x + linear(h.transpose(1, 2).reshape(b, m, -1), w.out, w.out_bias)
+        gate, up = linear(F.rms_norm(x, width, w.norm_mlp, eps), w.gate_up, w.gate_up_bias).chunk(2, -1)
+        x = x + linear(F.silu(gate) * up, w.down, w.down_bias)
     return F.rms_norm(x[:, m - rows :], width, model.norm, eps)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from transformers import DynamicCache
 
@@ -77,7 +76,7 @@ class Llama:
             slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
             run = self._aligned if slab else self._ragged
             hidden = run(tokens, which, starts, rows, end)
-        return F.linear(hidden, self._model.head, self._model.head_bias)
+        return llama.linear(hidden, self._model.head, self._model.head_bias)
 
     def _aligned(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
         model, start, m = self._model, starts[0], tokens.shape[1]

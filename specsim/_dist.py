@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_jax_array
+from array_api_compat import array_namespace, device, is_jax_array, is_torch_array
 
 from specsim.types import Array
 
@@ -96,7 +96,10 @@ def pick(w: Array, u: Array) -> Array:
     """
     xp = array_namespace(w, u)
     cdf = xp.cumulative_sum(xp.astype(w, xp.result_type(w.dtype, u.dtype)), axis=-1)
-    return xp.sum(xp.astype(cdf <= u[..., None] * cdf[..., -1:], xp.int64), axis=-1)
+    bound = u[..., None] * cdf[..., -1:]
+    if is_torch_array(w) and w.shape[:-1] == u.shape:  # the same count in one call: drafting does little else
+        return xp.searchsorted(cdf, bound, right=True)[..., 0]
+    return xp.sum(xp.astype(cdf <= bound, xp.int64), axis=-1)
 
 
 class Prefixes(NamedTuple):

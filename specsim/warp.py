@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
 
 from specsim import _check, _dist
 from specsim.types import Array
@@ -129,13 +129,13 @@ def apply(
         logits = _adjusted(logits, repetition_penalty, seen, logit_bias)
     if temperature == 0:
         return _dist.one_hot(xp.argmax(logits, axis=-1), logits)
-    x = logits - xp.max(logits, axis=-1, keepdims=True)
-    if temperature != 1:  # a pass saved where it would change nothing
-        x = x / temperature
+    x = logits
+    if temperature != 1:  # shifted first: a small temperature would overflow
+        x = (x - xp.max(x, axis=-1, keepdims=True)) / temperature
     if 0 < top_k < x.shape[-1]:
         kth = xp.sort(x, axis=-1)[..., -top_k, None]
         x = xp.where(x < kth, -float("inf"), x)
-    p = _rescale(xp.exp(x), xp)
+    p = _softmax(x, xp)
     if top_p < 1:
         p = _nucleus(p, x, top_p)
     if min_p > 0:
@@ -195,6 +195,12 @@ def _fits(value: Array, x: Array, name: str) -> Array:
     if _check.leading(f"{name} and logits", value.shape, shape) != shape:
         raise ValueError(f"{name} has shape {tuple(value.shape)}, which does not broadcast to that of logits, {shape}")
     return value
+
+
+def _softmax(x: Array, xp: Any) -> Array:
+    if is_torch_array(x):  # one call instead of five: they are most of a decode loop's time outside the models
+        return x.softmax(-1)
+    return _rescale(xp.exp(x - xp.max(x, axis=-1, keepdims=True)), xp)
 
 
 def _nucleus(p: Array, x: Array, top_p: float) -> Array:
