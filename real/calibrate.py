@@ -8,7 +8,7 @@ since a pass over one token can be the slow case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,18 +60,10 @@ class Costs:
         return float(max(level + slope * gamma, 0.0))
 
 
-def calibrate(
-    target: LanguageModel,
-    draft: LanguageModel,
-    texts: Sequence[list[int]],
-    *,
-    sampling: Sampling,
-    rule: Verifier,
-    gammas: Sequence[int],
-    repeats: int = 15,
-    step: Callable[[], None] = lambda: None,
-) -> Costs:
-    """Time the phases of a decode cycle after fixed texts, the gammas interleaved.
+class Calibration:
+    """Times the phases of a decode cycle after fixed texts, a sample at a time.
+
+    Samples taken in between other measurements see the machine as those do, whatever else it is doing.
 
     Parameters
     ----------
@@ -85,10 +77,78 @@ def calibrate(
         As in decoding.
     gammas : sequence of int
         Speculation lengths to time, at least 1 each; 0 is added.
+    fixed : bool, optional
+        As in decoding. Cycles of fixed shapes have no phases but "verify", the whole of it, and "host".
+
+    Raises
+    ------
+    ValueError
+        No gammas, a gamma below 1, or texts with no room for a block.
+    """
+
+    def __init__(
+        self, target: LanguageModel, draft: LanguageModel, texts: Sequence[list[int]], *, sampling: Sampling,
+        rule: Verifier, gammas: Sequence[int], fixed: bool | None = None,
+    ) -> None:  # fmt: skip
+        lengths = [0, *sorted({_check.integer(g, "gammas", 1) for g in gammas})]
+        if len(lengths) == 1:
+            raise ValueError("gammas is empty: give at least one speculation length to time")
+        self._clock = Clock(target.device)
+        self._loops = [
+            Loop(target, draft if g else None, texts, g + 1, g, [keyed(0, i) for i in range(len(texts))], sampling,
+                 rule, pick, self._clock.mark, fixed)
+            for g in lengths
+        ]  # fmt: skip
+        self._seconds: list[list[list[float]]] = []
+        for _ in range(_WARM_UP):
+            self.sample()
+        self._seconds.clear()
+
+    def sample(self) -> None:
+        """Run one block of each length."""
+        found = []
+        for loop in self._loops:
+            self._clock.seconds.clear()
+            self._clock.mark("")
+            again(loop, loop.gamma)
+            self._clock.mark("host")
+            found.append([self._clock.seconds[name] for name in PHASES])
+        self._seconds.append(found)
+
+    def costs(self) -> Costs:
+        """Medians of the samples so far; at least one.
+
+        Returns
+        -------
+        Costs
+            By phase and length.
+        """
+        parts = np.array(self._seconds)  # (samples, lengths, phases)
+        low, middle, high = np.quantile(parts.sum(axis=2), [0.25, 0.5, 0.75], axis=0)
+        phases: dict[str, Any] = {f"{n}_s": np.median(parts[:, :, i], axis=0).tolist() for i, n in enumerate(PHASES)}
+        gammas = [loop.gamma for loop in self._loops]
+        return Costs(gammas=gammas, **phases, cycle_s=middle.tolist(), spread=((high - low) / middle).tolist())
+
+
+def calibrate(
+    target: LanguageModel,
+    draft: LanguageModel,
+    texts: Sequence[list[int]],
+    *,
+    sampling: Sampling,
+    rule: Verifier,
+    gammas: Sequence[int],
+    repeats: int = 15,
+    fixed: bool | None = None,
+) -> Costs:
+    """Time the phases of a decode cycle at once: `repeats` samples of a `Calibration`.
+
+    Parameters
+    ----------
+    target, draft, texts, sampling, rule, gammas, fixed
+        As for `Calibration`.
     repeats : int
-        Measurements of each; two more are run and dropped.
-    step : callable
-        Called after each repeat, for progress.
+        Samples; two more are run and dropped.
 
     Returns
     -------
@@ -98,32 +158,12 @@ def calibrate(
     Raises
     ------
     ValueError
-        No gammas, a gamma below 1, or texts with no room for a block.
+        As `Calibration`.
     """
-    lengths = [0, *sorted({_check.integer(g, "gammas", 1) for g in gammas})]
-    if len(lengths) == 1:
-        raise ValueError("gammas is empty: give at least one speculation length to time")
-    _check.integer(repeats, "repeats", 1)
-    clock = Clock(target.device)
-    loops = [
-        Loop(target, draft if g else None, texts, g + 1, g, [keyed(0, i) for i in range(len(texts))], sampling, rule,
-             pick, clock.mark)
-        for g in lengths
-    ]  # fmt: skip
-    seconds = np.empty((repeats + _WARM_UP, len(lengths), len(PHASES)))
-    for r in range(len(seconds)):
-        for k, loop in enumerate(loops):
-            clock.seconds.clear()
-            clock.mark("")
-            again(loop, loop.gamma)
-            clock.mark("host")
-            seconds[r, k] = [clock.seconds[name] for name in PHASES]
-        step()
-    parts = seconds[_WARM_UP:]
-    cycles = parts.sum(axis=2)
-    low, middle, high = np.quantile(cycles, [0.25, 0.5, 0.75], axis=0)
-    phases: dict[str, Any] = {f"{n}_s": np.median(parts[:, :, i], axis=0).tolist() for i, n in enumerate(PHASES)}
-    return Costs(gammas=lengths, **phases, cycle_s=middle.tolist(), spread=((high - low) / middle).tolist())
+    found = Calibration(target, draft, texts, sampling=sampling, rule=rule, gammas=gammas, fixed=fixed)
+    for _ in range(_check.integer(repeats, "repeats", 1)):
+        found.sample()
+    return found.costs()
 
 
 def again(loop: Loop, length: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -11,20 +13,24 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from transformers.utils.logging import disable_progress_bar
 
-from real import report
+from real import forced_report, report
 from real.calibrate import Costs
 from real.compare import Settings, check_prompts
 from real.compare import compare as run_compare
+from real.forced import measure
+from real.keep import finish, kept, outputs
+from real.options import parse_device, parse_dtype, parse_numbers, positive, read_prompts
 from real.pair import Pair, load
 from real.recipe import Recipe
 from real.record import Acceptance, Bandwidth, Row, as_json
+from real.shapes import find_shape, random_model
 from real.train import train_pair
 from real.warp import Sampling
-from specsim._files import check_writable, write_bytes, write_json
+from specsim._files import write_bytes, write_json
 from specsim.report import refresh
 
 app = typer.Typer(
@@ -74,11 +80,8 @@ def compare(
 ) -> None:
     """Predict tau and speedup for every gamma, then measure both, side by side."""
     sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-    settings = Settings(parse_gammas(gamma), parse_gammas(calibrate), max_tokens, sampling, rule, seed)
-    if out.suffix != ".json":
-        raise ValueError(f"out {out} must end in .json (the plot takes the same name with .png)")
-    check_writable(out)
-    check_writable(out.with_suffix(".png"))
+    settings = Settings(parse_numbers(gamma), parse_numbers(calibrate, "calibrate"), max_tokens, sampling, rule, seed)
+    outputs(out)
     texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
@@ -97,8 +100,7 @@ def compare(
         device=device, dtype=dtype, threads=threads, seed=seed, rule=rule, sampling=vars(sampling), prompts=len(ids),
         max_tokens=max_tokens, widened_to_millions=widen or None, calibrated=settings.calibrated,
     )  # fmt: skip
-    if not _run(pair, ids, settings, out, what):
-        raise typer.Exit(130)
+    _run(pair, ids, settings, out, what)
 
 
 @app.command("train-pair")
@@ -132,7 +134,9 @@ def table(
 ) -> None:
     """Print a recorded comparison as Markdown, or refresh it in a document (markers: the record's name)."""
     try:
-        text = report.markdown(json.loads(record.read_text(encoding="utf-8")), str(record.with_suffix(".png")))
+        found = json.loads(record.read_text(encoding="utf-8"))
+        show = forced_report.markdown if found["schema"] == forced_report.SCHEMA else report.markdown
+        text = show(found, str(record.with_suffix(".png")))
         if write is None:
             typer.echo(text)
         else:
@@ -141,105 +145,93 @@ def table(
         raise ValueError(f"{record} cannot be shown: {error!r}") from None
 
 
-def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: dict[str, Any]) -> bool:
-    """Run, record after every row, and show; False if interrupted, with the finished rows kept."""
+@app.command()
+@_clean_errors
+def forced(
+    target: Annotated[str, typer.Argument(help="Shape of the target (see real.shapes).")] = "100m",
+    draft: Annotated[str, typer.Argument(help="Shape of the draft.")] = "10m",
+    batch: Annotated[str, typer.Option(help="Texts at a time: 1 or 1,4.")] = "1,4",
+    context: Annotated[str, typer.Option(help="Tokens before each text.")] = "128,1024",
+    gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
+    calibrate: Annotated[str, typer.Option(help="Lengths timed in advance; the others are predicted.")] = "1-3",
+    alpha: Annotated[float, typer.Option(help="Probability of keeping each draft, forced.")] = 0.8,
+    turns: Annotated[int, typer.Option(help="Turns of plain and of speculative decoding, alternating.")] = 8,
+    device: str = "cpu",
+    dtype: str = "bfloat16",
+    threads: int = 1,
+    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("forced.json"),
+) -> None:
+    """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
+    shapes = [find_shape(name) for name in (target, draft)]
+    if shapes[0].vocab != shapes[1].vocab:
+        shapes[1] = dataclasses.replace(shapes[1], vocab=shapes[0].vocab)
+    grid = list(itertools.product(parse_numbers(batch, "batch"), parse_numbers(context, "context")))
+    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate")
+    outputs(out)
+    torch.set_num_threads(positive(threads, "threads"))
+    models = [random_model(s, dtype=parse_dtype(dtype), device=parse_device(device), seed=i)
+              for i, s in enumerate(shapes)]  # fmt: skip
+    what = report.provenance(
+        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target, draft=draft, device=device, dtype=dtype,
+        threads=threads, alpha=alpha, turns=turns, calibrated=calibrated,
+    )  # fmt: skip
+    record: dict[str, Any] = {"schema": forced_report.SCHEMA, "complete": False, "provenance": what, "runs": []}
+    with kept(record, out), _progress() as progress:
+        task = progress.add_task("", total=len(grid) * (1 + turns))
+        for b, c in grid:
+            run: dict[str, Any] = {"batch": b, "context": c, "rows": []}
+            record["runs"].append(run)
+            found = measure(
+                *models, batch=b, context=c, alpha=[alpha] * max(gammas + calibrated), gammas=gammas,
+                calibrated=calibrated, turns=positive(turns, "turns"),
+                step=lambda stage, b=b, c=c: progress.update(  # type: ignore[misc]
+                    task, description=f"batch {b}, context {c}, {stage}", advance=1
+                ),
+            )  # fmt: skip
+            for each in found:
+                if isinstance(each, Costs):
+                    run["costs"] = dataclasses.asdict(each)
+                else:
+                    run["rows"].append(forced_report.as_json(each))
+                    write_json(out, record)
+    finish(record, out, Console(), forced_report.table, forced_report.write_plot)
+
+
+def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: dict[str, Any]) -> None:
+    """Run, record after every row, and show."""
     console = Console()
     record: dict[str, Any] = {"schema": report.SCHEMA, "complete": False, "provenance": what, "pairs": []}
     rows: list[Row] = []
-    total = len(ids) * (1 + len(settings.gammas)) + 1
+    with kept(record, out), _progress() as progress:
+        task = progress.add_task("", total=len(ids) * (2 + len(settings.gammas)))
+
+        def step(stage: str) -> None:
+            progress.update(task, description=stage, advance=1)
+
+        for found in run_compare(pair, ids, settings, step=step):
+            if isinstance(found, Acceptance):
+                record["acceptance"] = as_json(found)
+                progress.console.print(report.summary(found))
+            elif isinstance(found, Costs):
+                record["costs"] = as_json(found)
+            elif isinstance(found, Bandwidth):
+                record["bandwidth"] = as_json(found)
+                progress.console.print(report.bandwidth(found))
+            else:
+                rows.append(found)
+                record["pairs"].append(as_json(found))
+                write_json(out, record)
+
+    def shown(record: dict[str, Any]) -> Group:
+        return Group(report.table(rows), report.verdict(rows), *report.cliffs(record["pairs"]))
+
+    title = f"target: {report.target_name(what)}, draft: {what['draft']}, T = {settings.sampling.temperature:g}"
+    finish(record, out, console, shown, lambda path, _: report.write_plot(path, rows, title))
+
+
+def _progress() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    try:
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("", total=total)
-
-            def step(stage: str) -> None:
-                progress.update(task, description=stage, advance=1)
-
-            for found in run_compare(pair, ids, settings, step=step):
-                if isinstance(found, Acceptance):
-                    record["acceptance"] = as_json(found)
-                    progress.console.print(report.summary(found))
-                elif isinstance(found, Costs):
-                    record["costs"] = as_json(found)
-                elif isinstance(found, Bandwidth):
-                    record["bandwidth"] = as_json(found)
-                    progress.console.print(report.bandwidth(found))
-                else:
-                    rows.append(found)
-                    record["pairs"].append(as_json(found))
-                    write_json(out, record)
-        record["complete"] = True
-    except KeyboardInterrupt:
-        console.print(f"interrupted: {len(rows)} finished rows kept")
-    if rows:
-        write_json(out, record)
-        console.print(report.table(rows))
-        console.print(report.verdict(rows))
-        for line in report.cliffs(record["pairs"]):
-            console.print(line)
-        title = f"target: {report.target_name(what)}, draft: {what['draft']}, T = {settings.sampling.temperature:g}"
-        try:
-            report.write_plot(out.with_suffix(".png"), rows, title)
-            console.print(f"written: {out} and {out.with_suffix('.png')}")
-        except ModuleNotFoundError:
-            console.print(f"written: {out} (no plot: install the extra `plot`)")
-    return bool(record["complete"])
-
-
-def parse_gammas(text: str) -> tuple[int, ...]:
-    """Speculation lengths from "4", "1-8" or "1,2,4"."""
-    try:
-        first, _, last = text.partition("-")
-        found = range(int(first), int(last) + 1) if last else [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"gamma {text!r} is not a number, a range like 1-8 or a list like 1,2,4") from None
-    if not found or len(set(found)) != len(found):
-        raise ValueError(f"gamma {text!r} is an empty range or names a length twice")
-    if min(found) < 1:
-        raise ValueError(f"gamma must be at least 1, got {text!r}")
-    return tuple(found)
-
-
-def parse_dtype(name: str) -> torch.dtype:
-    """A float type by name."""
-    known = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise ValueError(f"dtype {name!r} is unknown; known: {', '.join(known)}")
-    return known[name]
-
-
-def parse_device(name: str) -> str:
-    """A torch device that this machine has."""
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
-    return name
-
-
-def positive(value: int, name: str) -> int:
-    """An option that counts something."""
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return value
-
-
-def read_prompts(path: Path) -> list[str]:
-    """Prompts from a JSON file with a list `prompts`, or one a line from a text file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"prompts {path} cannot be read: {error}") from None
-    if path.suffix != ".json":
-        found = [line for line in text.splitlines() if line.strip()]
-    else:
-        try:
-            found = json.loads(text)["prompts"]
-        except (json.JSONDecodeError, KeyError, TypeError):
-            raise ValueError(f"prompts {path} must be JSON with a list `prompts`") from None
-    if not found or not all(isinstance(p, str) for p in found):
-        raise ValueError(f"prompts {path} must hold at least one text")
-    return found
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from real import intervals
-from real.calibrate import Costs, calibrate, copy_bandwidth
+from real.calibrate import Calibration, Costs, copy_bandwidth
 from real.clock import PHASES, Clock, silent
 from real.decode import Decoded, check_fit, decode, keyed
 from real.pair import Pair
@@ -70,7 +70,10 @@ def check_prompts(pair: Pair, prompts: Sequence[list[int]], max_tokens: int) -> 
 def compare(
     pair: Pair, prompts: Sequence[list[int]], settings: Settings, *, step: Callable[[str], None] = lambda what: None
 ) -> Iterator[Acceptance | Costs | Bandwidth | Row]:
-    """Run the comparison; yields what the texts say, the costs, then one row per gamma as it is finished.
+    """Run the comparison; yields what the texts say, the costs, then one row per gamma.
+
+    Calibration, plain decoding and every gamma take turns prompt by prompt. A run that is stopped yields the rows of
+    the prompts that were finished, then raises what stopped it.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def compare(
     settings : Settings
         What to run.
     step : callable
-        Called with the stage before each text that is written, scored or decoded; for progress.
+        Called with the stage before each text is written or decoded; for progress.
 
     Yields
     ------
@@ -120,27 +123,39 @@ def compare(
         scores.append(score(pair.target, pair.draft, prompt, run(i, 0, WRITE).tokens, settings.sampling))
     yield acceptance(scores, rule, max(settings.gammas))
 
-    step("calibrating")
+    copied = copy_bandwidth(pair.target.device)
     middle = sorted(prompts, key=len)[len(prompts) // 2]
     room = min(pair.target.context, pair.draft.context) - max(settings.calibrated) - 1
     half = settings.max_tokens // 2
     text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
-    costs = calibrate(
+    calibration = Calibration(
         pair.target, pair.draft, [text], sampling=settings.sampling, rule=rule, gammas=settings.calibrated
     )
-    yield costs
-    yield Bandwidth(pair.target.weight_bytes / costs.cycle(0), copy_bandwidth(pair.target.device))
-
-    for gamma in settings.gammas:
-        pairs, clock = [], Clock(pair.target.device)
+    clocks = {g: Clock(pair.target.device) for g in settings.gammas}
+    runs: list[dict[int, Decoded]] = []
+    stopped: BaseException | None = None
+    try:
         for i in range(len(prompts)):
-            step(f"decoding, gamma {gamma}")
-            marks = {gamma: clock.mark if on_cpu else silent}
-            order = (0, gamma) if i % 2 else (gamma, 0)  # alternate which goes first
-            both = {g: run(i, g, MEASURE, marks.get(g, silent)) for g in order}
-            pairs.append((both[0], both[gamma]))
-        level = 1 - (1 - SIMULTANEOUS) / len(settings.gammas)
-        yield row(gamma, scores, rule, costs, pairs, clock.seconds, level)
+            for _ in range(3):
+                calibration.sample()
+            found = {}
+            for g in (0, *settings.gammas)[:: 1 if i % 2 else -1]:  # in turn, and in turned order
+                step(f"decoding, gamma {g}")
+                found[g] = run(i, g, MEASURE, clocks[g].mark if g and on_cpu else silent)
+            runs.append(found)
+    except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
+        if not runs:
+            raise
+        stopped = error  # after the rows of the prompts that were finished
+    costs = calibration.costs()
+    yield costs
+    yield Bandwidth(pair.target.weight_bytes / costs.cycle(0), copied)
+    level = 1 - (1 - SIMULTANEOUS) / len(settings.gammas)
+    for g in settings.gammas:
+        pairs = [(found[0], found[g]) for found in runs]
+        yield row(g, scores[: len(runs)], rule, costs, pairs, clocks[g].seconds, level)
+    if stopped is not None:
+        raise stopped
 
 
 def acceptance(scores: list[Score], rule: ChainRule, gamma: int) -> Acceptance:

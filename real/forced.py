@@ -17,7 +17,7 @@ import torch
 from array_api_compat import array_namespace
 from torch import Tensor
 
-from real.calibrate import Costs, calibrate
+from real.calibrate import Calibration, Costs
 from real.clock import silent, synchronize
 from real.decode import Loop, Uniforms, keyed
 from real.model import LanguageModel
@@ -112,8 +112,11 @@ def measure(
     turns: int = 8,
     cycles: int = 5,
     step: Callable[[str], None] = lambda what: None,
+    fixed: bool | None = None,
 ) -> Iterator[Costs | Timing]:
-    """Predict each gamma's cycle from a few short lengths, then run plain and speculative decoding in turn.
+    """Predict each gamma's cycle from a few short lengths, and run plain and speculative decoding in turn.
+
+    Calibration, plain decoding and every gamma take turns, so that a machine that slows down slows all of them.
 
     Parameters
     ----------
@@ -132,7 +135,9 @@ def measure(
     turns, cycles : int
         Turns of each loop, and blocks in a turn.
     step : callable
-        Told the stage, once for the calibration and for each gamma.
+        Told the stage, once a turn; there is one more turn, to warm up.
+    fixed : bool, optional
+        As in `real.decode.decode_batch`.
 
     Yields
     ------
@@ -157,29 +162,28 @@ def measure(
     rng = np.random.default_rng(0)
     # Lengths differ, as in any batch whose texts were not begun together.
     texts = [rng.integers(target.vocab_size, size=context - i).tolist() for i in range(batch)]
-    step("calibrating")
-    costs = calibrate(target, draft, texts, sampling=sampling, rule=rule, gammas=calibrated)
+    calibration = Calibration(target, draft, texts, sampling=sampling, rule=rule, gammas=calibrated, fixed=fixed)
+    tau = {g: float(block_efficiency(hazards[:g])) if g else 1.0 for g in (0, *gammas)}
+    begun = {g: [text[: max(len(text) - int(turns * cycles * tau[g] / 2), 2)] for text in texts] for g in tau}
+    loops = {
+        g: Loop(target, draft if g else None, begun[g], longest, g, [even(i) for i in range(batch)], sampling, rule,
+                pick, silent, fixed)
+        for g in tau
+    }  # fmt: skip
+    seconds: dict[int, list[float]] = {g: [] for g in tau}
+    for turn in range(turns + 1):
+        step(f"turn {turn} of {turns}")
+        for g in tau if turn % 2 else reversed(tau):
+            seconds[g].append(_turn(loops[g], g, cycles, target.device))
+        for _ in range(3):
+            calibration.sample()
+    costs = calibration.costs()
     yield costs
-    for gamma in gammas:
-        step(f"gamma {gamma}")
-        growth = int(turns * cycles * float(block_efficiency(hazards[:gamma])) / 2)
-        begun = [text[: max(len(text) - growth, 2)] for text in texts]
-        loops = {
-            g: Loop(target, draft if g else None, begun, longest, g, [even(i) for i in range(batch)], sampling, rule,
-                    pick, silent)
-            for g in (0, gamma)
-        }  # fmt: skip
-        seconds: dict[int, list[float]] = {0: [], gamma: []}
-        for turn in range(turns + 1):
-            for g in (0, gamma) if turn % 2 else (gamma, 0):
-                seconds[g].append(_turn(loops[g], g, cycles, target.device))
-        written = sum(len(text) - len(start) for text, start in zip(loops[gamma].texts, begun, strict=True))
-        run = sum(len(blocks) for blocks in loops[gamma].blocks)
-        plain, cycle = (float(np.median(seconds[g][1:])) for g in (0, gamma))  # the first turn warms up
-        yield Timing(
-            gamma, float(block_efficiency(hazards[:gamma])), written / run, costs.cycle(gamma), cycle, costs.cycle(0),
-            plain, run,
-        )  # fmt: skip
+    cycle = {g: float(np.median(seconds[g][1:])) for g in tau}  # the first turn warms up
+    for g in gammas:
+        written = sum(len(text) - len(start) for text, start in zip(loops[g].texts, begun[g], strict=True))
+        run = sum(len(blocks) for blocks in loops[g].blocks)
+        yield Timing(g, tau[g], written / run, costs.cycle(g), cycle[g], costs.cycle(0), cycle[0], run)
 
 
 def _turn(loop: Loop, gamma: int, cycles: int, device: torch.device) -> float:

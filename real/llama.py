@@ -163,7 +163,8 @@ def pack(weight: Tensor) -> Tensor:
     costs twice as much for two tokens as for one in float32: a slow baseline, and a wrong t(m).
     """
     ops, kind = torch.ops.mkldnn, weight.dtype
-    if weight.device.type != "cpu" or weight.numel() < _PACKED_FROM or not torch.backends.mkldnn.is_available():
+    there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if weight.device.type != "cpu" or weight.numel() < _PACKED_FROM or not there:
         return weight
     if kind == torch.float32 or (kind == torch.bfloat16 and ops._is_mkldnn_bf16_supported()):
         packed: Tensor = ops._reorder_linear_weight(weight, None)

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from real.model import LanguageModel, from_hf
+from real.widen import widen
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 _PROBE = "Speculative decoding, 1234567890: naïve façade 漢字 🙂\n\tdef f(x):  return x"
@@ -86,8 +87,6 @@ def load_model(
     """
     if widen_to is None:
         return from_hf(load_hf(path, dtype=dtype).to(device))
-    from real.widen import widen
-
     return from_hf(widen(load_hf(path), widen_to, dtype=dtype).to(device))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 import real.cli
 import specsim.cli
+from real import forced_report
 from real.report import markdown
 from specsim.report import refresh, rules_table
 
@@ -28,7 +30,8 @@ COMMANDS = [
         [ROOT / ".ci" / "readme", name], capture_output=True, text=True, check=True
     ).stdout.splitlines()
 ]
-RECORD = ROOT / "real" / "results" / "bundled.json"
+RESULTS = ROOT / "real" / "results"
+RECORD = RESULTS / "bundled.json"
 PENDING = "*Not yet recorded.*"  # what the README says where there is no record: never a number without one
 
 
@@ -79,6 +82,10 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         words = [w.replace("runs/pair", str(real.cli.TINY)) for w in words]
     if words[1] == "compare":
         words += ["--count", "2", "--max-tokens", "6", "--gamma", "1-2"]
+    if words[1] == "forced":
+        words = ["specsim-real", "forced", "tiny", "tiny", "--turns", "1", *words[4:], "--gamma", "1-3"]
+        words[words.index("128,1024")] = "32"
+    words = ["10" if before == "--widen" else word for before, word in zip(["", *words], words, strict=False)]
     app = {"specsim-real": real.cli.app, "specsim": specsim.cli.app}[words[0]]
     result = CliRunner().invoke(app, words[1:])
     assert result.exit_code == 0, result.output
@@ -86,9 +93,15 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_tables_are_generated() -> None:
     assert refresh(README, "rules", rules_table()) == README
-    plot = "real/results/bundled.png"
-    recorded = markdown(json.loads(RECORD.read_text()), plot) if RECORD.exists() else PENDING
-    assert refresh(README, "bundled", recorded) == README
+    for name in ("bundled", "widened", "forced"):
+        record, recorded = RESULTS / f"{name}.json", PENDING
+        if record.exists():
+            found = json.loads(record.read_text())
+            show = forced_report.markdown if found["schema"] == forced_report.SCHEMA else markdown
+            recorded = show(found, f"real/results/{name}.png")
+        assert refresh(README, name, recorded) == README
+    engine = ROOT / "tests" / "bench" / "engine.txt"
+    assert refresh(README, "engine", f"```text\n{engine.read_text()}```" if engine.exists() else PENDING) == README
 
 
 def test_recorded_run_covers_its_predictions() -> None:
@@ -104,6 +117,23 @@ def test_recorded_run_covers_its_predictions() -> None:
         low, high = row["tau"]["difference_interval"]
         assert low <= 0 <= high
         assert row["target_calls"]["measured"] >= 5_000
+
+
+@pytest.mark.parametrize(("name", "goal"), [("widened", 0.05), ("forced", 0.05)])
+def test_recorded_predictions_of_speedup(name: str, goal: float) -> None:
+    """Median absolute error of predicted speedup at gamma 1..8, from timings at gamma 1..3 only."""
+    if not (RESULTS / f"{name}.json").exists():
+        assert PENDING in README
+        pytest.skip("no recorded run yet: README says so")
+    record = json.loads((RESULTS / f"{name}.json").read_text())
+    assert record["complete"] is True
+    assert record["provenance"]["calibrated"] == [1, 2, 3]
+    runs = [r["rows"] for r in record["runs"]] if name == "forced" else [record["pairs"]]
+    assert all([row["gamma"] for row in rows] == list(range(1, 9)) for rows in runs)
+    if name == "forced":
+        assert {(r["batch"], r["context"]) for r in record["runs"]} == {(1, 128), (1, 1024), (4, 128), (4, 1024)}
+    errors = [abs(row["speedup"]["predicted"] / row["speedup"]["measured"] - 1) for rows in runs for row in rows]
+    assert statistics.median(errors) <= goal
 
 
 def test_no_table_without_markers() -> None:

@@ -13,6 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 import real.cli
+import real.compare
 from real.decode import decode, keyed
 from real.pair import load
 from real.warp import Sampling
@@ -55,11 +56,12 @@ def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
 
 def test_interrupted_run_keeps_finished_rows(short: tuple[Path, tuple[str, ...]], monkeypatch: Any) -> None:
     out, arguments = short
-    honest = real.cli.run_compare
+    honest, stages = real.cli.run_compare, []
 
     def stopped(*args: Any, step: Callable[[str], None], **kwargs: Any) -> Any:
         def watch(stage: str) -> None:
-            if stage == "decoding, gamma 3":
+            stages.append(stage)
+            if stages.count("decoding, gamma 2") == 3:  # in the third prompt
                 raise KeyboardInterrupt
             step(stage)
 
@@ -68,10 +70,42 @@ def test_interrupted_run_keeps_finished_rows(short: tuple[Path, tuple[str, ...]]
     monkeypatch.setattr(real.cli, "run_compare", stopped)
     result = command(*arguments)
     assert result.exit_code == 130
-    assert "interrupted: 2 finished rows kept" in result.output
+    assert "interrupted: 3 finished rows kept" in result.output
+    record = json.loads(out.read_text())
+    assert (record["complete"], record["failed"]) == (False, "interrupted")
+    assert [row["gamma"] for row in record["pairs"]] == [1, 2, 3]
+    assert {row["target_calls"]["tokens"] for row in record["pairs"]} == {16}  # of the two finished prompts
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (RuntimeError("CUDA error: device-side lost"), "RuntimeError: CUDA error: device-side lost"),
+        (MemoryError("keys and values of the target: ..."), "MemoryError: keys and values of the target: ..."),
+        (ValueError("block 2: the target's logits at position 9 are not finite"), "ValueError: block 2: the target's"),
+    ],
+)
+def test_a_fault_leaves_valid_json(
+    short: tuple[Path, tuple[str, ...]], monkeypatch: Any, fault: Exception, reason: str
+) -> None:
+    """A lost device, memory that ran out, numbers that are none: what was finished is kept, with the reason."""
+    out, arguments = short
+    honest, runs = real.compare.decode, []
+
+    def failing(*args: Any, **kwargs: Any) -> Any:
+        runs.append(kwargs["gamma"])
+        if len(runs) == 3 + 4 + 2:  # three texts written, one prompt compared, the second begun
+            raise fault
+        return honest(*args, **kwargs)
+
+    monkeypatch.setattr(real.compare, "decode", failing)
+    result = command(*arguments)
+    assert result.exit_code == 1
     record = json.loads(out.read_text())
     assert record["complete"] is False
-    assert [row["gamma"] for row in record["pairs"]] == [1, 2]
+    assert record["failed"].startswith(reason)
+    assert [row["target_calls"]["tokens"] for row in record["pairs"]] == [8, 8, 8]
+    assert reason in result.output.replace("\n", " ")
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> None:

@@ -1,0 +1,57 @@
+"""A model's pass on its own, captured and replayed: what a cycle of fixed shapes would cost without the rest of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from real import graphs
+from real.clock import silent, synchronize
+from real.model import LanguageModel
+from real.warp import Sampling
+from specsim._dist import pick
+from specsim.verify.chain import tokenwise
+
+
+def seconds_of(function: Callable[[], Any], device: torch.device, *, calls: int, turns: int = 5) -> float:
+    """Seconds a call: calls in a row, waited for together; median over turns, the first of which warms up."""
+    found = []
+    for _ in range(turns + 1):
+        synchronize(device)
+        began = time.perf_counter()
+        for _ in range(calls):
+            function()
+        synchronize(device)
+        found.append((time.perf_counter() - began) / calls)
+    return float(np.median(found[1:]))
+
+
+@torch.inference_mode()
+def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, span: int, *, calls: int) -> float:
+    """Seconds of a pass of fixed shape, head included, over so many tokens of each text from a position on.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        On the fast path.
+    batch, tokens : int
+        Texts, and tokens of each.
+    position, span : int
+        Where the tokens stand, and how many positions attention looks at.
+    calls : int
+        Passes in a row.
+
+    Returns
+    -------
+    float
+        Seconds; on a GPU of a replayed graph.
+    """
+    cycle = graphs.Graphs(model, None, batch, Sampling(), tokenwise, pick, silent, span, 0)
+    ids = torch.zeros(batch, tokens, dtype=torch.int64, device=model.device)
+    places = position + torch.arange(tokens, device=model.device).expand(batch, -1)
+    replay: Any = graphs._captured(lambda now, at: cycle._logits("target", now, at, tokens), (ids, places))
+    return seconds_of(lambda: replay(ids, places), model.device, calls=calls)

@@ -1,0 +1,154 @@
+"""A part of the job and its record, which is written after every row and carried on by the next run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from real.gpu.device import alive, free, reason
+from specsim._files import write_json
+
+BUDGET = 480.0  # seconds that a part may take, looked at between its rows
+Row = dict[str, Any]
+
+
+class Task(NamedTuple):
+    """Rows that are measured together: `run` is told the keys still wanted, and yields each with its values."""
+
+    keys: list[str]
+    run: Callable[[list[str]], Iterable[tuple[str, Row]]]
+
+
+class Part(NamedTuple):
+    """What a part measures: name, settings for its provenance, tasks in order, plot, and what to do when complete."""
+
+    name: str
+    settings: dict[str, Any]
+    tasks: list[Task]
+    plot: Callable[[Path, dict[str, Any]], None] | None = None
+    clean: Callable[[], None] = lambda: None
+
+
+def one(key: str, measure: Callable[[], Row]) -> Task:
+    """A task of one row."""
+    return Task([key], lambda wanted: [(key, measure())])
+
+
+def is_finished(record: dict[str, Any], key: str) -> bool:
+    """Whether a row was measured; one that failed was not."""
+    return any(row["key"] == key and "failed" not in row for row in record["rows"])
+
+
+def is_good(row: Row) -> bool:
+    """False for a row that failed, or whose verdict is not the one it must be."""
+    return "failed" not in row and bool(row.get("passed", row.get("killed", True)))
+
+
+def opened(path: Path, name: str, what: dict[str, Any]) -> dict[str, Any]:
+    """The record to carry on, if it was made on the same machine with the same settings; else a new one.
+
+    A record of another machine or setting, or a damaged one, is set aside under another name: a measurement is
+    never overwritten by another.
+    """
+    schema = f"specsim-gpu-{name}/1"
+    what = json.loads(json.dumps(what))  # as a file gives it back
+    if path.exists():
+        old = read(path)
+        if old is not None and old.get("schema") == schema and _same(old["provenance"], what):
+            return old
+        names = (path.with_name(f"{name}.old-{i}.json") for i in itertools.count(1))
+        path.rename(next(other for other in names if not other.exists()))
+    return {"schema": schema, "complete": False, "stopped": None, "provenance": what, "rows": []}
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """A record, or None where there is none that can be read."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return record if {"schema", "provenance", "rows"} <= record.keys() else None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    """Whether two provenances differ in nothing but when and how they were called."""
+    return all(a.get(key) == b.get(key) for key in (a.keys() | b.keys()) - {"date", "command"})
+
+
+def run_part(
+    part: Part, folder: Path, what: dict[str, Any], device: torch.device, *, budget: float = BUDGET,
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:  # fmt: skip
+    """Measure the rows of a part that are not there yet, until done or the budget is spent.
+
+    Parameters
+    ----------
+    part : Part
+        What to measure.
+    folder : Path
+        Where its record lies.
+    what : dict
+        Provenance.
+    device : torch.device
+        Asked whether it still answers after a row failed.
+    budget : float
+        Seconds.
+    say : callable
+        Told of each row.
+
+    Returns
+    -------
+    dict
+        The record as written; `stopped` says why it is not complete: budget, rows failed, device lost, interrupted.
+    """
+    path = folder / f"{part.name}.json"
+    record = opened(path, part.name, what | {"settings": part.settings})
+    record |= {"budget_s": budget, "stopped": "interrupted"}  # until it is known how it ended
+    ends, began = time.monotonic() + budget, [time.monotonic()]
+
+    def add(key: str, row: Row) -> None:
+        now = time.monotonic()
+        row = {"key": key} | row | {"seconds": round(now - began[0], 2)}
+        began[0] = now
+        rows = [*(r for r in record["rows"] if r["key"] != key), row]
+        write_json(path, record | {"rows": rows})
+        record["rows"] = rows
+        say(f"{part.name}: {key}: {row.get('failed', 'done')} ({row['seconds']} s)")
+
+    lost = False
+    for task in part.tasks:
+        wanted = [key for key in task.keys if not is_finished(record, key)]
+        if wanted and time.monotonic() < ends:
+            lost = not _measured(task, wanted, add, ends) and not alive(device)
+            if lost:
+                break
+            free(device)
+    complete = all(is_finished(record, key) for task in part.tasks for key in task.keys)
+    spent = "budget" if time.monotonic() >= ends else "rows failed"
+    record |= {"complete": complete, "stopped": None if complete else "device lost" if lost else spent}
+    write_json(path, record)
+    if record["complete"]:
+        part.clean()
+    return record
+
+
+def _measured(task: Task, wanted: list[str], add: Callable[[str, Row], None], ends: float) -> bool:
+    """Run a task; False if it failed. Time on a GPU is borrowed, so no error of one row may cost the others."""
+    left = list(wanted)
+    try:
+        for key, row in task.run(wanted):
+            add(key, row)
+            left = [other for other in left if other != key]
+            if time.monotonic() >= ends:
+                break
+    except Exception as error:
+        if left:
+            add(left[0], {"failed": reason(error)})
+        return False
+    return True

@@ -1,0 +1,120 @@
+"""The joint law of many texts against the target's own, summed from uncached forwards in the same dtype."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from array_api_compat import array_namespace
+from torch import Tensor
+
+from real.cycle import Verifier
+from real.decode import Uniforms, decode_batch
+from real.gpu.book import Row
+from real.gpu.device import free
+from real.gpu.models import random_tiny
+from real.model import LanguageModel, from_hf, full_logits
+from real.warp import Sampling, probabilities
+from specsim._dist import pick
+from specsim.laws import total_variation
+from specsim.testing.statistics import law_test
+from specsim.types import Array
+from specsim.verify.chain import tokenwise
+
+VOCAB, TOKENS, GAMMA, FALSE_ALARM = 4, 4, 3, 1e-6  # a block of three kept drafts and the bonus token fills a text
+_START = [0]  # one token: there is nothing to read beforehand, text by text
+
+
+@dataclass(frozen=True)
+class DrawsFromTarget:
+    """A planted fault: tokenwise, but the token after a rejection is drawn from p and not from what q leaves over."""
+
+    def prepare(self, p: Array, q: Array) -> tokenwise.Plan:
+        """As tokenwise."""
+        return tokenwise.prepare(p, q)
+
+    def uniforms(self, gamma: int) -> int:
+        """As tokenwise."""
+        return tokenwise.uniforms(gamma)
+
+    def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
+        """(kept, token)."""
+        kept, _ = tokenwise.verify(plan, drafts, u)
+        row = array_namespace(u).take_along_axis(plan.p, kept[..., None, None], axis=-2)[..., 0, :]
+        return kept, pick(row, u[..., -1])
+
+
+def tested(
+    device: torch.device, dtype: torch.dtype, fixed: bool | None, texts: int, batch: int, *, planted: bool
+) -> Row:
+    """Write texts in large batches, count them, and compare; with a planted fault the verdict is `killed`."""
+    target, draft = (
+        from_hf(random_tiny("llama", VOCAB, seed, near=near, dtype=dtype).to(device))
+        for seed, near in ((3, None), (4, 3))
+    )
+    law = text_law(lambda text: full_logits(target, text)[-1], device)
+    rule = DrawsFromTarget() if planted else tokenwise
+    counts, blocks = _counts(target, draft, rule, fixed, texts, batch)
+    test = law_test(counts, law, false_alarm=FALSE_ALARM)
+    verdict = {"mutant": "draws_from_target", "killed": not test.passed} if planted else {"passed": test.passed}
+    rounding = total_variation(text_law(lambda text: _stepwise(target, text), device), law)
+    return verdict | {
+        "texts": test.samples, "tokens_each": TOKENS, "vocabulary": VOCAB, "gamma": GAMMA,
+        "tokens_per_call": TOKENS * texts / blocks, "tv": test.distance, "threshold": test.threshold,
+        "detectable_tv": test.detectable, "false_alarm": FALSE_ALARM,
+        "rounding_tv": float(rounding),
+    }  # fmt: skip
+
+
+def text_law(rows: Callable[[Tensor], Tensor], device: torch.device) -> Array:
+    """Law (VOCAB ** TOKENS,) of the texts after the prompt, in lexicographic order, from next-token logits."""
+    law = np.ones(1)
+    for length in range(TOKENS):
+        prefixes = itertools.product(range(VOCAB), repeat=length)
+        laws = [
+            probabilities(rows(torch.tensor([*_START, *text], device=device)), Sampling()).double().cpu().numpy()
+            for text in prefixes
+        ]
+        law = (law[:, None] * np.stack(laws)).ravel()
+    return law / law.sum()
+
+
+def _stepwise(model: LanguageModel, text: Tensor) -> Tensor:
+    """The same logits from a cache, one token at a time: how far rounding alone moves the law."""
+    cache = model.cache()
+    return [cache.forward(token[None, None], 1)[0, 0] for token in text][-1]
+
+
+def _counts(
+    target: LanguageModel, draft: LanguageModel, rule: Verifier, fixed: bool | None, texts: int, batch: int
+) -> tuple[Array, int]:
+    """How often each text was written, and in how many blocks."""
+    counts, blocks = np.zeros(VOCAB**TOKENS, dtype=np.int64), 0
+    places = VOCAB ** np.arange(TOKENS)[::-1]
+    for done in range(0, texts, batch):
+        sources = list(_uniforms(min(batch, texts - done), done))
+        found = decode_batch(
+            target, draft, [_START] * len(sources), max_tokens=TOKENS, gamma=GAMMA, uniforms=sources, rule=rule,
+            fixed=fixed,
+        )  # fmt: skip
+        counts += np.bincount(np.array([run.tokens for run in found]) @ places, minlength=len(counts))
+        blocks += sum(len(run.blocks) for run in found)
+        free(target.device)  # captured cycles that nothing can reach are a loop of references, which hold memory
+    return counts, blocks
+
+
+def _uniforms(count: int, seed: int) -> Iterator[Uniforms]:
+    """Independent numbers for each text and each place a block may start; keyed ones would cost most of the time."""
+    size = GAMMA + tokenwise.uniforms(GAMMA)
+    rows = np.random.default_rng(seed).random((count, TOKENS, size))
+    for own in torch.from_numpy(rows):
+        yield partial(_part_of, own)
+
+
+def _part_of(own: Tensor, position: int, count: int) -> Tensor:
+    return own[position - len(_START), :count]

@@ -1,0 +1,123 @@
+"""Memory asked for before it is taken, and errors that name what did not fit and what would."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+_MEMINFO, _GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
+_CPU_REFUSALS = ("can't allocate memory", "not enough memory")  # the CPU allocator has no error type of its own
+
+
+def available_bytes(device: torch.device | str) -> int | None:
+    """Bytes that can still be allocated.
+
+    Parameters
+    ----------
+    device : torch.device or str
+        Where.
+
+    Returns
+    -------
+    int or None
+        On a GPU what is free or cached by torch, on a CPU what the system can give without swapping, at most the
+        container's limit; None where that is unknown.
+
+    Examples
+    --------
+    >>> available_bytes("meta") is None
+    True
+    """
+    device = torch.device(device)
+    if device.type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + cached
+    found = [_system_bytes(), _group_bytes()] if device.type == "cpu" else []
+    return min((n for n in found if n is not None), default=None)
+
+
+def _system_bytes() -> int | None:
+    """Linux: MemAvailable, which counts the page cache as free; free pages where it is not stated."""
+    try:
+        for line in _MEMINFO.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
+
+
+def _group_bytes() -> int | None:
+    try:
+        return int(_GROUP_LIMIT.read_text())
+    except (OSError, ValueError):  # no such file, or "max"
+        return None
+
+
+def check_memory(
+    needed: dict[str, int], device: torch.device | str, fit: Callable[[int], str] = lambda free: ""
+) -> None:
+    """Refuse tensors that cannot fit, before any is made.
+
+    Parameters
+    ----------
+    needed : dict of str to int
+        Bytes of each tensor, by name.
+    device : torch.device or str
+        Where they shall be.
+    fit : callable, optional
+        Told the bytes available, names the smallest change that fits.
+
+    Raises
+    ------
+    ValueError
+        Naming the largest tensor, the bytes needed and available, and what `fit` says.
+
+    Examples
+    --------
+    >>> check_memory({"head": 8}, "cpu")
+    """
+    free, total = available_bytes(device), sum(needed.values())
+    if free is None or total <= free:
+        return
+    largest = max(needed, key=needed.__getitem__)
+    remedy = fit(free)
+    raise ValueError(
+        f"{total:,} bytes are needed on {device}, {free:,} are available; the largest tensor is {largest} of "
+        f"{needed[largest]:,} bytes" + (f"; {remedy}" if remedy else "")
+    )
+
+
+@contextmanager
+def explain_oom(what: str, remedy: str) -> Iterator[None]:
+    """Turn a failed allocation of torch into a MemoryError that says what to do.
+
+    Parameters
+    ----------
+    what : str
+        What was being made, for example "keys and values of 8 texts".
+    remedy : str
+        What would fit, for example "a batch of 4".
+
+    Raises
+    ------
+    MemoryError
+        If torch runs out of memory inside, on a GPU or on the CPU; other errors pass.
+
+    Examples
+    --------
+    >>> with explain_oom("a vector", "a shorter one"):
+    ...     torch.zeros(3).sum().item()
+    0.0
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and not any(s in str(error) for s in _CPU_REFUSALS):
+            raise
+        reason = str(error).partition("\n")[0]
+        raise MemoryError(f"{what} did not fit into memory; try {remedy} ({reason})") from error

@@ -1,0 +1,64 @@
+"""What the commands read from their options; every error names the option."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+
+
+def parse_numbers(text: str, name: str = "gamma") -> tuple[int, ...]:
+    """Whole numbers from "4", "1-8" or "1,2,4"."""
+    try:
+        first, _, last = text.partition("-")
+        found = range(int(first), int(last) + 1) if last else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{name} {text!r} is not a number, a range like 1-8 or a list like 1,2,4") from None
+    if not found or len(set(found)) != len(found):
+        raise ValueError(f"{name} {text!r} is an empty range or names a length twice")
+    if min(found) < 1:
+        raise ValueError(f"{name} must be at least 1, got {text!r}")
+    return tuple(found)
+
+
+def parse_dtype(name: str) -> torch.dtype:
+    """A float type by name."""
+    known = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    if name not in known:
+        raise ValueError(f"dtype {name!r} is unknown; known: {', '.join(known)}")
+    return known[name]
+
+
+def parse_device(name: str) -> str:
+    """A torch device that this machine has."""
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
+    return name
+
+
+def positive(value: int, name: str) -> int:
+    """An option that counts something."""
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+    return value
+
+
+def read_prompts(path: Path) -> list[str]:
+    """Prompts from a JSON file with a list `prompts`, or one a line from a text file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"prompts {path} cannot be read: {error}") from None
+    if path.suffix != ".json":
+        found = [line for line in text.splitlines() if line.strip()]
+    else:
+        try:
+            found = json.loads(text)["prompts"]
+        except (json.JSONDecodeError, KeyError, TypeError):
+            raise ValueError(f"prompts {path} must be JSON with a list `prompts`") from None
+    if not found or not all(isinstance(p, str) for p in found):
+        raise ValueError(f"prompts {path} must hold at least one text")
+    return found
