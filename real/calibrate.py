@@ -2,8 +2,8 @@
 
 The decode loop itself runs a few blocks from one fixed text, for gamma = 0 and some short speculation lengths in turn,
 and a clock splits them: one decode step, t(m) at several m, one draft step, one call of the rule, and what the host
-does. No acceptance enters. Longer lengths are predicted from these along straight lines; no curve is forced to rise,
-since a pass over one token can be the slow case.
+does. No acceptance enters. Longer lengths are predicted from these along straight lines that do not fall; the measured
+curve itself may, since a pass over one or two tokens can be the slow case.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Costs:
         if len(x) == 1:  # one point: drafting grows with gamma, the others stay
             return float(y[0] * gamma / x[0] if name in ("draft", "sample") else y[0])
         slope, level = np.polyfit(x, y, 1)
-        return float(max(level + slope * gamma, 0.0))
+        # Where a few lengths happen to get cheaper (two tokens can be a slow case), longer ones do not go on doing so.
+        return float(level + slope * gamma if slope > 0 else np.median(y))
 
 
 class Calibration:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -228,12 +229,11 @@ def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch
 
 
 def _weights(shape: Shape, made: dict[str, Tensor]) -> llama.Weights:
-    absent = dict.fromkeys(("qkv_bias", "out_bias", "gate_up_bias", "down_bias"))
-    layers = []
-    for i in range(shape.layers):
-        start = f"layers.{i}."
-        own = {name.removeprefix(start): weight for name, weight in made.items() if name.startswith(start)}
-        layers.append(llama._Layer(**(absent | own)))
+    absent: dict[str, Any] = dict.fromkeys(("qkv_bias", "out_bias", "gate_up_bias", "down_bias"))
+    layers = [
+        llama._Layer(**{**absent, **{name: made[f"layers.{i}.{name}"] for name in shape._layer()}})
+        for i in range(shape.layers)
+    ]
     embedding = made["embedding"]
     head = llama.pack(embedding) if shape.tied else made["head"]
     cos, sin = _rope(shape, embedding)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from fractions import Fraction as F
 from pathlib import Path
@@ -86,6 +87,9 @@ def test_phases_add_up_and_lines_extend() -> None:
     assert costs.cycle(2) == 17.5
     assert costs.phase("verify", 8) == pytest.approx(14.5)  # 11 + 0.5 (8 - 1): the step from 0 to 1 bends no line
     assert costs.cycle(8) == pytest.approx(8 + 8 + 14.5 + 2)
+    falls = dataclasses.replace(costs, verify_s=[10.0, 14.0, 11.0, 11.5])
+    assert falls.phase("verify", 2) == 11.0  # measured: as it is
+    assert falls.phase("verify", 8) == 11.5  # beyond: the median, not a line downwards
     one = Costs([0, 2], [0.0, 4.0], [0.0, 2.0], [9.0, 9.5], [1.0, 1.0], [1.0, 1.0], [11.0, 17.5], [0.0, 0.0])
     assert one.cycle(4) == pytest.approx(8 + 4 + 9.5 + 2)
 

@@ -17,6 +17,7 @@ from real.gpu import book, device, law, markdown, rules, shapes
 from real.gpu.book import Part, Task, one, run_part
 from real.gpu.law import DrawsFromTarget
 from real.gpu.table import MISSING, NAMES
+from specsim.verify.chain import tokenwise
 
 CPU = torch.device("cpu")
 
@@ -137,15 +138,18 @@ def test_all_parts(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_verifier_that_is_wrong_fails_the_law_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted in the loop that must pass; and the planted row is bad where the fault is not there."""
-    monkeypatch.setattr(law, "tokenwise", DrawsFromTarget())
-    monkeypatch.setattr(law.DrawsFromTarget, "verify", law.DrawsFromTarget.verify)
-    monkeypatch.setattr(
-        gpu.parity, "same_tokens", lambda *args: {"cases": 1, "tokens": 1, "different": [], "passed": True}
-    )
-    assert command(tmp_path, "parity").exit_code == 1
+    """Planted where the loop must pass, and the honest rule where the fault should be: every verdict turns."""
+    honest = law._counts
+    swapped = lambda rule: DrawsFromTarget() if rule is tokenwise else tokenwise  # noqa: E731
+    monkeypatch.setattr(law, "_counts", lambda a, b, rule, *rest: honest(a, b, swapped(rule), *rest))
+    passed = {"cases": 1, "tokens": 1, "different": [], "passed": True}
+    monkeypatch.setattr(gpu.parity, "same_tokens", lambda *args: passed)
+    result = command(tmp_path, "parity")
+    assert result.exit_code == 1
     rows = {row["key"]: row for row in record(tmp_path, "parity")["rows"]}
-    assert [rows[f"law/float32/{mode}"]["passed"] for mode in ("eager", "graphs")] == [False, False]
+    verdicts = {row.get("passed", row.get("killed")) for key, row in rows.items() if not key.startswith("tokens")}
+    assert verdicts == {False}
+    assert result.stdout.count("**failed**") == 5
 
 
 @pytest.mark.slow
