@@ -186,6 +186,7 @@ def row(
     blocks = np.array([len(b.blocks) for _, b in pairs])
     tau = intervals.ratio(text, expected)
     cycle = costs.cycle(gamma)
+    steps, cycles = (np.array([np.median(run.cycles) for run in side]) for side in zip(*pairs, strict=True))
     accepted = np.array([block.accepted for _, b in pairs for block in b.blocks])
     return Row(
         gamma=gamma,
@@ -200,11 +201,11 @@ def row(
         tokens_per_s_measured=intervals.ratio(spec[1], spec[0]),
         plain_tokens_per_s=intervals.ratio(plain[1], plain[0]),
         speedup_predicted=tau.value * costs.cycle(0) / cycle,
-        speedup_measured=intervals.speedup(plain, spec),
+        speedup_measured=intervals.speedup(spec[1], blocks, steps, cycles),
         cycle_s_predicted=cycle,
-        cycle_s_measured=float(spec[0].sum() / blocks.sum()),
+        cycle_s_measured=float(np.median(cycles)),
         plain_s_predicted=costs.cycle(0),
-        plain_s_measured=float(plain[0].sum() / plain[1].sum()),
+        plain_s_measured=float(np.median(steps)),
         kept_predicted=sum(r.hazards * r.tried for r in renewals).tolist(),
         kept_measured=[int((accepted >= n).sum()) for n in range(1, gamma + 1)],
         phases_s={name: phases[name] / float(blocks.sum()) for name in PHASES if name in phases},

@@ -33,10 +33,11 @@ class Block(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """Result of `decode`: the new tokens, the blocks that made them, and seconds spent after the prompts were read."""
+    """Result of `decode`: the new tokens, the blocks that made them, seconds of each, and from the prompts' end on."""
 
     tokens: list[int]
     blocks: list[Block]
+    cycles: list[float]
     seconds: float
 
 
@@ -146,7 +147,7 @@ def decode_batch(
     Returns
     -------
     list of Decoded
-        tokens (those that end the text included), blocks, seconds.
+        tokens (those that end the text included), blocks, cycles, seconds.
 
     Raises
     ------
@@ -159,15 +160,19 @@ def decode_batch(
     began = time.perf_counter()
     mark("")
     seconds = [0.0] * len(prompts)
+    cycles: list[list[float]] = [[] for _ in prompts]
     while loop.open:
         for length, group in loop.groups():
+            start = time.perf_counter()
             for i, new in zip(group, loop.block(group, length), strict=True):
                 if loop.keep(i, new, length, ends):
                     seconds[i] = time.perf_counter() - began
                 told(i, loop.texts[i][loop.blocks[i][-1].start :])
             mark("host")
+            for i in group:
+                cycles[i].append(time.perf_counter() - start)
     texts = [text[len(prompt) :] for text, prompt in zip(loop.texts, prompts, strict=True)]
-    return [Decoded(*each) for each in zip(texts, loop.blocks, seconds, strict=True)]
+    return [Decoded(*each) for each in zip(texts, loop.blocks, cycles, seconds, strict=True)]
 
 
 class Loop:

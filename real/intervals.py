@@ -38,11 +38,13 @@ def ratio_difference(
     )
 
 
-def speedup(plain: tuple[Array, Array], other: tuple[Array, Array], *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """Ratio of seconds per token, plain over other; each a pair (seconds, tokens) by prompt."""
+def speedup(
+    tokens: Array, blocks: Array, plain: Array, cycle: Array, *, level: float = 0.95, seed: int = 0
+) -> Estimate:
+    """tau times a plain step over a cycle, each the median over prompts of the prompt's own median seconds."""
     return _bootstrap(
-        (*plain, *other),
-        lambda s, t, u, v: (s.sum(-1) / t.sum(-1)) / (u.sum(-1) / v.sum(-1)),
+        (tokens, blocks, plain, cycle),
+        lambda a, b, c, d: a.sum(-1) / b.sum(-1) * np.median(c, axis=-1) / np.median(d, axis=-1),
         level,
         seed,
     )

@@ -63,8 +63,8 @@ def widen(model: Any, parameters: int, *, dtype: torch.dtype = torch.bfloat16, s
     >>> from transformers import LlamaConfig
     >>> small = LlamaForCausalLM(LlamaConfig(vocab_size=9, hidden_size=8, intermediate_size=16, num_hidden_layers=1,
     ...                                      num_attention_heads=2, max_position_embeddings=32))
-    >>> small.num_parameters(), widen(small, 300_000).num_parameters()
-    (808, 313024)
+    >>> small.num_parameters(), widen(small, 500_000).num_parameters()
+    (808, 478080)
     """
     if type(model) is not LlamaForCausalLM or not llama.supports(model):
         raise ValueError(f"{type(model).__name__} cannot be widened: only a Llama that real.llama supports can")
