@@ -44,7 +44,7 @@ def _clean_errors(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, MemoryError) as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(2) from None
 

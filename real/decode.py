@@ -14,6 +14,7 @@ from real import graphs
 from real.clock import silent
 from real.cycle import Cycle, Eager, Verifier
 from real.draft.lm import Draw
+from real.memory import explain_oom
 from real.model import LanguageModel
 from real.warp import Sampling, check_vocabulary
 from specsim import _check, keyed_uniforms
@@ -220,7 +221,8 @@ class Loop:
         count = length + self._rule.uniforms(length)
         rows = [self._uniforms[i](len(self.texts[i]), count) for i in group]
         u = (rows[0][None] if len(rows) == 1 else torch.stack(rows)).to(self._target.device)
-        out = self._cycle.run(self.texts, group, length, u)
+        with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
+            out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):
             if 0 in row[2 + length :]:
                 position = len(self.texts[i]) + row[2 + length :].index(0)

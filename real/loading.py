@@ -10,6 +10,7 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from real.memory import explain_oom
 from real.model import LanguageModel, from_hf
 from real.widen import widen
 
@@ -85,9 +86,10 @@ def load_model(
     ValueError
         As `load_hf`, or if `from_hf` or `widen` refuses the model.
     """
-    if widen_to is None:
-        return from_hf(load_hf(path, dtype=dtype).to(device))
-    return from_hf(widen(load_hf(path), widen_to, dtype=dtype).to(device))
+    small = load_hf(path, dtype=dtype if widen_to is None else torch.float32)
+    with explain_oom(f"the weights of {os.fspath(path)}", "bfloat16, or a smaller model"):
+        model = small if widen_to is None else widen(small, widen_to, dtype=dtype)
+        return from_hf(model.to(device))
 
 
 def _fetch(auto: Any, where: str, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from real import llama
+from real.memory import check_memory, explain_oom
 
 _FIRST_CAPACITY = 256
 
@@ -44,9 +46,23 @@ class Llama:
         ----------
         capacity : int
             Positions; may pass the model's context.
+
+        Raises
+        ------
+        ValueError, MemoryError
+            If they do not fit, with how many would.
         """
-        old = self.kv
-        self.kv = old.new_zeros(*old.shape[:4], capacity, old.shape[5])
+        old, batch = self.kv, self.kv.shape[2]
+        size = math.prod([*old.shape[:4], capacity, old.shape[5]]) * old.itemsize
+        what = f"keys and values of {batch} texts at {capacity} positions"
+
+        def fit(free: int) -> str:
+            positions, texts = capacity * free // size, batch * free // size
+            return f"{positions} positions a text would fit" + (f", or {texts} texts at a time" if texts else "")
+
+        check_memory({what: size}, old.device, fit)
+        with explain_oom(what, "shorter texts, or fewer at a time"):
+            self.kv = old.new_zeros(*old.shape[:4], capacity, old.shape[5])
         self.kv[..., : old.shape[4], :] = old
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:

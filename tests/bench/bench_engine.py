@@ -32,7 +32,7 @@ from real.warp import Sampling
 TINY = Path(real.__file__).parent / "tiny"
 COLUMNS = "{:<21}{:>6}{:>24}{:>24}{:>19}{:>17}{:>16}"
 HEADER = COLUMNS.format(
-    "what", "gamma", "theirs ms/token", "ours ms/token", "ours/theirs", "theirs tok/call", "ours tok/call"
+    "what", "gamma", "theirs ms/token", "ours ms/token", "ours faster by", "theirs tok/call", "ours tok/call"
 )
 
 
@@ -153,7 +153,7 @@ def tokens_per_call(runs: Runs, tokens: int) -> list[str]:
 
 def line(setting: Setting, runs: Runs) -> str:
     ms = 1e3 * numbers(runs, lambda run: run.seconds).mean(1) / setting.tokens
-    times = [spread(ms[:, 0]), spread(ms[:, 1]), spread(ms[:, 1] / ms[:, 0])]
+    times = [spread(ms[:, 0]), spread(ms[:, 1]), spread(ms[:, 0] / ms[:, 1])]
     what = f"{'speculative' if setting.gamma else 'plain'}, {'sampled' if setting.temperature else 'greedy'}"
     return COLUMNS.format(what, setting.gamma, *times, *tokens_per_call(runs, setting.tokens))
 

@@ -24,7 +24,8 @@ from transformers import (
     Qwen2Config,
 )
 
-from real import llama
+from real import llama, memory
+from real.decode import decode, keyed
 from real.loading import load_model, same_tokenizer
 from real.model import LanguageModel, fit_logits, from_hf, full_logits
 from real.pair import load
@@ -185,6 +186,28 @@ def test_rows_are_the_last_ones_and_free_to_change() -> None:
             torch.testing.assert_close(logits, expected[9 - rows :], rtol=0, atol=2e-6)
             logits.mul_(2)
             assert not logits.requires_grad
+
+
+def test_a_cache_that_does_not_fit_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 (keys, values) x 2 layers x 3 texts x 2 heads x 64 positions x 4 numbers of 8 bytes: 49,152 bytes."""
+    monkeypatch.setattr(memory, "available_bytes", lambda device: 20_000)
+    cache = wrapped("llama", True).cache(3)
+    refused = "49,152 bytes are needed on cpu, 20,000 are available; .* keys and values of 3 texts at 64 positions .*"
+    with pytest.raises(ValueError, match=refused + "26 positions a text would fit, or 1 texts at a time"):
+        cache.forward(draw_tokens(3, 0)[:, None], 1)
+    assert cache.lengths == [0, 0, 0]
+    wrapped("llama", True).cache(1).forward(draw_tokens(1, 0)[None], 1)
+
+
+def test_memory_that_runs_out_in_a_pass_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(llama, "forward", full)
+    with pytest.raises(
+        MemoryError, match="a pass over 4 tokens of 1 texts did not fit into memory; try a smaller gamma"
+    ):
+        decode(wrapped("llama", True), wrapped("llama", True), [1], max_tokens=9, gamma=3, uniforms=keyed(0, 0))
 
 
 def test_caches_of_one_model_are_independent() -> None:
