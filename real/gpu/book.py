@@ -14,7 +14,7 @@ import torch
 from real.gpu.device import alive, free, reason
 from specsim._files import write_json
 
-BUDGET = 480.0  # seconds that a part may take, looked at between its rows
+BUDGET = 480.0  # seconds after which a part begins no other task
 Row = dict[str, Any]
 
 
@@ -41,13 +41,13 @@ def one(key: str, measure: Callable[[], Row]) -> Task:
 
 
 def is_finished(record: dict[str, Any], key: str) -> bool:
-    """Whether a row was measured; one that failed was not."""
-    return any(row["key"] == key and "failed" not in row for row in record["rows"])
+    """Whether a row was measured, and whole."""
+    return any(row["key"] == key and not {"failed", "partial"} & row.keys() for row in record["rows"])
 
 
 def is_good(row: Row) -> bool:
-    """False for a row that failed, or whose verdict is not the one it must be."""
-    return "failed" not in row and bool(row.get("passed", row.get("killed", True)))
+    """False for a row that failed or is in part, or whose verdict is not the one it must be."""
+    return not {"failed", "partial"} & row.keys() and bool(row.get("passed", row.get("killed", True)))
 
 
 def opened(path: Path, name: str, what: dict[str, Any]) -> dict[str, Any]:
@@ -119,13 +119,13 @@ def run_part(
         rows = [*(r for r in record["rows"] if r["key"] != key), row]
         write_json(path, record | {"rows": rows})
         record["rows"] = rows
-        say(f"{part.name}: {key}: {row.get('failed', 'done')} ({row['seconds']} s)")
+        say(f"{part.name}: {key}: {row.get('failed') or row.get('partial') or 'done'} ({row['seconds']} s)")
 
     lost = False
     for task in part.tasks:
         wanted = [key for key in task.keys if not is_finished(record, key)]
         if wanted and time.monotonic() < ends:
-            lost = not _measured(task, wanted, add, ends) and not alive(device)
+            lost = not _measured(task, wanted, add) and not alive(device)
             if lost:
                 break
             free(device)
@@ -138,15 +138,13 @@ def run_part(
     return record
 
 
-def _measured(task: Task, wanted: list[str], add: Callable[[str, Row], None], ends: float) -> bool:
+def _measured(task: Task, wanted: list[str], add: Callable[[str, Row], None]) -> bool:
     """Run a task; False if it failed. Time on a GPU is borrowed, so no error of one row may cost the others."""
     left = list(wanted)
     try:
         for key, row in task.run(wanted):
             add(key, row)
             left = [other for other in left if other != key]
-            if time.monotonic() >= ends:
-                break
     except Exception as error:
         if left:
             add(left[0], {"failed": reason(error)})

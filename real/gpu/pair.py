@@ -17,6 +17,7 @@ from real.calibrate import Costs
 from real.corpus import cut_prompts
 from real.evaluate import held_out_loss
 from real.gpu.book import Part, Row, Task, one
+from real.gpu.device import reason
 from real.gpu.plot import speedups
 from real.gpu.training import Plan, Text, read_text, train
 from real.loading import load_hf
@@ -97,13 +98,30 @@ def _compared(
     gammas = tuple(g for g in settings.gammas if f"{mode}/gamma {g}" in wanted)
     names = {Acceptance: "acceptance", Costs: "costs", Bandwidth: "bandwidth"}
     run = compare.Settings(gammas, settings.calibrated, settings.max_tokens)
-    with explain_oom("the comparison of one text at a time", "more free memory on the device"):
-        for found in compare.compare(pair, ids, run):
-            row = as_json(found)
-            name = names.get(type(found), f"gamma {row.get('gamma')}")
-            yield f"{mode}/{name}", row if "gamma" in row else {name: row}
+    rows, stopped = _until_stopped(compare.compare(pair, ids, run))
+    for found in rows:
+        row = as_json(found)
+        name = names.get(type(found), f"gamma {row.get('gamma')}")
+        whole = {} if stopped is None else {"partial": f"fewer than {len(ids)} prompts: {reason(stopped)}"}
+        yield f"{mode}/{name}", (row if "gamma" in row else {name: row}) | whole
+    if stopped is not None:
+        raise stopped
+
+
+def _until_stopped(found: Iterator[Any]) -> tuple[list[Any], BaseException | None]:
+    """What a comparison yields, and what stopped it: then its rows hold the prompts that were finished."""
+    rows = []
+    try:
+        with explain_oom("the comparison of one text at a time", "more free memory on the device"):
+            for each in found:
+                rows.append(each)  # noqa: PERF402 - kept if the next one raises
+    except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
+        return rows, error
+    return rows, None
 
 
 def _check_there(work: Path) -> None:
     if not (work / "draft" / "config.json").is_file():
-        raise ValueError(f"the trained weights are gone from {work.name}: delete pair.json to train again")
+        raise ValueError(
+            f"no trained weights in {work.name}: training failed, or they were removed (then delete pair.json)"
+        )

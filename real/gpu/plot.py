@@ -28,6 +28,7 @@ def speedups(path: Path, record: dict[str, Any]) -> None:
 
     mpl.use("agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     found = panels(record)
     columns = min(len(found), 4)
@@ -42,6 +43,7 @@ def speedups(path: Path, record: dict[str, Any]) -> None:
         axis.plot(gammas, measured, "o", label="measured")
         axis.axhline(1, color="black", linewidth=0.8)
         axis.set_title(name, fontsize=9)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel("gamma (drafts per block)")
         axis.grid(alpha=0.3)
     axes[0, 0].set_ylabel("speedup")

@@ -12,7 +12,6 @@ from real.calibrate import Costs, copy_bandwidth
 from real.forced import Timing, measure
 from real.gpu.alone import pass_seconds
 from real.gpu.book import Part, Row, Task, one
-from real.gpu.device import free
 from real.gpu.plot import speedups
 from real.memory import explain_oom
 from real.model import LanguageModel
@@ -86,7 +85,7 @@ def _rows(
             target, models(draft), batch=batch, context=settings.context, fixed=fixed,
             alpha=[settings.alpha] * max(*settings.gammas, *settings.calibrated), calibrated=settings.calibrated,
             gammas=[g for g in settings.gammas if _key(draft, batch, fixed, g) in wanted],
-            turns=settings.turns, cycles=settings.cycles, step=lambda stage: free(target.device),
+            turns=settings.turns, cycles=settings.cycles,
         ):  # fmt: skip
             if isinstance(found, Costs):
                 costs = found

@@ -37,7 +37,9 @@ def _part(name: str, table: Callable[[Rows], list[str]], record: Record | None) 
     if record is None:
         return f"`{name}`: {MISSING}."
     rows = [row for row in record["rows"] if "failed" not in row]
-    failed = [f"- failed: {row['key']}: {row['failed']}" for row in record["rows"] if "failed" in row]
+    failed = [
+        f"- {how}: {row['key']}: {row[how]}" for row in record["rows"] for how in ("failed", "partial") if how in row
+    ]
     blocks = [f"`{name}`: {_made(record)}", "\n".join(table(rows)), "\n".join(failed)]
     return "\n\n".join(block for block in blocks if block)
 

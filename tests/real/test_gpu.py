@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from real.gpu import __main__ as gpu
-from real.gpu import book, device, law, markdown, rules, shapes
+from real.gpu import book, device, law, markdown, pair, rules, shapes
 from real.gpu.book import Part, Task, one, run_part
 from real.gpu.law import DrawsFromTarget
 from real.gpu.table import MISSING, NAMES
@@ -57,7 +57,7 @@ def test_a_failed_row_costs_no_other_and_is_tried_again(tmp_path: Path) -> None:
     assert {row["key"]: row["value"] for row in again["rows"]} == {"a": 0, "b": 1, "c": 2, "d": 3}
 
 
-def test_a_spent_budget_stops_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spent_budget_begins_no_other_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(book.time, "monotonic", lambda: now[0])
 
@@ -66,7 +66,7 @@ def test_a_spent_budget_stops_between_rows(tmp_path: Path, monkeypatch: pytest.M
             now[0] += 60
             yield key, {}
 
-    tasks = [Task(["a", "b", "c"], slow), one("d", lambda: {})]
+    tasks = [Task(["a", "b"], slow), Task(["c"], slow), one("d", lambda: {})]
     found = run(tmp_path, tasks, budget=100)
     assert [row["key"] for row in found["rows"]] == ["a", "b"]
     assert (found["complete"], found["stopped"]) == (False, "budget")
@@ -185,6 +185,30 @@ def test_an_interrupted_part_goes_on(name: str, tmp_path: Path, monkeypatch: pyt
     assert whole["complete"]
     assert whole["rows"][:4] == part["rows"][:4]
     assert len({row["key"] for row in whole["rows"]}) == len(whole["rows"])
+
+
+@pytest.mark.slow
+def test_a_comparison_that_was_stopped_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`compare` yields what it has before it raises; such rows are kept, but not taken for whole ones."""
+    honest = pair.compare.decode
+    calls: list[int] = []
+
+    def stopped(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 7:  # in the second of two prompts
+            raise KeyboardInterrupt
+        return honest(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pair.compare, "decode", stopped)
+        assert command(tmp_path, "pair").exit_code == 130
+    rows = record(tmp_path, "pair")["rows"]
+    assert [row["key"] for row in rows if "partial" in row][-2:] == ["eager/gamma 1", "eager/gamma 3"]
+    assert "- partial: eager/gamma 3: fewer than 2 prompts: KeyboardInterrupt" in markdown(tmp_path)
+    assert command(tmp_path, "pair").exit_code == 0
+    assert record(tmp_path, "pair")["complete"]
+    assert not any("partial" in row for row in record(tmp_path, "pair")["rows"])
+    assert not (tmp_path / "pair-weights").exists()
 
 
 @pytest.mark.slow

@@ -64,6 +64,9 @@ def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
     p, q = plan
     xp = array_namespace(p, q)
     gamma = q.shape[-2]
+    if gamma == 0:  # plain decoding: one draw, and nothing else in its way
+        token = pick(p[..., 0, :], u[..., 0])
+        return xp.zeros_like(token), token
     failed = ~accepts(p[..., :gamma, :], q, drafts, u[..., :gamma])
     kept = xp.sum(xp.astype(xp.cumulative_sum(xp.astype(failed, xp.int64), axis=-1) == 0, xp.int64), axis=-1)
     # Against a draft row of zeros the residual is p itself: the bonus token needs no case of its own.
