@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from real.clock import PHASES, Clock
+from real.clock import PHASES, Clock, silent
 from real.cycle import Verifier
 from real.decode import Loop, keyed
 from real.model import LanguageModel
@@ -79,7 +79,9 @@ class Calibration:
     gammas : sequence of int
         Speculation lengths to time, at least 1 each; 0 is added.
     fixed : bool, optional
-        As in decoding. Cycles of fixed shapes have no phases but "verify", the whole of it, and "host".
+        As in decoding. Fixed shapes have no phases but "host" and the rest, which counts as "verify".
+    max_tokens : int, optional
+        Tokens that the texts of the decoding to be predicted may grow by: fixed shapes are sized for them.
 
     Raises
     ------
@@ -89,15 +91,18 @@ class Calibration:
 
     def __init__(
         self, target: LanguageModel, draft: LanguageModel, texts: Sequence[list[int]], *, sampling: Sampling,
-        rule: Verifier, gammas: Sequence[int], fixed: bool | None = None,
+        rule: Verifier, gammas: Sequence[int], fixed: bool | None = None, max_tokens: int | None = None,
     ) -> None:  # fmt: skip
         lengths = [0, *sorted({_check.integer(g, "gammas", 1) for g in gammas})]
         if len(lengths) == 1:
             raise ValueError("gammas is empty: give at least one speculation length to time")
         self._clock = Clock(target.device)
+        # On a GPU a mark waits, which the decoding to be predicted does not: there a cycle is timed as a whole.
+        mark = silent if target.device.type == "cuda" else self._clock.mark
+        room = max(lengths) + 1 if max_tokens is None else max_tokens
         self._loops = [
-            Loop(target, draft if g else None, texts, g + 1, g, [keyed(0, i) for i in range(len(texts))], sampling,
-                 rule, pick, self._clock.mark, fixed)
+            Loop(target, draft if g else None, texts, room, g, [keyed(0, i) for i in range(len(texts))], sampling,
+                 rule, pick, mark, fixed)
             for g in lengths
         ]  # fmt: skip
         self._seconds: list[list[list[float]]] = []
@@ -112,7 +117,7 @@ class Calibration:
             self._clock.seconds.clear()
             self._clock.mark("")
             again(loop, loop.gamma)
-            self._clock.mark("host")
+            self._clock.mark("host" if self._clock.seconds else "verify")
             found.append([self._clock.seconds[name] for name in PHASES])
         self._seconds.append(found)
 

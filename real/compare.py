@@ -129,8 +129,9 @@ def compare(
     half = settings.max_tokens // 2
     text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
     calibration = Calibration(
-        pair.target, pair.draft, [text], sampling=settings.sampling, rule=rule, gammas=settings.calibrated
-    )
+        pair.target, pair.draft, [text], sampling=settings.sampling, rule=rule, gammas=settings.calibrated,
+        max_tokens=max(settings.max_tokens - half, max(settings.calibrated) + 1),
+    )  # fmt: skip
     clocks = {g: Clock(pair.target.device) for g in settings.gammas}
     runs: list[dict[int, Decoded]] = []
     stopped: BaseException | None = None

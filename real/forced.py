@@ -162,7 +162,8 @@ def measure(
     rng = np.random.default_rng(0)
     # Lengths differ, as in any batch whose texts were not begun together.
     texts = [rng.integers(target.vocab_size, size=context - i).tolist() for i in range(batch)]
-    calibration = Calibration(target, draft, texts, sampling=sampling, rule=rule, gammas=calibrated, fixed=fixed)
+    calibration = Calibration(target, draft, texts, sampling=sampling, rule=rule, gammas=calibrated, fixed=fixed,
+                              max_tokens=longest)  # fmt: skip
     tau = {g: float(block_efficiency(hazards[:g])) if g else 1.0 for g in (0, *gammas)}
     begun = {g: [text[: max(len(text) - int(turns * cycles * tau[g] / 2), 2)] for text in texts] for g in tau}
     loops = {

@@ -21,13 +21,17 @@ from real.warp import Sampling, probabilities
 
 
 def supports(target: LanguageModel, draft: LanguageModel | None, sampling: Sampling) -> bool:
-    """Whether a cycle can have fixed shapes: both models on the fast path, no memory of tokens seen."""
+    """Whether a cycle can have fixed shapes: both models on the fast path, no memory of tokens seen, no bias.
+
+    A graph keeps addresses, and the table of a bias may be dropped while the graph lives.
+    """
     models = [target] if draft is None else [target, draft]
-    return all(m.weights is not None for m in models) and sampling.repetition_penalty == 1
+    fast = all(m.weights is not None for m in models)
+    return fast and sampling.repetition_penalty == 1 and not sampling.logit_bias
 
 
 class Graphs:
-    """Cycles of fixed shapes, one for each speculation length.
+    """Cycles of fixed shapes, one for each speculation length; captured anew for each call of the decode loop.
 
     Parameters are those of `real.cycle.Eager`, and `longest`, the number of positions that texts may reach.
     """

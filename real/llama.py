@@ -248,11 +248,24 @@ def forward(
             new_values[at] = v
             if take is not None:
                 keys, values = keys[take], values[take]
-        h = F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, attn_mask=mask, enable_gqa=True)
-        x = x + linear(h.transpose(1, 2).reshape(b, m, -1), w.out, w.out_bias)
+        x = x + linear(_attend(q, keys, values, mask), w.out, w.out_bias)
         gate, up = linear(rms_norm(x, w.norm_mlp, eps), w.gate_up, w.gate_up_bias).chunk(2, -1)
         x = x + linear(F.silu(gate) * up, w.down, w.down_bias)
     return rms_norm(x[:, m - rows :], model.norm, eps)
+
+
+def _attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention of queries (b, m, heads, head_dim); heads that share keys become rows of one, which any kernel takes.
+
+    Told of grouped heads beside a mask, a GPU would fall back on a kernel that copies keys and values for each.
+    """
+    (b, m, heads, width), kv_heads = q.shape, keys.shape[1]
+    group = heads // kv_heads
+    rows = q.transpose(1, 2).reshape(b, kv_heads, group * m, width)
+    if mask is not None and group > 1:
+        mask = mask.repeat(1, 1, group, 1)
+    h = F.scaled_dot_product_attention(rows, keys, values, attn_mask=mask)
+    return h.view(b, heads, m, width).transpose(1, 2).reshape(b, m, -1)
 
 
 def ragged(model: Weights, positions: Tensor, sequences: Tensor, span: int) -> Place:
