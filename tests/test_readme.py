@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import real.cli
+import real.gpu
 import specsim.cli
 from real import forced_report
 from real.report import markdown
@@ -100,6 +101,7 @@ def test_tables_are_generated() -> None:
             show = forced_report.markdown if found["schema"] == forced_report.SCHEMA else markdown
             recorded = show(found, f"real/results/{name}.png")
         assert refresh(README, name, recorded) == README
+    assert refresh(README, "gpu", real.gpu.markdown(RESULTS / "gpu")) == README
     engine = ROOT / "tests" / "bench" / "engine.txt"
     assert refresh(README, "engine", f"```text\n{engine.read_text()}```" if engine.exists() else PENDING) == README
 
