@@ -223,7 +223,9 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: 
                 write_json(out, record)
 
     def shown(record: dict[str, Any]) -> Group:
-        return Group(report.table(rows), report.verdict(rows), *report.cliffs(record["pairs"]))
+        best = max(record["pairs"], key=lambda r: r["speedup"]["measured"])
+        said = [report.verdict(rows), *report.cliffs(record["pairs"])]
+        return Group(report.table(rows), *said, *([report.histogram(record, best)] if record["complete"] else []))
 
     title = f"target: {report.target_name(what)}, draft: {what['draft']}, T = {settings.sampling.temperature:g}"
     finish(record, out, console, shown, lambda path, _: report.write_plot(path, rows, title))

@@ -115,6 +115,21 @@ def verdict(rows: list[Row]) -> str:
     )
 
 
+def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:
+    """One line: how many drafts the blocks of a gamma kept, measured and predicted."""
+    least = row["blocks_keeping_at_least"]
+
+    def shares(at_least: list[float], blocks: float) -> str:
+        counts = np.array([blocks, *at_least]) - np.array([*at_least, 0])
+        return " ".join(f"{share:.1%}" for share in counts / blocks)
+
+    expected = record["acceptance"]["tokens"] / row["tau"]["predicted"]  # blocks over the scored texts
+    return (
+        f"blocks of gamma {row['gamma']} that keep 0, 1, ... drafts, predicted: {shares(least['predicted'], expected)}; "
+        f"measured: {shares(least['measured'], row['target_calls']['measured'])}"
+    )
+
+
 def cliffs(pairs: list[dict[str, Any]]) -> list[str]:
     """Lengths whose cycle took more or less than the line through the calibrated ones says, by name."""
     lines = []

@@ -121,6 +121,12 @@ def test_recorded_run_covers_its_predictions() -> None:
         assert row["target_calls"]["measured"] >= 5_000
 
 
+def test_recorded_overhead() -> None:
+    """Outside the two models at most 15 % of a cycle, on the bundled pair at gamma 4."""
+    row = next(r for r in json.loads(RECORD.read_text())["pairs"] if r["gamma"] == 4)
+    assert row["cycle_s"]["outside_models"] <= 0.15
+
+
 def test_recorded_baseline_is_honest() -> None:
     """On the bundled pair: plain decoding at least 1.3 times transformers', speculative at least 1.5 times."""
     path = ROOT / "tests" / "bench" / "engine.txt"

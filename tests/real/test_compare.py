@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -51,6 +52,14 @@ def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
     assert len(record["acceptance"]["hazards"]) == 3
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     assert "best gamma" in result.output
+    assert "that keep 0, 1, ... drafts" in " ".join(result.output.split())
+    for row in record["pairs"]:  # blocks kept as many drafts as became text; their shares are a law
+        kept, calls = row["blocks_keeping_at_least"]["measured"], row["target_calls"]
+        assert sum(kept) + calls["measured"] == calls["tokens"] == 24
+        expected = record["acceptance"]["tokens"] / row["tau"]["predicted"]
+        predicted = row["blocks_keeping_at_least"]["predicted"]
+        assert sum(predicted) + expected == pytest.approx(record["acceptance"]["tokens"])
+        assert all(a >= b for a, b in itertools.pairwise([expected, *predicted]))
     assert sorted(p.name for p in out.parent.iterdir()) == ["compare.json", "compare.png"]
 
 
