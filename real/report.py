@@ -18,7 +18,7 @@ from real.record import Acceptance, Bandwidth, Row
 from specsim._files import write_bytes
 
 SCHEMA = "specsim-compare/2"
-CLIFF = 0.15  # of a cycle: what is worth naming
+CLIFF = 0.1  # of a cycle: what is worth naming
 
 
 def provenance(**what: Any) -> dict[str, Any]:
@@ -213,7 +213,8 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         f"Acceptance per position {mean['predicted']:.3f} over {record['acceptance']['tokens']} tokens of "
         f"{record['acceptance']['texts']} texts. Plain decoding reads weights at {rates['baseline'] / 1e9:.1f} GB/s "
         f"(a copy moves {rates['copy'] / 1e9:.1f} GB/s). {made_by(what)}",
-        *cliffs(record["pairs"]),
+        "",
+        *(f"- {line}" for line in cliffs(record["pairs"])),
         "",
         f"![predicted and measured]({plot})",
     ]
