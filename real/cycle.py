@@ -9,7 +9,7 @@ import torch
 from array_api_compat import array_namespace
 from torch import Tensor
 
-from real.draft.lm import Draw, LMDraft
+from real.draft.lm import Draw, LMDraft, readable
 from real.model import LanguageModel
 from real.warp import Sampling, probabilities, seen_rows
 from specsim.types import Array
@@ -31,7 +31,7 @@ class Cycle(Protocol):
         ...
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
-        """Draft and verify for the texts of a group: for each, `outcome`'s row."""
+        """Draft and verify for the texts of a group: for each, the row of `outcome`."""
         ...
 
     def rollback(self, i: int, length: int) -> None:
@@ -39,14 +39,14 @@ class Cycle(Protocol):
         ...
 
 
-def outcome(kept: Array, token: Array, drafts: Array, p: Array) -> Array:
-    """All that the host needs of a cycle in one array (b, 3 + 2 gamma): drafts kept, next token, drafts, flags.
+def outcome(kept: Array, token: Array, drafts: Array, largest: Array) -> Array:
+    """All that the host needs of a cycle in one array (b, 3 + 3 gamma): drafts kept, next token, drafts, flags.
 
-    The flags say of each target row whether it is finite: one number that is not reaches its sum.
+    The flags say of each row of logits, the target's then the draft's, whether it has a law: NaN reaches its `largest`.
     """
     xp = array_namespace(drafts)
-    finite = xp.astype(xp.isfinite(xp.sum(p, axis=-1)), drafts.dtype)
-    return xp.concat([kept[:, None], token[:, None], drafts, finite], axis=1)
+    fine = xp.astype(xp.isfinite(largest), drafts.dtype)
+    return xp.concat([kept[:, None], token[:, None], drafts, fine], axis=1)
 
 
 def plain(w: Tensor) -> Array:
@@ -82,16 +82,19 @@ class Eager:
         seen = _seen(mine, target) if self._sampling.repetition_penalty != 1 else None
         self._mark("host")
         if self._proposer is not None and length:
-            drafts, q = self._proposer.propose(mine, length, u[:, :length], group, seen)
+            drafts, q, largest = self._proposer.propose(mine, length, u[:, :length], group, seen)
         else:
             drafts, q = last[:, :0], torch.empty(len(group), 0, target.vocab_size, device=target.device)
+            largest = q[..., 0]
         read = torch.cat([last, drafts], 1)
-        logits = self._cache.forward(read, length + 1, group)
+        # A draft may know tokens that the target cannot read; it never keeps them, whatever it reads instead.
+        logits = self._cache.forward(readable(target, read), length + 1, group)
         self._mark("verify")
         p = probabilities(logits, self._sampling, None if seen is None else seen_rows(seen, read))
         p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, u[:, length:]))
         kept, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
-        rows: list[list[int]] = outcome(kept, token, drafts, p).tolist()
+        tops = torch.cat([logits.amax(-1), largest.to(logits.dtype)], 1).float()
+        rows: list[list[int]] = outcome(kept, token, drafts, plain(tops)).tolist()
         self._mark("rule")
         return rows
 

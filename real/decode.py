@@ -60,9 +60,10 @@ def check_fit(model: LanguageModel, prompt: list[int], max_tokens: int, name: st
         raise TypeError(f"the prompt must be a list of token ids (int), got {type(prompt).__name__}")
     if not prompt:
         raise ValueError("the prompt is empty: it must have at least one token")
-    bad = [(i, t) for i, t in enumerate(prompt) if not 0 <= t < model.vocab_size]
+    known = min(model.vocab_size, model.embeddings) if name == "target" else model.vocab_size
+    bad = [(i, t) for i, t in enumerate(prompt) if not 0 <= t < known]
     if bad:
-        raise ValueError(f"prompt[{bad[0][0]}] is token {bad[0][1]}, outside the vocabulary 0..{model.vocab_size - 1}")
+        raise ValueError(f"prompt[{bad[0][0]}] is token {bad[0][1]}, outside the vocabulary 0..{known - 1}")
     if len(prompt) + max_tokens > model.context:
         raise ValueError(
             f"a prompt of {len(prompt)} tokens and max_tokens={max_tokens} need {len(prompt) + max_tokens} "
@@ -206,7 +207,8 @@ class Loop:
         use_graphs = possible and (target.device.type == "cuda" if fixed is None else fixed)
         self._cycle: Cycle = graphs.Graphs(*work, max(self._ends), gamma) if use_graphs else Eager(*work)
         for i, prompt in enumerate(prompts):
-            self._cycle.read(i, prompt[:-1])
+            with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
+                self._cycle.read(i, prompt[:-1])
 
     def groups(self) -> list[tuple[int, list[int]]]:
         """Texts that draft equally many tokens in their next block: all alike, but for those near their end."""
@@ -224,12 +226,13 @@ class Loop:
         with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
             out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):
-            if 0 in row[2 + length :]:
-                position = len(self.texts[i]) + row[2 + length :].index(0)
+            fine = row[2 + length :]
+            if 0 in fine:
+                whose, offset = divmod(fine.index(0), length + 1)  # length + 1 rows of the target, then the draft's
                 where = f"of text {i} " if len(self.texts) > 1 else ""
                 raise ValueError(
-                    f"block {len(self.blocks[i])}: the target's logits at position {position} {where}are not finite "
-                    f"(dtype {self._target.dtype})"
+                    f"block {len(self.blocks[i])}: the {('target', 'draft')[whose]}'s logits at position "
+                    f"{len(self.texts[i]) + offset} {where}are not finite (dtype {self._target.dtype})"
                 )
         return [[*row[2 : 2 + row[0]], row[1]] for row in out]
 

@@ -53,7 +53,7 @@ class Graphs:
         for name, model in self._models.items():
             tokens = torch.tensor([text], device=model.device)
             if text:
-                self._caches[name].forward(readable(model, tokens) if name == "draft" else tokens, 0, [i])
+                self._caches[name].forward(readable(model, tokens), 0, [i])
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
         """Draft and verify for the texts of a group; the others run along, and nothing comes of it."""
@@ -77,21 +77,25 @@ class Graphs:
 
     def _cycle(self, length: int, last: Tensor, starts: Tensor, u: Tensor) -> Tensor:
         """One cycle for all texts: their last two tokens (b, 2), positions of the last (b,), uniforms (b, n)."""
-        read, laws = [last[:, 1:]], []
+        read, laws, tops = [last[:, 1:]], [], []
         # The draft reads two tokens first: after a block that was kept whole it has not seen the first of them.
         new, positions = last, torch.stack([(starts - 1).clamp(min=0), starts], 1)
         for k in range(length):
-            law = probabilities(self._logits("draft", new, positions, 1)[:, 0], self._sampling)
-            new = self._draw(law, u[:, k])[:, None]
+            logits = self._logits("draft", new, positions, 1)[:, 0]
+            law = probabilities(logits, self._sampling)
+            new = self._draw(law, u[:, k]).clamp(max=law.shape[-1] - 1)[:, None]
+            tops.append(logits.amax(-1, keepdim=True))
             positions = (starts + k + 1)[:, None]
             read.append(new)
             laws.append(law)
         tokens = torch.cat(read, 1)
         positions = starts[:, None] + torch.arange(length + 1, device=starts.device)
-        p = probabilities(self._logits("target", tokens, positions, length + 1), self._sampling)
+        logits = self._logits("target", tokens, positions, length + 1)
+        p = probabilities(logits, self._sampling)
         q = torch.stack(laws, 1) if laws else p[:, :0]
         kept, token = self._rule.verify(self._rule.prepare(p, q.to(p.dtype)), tokens[:, 1:], u[:, length:])
-        out: Tensor = outcome(kept, token, tokens[:, 1:], p)
+        largest = torch.cat([logits.amax(-1), *(top.to(logits.dtype) for top in tops)], 1)
+        out: Tensor = outcome(kept, token, tokens[:, 1:], largest)
         return out
 
     def _logits(self, name: str, tokens: Tensor, positions: Tensor, rows: int) -> Tensor:
@@ -100,8 +104,7 @@ class Graphs:
         assert weights is not None  # `supports` was asked
         place = llama.ragged(weights, positions, self._sequences, kv.shape[4])
         new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(kv)]
-        tokens = readable(model, tokens) if name == "draft" else tokens
-        hidden = llama.forward(weights, layers(kv), new, place, tokens, rows)
+        hidden = llama.forward(weights, layers(kv), new, place, readable(model, tokens), rows)
         return fit_logits(llama.linear(hidden, weights.head, weights.head_bias), model.vocab_size)
 
 

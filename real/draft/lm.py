@@ -51,15 +51,13 @@ class LMDraft:
         self._sampling, self._draw, self._mark = sampling, draw, mark
 
     def read(self, i: int, text: Sequence[int]) -> None:
-        """Read the tokens of text i that were not read yet."""
-        unread = text[self._cache.lengths[i] :]
-        if unread:
-            tokens = torch.tensor([unread], device=self._model.device)
-            self._cache.forward(readable(self._model, tokens), 0, [i])
+        """Read the beginning of text i."""
+        tokens = torch.tensor([text], device=self._model.device)
+        self._cache.forward(readable(self._model, tokens), 0, [i])
 
     def propose(
         self, texts: Sequence[Sequence[int]], gamma: int, u: Tensor, which: list[int], seen: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Draw gamma tokens after each text.
 
         Parameters
@@ -78,23 +76,25 @@ class LMDraft:
         Returns
         -------
         tuple of Tensor
-            Tokens (b, gamma), and the laws (b, gamma, V) they were drawn from.
+            Tokens (b, gamma), the laws (b, gamma, V) they were drawn from, and the largest logits (b, gamma), which
+            are not finite where a row has no law; its token then means nothing.
         """
         cache = self._cache
         # The last token is always read again: its logits start the block. Texts of one batch read equally many.
         unread = max(len(text) - min(cache.lengths[i], len(text) - 1) for i, text in zip(which, texts, strict=True))
         for i, text in zip(which, texts, strict=True):
             cache.rollback(i, len(text) - unread)
-        tokens, laws = [], []
+        tokens, laws, largest = [], [], []
         new = torch.tensor([text[-unread:] for text in texts], device=self._model.device)
         for k in range(gamma):
             logits = cache.forward(readable(self._model, new), 1, which)[:, 0]
             self._mark("draft")
             law = probabilities(logits, self._sampling, seen)
-            new = self._draw(law, u[:, k])[:, None]
+            new = self._draw(law, u[:, k]).clamp(max=law.shape[-1] - 1)[:, None]
             if seen is not None:
                 seen = seen.scatter(-1, new, True)
             tokens.append(new)
             laws.append(law)
+            largest.append(logits.amax(-1))
             self._mark("sample")
-        return torch.cat(tokens, 1), torch.stack(laws, 1)
+        return torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(largest, 1)

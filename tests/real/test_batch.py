@@ -114,7 +114,7 @@ def test_a_fixed_cycle_reads_nothing_back(sampling: Sampling, monkeypatch: pytes
     cycle = graphs.Graphs(target, draft, 2, sampling, tokenwise, pick, lambda phase: None, 20, 3)
     last = torch.zeros(2, 2, dtype=torch.int64, device="meta")
     u = torch.zeros(2, 7, dtype=torch.float64, device="meta")
-    assert cycle._cycle(3, last, last[:, 0], u).shape == (2, 9)
+    assert cycle._cycle(3, last, last[:, 0], u).shape == (2, 12)
 
     def peeking(weights: Any, seen: Any, new: Any, place: Any, tokens: Tensor, rows: int) -> Tensor:
         bool(tokens.sum() > 0)

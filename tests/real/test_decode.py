@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tiny_models import tiny_llama
 from transformers import RepetitionPenaltyLogitsProcessor
 
-from real.decode import Decoded, decode, keyed
+from real.decode import Decoded, decode, decode_batch, keyed
 from real.draft.lm import LMDraft
 from real.model import Cache, LanguageModel, from_hf, full_logits
 from real.score import predict_blocks, score
@@ -199,9 +199,9 @@ def test_a_drafter_that_reports_another_law_is_caught(monkeypatch: Any) -> None:
     goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1], 3, Sampling())
     honest = LMDraft.propose
 
-    def sharpened(self: LMDraft, *args: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        tokens, laws = honest(self, *args)
-        return tokens, laws**2 / (laws**2).sum(-1, keepdim=True)
+    def sharpened(self: LMDraft, *args: Any) -> tuple[torch.Tensor, ...]:
+        tokens, laws, largest = honest(self, *args)
+        return tokens, laws**2 / (laws**2).sum(-1, keepdim=True), largest
 
     monkeypatch.setattr(LMDraft, "propose", sharpened)
     assert difference(forked_text_law(target, draft, [0, 1], 1, Sampling()), goal) > 1e-3
@@ -287,13 +287,36 @@ def test_a_prompt_is_a_list_of_ids(prompt: Any) -> None:
         run(target, draft, 2, prompt=prompt)
 
 
-@pytest.mark.parametrize("gamma", [0, 2])
-def test_logits_that_are_not_numbers_stop_the_run(gamma: int) -> None:
-    plain, _, draft = models(8, seed=0)
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("temperature", [0, 1])
+@pytest.mark.parametrize(("side", "gamma"), [("target", 0), ("target", 2), ("draft", 2)])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_logits_without_a_law_stop_the_run(bad: float, side: str, gamma: int, temperature: float, fixed: bool) -> None:
+    plain = {"target": tiny_llama(8, seed=0, dtype=torch.float64), "draft": tiny_llama(8, seed=1, dtype=torch.float64)}
     with torch.no_grad():
-        plain.lm_head.weight[3] = float("nan")
-    with pytest.raises(ValueError, match=r"logits at position 2 are not finite .dtype torch.float64"):
-        run(from_hf(plain), draft, gamma)
+        plain[side].lm_head.weight[3] = bad
+    target, draft = (from_hf(plain[name]) for name in ("target", "draft"))
+    with pytest.raises(ValueError, match=rf"block 0: the {side}'s logits at position 2 are not finite .*float64"):
+        decode_batch(
+            target, draft, [[1, 2]], max_tokens=12, gamma=gamma, uniforms=[keyed(7, 0)],
+            sampling=Sampling(temperature=temperature), fixed=fixed,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_target_that_cannot_read_every_draft(fixed: bool) -> None:
+    """The draft proposes tokens that the target has no embedding for; they are rejected, and the run goes on."""
+    target = replace(from_hf(tiny_llama(3, seed=6, dtype=torch.float64)), vocab_size=5)
+    draft = from_hf(tiny_llama(5, seed=7, dtype=torch.float64))
+    for seed in range(10):
+        run = decode_batch(
+            target, draft, [[1, 2]], max_tokens=12, gamma=3, uniforms=[keyed(seed, 0)], fixed=fixed
+        )[0]  # fmt: skip
+        assert max(run.tokens) < 3
+    goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1], 3, Sampling())
+    assert difference(forked_text_law(target, draft, [0, 1], 1, Sampling()), goal) < 1e-10
+    with pytest.raises(ValueError, match=r"prompt\[0\] is token 4, outside the vocabulary 0..2"):
+        decode(target, draft, [4], max_tokens=3, gamma=1, uniforms=keyed(0, 0))
 
 
 def test_a_draft_that_cannot_read_every_token_changes_nothing() -> None:
