@@ -21,7 +21,7 @@ from real import forced_report, report
 from real.calibrate import Costs
 from real.compare import Settings, check_prompts
 from real.compare import compare as run_compare
-from real.forced import measure
+from real.forced import check, measure
 from real.keep import finish, kept, outputs
 from real.options import parse_device, parse_dtype, parse_numbers, positive, read_prompts
 from real.pair import Pair, load
@@ -61,7 +61,7 @@ def compare(
     ] = None,
     count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 16,
     gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
-    calibrate: Annotated[str, typer.Option(help="Lengths timed in advance; the others are predicted.")] = "1-3",
+    calibrate: Annotated[str, typer.Option(help="Lengths timed in short samples; others are extrapolated.")] = "1-3",
     max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
     widen: Annotated[
         int, typer.Option(help="Run the target at the cost of this many million parameters (cost emulation).")
@@ -72,7 +72,7 @@ def compare(
     min_p: float = 0.0,
     repetition_penalty: float = 1.0,
     rule: Annotated[str, typer.Option(help="Chain rule.")] = "tokenwise",
-    seed: int = 0,
+    seed: Annotated[int, typer.Option(max=(1 << 63) - 1)] = 0,
     device: str = "cpu",
     dtype: str = "float32",
     threads: Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")] = 1,
@@ -153,7 +153,7 @@ def forced(
     batch: Annotated[str, typer.Option(help="Texts at a time: 1 or 1,4.")] = "1,4",
     context: Annotated[str, typer.Option(help="Tokens before each text.")] = "128,1024",
     gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
-    calibrate: Annotated[str, typer.Option(help="Lengths timed in advance; the others are predicted.")] = "1-3",
+    calibrate: Annotated[str, typer.Option(help="Lengths timed in short samples; others are extrapolated.")] = "1-3",
     alpha: Annotated[float, typer.Option(help="Probability of keeping each draft, forced.")] = 0.8,
     turns: Annotated[int, typer.Option(help="Turns of plain and of speculative decoding, alternating.")] = 8,
     device: str = "cpu",
@@ -171,6 +171,8 @@ def forced(
     torch.set_num_threads(positive(threads, "threads"))
     models = [random_model(s, dtype=parse_dtype(dtype), device=parse_device(device), seed=i)
               for i, s in enumerate(shapes)]  # fmt: skip
+    for b, c in grid:
+        check(models[0], models[1], b, c, gammas, positive(turns, "turns"))
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]), target=target, draft=draft, device=device, dtype=dtype,
         threads=threads, alpha=alpha, turns=turns, calibrated=calibrated,
@@ -183,7 +185,7 @@ def forced(
             record["runs"].append(run)
             found = measure(
                 *models, batch=b, context=c, alpha=[alpha] * max(gammas + calibrated), gammas=gammas,
-                calibrated=calibrated, turns=positive(turns, "turns"),
+                calibrated=calibrated, turns=turns,
                 step=lambda stage, b=b, c=c: progress.update(  # type: ignore[misc]
                     task, description=f"batch {b}, context {c}, {stage}", advance=1
                 ),
@@ -224,7 +226,7 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: 
 
     def shown(record: dict[str, Any]) -> Group:
         best = max(record["pairs"], key=lambda r: r["speedup"]["measured"])
-        said = [report.verdict(rows), *report.cliffs(record["pairs"])]
+        said = [report.verdict(record), *report.cliffs(record)]
         return Group(report.table(rows), *said, *([report.histogram(record, best)] if record["complete"] else []))
 
     title = f"target: {report.target_name(what)}, draft: {what['draft']}, T = {settings.sampling.temperature:g}"

@@ -32,7 +32,7 @@ class Clock:
 
     def __init__(self, device: torch.device) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
-        self._device = device
+        self._device, self._gpu = device, device.type == "cuda"
         self._last = time.perf_counter()
 
     def mark(self, phase: str) -> None:
@@ -43,7 +43,8 @@ class Clock:
         phase : str
             One of `PHASES`, or "" to count it nowhere.
         """
-        synchronize(self._device)
+        if self._gpu:
+            synchronize(self._device)
         now = time.perf_counter()
         if phase:
             self.seconds[phase] += now - self._last

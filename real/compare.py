@@ -8,8 +8,11 @@ the same prompts, with randomness of their own, and are counted and timed.
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +51,8 @@ class Settings:
                 raise ValueError(f"{name} is empty: give at least one speculation length")
         _check.integer(self.max_tokens, "max_tokens", 1)
         _check.integer(self.seed, "seed", 0)
+        if self.seed >= 1 << 63:
+            raise ValueError(f"seed must be below 2^63, got {self.seed}")
         discover.find("chain", self.rule)
         require_lossless(self.rule, temperature=self.sampling.temperature)
 
@@ -97,6 +102,8 @@ def compare(
         A prompt is empty, has foreign ids or does not fit the context; the rule is unknown or lossy here.
     """
     check_prompts(pair, prompts, settings.max_tokens)
+    if (room := min(pair.target.context, pair.draft.context) - max(settings.calibrated) - 1) < 1:
+        raise ValueError(f"calibrated {max(settings.calibrated)} needs blocks longer than the models' context")
     rule = discover.find("chain", settings.rule)
     stop = frozenset(t for t in [pair.tokenizer.eos_token_id] if t is not None)
 
@@ -117,33 +124,36 @@ def compare(
             mark=mark,
         )
 
-    scores = []
+    texts: list[Text] = []
     for i, prompt in enumerate(prompts):
         step("writing and scoring")
-        scores.append(score(pair.target, pair.draft, prompt, run(i, 0, WRITE).tokens, settings.sampling))
-    yield acceptance(scores, rule, max(settings.gammas))
+        written = run(i, 0, WRITE).tokens
+        found = score(pair.target, pair.draft, prompt, written, settings.sampling)
+        texts.append(Text(found, len(written) < settings.max_tokens))
+    yield acceptance(texts, rule, max(settings.gammas))
 
     copied = copy_bandwidth(pair.target.device)
     middle = sorted(prompts, key=len)[len(prompts) // 2]
-    room = min(pair.target.context, pair.draft.context) - max(settings.calibrated) - 1
     half = settings.max_tokens // 2
     text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
     calibration = Calibration(
         pair.target, pair.draft, [text], sampling=settings.sampling, rule=rule, gammas=settings.calibrated,
         max_tokens=max(settings.max_tokens - half, max(settings.calibrated) + 1),
     )  # fmt: skip
-    clocks = {g: Clock(pair.target.device) for g in settings.gammas}
+    phases: dict[int, dict[str, float]] = {g: defaultdict(float) for g in settings.gammas}
     runs: list[dict[int, Decoded]] = []
     stopped: BaseException | None = None
     try:
         for i in range(len(prompts)):
             for _ in range(3):
                 calibration.sample()
-            found = {}
+            done, clocks = {}, {g: Clock(pair.target.device) for g in settings.gammas}
             for g in (0, *settings.gammas)[:: 1 if i % 2 else -1]:  # in turn, and in turned order
                 step(f"decoding, gamma {g}")
-                found[g] = run(i, g, MEASURE, clocks[g].mark if g and on_cpu else silent)
-            runs.append(found)
+                done[g] = run(i, g, MEASURE, clocks[g].mark if g and on_cpu else silent)
+            runs.append(done)
+            for g, name in itertools.product(settings.gammas, PHASES):
+                phases[g][name] += clocks[g].seconds[name]
     except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
         if not runs:
             raise
@@ -153,25 +163,32 @@ def compare(
     yield Bandwidth(pair.target.weight_bytes / costs.cycle(0), copied)
     level = 1 - (1 - SIMULTANEOUS) / len(settings.gammas)
     for g in settings.gammas:
-        pairs = [(found[0], found[g]) for found in runs]
-        yield row(g, scores[: len(runs)], rule, costs, pairs, clocks[g].seconds, level)
+        pairs = [(done[0], done[g]) for done in runs]
+        yield row(g, texts[: len(runs)], rule, costs, pairs, phases[g] if on_cpu else {}, level)
     if stopped is not None:
         raise stopped
 
 
-def acceptance(scores: list[Score], rule: ChainRule, gamma: int) -> Acceptance:
+class Text(NamedTuple):
+    """A text that the target wrote: its scores, and whether it ended of itself."""
+
+    score: Score
+    ended: bool
+
+
+def acceptance(texts: list[Text], rule: ChainRule, gamma: int) -> Acceptance:
     """Mean acceptance over positions, and the hazards a decoder with this gamma meets."""
-    lengths = np.array([len(s.p) for s in scores])
-    sums = np.array([s.acceptance.sum() for s in scores])
-    runs = [predict_blocks(s, gamma, rule) for s in scores]
+    lengths = np.array([len(text.score.p) for text in texts])
+    sums = np.array([text.score.acceptance.sum() for text in texts])
+    runs = [predict_blocks(text.score, gamma, rule, ended=text.ended) for text in texts]
     tried = sum(r.tried for r in runs)
     hazards = sum(r.hazards * r.tried for r in runs) / np.where(tried > 0, tried, 1)
-    return Acceptance(intervals.ratio(sums, lengths), [float(h) for h in hazards], len(scores), int(lengths.sum()))
+    return Acceptance(intervals.ratio(sums, lengths), [float(h) for h in hazards], len(texts), int(lengths.sum()))
 
 
 def row(
     gamma: int,
-    scores: list[Score],
+    texts: list[Text],
     rule: ChainRule,
     costs: Costs,
     pairs: list[tuple[Decoded, Decoded]],
@@ -179,8 +196,8 @@ def row(
     level: float,
 ) -> Row:
     """Put prediction and measurement of one gamma together."""
-    text = np.array([len(s.p) for s in scores])
-    renewals = [predict_blocks(s, gamma, rule) for s in scores]
+    text = np.array([len(one.score.p) for one in texts])
+    renewals = [predict_blocks(one.score, gamma, rule, ended=one.ended) for one in texts]
     expected = np.array([float(r.blocks) for r in renewals])
     plain = _seconds_and_tokens([a for a, _ in pairs])
     spec = _seconds_and_tokens([b for _, b in pairs])
@@ -192,7 +209,7 @@ def row(
     return Row(
         gamma=gamma,
         tau_predicted=tau,
-        tau_over_positions=over_positions(scores, rule, gamma),
+        tau_over_positions=over_positions([one.score for one in texts], rule, gamma),
         tau_measured=intervals.ratio(spec[1], blocks),
         tau_difference=intervals.ratio_difference(spec[1], blocks, text, expected, level=level),
         calls_predicted=float(spec[1].sum()) / tau.value,
@@ -213,14 +230,17 @@ def row(
     )
 
 
-def over_positions(scores: list[Score], rule: ChainRule, gamma: int) -> float:
-    """tau if a block started at every position equally often: what averaging acceptance amounts to."""
+def over_positions(scores: list[Score], rule: ChainRule, gamma: int) -> float | None:
+    """tau if a block started at every position equally often: what averaging acceptance amounts to.
+
+    None where every text is shorter than a block.
+    """
     totals, positions = 0.0, 0
     for s in scores:
         survival = text_survival(rule.survival, s.q / s.p, gamma)
         full = survival[: max(len(survival) - gamma + 1, 0)]  # windows that end inside the text
         totals, positions = totals + float(full.sum()), positions + len(full)
-    return 1 + totals / positions if positions else float("nan")
+    return 1 + totals / positions if positions else None
 
 
 def _seconds_and_tokens(runs: list[Decoded]) -> tuple[Array, Array]:

@@ -17,8 +17,9 @@ from real.draft.lm import Draw
 from real.memory import explain_oom
 from real.model import LanguageModel
 from real.warp import Sampling, check_vocabulary
-from specsim import _check, keyed_uniforms
+from specsim import _check
 from specsim._dist import pick
+from specsim._random import keyed_stream
 from specsim.verify.chain import tokenwise
 
 Uniforms = Callable[[int, int], Tensor]  # position in the text, how many -> uniforms in [0, 1)
@@ -44,7 +45,8 @@ class Decoded(NamedTuple):
 
 def keyed(seed: int, sequence: int) -> Uniforms:
     """Uniforms that depend only on (seed, sequence, position)."""
-    return lambda position, count: torch.from_numpy(keyed_uniforms(seed, sequence, position, count))
+    stream = keyed_stream(seed, sequence)
+    return lambda position, count: torch.from_numpy(stream(position, count))
 
 
 def at_tokens(ids: Iterable[int]) -> Stop:
@@ -57,7 +59,9 @@ def check_fit(model: LanguageModel, prompt: list[int], max_tokens: int, name: st
     """ValueError for an empty prompt, foreign ids, or a text that would not fit into the context."""
     _check.integer(max_tokens, "max_tokens", 1)
     if not isinstance(prompt, list) or not all(isinstance(t, int) for t in prompt):
-        raise TypeError(f"the prompt must be a list of token ids (int), got {type(prompt).__name__}")
+        other = [type(t).__name__ for t in prompt if not isinstance(t, int)] if isinstance(prompt, list) else []
+        got = f"a list with {other[0]}" if other else type(prompt).__name__
+        raise TypeError(f"the prompt must be a list of token ids (int), got {got}")
     if not prompt:
         raise ValueError("the prompt is empty: it must have at least one token")
     known = min(model.vocab_size, model.embeddings) if name == "target" else model.vocab_size

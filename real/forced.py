@@ -149,15 +149,10 @@ def measure(
     ValueError
         A hazard outside [0, 1], too few of them, or a text that would not fit a context.
     """
+    longest = check(target, draft, batch, context, gammas, turns, cycles)
     hazards = [float(a) for a in _check.real_values(list(alpha), "alpha", 0, 1)]
     if max([*gammas, *calibrated]) > len(hazards):
         raise ValueError(f"alpha has {len(hazards)} entries; gamma {max([*gammas, *calibrated])} needs as many")
-    _check.integer(batch, "batch", 1)
-    longest = (turns + 1) * cycles * (max(gammas) + 1) + 1
-    need = context + longest
-    if context <= batch or need > min(target.context, draft.context):
-        limit = min(target.context, draft.context)
-        raise ValueError(f"context {context}: texts may grow to {need} positions, the models hold {limit}")
     rule, sampling = Forced(tuple(hazards)), Sampling()
     rng = np.random.default_rng(0)
     # Lengths differ, as in any batch whose texts were not begun together.
@@ -185,6 +180,21 @@ def measure(
         written = sum(len(text) - len(start) for text, start in zip(loops[g].texts, begun[g], strict=True))
         run = sum(len(blocks) for blocks in loops[g].blocks)
         yield Timing(g, tau[g], written / run, costs.cycle(g), cycle[g], costs.cycle(0), cycle[0], run)
+
+
+def check(
+    target: LanguageModel, draft: LanguageModel, batch: int, context: int, gammas: Sequence[int], turns: int = 8,
+    cycles: int = 5,
+) -> int:  # fmt: skip
+    """Tokens that a text may grow by; ValueError where `measure` could not run."""
+    _check.integer(batch, "batch", 1)
+    longest = (turns + 1) * cycles * (max(gammas) + 1) + 1
+    limit = min(target.context, draft.context)
+    if context <= batch:
+        raise ValueError(f"context {context} must be more than batch {batch}: texts of a batch differ in length")
+    if context + longest > limit:
+        raise ValueError(f"context {context}: texts may grow to {context + longest} positions, the models hold {limit}")
+    return longest
 
 
 def _turn(loop: Loop, gamma: int, cycles: int, device: torch.device) -> float:

@@ -7,11 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
 from real.forced import Timing
-from real.report import made_by
+from real.report import errors, made_by
 from specsim._files import write_bytes
 
 SCHEMA = "specsim-forced/1"
@@ -24,9 +23,10 @@ def as_json(found: Timing) -> dict[str, Any]:
     }
 
 
-def median_error(record: dict[str, Any]) -> float:
-    """Median over all rows of the absolute error of the predicted speedup."""
-    return float(np.median([abs(r["speedup"]["error"]) for run in record["runs"] for r in run["rows"]]))
+def summary(record: dict[str, Any]) -> str:
+    """Median errors over all settings."""
+    speeds = [(r["gamma"], r["speedup"]) for run in record["runs"] for r in run["rows"]]
+    return errors(speeds, record["provenance"]["calibrated"])
 
 
 def _name(run: dict[str, Any]) -> str:
@@ -35,7 +35,7 @@ def _name(run: dict[str, Any]) -> str:
 
 def table(record: dict[str, Any]) -> Table:
     """Predicted beside measured speedup, one line per setting and gamma."""
-    out = Table(title=f"forced acceptance: median error of the predicted speedup {median_error(record):.1%}")
+    out = Table(title=f"forced acceptance: {summary(record)}")
     for name in ("setting", "gamma", "tau", "cycle ms\npredicted", "cycle ms\nmeasured", "speedup\npredicted",
                  "speedup\nmeasured", "error"):  # fmt: skip
         out.add_column(name, justify="left" if name == "setting" else "right")
@@ -52,8 +52,10 @@ def table(record: dict[str, Any]) -> Table:
 def markdown(record: dict[str, Any], plot: str) -> str:
     """Markdown table of a record: predicted and measured speedup of each setting, by gamma."""
     runs, what = [run for run in record["runs"] if run["rows"]], record["provenance"]
+    if not runs:
+        return "No setting was finished."
     head = "".join(f" {_name(run)}: predicted | measured | error |" for run in runs)
-    lines = [f"| gamma | tau |{head}", "| --- " * (2 + 3 * len(runs)) + "|"]
+    lines = [f"| gamma | tau, exact |{head}", "| --- " * (2 + 3 * len(runs)) + "|"]
     for k, first in enumerate(runs[0]["rows"]):
         cells = [
             f"{r['speedup']['predicted']:.2f} | {r['speedup']['measured']:.2f} | {r['speedup']['error']:+.1%}"
@@ -63,8 +65,8 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     lines += [
         "",
         f"Random weights shaped {what['target']} (target) and {what['draft']} (draft), every draft kept with "
-        f"probability {what['alpha']:g}. Median error of the predicted speedup: {median_error(record):.1%}, from "
-        f"timings at gamma {', '.join(map(str, what['calibrated']))} only. {made_by(what)}",
+        f"probability {what['alpha']:g}. Cycles timed at gamma {', '.join(map(str, what['calibrated']))} only; "
+        f"{summary(record)}. {made_by(what)}" + ("" if record["complete"] else f" Incomplete: {record['failed']}."),
         "",
         f"![predicted and measured under forced acceptance]({plot})",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,8 @@ def kept(record: dict[str, Any], out: Path) -> Iterator[None]:
 
     An interruption, a lost device, memory that ran out and numbers that are not finite all end here.
     """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps rows as Ctrl-C does
     try:
         yield
         record["complete"] = True

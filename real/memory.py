@@ -53,7 +53,7 @@ def _system_bytes() -> int | None:
 
 def _group_bytes() -> int | None:
     try:
-        return int(_GROUP_LIMIT.read_text())
+        return int(_GROUP_LIMIT.read_text()) - int(_GROUP_LIMIT.with_name("memory.current").read_text())
     except (OSError, ValueError):  # no such file, or "max"
         return None
 

@@ -33,8 +33,8 @@ def parse_dtype(name: str) -> torch.dtype:
 def parse_device(name: str) -> str:
     """A torch device that this machine has."""
     try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=name).item()  # a device without values, such as meta, is none to run on
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
     return name
 
@@ -59,6 +59,6 @@ def read_prompts(path: Path) -> list[str]:
             found = json.loads(text)["prompts"]
         except (json.JSONDecodeError, KeyError, TypeError):
             raise ValueError(f"prompts {path} must be JSON with a list `prompts`") from None
-    if not found or not all(isinstance(p, str) for p in found):
-        raise ValueError(f"prompts {path} must hold at least one text")
+    if not isinstance(found, list) or not found or not all(isinstance(p, str) for p in found):
+        raise ValueError(f"prompts {path} must hold at least one text, as a list of them")
     return found

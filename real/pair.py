@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from real.decode import Block, Stop, decode_batch, keyed
+from real.decode import Block, Stop, check_fit, decode_batch, keyed
 from real.loading import load_model, load_tokenizer, same_tokenizer
 from real.model import LanguageModel
+from real.options import parse_device
 from real.score import Score, score
-from real.stops import Stream, cut, stopping
+from real.stops import Stream, check_strings, cut, stopping
 from real.warp import Sampling
 from specsim import discover
 from specsim.guarantee import require_lossless
@@ -70,7 +71,8 @@ class Pair:
         max_tokens : int
             Tokens to write at most; the tokenizer's end token ends a text earlier.
         seed : int
-            Of the randomness. A text depends on (seed, its key, its prompt), not on its batch.
+            Of the randomness. A text depends on (seed, its key, its prompt), not on its batch: exactly so in float64,
+            but for near ties in float32; half types round differently in batches.
         sampling : Sampling
             Temperature, filters, penalty and bias, for both models.
         stop : sequence of str
@@ -91,6 +93,11 @@ class Pair:
             Unknown or lossy rule, empty prompt, a text beyond a context, an empty stop string, several streams.
         """
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
+        if not prompts or not all(isinstance(one, str) for one in prompts):
+            raise ValueError(f"prompt must be a text or a list of texts, at least one; got {prompt!r:.60}")
+        check_strings(stop)
+        if not isinstance(sampling, Sampling):
+            raise TypeError(f"sampling must be a real.Sampling, got {type(sampling).__name__}")
         if stream is not None and len(prompts) != 1:
             raise ValueError(f"stream takes one prompt, got {len(prompts)}")
         require_lossless(rule, temperature=sampling.temperature)
@@ -116,13 +123,16 @@ class Pair:
         ]
         return out[0] if isinstance(prompt, str) else out
 
-    def score(self, text: str, *, prompt: str = "", sampling: Sampling = Sampling()) -> Score:  # noqa: B008 - frozen
+    def score(
+        self, text: str | Sequence[int], *, prompt: str = "", sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+    ) -> Score:  # fmt: skip
         """Score a text under both models.
 
         Parameters
         ----------
-        text : str
-            For a prediction of tau it must be the target's own: another text has another law.
+        text : str, or sequence of int
+            For a prediction of tau it must be the target's own: another text has another law. Give the tokens of a
+            `Generation` rather than its text, which may be cut into other tokens.
         prompt : str
             What stands before it; without one the text's first token takes its place.
         sampling : Sampling
@@ -138,11 +148,17 @@ class Pair:
         ValueError
             Nothing to score, or the text is longer than a context.
         """
-        head, ids = [list(self.tokenizer(part)["input_ids"]) if part else [] for part in (prompt, text)]
+        head = list(self.tokenizer(prompt)["input_ids"]) if prompt else []
+        if isinstance(text, str):  # a text begins a document only where no prompt does
+            ids = list(self.tokenizer(text, add_special_tokens=not head)["input_ids"])
+        else:
+            ids = [int(token) for token in text]
         if not head:
             head, ids = ids[:1], ids[1:]
         if not ids:
             raise ValueError("text has no token to score: give more text, or a prompt")
+        check_fit(self.target, head + ids, 1, "target")
+        check_fit(self.draft, head + ids, 1, "draft")
         return score(self.target, self.draft, head, ids, sampling)
 
     def stopping(self, strings: Sequence[str] = ()) -> Stop:
@@ -187,6 +203,7 @@ def load(
     ValueError
         If a model or tokenizer cannot be loaded, or the tokenizers differ.
     """
+    parse_device(str(device))
     tokenizer = load_tokenizer(target)
     same_tokenizer(tokenizer, load_tokenizer(draft))
     width = max(tokenizer.get_vocab().values()) + 1

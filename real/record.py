@@ -35,7 +35,7 @@ class Row:
 
     gamma: int
     tau_predicted: Estimate
-    tau_over_positions: float  # every position counted alike: biased, shown to show it
+    tau_over_positions: float | None  # every position counted alike: biased, shown to show it
     tau_measured: Estimate
     tau_difference: Estimate  # measured - predicted, simultaneous over all gammas of the run
     calls_predicted: float

@@ -100,18 +100,27 @@ def table(rows: list[Row]) -> Table:
     return out
 
 
-def verdict(rows: list[Row]) -> str:
+def errors(speeds: list[tuple[int, dict[str, Any]]], calibrated: list[int]) -> str:
+    """Median errors of predicted speedups, (gamma, entry): of all, and of the lengths that were not timed before."""
+    off = {True: [], False: []}  # type: dict[bool, list[float]]
+    for gamma, entry in speeds:
+        off[gamma in calibrated].append(abs(entry["predicted"] / entry["measured"] - 1))
+    beyond = f", {np.median(off[False]):.1%} over the lengths not calibrated" if off[False] else ""
+    return f"median error of the predicted speedup {np.median(off[True] + off[False]):.1%}{beyond}"
+
+
+def verdict(record: dict[str, Any]) -> str:
     """Which gamma is best, by prediction and by measurement, and what taking the predicted one costs."""
-    predicted = max(rows, key=lambda r: r.speedup_predicted)
-    measured = max(rows, key=lambda r: r.speedup_measured.value)
-    loss = 1 - predicted.speedup_measured.value / measured.speedup_measured.value
-    errors = [abs(r.speedup_predicted / r.speedup_measured.value - 1) for r in rows]
+    speeds = [(row["gamma"], row["speedup"]) for row in record["pairs"]]
+    predicted = max(speeds, key=lambda pair: pair[1]["predicted"])
+    measured = max(speeds, key=lambda pair: pair[1]["measured"])
+    loss = 1 - predicted[1]["measured"] / measured[1]["measured"]
     return (
-        f"best gamma: {predicted.gamma} predicted ({predicted.speedup_predicted:.2f}x), "
-        f"{measured.gamma} measured ({_show(measured.speedup_measured, 2)}x); "
-        + ("the prediction found it" if loss == 0 else f"the predicted one is {loss:.1%} slower")
-        + f"; median error of the predicted speedup {np.median(errors):.1%}"
-        + ("" if measured.speedup_measured.value > 1 else "; speculation does not pay here")
+        f"best gamma: {predicted[0]} predicted ({predicted[1]['predicted']:.2f}x), "
+        f"{measured[0]} measured ({_span(measured[1], 2)}x); "
+        + ("the prediction found it; " if loss == 0 else f"the predicted one is {loss:.1%} slower; ")
+        + errors(speeds, record["provenance"]["calibrated"])
+        + ("" if measured[1]["measured"] > 1 else "; speculation does not pay here")
     )
 
 
@@ -125,21 +134,25 @@ def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:
 
     expected = record["acceptance"]["tokens"] / row["tau"]["predicted"]  # blocks over the scored texts
     return (
-        f"blocks of gamma {row['gamma']} that keep 0, 1, ... drafts, predicted: {shares(least['predicted'], expected)}; "
-        f"measured: {shares(least['measured'], row['target_calls']['measured'])}"
+        f"blocks of gamma {row['gamma']} that keep 0, 1, ... drafts, predicted: "
+        f"{shares(least['predicted'], expected)}; measured: "
+        f"{shares(least['measured'], row['target_calls']['measured'])}"
     )
 
 
-def cliffs(pairs: list[dict[str, Any]]) -> list[str]:
-    """Lengths whose cycle took more or less than the line through the calibrated ones says, by name."""
+def cliffs(record: dict[str, Any]) -> list[str]:
+    """Steps of the measured t(m): where a pass over one token more takes a tenth more, or less."""
+    times = {1: record["costs"]["verify_s"][0]} if record["costs"]["gammas"][0] == 0 else {}
+    for row in record["pairs"]:
+        if row["cycle_s"]["phases_measured"]:
+            times[row["gamma"] + 1] = row["cycle_s"]["phases_measured"]["verify"]
     lines = []
-    for row in pairs:
-        cycle = row["cycle_s"]
-        off = cycle["measured"] / cycle["predicted"] - 1
-        if abs(off) > CLIFF:
+    for m in sorted(times):
+        step = times[m] / times.get(m - 1, times[m]) - 1
+        if abs(step) > CLIFF:
             lines.append(
-                f"cliff at gamma {row['gamma']} (a pass over {row['gamma'] + 1} tokens): a cycle took "
-                f"{cycle['measured'] * 1e3:.3g} ms, {abs(off):.0%} {'more' if off > 0 else 'less'} than predicted"
+                f"cliff at {m} tokens (gamma {m - 1}): a target pass over them takes {times[m] * 1e3:.3g} ms, "
+                f"{abs(step):.0%} {'more' if step > 0 else 'less'} than over {m - 1}"
             )
     return lines
 
@@ -195,26 +208,25 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     ]
     for r in record["pairs"]:
         tau, speed, outside = r["tau"], r["speedup"], r["cycle_s"]["outside_models"]
-        low, high = tau["difference_interval"]
+        alike = tau["predicted_over_positions"]
         lines.append(
-            f"| {r['gamma']} | {tau['predicted']:.3f} | {_span(tau)} | [{low:+.3f}, {high:+.3f}] "
-            f"| {tau['predicted_over_positions']:.3f} | {r['target_calls']['measured']} "
+            f"| {r['gamma']} | {tau['predicted']:.3f} | {_span(tau)} | {_range(tau['difference_interval'], '+.3f')} "
+            f"| {'' if alike is None else f'{alike:.3f}'} | {r['target_calls']['measured']} "
             f"| {speed['predicted']:.2f} | {_span(speed, 2)} "
             f"| {speed['error_tau']:+.1%} | {speed['error_time']:+.1%} "
             f"| {'' if outside is None else f'{outside:.1%}'} |"
         )
-    mean, speeds = record["acceptance"]["mean"], [r["speedup"] for r in record["pairs"]]
-    error = np.median([abs(s["predicted"] / s["measured"] - 1) for s in speeds])
-    rates = record["bandwidth"]
+    mean, rates = record["acceptance"]["mean"], record["bandwidth"]
+    timed = ", ".join(map(str, what["calibrated"]))
     lines += [
         "",
-        f"Target: {target_name(what)}. Median error of the predicted speedup: {error:.1%}, from timings at gamma "
-        f"{', '.join(map(str, what['calibrated']))} only. "
+        f"Target: {target_name(what)}. Cycles timed at gamma {timed} only; {verdict(record)}. "
         f"Acceptance per position {mean['predicted']:.3f} over {record['acceptance']['tokens']} tokens of "
         f"{record['acceptance']['texts']} texts. Plain decoding reads weights at {rates['baseline'] / 1e9:.1f} GB/s "
-        f"(a copy moves {rates['copy'] / 1e9:.1f} GB/s). {made_by(what)}",
+        f"(a copy moves {rates['copy'] / 1e9:.1f} GB/s). {made_by(what)}"
+        + ("" if record["complete"] else f" Incomplete: {record.get('failed', 'still running')}."),
         "",
-        *(f"- {line}" for line in cliffs(record["pairs"])),
+        *(f"- {line}" for line in cliffs(record)),
         "",
         f"![predicted and measured]({plot})",
     ]
@@ -231,5 +243,9 @@ def made_by(what: dict[str, Any]) -> str:
 
 
 def _span(entry: dict[str, Any], digits: int = 3) -> str:
-    low, high = entry["interval"]
-    return f"{entry['measured']:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{entry['measured']:.{digits}f} {_range(entry['interval'], f'.{digits}f')}".rstrip()
+
+
+def _range(interval: list[float] | None, form: str) -> str:
+    """Nothing where one prompt gives no interval."""
+    return "" if interval is None else f"[{interval[0]:{form}}, {interval[1]:{form}}]"

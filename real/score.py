@@ -10,7 +10,7 @@ import torch
 from real.draft.lm import readable
 from real.model import LanguageModel, full_logits
 from real.warp import Sampling, probabilities, seen_rows
-from specsim import discover
+from specsim import _check, discover
 from specsim._dist import at, overlap
 from specsim.lengths import Renewal, renewal, text_survival
 from specsim.types import Array, ChainRule
@@ -24,7 +24,29 @@ class Score(NamedTuple):
     acceptance: Array
 
     def tau(self, gamma: int, rule: str = "tokenwise") -> float:
-        """Predicted tokens per target call when the target writes this text with `gamma` drafts per block."""
+        """Predicted tokens per target call when the target writes this text with `gamma` drafts per block.
+
+        Parameters
+        ----------
+        gamma : int
+            Drafts per block, at least 0.
+        rule : str
+            Chain rule.
+
+        Returns
+        -------
+        float
+            In [1, gamma + 1].
+
+        Raises
+        ------
+        ValueError
+            If the target would never write this text: it gives one of its tokens no probability.
+        """
+        _check.integer(gamma, "gamma", 0)
+        if (self.p == 0).any():
+            i = int(np.argmax(self.p == 0))
+            raise ValueError(f"token {i} of the text has probability 0 under the target: it would not write this text")
         return float(predict_blocks(self, gamma, discover.find("chain", rule)).tau)
 
 
@@ -56,6 +78,12 @@ def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: 
     return Score(*(np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q))))
 
 
-def predict_blocks(scores: Score, gamma: int, rule: ChainRule) -> Renewal:
-    """Expected target calls to write the text with this rule and gamma, by the renewal law of block starts."""
-    return renewal(text_survival(rule.survival, scores.q / scores.p, gamma))
+def predict_blocks(scores: Score, gamma: int, rule: ChainRule, *, ended: bool = False) -> Renewal:
+    """Expected target calls to write the text with this rule and gamma, by the renewal law of block starts.
+
+    `ended`: the text ended with a stop token of its own. A token that the target wrote in another block size can round
+    to p = 0 here; it was drafted or it was not.
+    """
+    p, q = scores.p, scores.q
+    ratio = np.where(p > 0, q / np.where(p > 0, p, 1), np.where(q > 0, 1.0, 0.0))
+    return renewal(text_survival(rule.survival, ratio, gamma), ended=ended)

@@ -33,24 +33,33 @@ def stopping(tokenizer: Any, strings: Sequence[str] = (), tokens: Iterable[int] 
     ValueError
         An empty string.
     """
-    if any(not s for s in strings):
-        raise ValueError(f"stop[{list(strings).index('')}] is an empty string: every text would end at once")
+    check_strings(strings)
     by_token = at_tokens(tokens)
     if not strings:
         return by_token
-    # A string of n bytes spans n tokens at most; one more, because some decoders strip a leading space.
-    window = max(len(s.encode()) for s in strings) + 1
+    window = max(len(s.encode()) for s in strings) + 1  # a string of n bytes spans n tokens at most
+    lead = list(tokenizer("a", add_special_tokens=False)["input_ids"])  # some decoders strip a leading space
+    before = len(tokenizer.decode(lead))
+
+    def holds(tail: list[int]) -> bool:
+        shown = (tokenizer.decode(lead + tail, skip_special_tokens=skip)[before:] for skip in (False, True))
+        return any(s in text for text in shown for s in strings)
 
     def ends(text: list[int], safe: int) -> int | None:
         end = by_token(text, safe)
-        end = len(text) if end is None else end
-        for length in range(safe + 1, end + 1):
-            tail = tokenizer.decode(text[max(0, length - window) : length], skip_special_tokens=False)
-            if any(s in tail for s in strings):
-                return length
-        return by_token(text, safe)
+        last = len(text) if end is None else end
+        found = (n for n in range(safe + 1, last + 1) if holds(text[max(0, n - window) : n]))
+        return next(found, end)
 
     return ends
+
+
+def check_strings(strings: Sequence[str]) -> None:
+    """TypeError or ValueError for stop strings that are not a list of texts, none empty."""
+    if isinstance(strings, str) or not all(isinstance(s, str) for s in strings):
+        raise TypeError(f"stop must be a list of strings, got {strings!r:.60}")
+    if "" in strings:
+        raise ValueError(f"stop[{list(strings).index('')}] is an empty string: every text would end at once")
 
 
 def cut(text: str, strings: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from specsim import _check
@@ -40,7 +42,21 @@ def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array
     >>> bool((keyed_uniforms(0, 5, 17, 3) == keyed_uniforms(0, 5, 17, 3)).all())
     True
     """
-    for name, value in (("seed", seed), ("sequence", sequence), ("position", position), ("count", count)):
+    _check.integer(position, "position", 0)
+    _check.integer(count, "count", 0)
+    return keyed_stream(seed, sequence)(position, count)
+
+
+def keyed_stream(seed: int, sequence: int) -> Callable[[int, int], Array]:
+    """`keyed_uniforms` of one sequence, for a loop that asks often: (position, count) -> uniforms, unchecked."""
+    for name, value in (("seed", seed), ("sequence", sequence)):
         _check.integer(value, name, 0)
-    bits = np.random.Philox(key=np.array([seed, sequence], dtype=np.uint64), counter=[0, 0, 0, position])
-    return np.random.Generator(bits).random(count)
+    bits = np.random.Philox(key=np.array([seed, sequence], dtype=np.uint64))
+    state, generator = bits.state, np.random.Generator(bits)
+
+    def draw(position: int, count: int) -> Array:
+        state["state"]["counter"] = np.array([0, 0, 0, position], dtype=np.uint64)
+        bits.state = state  # the buffer of the fresh state is empty: nothing is left over from another position
+        return generator.random(count)
+
+    return draw

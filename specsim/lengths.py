@@ -113,7 +113,7 @@ class Renewal(NamedTuple):
     hazards: Array
 
 
-def renewal(survival: Array) -> Renewal:
+def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     r"""Expected blocks to write a given text, without decoding it.
 
     Lossless text has the target's law whatever wrote it, so given the text a block that starts at position t keeps at
@@ -126,7 +126,10 @@ def renewal(survival: Array) -> Renewal:
     survival : array_like, shape (T, gamma)
         survival[t, i-1] = P(n >= i | text, a block starts at t), from a chain rule's `survival` on the ratios q/p of
         the text's own tokens (see `text_survival`). Rows do not
-        increase. Entries for the last token and past it do not matter: no draft is made for it.
+        increase. Entries past the last token do not matter.
+    ended : bool
+        Whether the text ended of itself, with a stop token. A text that was cut at its full length has no draft for its
+        last token: the block adds one of its own. Matters for tried and hazards only.
 
     Returns
     -------
@@ -166,13 +169,14 @@ def renewal(survival: Array) -> Renewal:
         starts[t + 1 : t + gamma + 2] = starts[t + 1 : t + gamma + 2] + starts[t] * jump[t]
     starts = starts[:length]
     blocks = starts.sum()
-    return Renewal(blocks, length / blocks, starts, *_hazards(padded, starts, gamma))
+    return Renewal(blocks, length / blocks, starts, *_hazards(padded, starts, gamma, int(ended)))
 
 
-def _hazards(padded: Array, starts: Array, gamma: int) -> tuple[Array, Array]:
+def _hazards(padded: Array, starts: Array, gamma: int, last: int) -> tuple[Array, Array]:
     tried, hazards = np.zeros(gamma, dtype=padded.dtype), np.zeros(gamma, dtype=padded.dtype)
     for i in range(gamma):
-        start = starts[: max(len(starts) - i - 1, 0)]  # draft i+1 is made where more than i+1 tokens are left
+        # draft i+1 is made where more than i+1 tokens are left; where i+1 are, if the text ended of itself
+        start = starts[: max(len(starts) - i - 1 + last, 0)]
         tried[i] = (start * padded[: len(start), i]).sum()
         kept = (start * padded[: len(start), i + 1]).sum()
         hazards[i] = kept / tried[i] if tried[i] else kept

@@ -133,7 +133,8 @@ def test_recorded_baseline_is_honest() -> None:
     if not path.exists():
         assert PENDING in README
         pytest.skip("no recorded run yet: README says so")
-    bundled = path.read_text().partition("Target widened")[0]
+    bundled, _, widened = path.read_text().partition("Target widened to 100M parameters (cost emulation), bfloat16")
+    assert "speculative, sampled" in widened
     faster = re.findall(r"^(plain|speculative), \w+ .*\] +([\d.]+) \[[\d., ]+\] +[\d.]+ ±", bundled, re.M)
     assert {what for what, _ in faster} == {"plain", "speculative"}
     for what, ratio in faster:
@@ -148,7 +149,9 @@ def test_recorded_predictions_of_speedup(name: str, goal: float) -> None:
         pytest.skip("no recorded run yet: README says so")
     record = json.loads((RESULTS / f"{name}.json").read_text())
     assert record["complete"] is True
-    assert record["provenance"]["calibrated"] == [1, 2, 3]
+    what = record["provenance"]
+    assert (what["calibrated"], what["dtype"], what["threads"]) == ([1, 2, 3], "bfloat16", 1)
+    assert what["target"] == "100m" if name == "forced" else what["widened_to_millions"] >= 100
     runs = [r["rows"] for r in record["runs"]] if name == "forced" else [record["pairs"]]
     assert all([row["gamma"] for row in rows] == list(range(1, 9)) for rows in runs)
     if name == "forced":

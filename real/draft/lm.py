@@ -84,7 +84,7 @@ class LMDraft:
         unread = max(len(text) - min(cache.lengths[i], len(text) - 1) for i, text in zip(which, texts, strict=True))
         for i, text in zip(which, texts, strict=True):
             cache.rollback(i, len(text) - unread)
-        tokens, laws, largest = [], [], []
+        tokens, laws, seen_logits = [], [], []
         new = torch.tensor([text[-unread:] for text in texts], device=self._model.device)
         for k in range(gamma):
             logits = cache.forward(readable(self._model, new), 1, which)[:, 0]
@@ -95,6 +95,6 @@ class LMDraft:
                 seen = seen.scatter(-1, new, True)
             tokens.append(new)
             laws.append(law)
-            largest.append(logits.amax(-1))
+            seen_logits.append(logits)
             self._mark("sample")
-        return torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(largest, 1)
+        return torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(seen_logits, 1).amax(-1)

@@ -13,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_decode import TEXT, difference, exact, text_law
 from tiny_models import tiny_gpt2, tiny_llama, tiny_opt, tiny_qwen2, tiny_qwen3
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers import models as models_of_tokens
 from torch import Tensor
+from transformers import PreTrainedTokenizerFast
 
 import real
 from real import graphs, llama
@@ -245,3 +248,35 @@ def test_score_predicts_and_refuses(pair: real.Pair) -> None:
         stopping(pair.tokenizer, ["x", ""])
     with pytest.raises(ValueError, match="prompt is empty"):
         pair.generate("")
+    with pytest.raises(ValueError, match="token 0 of the text has probability 0 under the target"):
+        pair.score("zebra crossing", prompt="def main", sampling=Sampling(0)).tau(4)
+    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
+        pair.score(text, prompt="def main():\n").tau(-1)
+    with pytest.raises(ValueError, match="target has a context of 512"):
+        pair.score("x = 1\n" * 400)
+    with pytest.raises(ValueError, match="prompt must be a text or a list of texts, at least one"):
+        pair.generate([])
+    for stop in ("END", [5]):
+        with pytest.raises(TypeError, match="stop must be a list of strings"):
+            pair.generate("a", stop=stop)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"sampling must be a real.Sampling, got dict"):
+        pair.generate("a", sampling={"temperature": 0})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="device 'meta' cannot be used"):
+        real.load(TINY / "target", TINY / "draft", device="meta")
+
+
+def test_tokens_of_a_generation_are_scored_as_they_are(pair: real.Pair) -> None:
+    run = pair.generate("def main():\n", max_tokens=40, seed=1)
+    assert len(pair.score(run.tokens, prompt="def main():\n").p) == len(run.tokens)
+
+
+def test_stop_strings_with_a_decoder_that_strips_a_leading_space() -> None:
+    """Metaspace, as in Llama 2: " foo" is one token, and alone it decodes to "foo"."""
+    words = Tokenizer(models_of_tokens.WordLevel({"\u2581a": 0, "\u2581foo": 1, "\u2581bar": 2}, unk_token="\u2581a"))
+    words.pre_tokenizer, words.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words)
+    assert tokenizer.decode([1]) == "foo"
+    ends = stopping(tokenizer, [" foo"])
+    assert ends([1], 0) == 1
+    assert ends([2, 1, 2], 0) == 2
+    assert ends([2, 2], 0) is None

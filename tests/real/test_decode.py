@@ -254,11 +254,18 @@ def test_predicted_target_calls_are_exact(vocab: int, gamma: int, seed: int, sto
         weight * len(run.blocks) for run, weight in forked_runs(target, draft, prompt, gamma, sampling, TEXT, stop)
     )
     texts = text_law(lambda x: full_logits(target, torch.tensor(x)), prompt, vocab, sampling, stop)
-    predicted = sum(
-        mass * predict_blocks(score(target, draft, prompt, list(text), sampling), gamma, tokenwise).blocks
-        for text, mass in texts.items()
-    )
-    assert predicted == pytest.approx(measured, abs=1e-9)
+    found = [
+        (mass, predict_blocks(score(target, draft, prompt, list(y), sampling), gamma, tokenwise, ended=len(y) < TEXT))
+        for y, mass in texts.items()
+    ]
+    assert sum(mass * one.blocks for mass, one in found) == pytest.approx(measured, abs=1e-9)
+    for n in range(1, gamma + 1):  # and so do the blocks that keep n drafts or more
+        kept = sum(
+            weight * sum(block.accepted >= n for block in run.blocks)
+            for run, weight in forked_runs(target, draft, prompt, gamma, sampling, TEXT, stop)
+        )
+        expected = sum(mass * one.hazards[n - 1] * one.tried[n - 1] for mass, one in found)
+        assert expected == pytest.approx(kept, abs=1e-9)
 
 
 @pytest.mark.parametrize(

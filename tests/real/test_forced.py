@@ -128,6 +128,7 @@ def test_copy_bandwidth_counts_bytes() -> None:
         ({"alpha": [0.5]}, "alpha has 1 entries; gamma 2 needs as many"),
         ({"context": 500}, "context 500: texts may grow to .* positions, the models hold 512"),
         ({"batch": 0}, "batch must be at least 1"),
+        ({"batch": 40}, "context 40 must be more than batch 40: texts of a batch differ in length"),
         ({"calibrated": []}, "gammas is empty"),
     ],
 )
@@ -136,6 +137,26 @@ def test_bad_values(changes: dict[str, Any], message: str) -> None:
     arguments = {"batch": 1, "context": 40, "alpha": [0.5] * 2, "gammas": [2], "calibrated": [1], **changes}
     with pytest.raises(ValueError, match=message):
         list(measure(target, draft, **arguments))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["nothing"], "shape 'nothing' is unknown; known: llama-3.1-8b"),
+        (["tiny", "tiny", "--context", "24,5000"], "context 5000: texts may grow to"),
+        (["tiny", "tiny", "--alpha", "1.5", "--context", "24"], "alpha"),
+        (["tiny", "tiny", "--batch", "0"], "batch must be at least 1, got '0'"),
+        (["tiny", "tiny", "--device", "meta"], "device 'meta' cannot be used"),
+    ],
+)
+def test_command_refuses_before_any_work(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(real.cli.app, ["forced", *options])
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.output.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_command_records_and_shows(tmp_path: Path) -> None:
@@ -150,4 +171,9 @@ def test_command_records_and_shows(tmp_path: Path) -> None:
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     text = forced_report.markdown(record, "plot.png")
     assert text.count("\n| ") >= 3
-    assert f"{forced_report.median_error(record):.1%}" in text
+    assert forced_report.summary(record) in text
+    errors = [abs(row["speedup"]["error"]) for run in record["runs"] for row in run["rows"]]
+    assert f"median error of the predicted speedup {np.median(errors):.1%}, " in text
+    beyond = [abs(run["rows"][2]["speedup"]["error"]) for run in record["runs"]]
+    assert f"{np.median(beyond):.1%} over the lengths not calibrated" in text
+    assert forced_report.markdown({**record, "runs": []}, "plot.png") == "No setting was finished."

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, accepts, pick, residual
+from specsim._dist import accept_probability, accepts, pick, residual, row_at
 from specsim.types import Array
 
 EXACT = True
@@ -71,7 +71,4 @@ def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
     kept = xp.sum(xp.astype(xp.cumulative_sum(xp.astype(failed, xp.int64), axis=-1) == 0, xp.int64), axis=-1)
     # Against a draft row of zeros the residual is p itself: the bonus token needs no case of its own.
     q = xp.concat([q, xp.zeros_like(p[..., gamma:, :])], axis=-2)
-    row = kept[..., None, None]
-    p_next = xp.take_along_axis(p, row, axis=-2)[..., 0, :]
-    q_next = xp.take_along_axis(q, row, axis=-2)[..., 0, :]
-    return kept, pick(residual(p_next, q_next), u[..., gamma])
+    return kept, pick(residual(row_at(p, kept), row_at(q, kept)), u[..., gamma])
