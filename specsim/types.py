@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim._dist
-Sampling = Literal["single", "iid"]
+Sampling = Literal["single", "iid", "without_replacement", "greedy"]
 Status = Literal["optimal", "upper bound"]
 
 
@@ -52,11 +52,15 @@ class ChainRule(Protocol):
 
 
 class DraftScheme(Protocol):
-    """How K candidates are drawn from q."""
+    """How K candidates are drawn from q.
+
+    ``draw`` reads K off the uniforms; ``within`` is the probability that all K candidates lie in a set, given by its
+    indicator: what bounds every lossless rule (T03).
+    """
 
     def draw(self, q: Array, u: Array) -> Array: ...
     def probability(self, q: Array, drafts: Array) -> Array: ...
-    def inside(self, q_mass: Array, num_drafts: int) -> Array: ...
+    def within(self, q: Array, members: Array, num_drafts: int) -> Array: ...
     def uniforms(self, num_drafts: int) -> int: ...
 
 

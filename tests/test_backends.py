@@ -24,6 +24,7 @@ from specsim import (
     warp,
 )
 from specsim.testing import backends
+from specsim.testing.step_checks import drawn
 
 jax = pytest.importorskip("jax")
 torch = pytest.importorskip("torch")
@@ -41,7 +42,7 @@ def step_kernel(rule: ModuleType, num_drafts: int) -> Callable[..., Array]:
 
 def step_batch(rule: ModuleType, num_drafts: int, rows: int, seed: int) -> tuple[Array, Array, Array, Array]:
     p, q, rng = backends.laws(VOCAB, rows, seed)
-    x = DRAFT["iid"].draw(q, rng.random((rows, num_drafts)))
+    x = drawn(rule, q, num_drafts, rng)
     return p, q, x, rng.random((rows, rule.uniforms(num_drafts)))
 
 
@@ -206,7 +207,7 @@ def test_optimum_of_float32_rows_sums_in_float64(num_drafts: int) -> None:
 @pytest.mark.parametrize("name", STEP)
 def test_verify_step_keeps_the_kind_of_array(name: str) -> None:
     count = STEP[name].uniforms(1)
-    x, u = [2], [0.9, 0.5][:count]
+    x, u = [2], [0.4, 0.5][:count]
     listed = verify_step(P, Q, x, u, rule=name)
     exact = verify_step(EXACT_P, EXACT_Q, x, u, rule=name)
     on_jax = verify_step(jax.numpy.asarray(P), jax.numpy.asarray(Q), x, u, rule=name)
@@ -215,7 +216,7 @@ def test_verify_step_keeps_the_kind_of_array(name: str) -> None:
     assert isinstance(on_torch.token, torch.Tensor)
     assert isinstance(listed.token, (np.ndarray, np.integer))
     for result in (listed, exact, on_jax, on_torch):
-        assert int(result.token) == 0  # u[0] q(2) = 0.54 >= p(2); the residual (and argmax p) is all on token 0
+        assert int(result.token) == 0  # u[0] q(2) = 0.24 >= p(2) and u[0] < p(0); residual and argmax p are token 0
         assert not bool(result.hit)
 
 

@@ -23,6 +23,12 @@ def probability(q: Array, drafts: Array) -> Array:
     return array_namespace(q).prod(at(q[..., None, :], drafts), axis=-1)
 
 
+def within(q: Array, members: Array, num_drafts: int) -> Array:
+    """Probability that every candidate lies in the set with indicator members (..., V)."""
+    xp = array_namespace(q)
+    return inside(xp.sum(xp.where(members, q, 0), axis=-1), num_drafts)
+
+
 def inside(q_mass: Array, num_drafts: int) -> Array:
     """Probability that every candidate lies in a set of draft mass q_mass.
 

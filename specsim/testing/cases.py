@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from specsim import discover
 from specsim.exact import draft_tuples
 from specsim.guarantee import rational_laws
 from specsim.types import Array
@@ -48,8 +49,8 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
 
 
-def drafted_tuples(q: Array, num_drafts: int) -> Array:
-    """The tuples of candidates that q can produce, shape (n, num_drafts).
+def drafted_tuples(q: Array, num_drafts: int, sampling: str = "iid") -> Array:
+    """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 
     Parameters
     ----------
@@ -57,16 +58,18 @@ def drafted_tuples(q: Array, num_drafts: int) -> Array:
         Draft law.
     num_drafts : int
         At least 1.
+    sampling : str
+        The draft scheme.
 
     Returns
     -------
     integer array
-        Tuples of tokens of positive probability.
+        Tuples of positive probability.
 
     Raises
     ------
     ValueError
-        Too many tuples to enumerate.
+        Too many tuples to enumerate, or the scheme is unknown.
 
     References
     ----------
@@ -77,8 +80,10 @@ def drafted_tuples(q: Array, num_drafts: int) -> Array:
     >>> drafted_tuples([0.5, 0.0, 0.5], 2).tolist()
     [[0, 0], [0, 2], [2, 0], [2, 2]]
     """
-    support = np.flatnonzero(np.asarray(q) > 0)
-    return support[draft_tuples(len(support), num_drafts)]
+    row = np.asarray(q)
+    support = np.flatnonzero(row > 0)
+    tuples = support[draft_tuples(len(support), num_drafts)]
+    return tuples[discover.find("draft", sampling).probability(row, tuples) > 0]
 
 
 def corners(count: int) -> Array:
@@ -86,9 +91,9 @@ def corners(count: int) -> Array:
     return np.array(list(itertools.product([0.0, LAST_UNIFORM], repeat=count))).reshape(2**count, count)
 
 
-def every_corner(q: Array, num_drafts: int, count: int) -> tuple[Array, Array]:
+def every_corner(q: Array, num_drafts: int, count: int, sampling: str = "iid") -> tuple[Array, Array]:
     """All pairs of a drafted tuple and a corner: tokens (n, num_drafts) and uniforms (n, count)."""
-    x, u = drafted_tuples(q, num_drafts), corners(count)
+    x, u = drafted_tuples(q, num_drafts, sampling), corners(count)
     return np.repeat(x, len(u), axis=0), np.tile(u, (len(x), 1))
 
 

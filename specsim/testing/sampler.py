@@ -7,16 +7,21 @@ from functools import partial
 
 import numpy as np
 
-from specsim import _check, forking
-from specsim.draft import iid
+from specsim import _check, discover, forking
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
 
 def sampler_law(
-    verify: Callable[[Array, Array, Array, Array], int], p: Array, q: Array, *, num_drafts: int = 1, uniforms: int = 2
+    verify: Callable[[Array, Array, Array, Array], int],
+    p: Array,
+    q: Array,
+    *,
+    num_drafts: int = 1,
+    uniforms: int = 2,
+    sampling: str = "iid",
 ) -> Array:
-    """Exact law of the token that a verifier emits on i.i.d. drafts, with no sampling.
+    """Exact law of the token that a verifier emits on drafts of a scheme, with no sampling.
 
     The verifier is run on object arrays of Fractions; its uniforms fork at every comparison. The code may add,
     multiply and compare numbers, but a uniform may only be multiplied by a non-negative number and compared with one
@@ -30,6 +35,8 @@ def sampler_law(
         Target and draft laws.
     num_drafts, uniforms : int
         Candidates, and how many uniforms the verifier takes.
+    sampling : str
+        The draft scheme.
 
     Returns
     -------
@@ -39,7 +46,8 @@ def sampler_law(
     Raises
     ------
     ValueError
-        A row is not a law, or verify returns no token id; TypeError if a row does not hold Fractions.
+        A row is not a law, the scheme is unknown, or verify returns no token id; TypeError if a row does not hold
+        Fractions.
 
     References
     ----------
@@ -62,9 +70,9 @@ def sampler_law(
     _check.integer(uniforms, "uniforms", 0)
     if p.dtype != object or p.ndim != 1:
         raise TypeError("sampler_law needs one pair of rows of Fractions")
-    out = np.zeros_like(p)
-    for x in drafted_tuples(q, num_drafts):
-        weight = iid.probability(q, x)
+    out, scheme = np.zeros_like(p), discover.find("draft", sampling)
+    for x in drafted_tuples(q, num_drafts, sampling):
+        weight = scheme.probability(q, x)
         law = forking.law(partial(_run, verify, p, q, x, uniforms))
         for token, mass in law.items():
             if not 0 <= token < len(p):

@@ -1,0 +1,60 @@
+"""Without replacement: each candidate is drawn from q with the earlier ones taken out.
+
+Law.         x_k ~ q_k; q_1 = q, and q_{k+1} is q_k without x_k, renormalised. Gumbel-top-k draws from the same law.
+             Once the support of q is used up the last token repeats: nothing is left to take out, so q_{k+1} = q_k.
+             Pr[all in H] is a sum over tuples: it is no function of q(H).
+Randomness.  u[k] draws candidate k.
+Cost.        O(K V); O(V^K) for Pr[all in H].
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from specsim._dist import at, ids, pick
+from specsim.types import Array
+
+
+def draw(q: Array, u: Array) -> Array:
+    """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
+    tokens = []
+    for k in range(u.shape[-1]):
+        tokens.append(pick(q, u[..., k]))
+        q = without(q, tokens[-1])
+    return array_namespace(u).stack(tokens, axis=-1)
+
+
+def probability(q: Array, drafts: Array) -> Array:
+    """Probability of the ordered tuple drafts (..., K)."""
+    result = 1
+    for k in range(drafts.shape[-1]):
+        result = result * at(q, drafts[..., k])
+        q = without(q, drafts[..., k])
+    return result
+
+
+def within(q: Array, members: Array, num_drafts: int) -> Array:
+    """Probability that every candidate lies in the set with indicator members (..., V), for small vocabularies."""
+    xp = array_namespace(q)
+    first = xp.where(members, q, 0)
+    if num_drafts == 1:
+        return xp.sum(first, axis=-1)
+    later = within(without(q[..., None, :], ids(q)), members[..., None, :], num_drafts - 1)  # one row per first token
+    return xp.sum(first * later, axis=-1)
+
+
+def uniforms(num_drafts: int) -> int:
+    """One per candidate."""
+    return num_drafts
+
+
+def without(q: Array, token: Array) -> Array:
+    """q with token (...) taken out, renormalised; q itself if it has no other token.
+
+    The rest is summed rather than subtracted from 1, so a rest of 1e-300 is a rest: no guard against rounding.
+    """
+    xp = array_namespace(q)
+    rest = xp.where(ids(q) == token[..., None], 0, q)
+    total = xp.sum(rest, axis=-1, keepdims=True)
+    some = total > 0
+    return xp.where(some, rest / xp.where(some, total, 1), q)
