@@ -207,7 +207,7 @@ def test_optimum_of_float32_rows_sums_in_float64(num_drafts: int) -> None:
 @pytest.mark.parametrize("name", STEP)
 def test_verify_step_keeps_the_kind_of_array(name: str) -> None:
     count = STEP[name].uniforms(1)
-    x, u = [2], [0.4, 0.5][:count]
+    x, u = [2], [0.4, 0.5, 0.5, 0.5][:count]
     listed = verify_step(P, Q, x, u, rule=name)
     exact = verify_step(EXACT_P, EXACT_Q, x, u, rule=name)
     on_jax = verify_step(jax.numpy.asarray(P), jax.numpy.asarray(Q), x, u, rule=name)

@@ -1,0 +1,260 @@
+"""The optimum for K i.i.d. drafts: the draft of highest rank wins, then is verified alone against the law of winners.
+
+Law.         Lay the tokens in order of p/q on [0, 1], token i on a stretch of length q_i. Each draft takes the stretch
+             of its token or of a partner, and the one furthest right wins (the first, on ties). The partners are such
+             that the winner has the law w = max(c q, min(p, d q)), as near to p as K drafts allow. It is kept with
+             probability min(1, p/w), as a single draft from w would be, else replaced by y ~ (p - w)+.
+Theorem.     T08: the output law is p for every p, q and K, and no lossless rule hits more often.
+Acceptance.  1 + min_H p(H) - q(H)^K, the optimum of T03; equal to the hit probability.
+Randomness.  u[k] and u[K+k] choose the partner of draft k and whether it moves; u[2K] decides; u[2K+1] draws y.
+Cost.        prepare O(V log V), one sort unless ratios tie; verify O(K log V) on its plan; transition O(K^2 V).
+Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; the rule is this project's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import EllipsisType
+from typing import Literal, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from specsim._dist import accept_probability, at, is_exact, noise, one_hot, positive_part, residual, wide
+from specsim.draft.iid import inside
+from specsim.types import Array
+
+DRAFTS: Literal["iid"] = "iid"
+EXACT = True
+THEOREM = "T08"
+PAPER = "arXiv:2310.15141"
+CHUNK = 8192  # tokens of a long NumPy row worked on at a time: temporaries stay in cache
+INFINITY = 2.0**60  # the p/q of tokens that are never drafted: a place at the end of the order
+
+Piece = tuple[EllipsisType, slice]
+
+
+class Plan(NamedTuple):
+    """Columns (..., 1) and rows (..., V); a place is a position in the order of p/q."""
+
+    p: Array
+    q: Array
+    fill: Array  # c
+    cut: Array  # d
+    loss: Array  # 1 - acceptance
+    place: Array  # of each token
+    own: Array  # by place: q own is what its token would win if no draft moved
+    gains: Array  # by place: cumulative sums of (w - q own)+
+    losses: Array  # by place: cumulative sums of (q own - w)+; both end at the same total
+    left_over: Array  # cumulative sums of (p - w)+
+
+
+def prepare(p: Array, q: Array, num_drafts: int) -> Plan:
+    """How far p must be filled and cut to become w, and which tokens win too seldom or too often if no draft moves."""
+    xp = array_namespace(p, q)
+    p, q = xp.broadcast_arrays(*(w if w.dtype == xp.float64 else wide(w) for w in (p, q)))
+    pieces = _pieces(p)
+    order = _order(p, q, pieces)
+    p_part, q_part = (xp.take_along_axis(w, order, axis=-1) for w in (p, q))
+    p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p_part, q_part))
+
+    def excess(s: Piece) -> Array:  # of tuples inside the first tokens over what p has there; rounding is no excess
+        more = inside(q_mass[s], num_drafts) - p_mass[s]
+        return xp.where(more > num_drafts * noise(p) * p_mass[s], more, 0)
+
+    def level(s: Piece) -> Array:  # that fills the first tokens by the loss
+        return _quotient(p_mass[s] + loss, q_mass[s], q_mass[s] > noise(q), INFINITY)
+
+    def lid(s: Piece) -> Array:  # that cuts the tokens from here on by the loss
+        q_after = q_mass[..., -1:] - q_mass[s] + q_part[s]
+        return _quotient(p_mass[..., -1:] - p_mass[s] + p_part[s] - loss, q_after, q_after > noise(q), 0)
+
+    def exchange(s: Piece) -> tuple[Array, ...]:
+        own = _mean_slope(q_mass[s] - q_part[s], q_mass[s], num_drafts)
+        has, wanted = q_part[s] * own, _winners(p_part[s], q_part[s], fill, cut)
+        most = xp.maximum(has, wanted)
+        return own, most - has, most - wanted, p[s] - xp.minimum(p[s], cut * q[s])
+
+    loss = _best(xp.max, excess, pieces)
+    fill = _best(xp.min, level, pieces)
+    cut = xp.maximum(_best(xp.max, lid, pieces), fill)  # what no draft reaches is cut at any level
+    own, gains, losses, left_over = _mapped(exchange, pieces)
+    left_over = xp.where(xp.sum(left_over, axis=-1, keepdims=True) > noise(p), left_over, p)
+    sums = (_summed(w) for w in (gains, losses, left_over))
+    return Plan(p, q, fill, cut, loss, _inverse(order), own, *sums)
+
+
+def transition(plan: Plan, drafts: Array) -> Array:
+    """Law of the token (..., V) given drafts (..., K)."""
+    xp = array_namespace(plan.p)
+    count, winners = drafts.shape[-1], _winners(plan.p, plan.q, plan.fill, plan.cut)
+    labels = [_label_law(plan, drafts[..., k]) for k in range(count)]
+    up_to = [xp.cumulative_sum(row, axis=-1) for row in labels]
+    law, replaced = 0, 0
+    for k in range(count):
+        wins = labels[k]
+        for j in range(count):  # earlier drafts end up below, later ones not above
+            if j != k:
+                wins = wins * (up_to[j] - labels[j] if j < k else up_to[j])
+        chance = xp.sum(wins, axis=-1, keepdims=True)
+        kept = chance * accept_probability(plan.p, winners, drafts[..., k])[..., None]
+        law = law + kept * one_hot(drafts[..., k], plan.p)
+        replaced = replaced + (chance - kept)
+    return law + replaced * residual(plan.p, winners)
+
+
+def acceptance(plan: Plan) -> Array:
+    """Probability that the winner is kept."""
+    return 1 - plan.loss[..., 0]
+
+
+def uniforms(num_drafts: int) -> int:
+    """Two per draft, one test, one residual draw."""
+    return 2 * num_drafts + 2
+
+
+def verify(plan: Plan, drafts: Array, u: Array) -> Array:
+    """Token (...) from drafts (..., K) and u (..., 2K+2)."""
+    xp, count = array_namespace(plan.p, drafts), drafts.shape[-1]
+    label = _label(plan, drafts, u[..., :count], u[..., count : 2 * count])
+    token = at(drafts, xp.argmax(label, axis=-1))[..., None]
+    p, q = _entry(plan.p, token), _entry(plan.q, token)
+    kept = u[..., -2:-1] * _winners(p, q, plan.fill, plan.cut) < p
+    total = xp.where(kept, 0, plan.left_over[..., -1:])  # a kept token asks nothing of the last uniform
+    other = _first(kept, plan.left_over, plan.left_over, total, u[..., -1:] * total, 0 * token)
+    return xp.where(kept, token, other)[..., 0]
+
+
+def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
+    """w, the law of the winner."""
+    xp = array_namespace(p, q)
+    return xp.maximum(fill * q, xp.minimum(p, cut * q))
+
+
+def _order(p: Array, q: Array, pieces: list[Piece]) -> Array:
+    """Tokens by p/q; neighbours that rounding may have told apart by their ids, as equal numbers are. See T08."""
+    xp = array_namespace(p)
+    (ratio,) = _mapped(lambda s: (_quotient(p[s], q[s], p[s] < INFINITY * q[s], INFINITY),), pieces)
+    order = xp.argsort(ratio, axis=-1, stable=False)
+    vocab, almost = ratio.shape[-1], 1 if is_exact(ratio) else 1 - noise(ratio)
+
+    def apart(start: int, stop: int) -> Array:
+        part = xp.take_along_axis(ratio, order[..., start : stop + 1], axis=-1)
+        return part[..., :-1] < almost * part[..., 1:]
+
+    if len(pieces) > 1 and all(apart(s.start, s.stop).all() for _, s in pieces):
+        return order
+    if vocab * vocab > xp.iinfo(order.dtype).max:  # JAX without 64 bits
+        return order
+    group = vocab * xp.cumulative_sum(xp.astype(apart(0, vocab), order.dtype), axis=-1, include_initial=True)
+    return xp.sort(group + order, axis=-1) - group
+
+
+def _inverse(order: Array) -> Array:
+    """Place of each token."""
+    if not isinstance(order, np.ndarray):
+        return array_namespace(order).argsort(order, axis=-1)
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(order.shape[-1]), axis=-1)
+    return place
+
+
+def _mean_slope(a: Array, b: Array, n: int) -> Array:
+    """(b^n - a^n) / (b - a) = sum of a^i b^(n-1-i), without the cancellation."""
+    if n <= 2:
+        return array_namespace(a).ones_like(a) if n == 1 else a + b
+    if n % 2:
+        return a * _mean_slope(a, b, n - 1) + inside(b, n - 1)
+    return _mean_slope(a, b, n // 2) * (inside(a, n // 2) + inside(b, n // 2))
+
+
+def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
+    """Of tokens (..., K): place, own, q; whether it gains, how much, and the end of its span among those that pay."""
+    xp = array_namespace(plan.p)
+    place, p, q = (_entry(w, token) for w in (plan.place, plan.p, plan.q))
+    own, wanted = _entry(plan.own, place), _winners(p, q, plan.fill, plan.cut)
+    gains = q * own < wanted
+    end = xp.where(gains, _entry(plan.gains, place), _entry(plan.losses, place))
+    last = xp.where(gains, plan.losses[..., -1:], plan.gains[..., -1:])  # the same total, but for rounding
+    return place, own, q, gains, abs(wanted - q * own), xp.where(end < last, end, last)
+
+
+def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
+    """Place of the stretch that each draft takes: its token's or a partner's, where gains are matched with losses."""
+    place, own, q, gains, size, end = _exchange(plan, drafts)
+    partner = _first(gains, plan.losses, plan.gains, end, which * size, 0 * place)
+    gap = q * abs(_entry(plan.own, partner) - own)
+    return array_namespace(plan.p, drafts).where(moves * gap < size, partner, place)
+
+
+def _label_law(plan: Plan, token: Array) -> Array:
+    """Law, by place (..., V), of the label of a drafted token (...)."""
+    xp = array_namespace(plan.p)
+    place, own, q, gains, size, end = _exchange(plan, token[..., None])
+    theirs = xp.where(gains, plan.losses, plan.gains)
+    before = xp.concat([xp.zeros_like(theirs[..., :1]), theirs[..., :-1]], axis=-1)
+    shared = xp.minimum(size, end - before) - positive_part(end - theirs)
+    gap = xp.maximum(q * abs(plan.own - own), size)
+    moved = _quotient(shared, gap, (shared > 0) & (gap > 0), 0)
+    stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))
+    return moved + stays * one_hot(place[..., 0], moved)
+
+
+def _first(chosen: Array, row: Array, other: Array, end: Array, back: Array, place: Array) -> Array:
+    """First place where the sums in `row` (in `other`, where not chosen) reach end - back; `place` is its zeros."""
+    xp, vocab = array_namespace(row), row.shape[-1]
+    if _is_one_float_row(row):
+        place = xp.where(chosen, *(xp.searchsorted(w, end - back, side="left") for w in (row, other)))
+        return xp.where(place < vocab, place, vocab - 1)
+    for step in (1 << bit for bit in reversed(range((vocab - 1).bit_length()))):
+        probe = place + step
+        entry = xp.where(probe < vocab, probe, vocab) - 1
+        reached = end - xp.where(chosen, _entry(row, entry), _entry(other, entry)) <= back
+        place = xp.where((probe >= vocab) | reached, place, probe)
+    return place
+
+
+def _entry(row: Array, index: Array) -> Array:
+    """row[..., index] for indices (..., K)."""
+    return row[index] if row.ndim == 1 else at(row[..., None, :], index)
+
+
+def _is_one_float_row(row: Array) -> bool:
+    return row.ndim == 1 and not is_exact(row)
+
+
+def _quotient(a: Array, b: Array, plain: Array, otherwise: float) -> Array:
+    """a / b where that is safe, `otherwise` elsewhere."""
+    xp = array_namespace(a, b)
+    return xp.where(plain, a / xp.where(plain, b, xp.ones_like(b)), otherwise)
+
+
+def _pieces(row: Array) -> list[Piece]:
+    """The row in pieces of CHUNK, if that helps; else in one."""
+    vocab = row.shape[-1]
+    size = CHUNK if isinstance(row, np.ndarray) and _is_one_float_row(row) else vocab
+    return [(..., slice(i, min(i + size, vocab))) for i in range(0, vocab, size)]
+
+
+def _best(pick: Callable[..., Array], f: Callable[[Piece], Array], pieces: list[Piece]) -> Array:
+    """The largest or smallest value (..., 1) of f."""
+    found = [pick(f(s), axis=-1, keepdims=True) for s in pieces]
+    return pick(array_namespace(found[0]).concat(found, axis=-1), axis=-1, keepdims=True)
+
+
+def _mapped(f: Callable[[Piece], tuple[Array, ...]], pieces: list[Piece]) -> tuple[Array, ...]:
+    """The rows of which f gives the pieces."""
+    if len(pieces) == 1:
+        return f(pieces[0])
+    out: tuple[Array, ...] = ()
+    for s in pieces:
+        parts = f(s)
+        out = out or tuple(np.empty(pieces[-1][1].stop) for _ in parts)
+        for row, part in zip(out, parts, strict=True):
+            row[s] = part
+    return out
+
+
+def _summed(w: Array) -> Array:
+    """Cumulative sums, on NumPy in the memory of w: fresh memory costs more than the sums."""
+    return np.cumsum(w, axis=-1, out=w) if isinstance(w, np.ndarray) else array_namespace(w).cumulative_sum(w, axis=-1)
