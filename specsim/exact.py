@@ -104,7 +104,7 @@ def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> tup
     p, q = p[..., None, :], q[..., None, :]
     law = rule.transition(rule.prepare(p, q, num_drafts), tuples)
     scheme = discover.find("draft", "iid" if rule.DRAFTS == "single" else rule.DRAFTS)
-    joint = scheme.probability(q, tuples)[..., None] * law
+    joint = scheme.probability(q, tuples, num_drafts)[..., None] * law
     drafted = xp.any(tuples[..., None] == xp.arange(p.shape[-1], device=device(p)), axis=-2)
     hit = xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-1)
     return xp.sum(joint, axis=-2), xp.sum(hit, axis=-1)

@@ -54,18 +54,30 @@ class ChainRule(Protocol):
 class DraftScheme(Protocol):
     """How K candidates are drawn from q.
 
-    ``draw`` reads K off the uniforms; ``within`` is the probability that all K candidates lie in a set, given by its
+    ``within`` is the probability that all K candidates lie in a set, given by its
     indicator: what bounds every lossless rule (T03).
     """
 
-    def draw(self, q: Array, u: Array) -> Array: ...
-    def probability(self, q: Array, drafts: Array) -> Array: ...
+    def draw(self, q: Array, u: Array, num_drafts: int) -> Array: ...
+    def probability(self, q: Array, drafts: Array, num_drafts: int) -> Array: ...
     def within(self, q: Array, members: Array, num_drafts: int) -> Array: ...
     def uniforms(self, num_drafts: int) -> int: ...
 
 
 Model = Callable[[tuple[int, ...]], Array]
 """A toy language model: prefix of token ids -> next-token law, shape (V,)."""
+
+
+class Draws(NamedTuple):
+    """The law of a number N of draws that does not look at what is drawn: N = least, or least + 1 with chance `extra`.
+
+    Both are arrays with the leading axes of q (one law per row), or plain numbers; `limit` is the most draws that
+    arrays of tokens have room for, the same for every row.
+    """
+
+    least: Array  # integers, at least 1
+    extra: Array  # in [0, 1)
+    limit: int
 
 
 class StepResult(NamedTuple):

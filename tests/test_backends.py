@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -50,7 +51,7 @@ def chain_batch(rule: ModuleType, gamma: int, rows: int, seed: int) -> tuple[Arr
     p = backends.laws(VOCAB, rows * (gamma + 1), seed)[0].reshape(rows, gamma + 1, VOCAB)
     _, q, rng = backends.laws(VOCAB, rows * gamma, seed + 1)
     q = q.reshape(rows, gamma, VOCAB)
-    x = DRAFT["iid"].draw(q, rng.random((rows, gamma, 1)))[..., 0]
+    x = DRAFT["iid"].draw(q, rng.random((rows, gamma, 1)), 1)[..., 0]
     return p, q, x, rng.random((rows, rule.uniforms(gamma)))
 
 
@@ -88,9 +89,8 @@ def test_chain_rules_give_the_same_tokens(name: str, gamma: int, record_property
 @pytest.mark.parametrize("name", DRAFT)
 def test_draft_schemes_draw_the_same_tokens(name: str, record_property: Count) -> None:
     q, _, rng = backends.laws(VOCAB, ROWS, seed=9)
-    report(
-        name, backends.assert_same(DRAFT[name].draw, q, rng.random((ROWS, DRAFT[name].uniforms(4)))), record_property
-    )
+    u = rng.random((ROWS, DRAFT[name].uniforms(4)))
+    report(name, backends.assert_same(partial(DRAFT[name].draw, num_drafts=4), q, u), record_property)
 
 
 def test_uniforms_on_a_boundary_are_counted_as_near() -> None:
@@ -107,7 +107,7 @@ def test_uniforms_on_a_boundary_are_counted_as_near() -> None:
 
 def test_a_kernel_that_differs_is_caught() -> None:
     def library_dependent(p: Array, u: Array) -> Array:
-        token = DRAFT["iid"].draw(p, u)[..., 0]
+        token = DRAFT["iid"].draw(p, u, 1)[..., 0]
         return token if isinstance(p, np.ndarray) else token + 1
 
     p, _, rng = backends.laws(VOCAB, 20, seed=0)
@@ -140,9 +140,9 @@ def test_float32_draws_from_a_real_vocabulary() -> None:
     """A cumulative sum in float32 would move a tenth of these tokens."""
     rng = np.random.default_rng(0)
     q, u = rng.dirichlet(np.ones(32_000)), rng.random(1000)
-    wanted = DRAFT["iid"].draw(q, u)
+    wanted = DRAFT["iid"].draw(q, u, 1)
     for library in (np.asarray, jax.numpy.asarray, torch.from_numpy):
-        found = np.asarray(DRAFT["iid"].draw(library(q.astype(np.float32)), library(u)))
+        found = np.asarray(DRAFT["iid"].draw(library(q.astype(np.float32)), library(u), 1))
         assert (found != wanted).sum() <= 5
 
 

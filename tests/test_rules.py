@@ -72,7 +72,7 @@ def test_one_recursive_draft_is_rejection_token_for_token(data: st.DataObject) -
     vocab = data.draw(st.integers(1, 6))
     p, q = data.draw(float_laws(vocab)), data.draw(float_laws(vocab))
     u, draft_u = data.draw(edge_uniforms(2)), data.draw(edge_uniforms(1))
-    x = iid.draw(q, draft_u)
+    x = iid.draw(q, draft_u, 1)
     one, other = (verify_step(p, q, x, u, rule=name) for name in ("recursive", "rejection"))
     assert (int(one.token), bool(one.hit)) == (int(other.token), bool(other.hit))
     assert p[one.token] > 0
@@ -80,7 +80,7 @@ def test_one_recursive_draft_is_rejection_token_for_token(data: st.DataObject) -
 
 def test_one_recursive_draft_is_rejection_on_a_batch() -> None:
     p, q, rng = backends.laws(vocab=30, rows=3000, seed=1)
-    x, u = iid.draw(q, rng.random((3000, 1))), rng.random((3000, 2))
+    x, u = iid.draw(q, rng.random((3000, 1)), 1), rng.random((3000, 2))
     one, other = (verify_step(p, q, x, u, rule=name) for name in ("recursive", "rejection"))
     assert (one.token == other.token).all()
     assert 0 < one.hit.mean() < 1
@@ -91,7 +91,7 @@ def test_a_chain_of_one_draft_is_rejection(name: str) -> None:
     """Same uniforms: the kept draft is rejection's token, and where it is not kept the next token is."""
     p, q, rng = backends.laws(vocab=30, rows=3000, seed=2)
     after = backends.laws(vocab=30, rows=3000, seed=3)[0]
-    x, u = iid.draw(q, rng.random((3000, 1))), rng.random((3000, 2))
+    x, u = iid.draw(q, rng.random((3000, 1)), 1), rng.random((3000, 2))
     kept, token = verify_chain(np.stack([p, after], axis=1), q[:, None], x, u, rule=name)
     step = verify_step(p, q, x, u).token
     assert set(kept) == {0, 1}
@@ -105,7 +105,7 @@ def test_a_chain_of_one_draft_is_rejection_at_the_edges(name: str, data: st.Data
     vocab = data.draw(st.integers(1, 5))
     p, q, after = (data.draw(float_laws(vocab)) for _ in range(3))
     u = data.draw(edge_uniforms(2))
-    x = iid.draw(q, data.draw(edge_uniforms(1)))
+    x = iid.draw(q, data.draw(edge_uniforms(1)), 1)
     kept, token = verify_chain(np.stack([p, after]), q[None], x, u, rule=name)
     assert int(verify_step(p, q, x, u).token) == (int(x[0]) if kept else int(token))
 

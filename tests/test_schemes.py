@@ -29,7 +29,7 @@ def test_probabilities_of_all_tuples_sum_to_one(pair: tuple[Array, Array], num_d
     q = pair[1]
     tuples = draft_tuples(len(q), num_drafts)
     for scheme in (iid, without_replacement, greedy):
-        mass = scheme.probability(q, tuples)
+        mass = scheme.probability(q, tuples, num_drafts)
         assert mass.sum() == 1
         assert (q[tuples[mass > 0]] > 0).all()
         assert scheme.within(q, q > 0, num_drafts) == 1
@@ -43,7 +43,7 @@ def test_candidates_are_distinct_up_to_the_support(scheme: Any, pair: tuple[Arra
     support = int((q > 0).sum())
     for num_drafts in (1, 2, 3, 4):
         tuples = draft_tuples(len(q), num_drafts)
-        for x in tuples[scheme.probability(q, tuples) > 0]:
+        for x in tuples[scheme.probability(q, tuples, num_drafts) > 0]:
             assert len(set(x.tolist())) == min(num_drafts, support)
             assert (x[support:] == x[min(num_drafts, support) - 1]).all()
 
@@ -54,7 +54,7 @@ def test_gumbel_top_k_has_the_same_law() -> None:
     noise = np.random.default_rng(0).gumbel(size=(60_000, 4))
     drafts = np.argsort(-(np.log(q[:4]) + noise), axis=-1)[:, :2]
     tuples = draft_tuples(5, 2)
-    assert_law(drafts @ [5, 1], without_replacement.probability(q, tuples), false_alarm=1e-9)
+    assert_law(drafts @ [5, 1], without_replacement.probability(q, tuples, 2), false_alarm=1e-9)
 
 
 def test_without_replacement_covers_at_least_as_much_as_iid() -> None:
@@ -83,7 +83,7 @@ def test_more_drafts_than_support_change_nothing(pair: tuple[Array, Array]) -> N
 @pytest.mark.parametrize("rule", ["recursive_wor", "kseq", "greedy_draft"])
 def test_one_draft_is_rejection_token_for_token(rule: str) -> None:
     p, q, rng = backends.laws(vocab=30, rows=3000, seed=1)
-    x, u = iid.draw(q, rng.random((3000, 1))), rng.random((3000, 2))
+    x, u = iid.draw(q, rng.random((3000, 1)), 1), rng.random((3000, 2))
     assert (verify_step(p, q, x, u, rule=rule).token == verify_step(p, q, x, u).token).all()
     assert np.allclose(acceptance_rate(p, q, rule=rule), acceptance_rate(p, q), atol=1e-14, rtol=0)
 
@@ -112,7 +112,7 @@ def test_kseq_is_lossless_at_every_valid_rho(pair: tuple[Array, Array], num_draf
     c = sum((1 - b) ** k for k in range(num_drafts))
     tuples = draft_tuples(len(p), num_drafts)
     plan = kseq.prepare(p[None], q[None], num_drafts, rho=np.array([[rho]]))
-    joint = iid.probability(q, tuples)[:, None] * kseq.transition(plan, tuples)
+    joint = iid.probability(q, tuples, num_drafts)[:, None] * kseq.transition(plan, tuples)
     if c <= rho:
         assert (joint.sum(axis=0) == p).all()
         drafted = (tuples[..., None] == np.arange(len(p))).any(axis=1)

@@ -3,7 +3,7 @@
 Law.         x_1, ..., x_{K-1} are the tokens of largest q (the first, on ties); x_K ~ q without them, renormalised.
              Tokens of q = 0 are never candidates: once the support of q is used up, its last token repeats.
              Pr[all in H] = [x_1, ..., x_{K-1} in H] sum_H q_K, where q_K is the law of x_K.
-Randomness.  u[K-1] draws x_K. The others are not read: they stand there because the length of u says K.
+Randomness.  u[K-1] draws x_K. The others are not read.
 Cost.        O(K V).
 """
 
@@ -16,16 +16,16 @@ from specsim.draft.without_replacement import without
 from specsim.types import Array
 
 
-def draw(q: Array, u: Array) -> Array:
+def draw(q: Array, u: Array, num_drafts: int) -> Array:
     """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
-    top, rest = split(q, u.shape[-1])
+    top, rest = split(q, num_drafts)
     last = pick(rest, u[..., -1])
     return array_namespace(last).stack([*(token + 0 * last for token in top), last], axis=-1)
 
 
-def probability(q: Array, drafts: Array) -> Array:
+def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
     """Probability of the ordered tuple drafts (..., K)."""
-    top, rest = split(q, drafts.shape[-1])
+    top, rest = split(q, num_drafts)
     result = 1 * at(rest, drafts[..., -1])
     for k, token in enumerate(top):
         result = result * (drafts[..., k] == token)

@@ -13,12 +13,12 @@ from specsim._dist import at, pick
 from specsim.types import Array
 
 
-def draw(q: Array, u: Array) -> Array:
+def draw(q: Array, u: Array, num_drafts: int) -> Array:
     """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
     return pick(q[..., None, :], u)
 
 
-def probability(q: Array, drafts: Array) -> Array:
+def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
     """Probability of the ordered tuple drafts (..., K)."""
     return array_namespace(q).prod(at(q[..., None, :], drafts), axis=-1)
 

@@ -15,19 +15,19 @@ from specsim._dist import at, ids, pick
 from specsim.types import Array
 
 
-def draw(q: Array, u: Array) -> Array:
+def draw(q: Array, u: Array, num_drafts: int) -> Array:
     """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
     tokens = []
-    for k in range(u.shape[-1]):
+    for k in range(num_drafts):
         tokens.append(pick(q, u[..., k]))
         q = without(q, tokens[-1])
     return array_namespace(u).stack(tokens, axis=-1)
 
 
-def probability(q: Array, drafts: Array) -> Array:
+def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
     """Probability of the ordered tuple drafts (..., K)."""
     result = 1
-    for k in range(drafts.shape[-1]):
+    for k in range(num_drafts):
         result = result * at(q, drafts[..., k])
         q = without(q, drafts[..., k])
     return result

@@ -83,7 +83,7 @@ def drafted_tuples(q: Array, num_drafts: int, sampling: str = "iid") -> Array:
     row = np.asarray(q)
     support = np.flatnonzero(row > 0)
     tuples = support[draft_tuples(len(support), num_drafts)]
-    return tuples[discover.find("draft", sampling).probability(row, tuples) > 0]
+    return tuples[discover.find("draft", sampling).probability(row, tuples, num_drafts) > 0]
 
 
 def corners(count: int) -> Array:

@@ -29,12 +29,12 @@ def draws_follow_probability(scheme: ModuleType) -> None:
         for q in rational_laws(vocab, 3):
             law = forking.law(partial(_draw, scheme, q, num_drafts))
             tuples = draft_tuples(vocab, num_drafts)
-            wanted = {tuple(map(int, x)): scheme.probability(q, x) for x in tuples}
+            wanted = {tuple(map(int, x)): scheme.probability(q, x, num_drafts) for x in tuples}
             assert law == {x: Fraction(m) for x, m in wanted.items() if m}, f"q={q}: draws follow {law}, not {wanted}"
 
 
 def _draw(scheme: ModuleType, q: Array, num_drafts: int, fork: forking.Fork) -> tuple[int, ...]:
-    return tuple(int(t) for t in scheme.draw(q, fork.uniforms(scheme.uniforms(num_drafts))))
+    return tuple(int(t) for t in scheme.draw(q, fork.uniforms(scheme.uniforms(num_drafts)), num_drafts))
 
 
 def inside_is_exact(scheme: ModuleType) -> None:
@@ -44,7 +44,7 @@ def inside_is_exact(scheme: ModuleType) -> None:
             tuples = draft_tuples(3, num_drafts)
             for members in np.ndindex(2, 2, 2):
                 mask = np.array(members, dtype=bool)
-                total = sum(scheme.probability(q, tuples)[mask[tuples].all(axis=-1)], Fraction(0))
+                total = sum(scheme.probability(q, tuples, num_drafts)[mask[tuples].all(axis=-1)], Fraction(0))
                 assert scheme.within(q, mask, num_drafts) == total, f"q={q}, H={members}: {total}"
 
 
@@ -53,7 +53,7 @@ def edges(scheme: ModuleType) -> None:
     for q in ([0.0, 1.0], [1.0, 0.0], [0.0, 0.5, 0.5, 0.0], [1.0], [1e-300, 1.0, 1e-300, 0.0]):
         row = np.array(q)
         for u in (0.0, LAST_UNIFORM):
-            tokens = scheme.draw(row, np.full(scheme.uniforms(2), u))
+            tokens = scheme.draw(row, np.full(scheme.uniforms(2), u), 2)
             assert (row[np.minimum(tokens, len(q) - 1)] > 0).all(), f"q={q}, u={u} draws {tokens}"
             assert (tokens < len(q)).all(), f"q={q}, u={u} draws {tokens}"
 
@@ -63,9 +63,13 @@ def floats_follow_fractions(scheme: ModuleType) -> None:
     for vocab, num_drafts in ((3, 2), (24, 5)):
         q, _ = random_laws(vocab, 30, seed=vocab)
         u, exact_u = rational_uniforms((30, scheme.uniforms(num_drafts)), seed=vocab)
-        tokens, wanted = scheme.draw(q.astype(float), u), scheme.draw(q, exact_u)
+        tokens, wanted = scheme.draw(q.astype(float), u, num_drafts), scheme.draw(q, exact_u, num_drafts)
         assert (tokens == wanted).all(), f"V={vocab} K={num_drafts}: other tokens in float64 than in Fractions"
-        close(scheme.probability(q.astype(float), wanted), scheme.probability(q, wanted), "probability")
+        close(
+            scheme.probability(q.astype(float), wanted, num_drafts),
+            scheme.probability(q, wanted, num_drafts),
+            "probability",
+        )
         members, few = np.arange(vocab) % 3 < 2, min(num_drafts, 3)  # a sum over tuples, for some schemes
         close(scheme.within(q.astype(float), members, few), scheme.within(q, members, few), "within")
 
@@ -73,7 +77,7 @@ def floats_follow_fractions(scheme: ModuleType) -> None:
 def same_on_every_backend(scheme: ModuleType) -> None:
     """NumPy, JAX and torch draw the same tokens."""
     q, _, rng = backends.laws(vocab=19, rows=64, seed=3)
-    backends.assert_same(scheme.draw, q, rng.random((64, scheme.uniforms(3))))
+    backends.assert_same(partial(scheme.draw, num_drafts=3), q, rng.random((64, scheme.uniforms(3))))
 
 
 DRAFT_CHECKS: dict[str, Callable[[ModuleType], None]] = {

@@ -72,7 +72,7 @@ def sampler_law(
         raise TypeError("sampler_law needs one pair of rows of Fractions")
     out, scheme = np.zeros_like(p), discover.find("draft", sampling)
     for x in drafted_tuples(q, num_drafts, sampling):
-        weight = scheme.probability(q, x)
+        weight = scheme.probability(q, x, num_drafts)
         law = forking.law(partial(_run, verify, p, q, x, uniforms))
         for token, mass in law.items():
             if not 0 <= token < len(p):

@@ -40,7 +40,7 @@ def sampling(rule: ModuleType) -> str:
 def drawn(rule: ModuleType, q: Array, num_drafts: int, rng: np.random.Generator) -> Array:
     """Candidates (..., num_drafts) as the rule expects them."""
     scheme = discover.find("draft", sampling(rule))
-    return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))))
+    return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
 def contract(rule: ModuleType) -> None:

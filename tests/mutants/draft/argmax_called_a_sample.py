@@ -7,6 +7,6 @@ from specsim.draft.iid import *
 KILLED_BY = "draws_follow_probability"
 
 
-def draw(q, u):
+def draw(q, u, num_drafts):
     xp = array_namespace(q)
     return xp.argmax(q, axis=-1)[..., None] + xp.zeros(u.shape, dtype=xp.int64)

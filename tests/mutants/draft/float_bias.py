@@ -6,5 +6,5 @@ from specsim.draft.iid import *
 KILLED_BY = "floats_follow_fractions"
 
 
-def draw(q, u):
-    return iid.draw(q, u if q.dtype == object else 0.98 * u)
+def draw(q, u, num_drafts):
+    return iid.draw(q, u if q.dtype == object else 0.98 * u, num_drafts)

@@ -7,5 +7,5 @@ from specsim.draft.greedy import *
 KILLED_BY = "edges"
 
 
-def draw(q, u):
+def draw(q, u, num_drafts):
     return array_namespace(q).argsort(-q, axis=-1, stable=True)[..., : u.shape[-1]]

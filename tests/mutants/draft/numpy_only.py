@@ -8,5 +8,5 @@ from specsim.draft.iid import *
 KILLED_BY = "same_on_every_backend"
 
 
-def draw(q, u):
-    return iid.draw(np.asarray(q), np.asarray(u))
+def draw(q, u, num_drafts):
+    return iid.draw(np.asarray(q), np.asarray(u), num_drafts)

@@ -8,7 +8,7 @@ from specsim.draft.without_replacement import *
 KILLED_BY = "edges"
 
 
-def draw(q, u):
+def draw(q, u, num_drafts):
     xp = array_namespace(q)
     tokens, taken = [], ids(q) < 0
     for k in range(u.shape[-1]):

@@ -6,7 +6,7 @@ from specsim.draft.without_replacement import *
 KILLED_BY = "draws_follow_probability"
 
 
-def probability(q, drafts):
+def probability(q, drafts, num_drafts):
     repeated = drafts[..., :, None] == drafts[..., None, :]
     distinct = repeated.sum(axis=(-1, -2)) == drafts.shape[-1]
     return at(q[..., None, :], drafts).prod(axis=-1) * distinct
