@@ -24,7 +24,7 @@ from specsim import (
     verify_step,
     warp,
 )
-from specsim.testing import backends
+from specsim.testing import backends, draft_checks
 from specsim.testing.step_checks import drawn
 
 jax = pytest.importorskip("jax")
@@ -88,9 +88,11 @@ def test_chain_rules_give_the_same_tokens(name: str, gamma: int, record_property
 
 @pytest.mark.parametrize("name", DRAFT)
 def test_draft_schemes_draw_the_same_tokens(name: str, record_property: Count) -> None:
-    q, _, rng = backends.laws(VOCAB, ROWS, seed=9)
-    u = rng.random((ROWS, DRAFT[name].uniforms(4)))
-    report(name, backends.assert_same(partial(DRAFT[name].draw, num_drafts=4), q, u), record_property)
+    scheme, (q, _, rng) = DRAFT[name], backends.laws(VOCAB, ROWS, seed=9)
+    num_drafts = draft_checks.counts(scheme, 4)[-1]
+    u = rng.random((ROWS, scheme.uniforms(num_drafts)))
+    q = draft_checks.handed(scheme, q, num_drafts)
+    report(name, backends.assert_same(partial(scheme.draw, num_drafts=num_drafts), q, u), record_property)
 
 
 def test_uniforms_on_a_boundary_are_counted_as_near() -> None:
