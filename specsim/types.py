@@ -64,6 +64,38 @@ class DraftScheme(Protocol):
     def uniforms(self, num_drafts: int) -> int: ...
 
 
+class TokenTree(NamedTuple):
+    """Drafted tokens that share prefixes. Node i hangs below parents[i] < i, or below the root (the text so far) at -1.
+
+    Siblings stand in the order in which they were drawn. `parents` and `depth` (1 for the root's children) are NumPy
+    arrays (n,), the same for a whole batch; `tokens` is (..., n), -1 where a row of the batch has no such node.
+    """
+
+    parents: Any
+    tokens: Array
+    depth: Any
+    scheme: str  # how siblings were drawn: a draft scheme, "paths" (K i.i.d. paths), "beam" or "deterministic"
+
+
+class TreeRule(Protocol):
+    """A tree of drafted tokens -> the node up to which they are kept, and the token after it.
+
+    p and q are (..., n+1, V): row 0 after the root, row i+1 after node i (rows of q after leaves are not read).
+    ``verify`` returns the kept node (0 for none, i+1 for node i) and the next token; ``transition`` is their exact
+    joint law (..., n+1, V).
+    """
+
+    CHILDREN: tuple[str, ...]  # the schemes of a TokenTree that the rule verifies
+    EXACT: bool
+    THEOREM: str
+    PAPER: str
+
+    def prepare(self, p: Array, q: Array, tree: TokenTree) -> Any: ...
+    def transition(self, plan: Any) -> Array: ...
+    def uniforms(self, tree: TokenTree) -> int: ...
+    def verify(self, plan: Any, u: Array) -> tuple[Array, Array]: ...
+
+
 Model = Callable[[tuple[int, ...]], Array]
 """A toy language model: prefix of token ids -> next-token law, shape (V,)."""
 
