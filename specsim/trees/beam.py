@@ -1,0 +1,242 @@
+"""Stochastic beam search (RSD-S): a tree whose levels are sequences drawn from q without replacement.
+
+Law.         Level l is the first W sequences of l tokens, drawn from q(y_1) ... q(y_l | y_<l) without replacement, in
+             the order drawn; one order of all sequences of full length gives every level, as the order in which its
+             prefixes first come up. A node whose children all fall out of the beam is a leaf; siblings stand in that
+             order, so each is drawn, given those before it, as without replacement from q at its parent.
+Sampling.    Gumbel noise perturbs log q of every child; the children of one node are then moved so that their maximum
+             is the perturbed score of the node itself, which keeps the noise of a sequence and of its prefixes the same
+             noise. Needs exp and log: EXACT is False; `enumerate_beams` has the law in rationals.
+Randomness.  One uniform per candidate: V for the root, W V for every later level.
+Cost.        At most W calls of the model per level; O(depth W V log(W V)).
+Paper.       Jeon et al., arXiv:2402.14160, algorithm RSD-S; Kool et al., stochastic beams, arXiv:1903.06059, appendix B
+             for the stable form of the conditioning.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from specsim import _check
+from specsim._dist import is_exact
+from specsim.trees import topology
+from specsim.trees.draft import Drafted, as_id, law_after
+from specsim.types import Array, Model, TokenTree
+
+EXACT = False
+LEAST = 2.0**-54  # of a uniform: half of the smallest positive one, so that the noise of u = 0 is finite
+
+Path = tuple[int, ...]
+
+
+class Level(NamedTuple):
+    """One level of the beam, best first: tokens, place of the parent in the level before, perturbed and true log q.
+
+    All (..., W), W the beam of this level; token -1 where there are fewer sequences. q (..., V) has one row for every
+    beam of the level before: what these tokens were drawn from.
+    """
+
+    tokens: Array
+    parents: Array
+    score: Array
+    log_prob: Array
+    q: list[Array]
+
+
+def beam_tree(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, ...] = ()) -> Drafted:
+    r"""Draft a tree by stochastic beam search.
+
+    .. math:: G_{ya} = -\log\bigl(e^{-G_y} - e^{-Z_y} + e^{-\tilde G_{ya}}\bigr), \quad
+              \tilde G_{ya} = \log q(ya) + \text{Gumbel}, \quad Z_y = \max_a \tilde G_{ya}
+
+    Each level keeps the `width` sequences ya of largest G. Its tree is one of a kind: parents depend on the draws.
+
+    Parameters
+    ----------
+    model : callable
+        Text, a tuple of token ids -> law of the next token, shape (V,).
+    u : array, shape (count,)
+        Uniforms in [0, 1), count = `specsim.trees.beam_uniforms(width, depth, V)`.
+    width : int
+        Sequences per level, at least 1.
+    depth : int
+        Levels, at least 1.
+    prefix : tuple
+        The text so far.
+
+    Returns
+    -------
+    Drafted
+        tree: nodes level by level, best first within a level, siblings therefore in the order drawn; scheme "beam".
+        q: laws (n+1, V) after the root and after every node (the root's again after the last level).
+
+    Raises
+    ------
+    ValueError
+        width or depth below 1, u of another length or outside [0, 1), or a row of the model that is not a law.
+
+    References
+    ----------
+    Jeon et al. 2024, arXiv:2402.14160; Kool, van Hoof, Welling 2019, arXiv:1903.06059.
+
+    Examples
+    --------
+    >>> drafted = beam_tree(lambda text: np.array([.5, .3, .2]), np.full(9, .5), width=2, depth=2)
+    >>> drafted.tree.parents.tolist(), drafted.tree.tokens.tolist()
+    ([-1, -1, 0, 1], [0, 1, 0, 0])
+    """
+    u = _check.array(u, "u")
+    if u.ndim != 1:
+        raise ValueError(f"u has shape {tuple(u.shape)}; one tree takes one row (trees.beams runs a batch)")
+    places: list[list[tuple[int, int]]] = []
+    found = beams(model, u, width=width, depth=depth, prefix=prefix)
+    for level in found:
+        pairs = zip(level.tokens.tolist(), level.parents.tolist(), strict=True)
+        places.append([(token, parent) for token, parent in pairs if token >= 0])
+    return _tree(places, [level.q for level in found])
+
+
+def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, ...] = ()) -> list[Level]:
+    """The levels of `beam_tree`, for a batch of uniforms (..., count): on any array library, tokens as arrays (...)."""
+    width, depth = _check.integer(width, "width", 1), _check.integer(depth, "depth", 1)
+    batch = tuple(u.shape[:-1])
+    first = law_after(model, prefix, batch)
+    vocab, xp = first.shape[-1], array_namespace(first)
+    if is_exact(first):
+        raise TypeError("stochastic beams need log and exp: give laws of floats (enumerate_beams takes Fractions)")
+    u = _check.uniforms(u, beam_uniforms(width, depth, vocab), batch, first)
+    score = log_prob = xp.zeros_like(first[..., :1])
+    history = xp.zeros((*batch, 1, 0), dtype=xp.int64, device=device(first))
+    levels, rows, used = list[Level](), [first], 0
+    for _ in range(depth):
+        size = len(rows) * vocab
+        noise = _gumbel(xp.reshape(u[..., used : used + size], (*batch, len(rows), vocab)))
+        used += width * vocab if levels else vocab
+        children = log_prob[..., None] + _log(xp.stack(rows, axis=-2))
+        flat = xp.reshape(_condition(children + noise, score[..., None]), (*batch, size))
+        order = xp.argsort(-flat, axis=-1, stable=True)[..., :width]
+        score = xp.take_along_axis(flat, order, axis=-1)
+        log_prob = xp.take_along_axis(xp.reshape(children, (*batch, size)), order, axis=-1)
+        parents, tokens = order // vocab, xp.where(score > -xp.inf, order % vocab, -1)
+        levels.append(Level(tokens, parents, score, log_prob, rows))
+        places = xp.broadcast_to(parents[..., None], (*parents.shape, history.shape[-1]))
+        history = xp.concat([xp.take_along_axis(history, places, axis=-2), tokens[..., None]], axis=-1)
+        if len(levels) < depth:
+            rows = [law_after(model, (*prefix, *_text(history, j)), batch) for j in range(tokens.shape[-1])]
+    return levels
+
+
+def _text(history: Array, j: int) -> tuple[Any, ...]:
+    return tuple(as_id(history[..., j, i]) for i in range(history.shape[-1]))
+
+
+def beam_uniforms(width: int, depth: int, vocab: int) -> int:
+    """How many uniforms `beam_tree` takes."""
+    return vocab + (depth - 1) * width * vocab
+
+
+def gumbel_top_k(q: Array, u: Array, num_drafts: int) -> Array:
+    """K candidates (..., K) without replacement from q (..., V): the K largest of log q + Gumbel noise of u (..., V).
+
+    The same law as `specsim.draft.without_replacement`, with which RSD-C draws the children of a node; beyond the
+    support the last token repeats there and here.
+
+    >>> gumbel_top_k(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.5, 0.9]), 2).tolist()
+    [2, 0]
+    """
+    xp = array_namespace(q)
+    order = xp.argsort(-(_log(q) + _gumbel(u)), axis=-1, stable=True)
+    support = xp.sum(xp.astype(q > 0, xp.int64), axis=-1, keepdims=True)
+    place = xp.arange(num_drafts, device=device(order)) + 0 * order[..., :1]
+    return xp.take_along_axis(order, xp.where(place < support, place, support - 1), axis=-1)
+
+
+def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) -> list[tuple[TokenTree, Array, Any]]:
+    """Every tree of `beam_tree` with its laws q and its probability, in the model's numbers, for small vocabularies.
+
+    Draws whole sequences without replacement until every level has its W prefixes: V^depth sequences at most.
+    """
+    laws: dict[Path, Array] = {}
+    mass: dict[Path, Any] = {(): 1}
+    for length in range(depth):
+        for text in [t for t in mass if len(t) == length]:
+            laws[text] = law_after(model, (*prefix, *text), ())
+            mass |= {(*text, v): mass[text] * w for v, w in enumerate(laws[text]) if w > 0}
+    full = [min(width, sum(len(t) == length for t in mass)) for length in range(1, depth + 1)]
+    ends = [t for t in mass if len(t) == depth]
+    done: dict[tuple[tuple[Path, ...], ...], Any] = {}
+    states: dict[tuple[Any, frozenset[Path]], Any] = {(((),) * depth, frozenset()): Fraction(1)}
+    while states:  # as many sequences drawn in each
+        before, states = states, {}
+        for (levels, used), weight in before.items():
+            if all(len(kept) == size for kept, size in zip(levels, full, strict=True)):
+                done[levels] = done.get(levels, 0) + weight
+                continue
+            left = sum(mass[t] for t in ends if t not in used)
+            for t in (t for t in ends if t not in used):
+                state = (tuple(_add(kept, t[: i + 1], full[i]) for i, kept in enumerate(levels)), used | {t})
+                states[state] = states.get(state, 0) + weight * mass[t] / left
+    return [(*_from_paths(levels, laws), weight) for levels, weight in done.items()]
+
+
+def _add(kept: tuple[Path, ...], text: Path, size: int) -> tuple[Path, ...]:
+    """The prefixes a level has kept, with one more if it is new and there is room."""
+    return kept if len(kept) == size or text in kept else (*kept, text)
+
+
+def _from_paths(levels: tuple[tuple[Path, ...], ...], laws: dict[Path, Array]) -> Drafted:
+    before: tuple[Path, ...] = ((),)
+    places, rows = [], []
+    for kept in levels:
+        rows.append([laws[t] for t in before])
+        places.append([(t[-1], before.index(t[:-1])) for t in kept])
+        before = kept
+    return _tree(places, rows)
+
+
+def _tree(places: list[list[tuple[int, int]]], rows: list[list[Array]]) -> Drafted:
+    """From (token, place of the parent in the level before) for every level, and the laws after the level before."""
+    parents, tokens, depth, q = list[int](), list[int](), list[int](), [rows[0][0]]
+    first = -1  # number of the first node of the level before
+    for i, level in enumerate(places):
+        start = len(parents)
+        parents += [first + place for _, place in level]
+        tokens += [token for token, _ in level]
+        depth += [i + 1] * len(level)
+        q += rows[i + 1][: len(level)] if i + 1 < len(rows) else [rows[0][0]] * len(level)
+        first = start
+    tree = TokenTree(np.array(parents), np.array(tokens), np.array(depth), "beam")
+    return Drafted(topology.check(tree), array_namespace(q[0]).stack(q, axis=-2))
+
+
+def _gumbel(u: Array) -> Array:
+    xp = array_namespace(u)
+    return -xp.log(-xp.log(xp.where(u > LEAST, u, LEAST)))
+
+
+def _log(q: Array) -> Array:
+    """log q, -inf at 0 without a warning."""
+    xp = array_namespace(q)
+    return xp.where(q > 0, xp.log(xp.where(q > 0, q, 1)), -xp.inf)
+
+
+def _condition(perturbed: Array, score: Array) -> Array:
+    """Perturbed log-probabilities (..., V) of siblings, moved so that their maximum is score (..., 1).
+
+    As -log(exp(-score) - exp(-Z) + exp(-perturbed)), Z their maximum, without the exponentials that overflow; at the
+    maximiser the formula's two equal terms cancel and what is left is score itself, not a NaN.
+    """
+    xp = array_namespace(perturbed)
+    top = xp.max(perturbed, axis=-1, keepdims=True)
+    some = top > -xp.inf
+    under = perturbed - xp.where(some, top, 0)
+    less = under < 0
+    share = xp.where(less, xp.log(-xp.expm1(xp.where(less, under, -1))), -xp.inf)  # log(1 - exp(perturbed - Z))
+    bound = xp.where(some, score, 0)
+    lag = bound - perturbed + share
+    moved = bound - xp.where(lag > 0, lag, 0) - xp.log1p(xp.exp(-xp.abs(lag)))
+    return xp.where(some, moved, -xp.inf)
