@@ -12,6 +12,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +25,11 @@ from real.pair import Pair
 from real.record import Acceptance, Bandwidth, Row
 from real.score import Score, predict_blocks, score
 from real.warp import Sampling
-from specsim import _check, discover
+from specsim import _check
 from specsim.guarantee import require_lossless
 from specsim.lengths import text_survival
-from specsim.types import Array, ChainRule
+from specsim.types import Array
+from specsim.verify import chain_rule
 
 WRITE, MEASURE = 0, 1  # streams of randomness: the texts scored, and the decoding measured
 
@@ -53,7 +55,7 @@ class Settings:
         _check.integer(self.seed, "seed", 0)
         if self.seed >= 1 << 63:
             raise ValueError(f"seed must be below 2^63, got {self.seed}")
-        discover.find("chain", self.rule)
+        chain_rule(self.rule)
         require_lossless(self.rule, temperature=self.sampling.temperature)
 
 
@@ -104,7 +106,7 @@ def compare(
     check_prompts(pair, prompts, settings.max_tokens)
     if (room := min(pair.target.context, pair.draft.context) - max(settings.calibrated) - 1) < 1:
         raise ValueError(f"calibrated {max(settings.calibrated)} needs blocks longer than the models' context")
-    rule = discover.find("chain", settings.rule)
+    rule = chain_rule(settings.rule)
     stop = frozenset(t for t in [pair.tokenizer.eos_token_id] if t is not None)
 
     on_cpu = pair.target.device.type == "cpu"
@@ -176,7 +178,7 @@ class Text(NamedTuple):
     ended: bool
 
 
-def acceptance(texts: list[Text], rule: ChainRule, gamma: int) -> Acceptance:
+def acceptance(texts: list[Text], rule: ModuleType, gamma: int) -> Acceptance:
     """Mean acceptance over positions, and the hazards a decoder with this gamma meets."""
     lengths = np.array([len(text.score.p) for text in texts])
     sums = np.array([text.score.acceptance.sum() for text in texts])
@@ -189,7 +191,7 @@ def acceptance(texts: list[Text], rule: ChainRule, gamma: int) -> Acceptance:
 def row(
     gamma: int,
     texts: list[Text],
-    rule: ChainRule,
+    rule: ModuleType,
     costs: Costs,
     pairs: list[tuple[Decoded, Decoded]],
     phases: dict[str, float],
@@ -230,7 +232,7 @@ def row(
     )
 
 
-def over_positions(scores: list[Score], rule: ChainRule, gamma: int) -> float | None:
+def over_positions(scores: list[Score], rule: ModuleType, gamma: int) -> float | None:
     """tau if a block started at every position equally often: what averaging acceptance amounts to.
 
     None where every text is shorter than a block.

@@ -16,8 +16,8 @@ from real.options import parse_device
 from real.score import Score, score
 from real.stops import Stream, check_strings, cut, stopping
 from real.warp import Sampling
-from specsim import discover
 from specsim.guarantee import require_lossless
+from specsim.verify import chain_rule
 
 
 class Generation(NamedTuple):
@@ -112,7 +112,7 @@ class Pair:
             uniforms=[keyed(seed, first_key + i) for i in range(len(ids))],
             sampling=sampling,
             stop=self.stopping(stop),
-            rule=discover.find("chain", rule),
+            rule=chain_rule(rule),
             told=(lambda i, new: None) if shown is None else shown.tell,
         )
         if shown is not None:

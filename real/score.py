@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +11,11 @@ import torch
 from real.draft.lm import readable
 from real.model import LanguageModel, full_logits
 from real.warp import Sampling, probabilities, seen_rows
-from specsim import _check, discover
+from specsim import _check
 from specsim._dist import at, overlap
 from specsim.lengths import Renewal, renewal, text_survival
-from specsim.types import Array, ChainRule
+from specsim.types import Array
+from specsim.verify import chain_rule
 
 
 class Score(NamedTuple):
@@ -47,7 +49,7 @@ class Score(NamedTuple):
         if (self.p == 0).any():
             i = int(np.argmax(self.p == 0))
             raise ValueError(f"token {i} of the text has probability 0 under the target: it would not write this text")
-        return float(predict_blocks(self, gamma, discover.find("chain", rule)).tau)
+        return float(predict_blocks(self, gamma, chain_rule(rule)).tau)
 
 
 def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: list[int], sampling: Sampling) -> Score:
@@ -67,6 +69,15 @@ def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: 
     Score
         p, q: probability of each token of the text; acceptance: sum of min(p, q) over the vocabulary there.
     """
+    p, q = laws(target, draft, prompt, text, sampling)
+    y = torch.tensor(text, device=target.device)
+    return Score(*(np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q))))
+
+
+def laws(
+    target: LanguageModel, draft: LanguageModel, prompt: list[int], text: list[int], sampling: Sampling
+) -> tuple[Array, Array]:
+    """Both models' laws (T, V) at the positions of `text`, written after `prompt`."""
     tokens = torch.tensor(prompt + text, device=target.device)
     both = full_logits(target, tokens[:-1]), full_logits(draft, readable(draft, tokens[:-1]))
     seen = None
@@ -74,11 +85,10 @@ def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: 
         before = torch.zeros(1, target.vocab_size, dtype=torch.bool, device=target.device)
         seen = seen_rows(before, tokens[None, :-1])[0, len(prompt) - 1 :]
     p, q = (probabilities(logits[len(prompt) - 1 :], sampling, seen) for logits in both)
-    y = tokens[len(prompt) :]
-    return Score(*(np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q))))
+    return p, q
 
 
-def predict_blocks(scores: Score, gamma: int, rule: ChainRule, *, ended: bool = False) -> Renewal:
+def predict_blocks(scores: Score, gamma: int, rule: ModuleType, *, ended: bool = False) -> Renewal:
     """Expected target calls to write the text with this rule and gamma, by the renewal law of block starts.
 
     `ended`: the text ended with a stop token of its own. A token that the target wrote in another block size can round

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -153,6 +154,7 @@ def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     2.875
     """
     s = np.asarray(_check.real_values(survival, "survival", 0, 1))
+    s = s * Fraction(1) if s.dtype == object else s  # integers among Fractions would divide to floats
     if s.ndim != 2 or s.shape[0] == 0:
         raise ValueError(f"survival must have shape (T, gamma) with T >= 1, got {tuple(s.shape)}")
     length, gamma = s.shape

@@ -23,7 +23,7 @@ from real.score import predict_blocks, score
 from real.warp import Sampling, probabilities
 from specsim import forking
 from specsim._dist import pick
-from specsim.verify.chain import tokenwise
+from specsim.verify.chain import block, tokenwise
 
 TEXT = 3  # tokens whose joint law is summed
 Law = dict[tuple[int, ...], float]
@@ -43,18 +43,19 @@ def forked_runs(
     sampling: Sampling,
     max_tokens: int,
     stop: frozenset[int] = frozenset(),
+    chain: Any = tokenwise,
 ) -> Iterator[tuple[Decoded, float]]:
     """Every run of `decode` with its probability: each draft drawn and each decision of the rule forks."""
 
     def program(fork: forking.Fork) -> Decoded:
         class Rule:
-            prepare = staticmethod(lambda p, q: tokenwise.prepare(exact(p), exact(q)))
-            uniforms = staticmethod(tokenwise.uniforms)
+            prepare = staticmethod(lambda p, q: chain.prepare(exact(p), exact(q)))
+            uniforms = staticmethod(chain.uniforms)
 
             @staticmethod
             def verify(plan: Any, drafts: Any, u: Any) -> tuple[Any, ...]:
                 host = drafts if isinstance(drafts, np.ndarray) else drafts.cpu().numpy()
-                found = tokenwise.verify(plan, host, fork.uniforms(*u.shape))
+                found = chain.verify(plan, host, fork.uniforms(*u.shape))
                 if isinstance(drafts, np.ndarray):
                     return tuple(w.astype(np.int64) for w in found)
                 return tuple(torch.tensor(w.tolist(), device=target.device) for w in found)
@@ -82,11 +83,12 @@ def forked_text_law(
     gamma: int,
     sampling: Sampling,
     stop: frozenset[int] = frozenset(),
+    chain: Any = tokenwise,
 ) -> Law:
     """Law of the next TEXT tokens of `decode`, summed over every run."""
     law: Law = {}
     length = max(TEXT, gamma + 1)  # a block of gamma drafts happens only where gamma+1 tokens are wanted
-    for run, weight in forked_runs(target, draft, prompt, gamma, sampling, length, stop):
+    for run, weight in forked_runs(target, draft, prompt, gamma, sampling, length, stop, chain):
         text = tuple(run.tokens[:TEXT])
         law[text] = law.get(text, 0.0) + weight
     return law
@@ -147,10 +149,11 @@ def test_law_of_decode_is_the_targets(case: tuple[int, int, Sampling], seed: int
     assert difference(law, huggingface) < 1e-6
 
 
-def test_eight_tokens_three_drafts() -> None:
+@pytest.mark.parametrize("chain", [tokenwise, block], ids=["tokenwise", "block"])
+def test_eight_tokens_three_drafts(chain: Any) -> None:
     sampling = Sampling(top_k=2)
     _, target, draft = models(8, seed=3)
-    law = forked_text_law(target, draft, [0, 1, 1], 3, sampling)
+    law = forked_text_law(target, draft, [0, 1, 1], 3, sampling, chain=chain)
     assert len(law) == 8
     assert difference(law, text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1, 1], 8, sampling)) < 1e-10
 
@@ -245,25 +248,22 @@ def test_law_with_a_stop_token(vocab: int, gamma: int) -> None:
 
 
 @pytest.mark.parametrize("stop", [frozenset(), frozenset([1])], ids=["no stop", "stop"])
+@pytest.mark.parametrize("chain", [tokenwise, block], ids=["tokenwise", "block"])
 @pytest.mark.parametrize(("vocab", "gamma", "seed"), [(2, 1, 0), (2, 2, 1), (3, 2, 2)])
-def test_predicted_target_calls_are_exact(vocab: int, gamma: int, seed: int, stop: frozenset[int]) -> None:
+def test_predicted_target_calls_are_exact(vocab: int, gamma: int, seed: int, chain: Any, stop: frozenset[int]) -> None:
     """Target calls of `decode`, summed over every run, equal the renewal law averaged over target texts (T06)."""
     _, target, draft = models(vocab, seed)
     prompt, sampling = [1, 0], Sampling(temperature=0.8)
-    measured = sum(
-        weight * len(run.blocks) for run, weight in forked_runs(target, draft, prompt, gamma, sampling, TEXT, stop)
-    )
+    runs = list(forked_runs(target, draft, prompt, gamma, sampling, TEXT, stop, chain))
+    measured = sum(weight * len(run.blocks) for run, weight in runs)
     texts = text_law(lambda x: full_logits(target, torch.tensor(x)), prompt, vocab, sampling, stop)
     found = [
-        (mass, predict_blocks(score(target, draft, prompt, list(y), sampling), gamma, tokenwise, ended=len(y) < TEXT))
+        (mass, predict_blocks(score(target, draft, prompt, list(y), sampling), gamma, chain, ended=len(y) < TEXT))
         for y, mass in texts.items()
     ]
     assert sum(mass * one.blocks for mass, one in found) == pytest.approx(measured, abs=1e-9)
     for n in range(1, gamma + 1):  # and so do the blocks that keep n drafts or more
-        kept = sum(
-            weight * sum(block.accepted >= n for block in run.blocks)
-            for run, weight in forked_runs(target, draft, prompt, gamma, sampling, TEXT, stop)
-        )
+        kept = sum(weight * sum(one.accepted >= n for one in run.blocks) for run, weight in runs)
         expected = sum(mass * one.hazards[n - 1] * one.tried[n - 1] for mass, one in found)
         assert expected == pytest.approx(kept, abs=1e-9)
 

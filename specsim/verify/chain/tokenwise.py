@@ -48,6 +48,11 @@ def transition(plan: Plan, drafts: Array) -> Array:
     return xp.stack(rows, axis=-2)
 
 
+def advance(weight: Array, ratio: Array) -> Array:
+    """w_i from w_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are kept and emitted with probability Q(x_1..x_i) w_i."""
+    return weight * array_namespace(ratio).where(ratio < 1, ratio, 1)
+
+
 def survival(ratio: Array) -> Array:
     """P(n >= i | emitted text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the text."""
     xp = array_namespace(ratio)

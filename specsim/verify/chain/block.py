@@ -1,0 +1,113 @@
+"""Block verification: tests that look at the whole block, of which the last success counts.
+
+Law.         w_0 = 1, w_i = min(1, w_{i-1} p_i(x_i)/q_i(x_i)), S_i = sum_v (w_i p_{i+1}(v) - q_{i+1}(v))+. Draft i
+             passes with probability S_i/(S_i + 1 - w_i), the last one with w_gamma, each on its own; all drafts up to
+             the last that passes are kept, n of them. The next token is drawn from (w_n p_{n+1} - q_{n+1})+ normalised
+             if n < gamma, from p_{gamma+1} if n = gamma.
+Theorem.     T17: run one block and continue to gamma+1 tokens from the target: the joint law is the target's. No other
+             rule that keeps a prefix and continues from the target keeps more drafts on average.
+Acceptance.  E[n] = sum_i E_q[w_i]; given the text y that follows (continued by the target to gamma+1 tokens),
+             P(n >= i | y) = min(1, min_{j<=i} prod_{l<=j} q_l/p_l(y_l)).
+Randomness.  u[i] decides draft i; u[gamma] draws the token after them.
+Cost.        O(gamma V): a sum over the vocabulary at every position.
+Paper.       Sun et al., block verification, arXiv:2403.10444, algorithm 2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from array_api_compat import array_namespace, device
+
+from specsim._dist import at, normalize_or, pick, positive_part, wide
+from specsim.types import Array
+
+EXACT = True
+THEOREM = "T17"
+PAPER = "arXiv:2403.10444"
+
+
+class Plan(NamedTuple):
+    p: Array  # (..., gamma+1, V)
+    q: Array  # (..., gamma, V)
+
+
+class Step(NamedTuple):
+    """One position of the block; columns (..., 1) and a row (..., V)."""
+
+    weight: Array  # w_i
+    row: Array  # (w_i p - q)+, unnormalised; p after the last draft
+    mass: Array  # S_i, its sum; w_gamma after the last draft, which makes that draft pass with probability w_gamma
+
+
+def prepare(p: Array, q: Array) -> Plan:
+    """Target rows (..., gamma+1, V) and draft rows (..., gamma, V) along the drafted tokens."""
+    return Plan(p, q)
+
+
+def transition(plan: Plan, drafts: Array) -> Array:
+    """Joint law (..., gamma+1, V) of (drafts kept, next token) given drafts (..., gamma)."""
+    xp = array_namespace(plan.p)
+    steps = _steps(plan, drafts)
+    law, last = [], xp.ones_like(steps[0].weight)  # last: no later draft passes
+    for i, (weight, row, mass) in reversed(list(enumerate(steps))):
+        full, total = weight >= 1, mass + (1 - weight)
+        passes = xp.where(full, 1, mass / xp.where(full, 1, total))  # also at 0/0, where the rest is kept anyway
+        law.append(last * passes * normalize_or(row, plan.p[..., i, :]))
+        last = last * (1 - passes)
+    return xp.stack(law[::-1], axis=-2)
+
+
+def advance(weight: Array, ratio: Array) -> Array:
+    """w_i from w_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are kept and emitted with probability Q(x_1..x_i) w_i."""
+    xp = array_namespace(ratio)
+    return xp.where(weight * ratio < 1, weight * ratio, 1)
+
+
+def survival(ratio: Array) -> Array:
+    """P(n >= i | emitted text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the text."""
+    xp = array_namespace(ratio)
+    least, product, out = xp.ones_like(ratio[..., :1]), xp.ones_like(ratio[..., :1]), []
+    for i in range(ratio.shape[-1]):
+        product = product * ratio[..., i : i + 1]
+        least = xp.where(product < least, product, least)
+        out.append(least)
+    return xp.concat(out, axis=-1) if out else ratio
+
+
+def uniforms(gamma: int) -> int:
+    """One test per draft, one draw."""
+    return gamma + 1
+
+
+def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
+    """(kept (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
+    steps = _steps(plan, drafts)
+    row, gamma = normalize_or(steps[0].row, plan.p[..., 0, :]), len(steps) - 1
+    xp = array_namespace(row)
+    kept = xp.zeros((*row.shape[:-1], 1), dtype=xp.int64, device=device(row))
+    for i, (weight, left, mass) in enumerate(steps):
+        if i:
+            passes = (weight >= 1) | (u[..., i - 1 : i] * (mass + (1 - weight)) < mass)
+            kept = xp.where(passes, i, kept)
+            row = xp.where(passes, normalize_or(left, plan.p[..., i, :]), row)
+    return kept[..., 0], pick(row, u[..., gamma])
+
+
+def _steps(plan: Plan, drafts: Array) -> list[Step]:
+    """What the block looks like from each of its gamma+1 positions.
+
+    The products are formed in the wider type and never leave [0, 1]. One that underflows stays 0, which costs less
+    acceptance than it was: under drafts from q the weights do not grow on average.
+    """
+    p, q = plan
+    xp, gamma = array_namespace(p, q), q.shape[-2]
+    p_drawn, q_drawn = (wide(at(w, drafts)) for w in (p[..., :gamma, :], q))
+    weight, steps = wide(0 * p[..., 0, :1] + 1), []
+    for i in range(gamma):
+        row = positive_part(xp.astype(weight, p.dtype) * p[..., i, :] - q[..., i, :])
+        steps.append(Step(weight, row, xp.sum(wide(row), axis=-1, keepdims=True)))
+        reached, drawn = weight * p_drawn[..., i : i + 1], q_drawn[..., i : i + 1]
+        less = reached < drawn
+        weight = xp.where(less, reached / xp.where(less, drawn, 1), 1)
+    return [*steps, Step(weight, p[..., gamma, :], weight)]
