@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_numpy_array
 
-from specsim.types import Array
+from specsim.types import Array, Law
 
 TOLERANCE = 1e-6  # a row's sum may differ from 1 by this much; Fractions must sum to 1 exactly
 
@@ -46,6 +46,8 @@ def scalar(value: Any, name: str, allowed: str) -> Any:
 
 def array(value: Any, name: str) -> Array:
     """An array of its own namespace; lists and Python numbers become float64, or objects if they hold Fractions."""
+    if isinstance(value, Law):
+        raise TypeError(f"{name} is a Law of a few tokens, which this function does not take; see specsim.dense_law")
     if is_array_api_obj(value) and not isinstance(value, np.generic):
         xp = array_namespace(value)
         if value.dtype == object or xp.isdtype(value.dtype, ("real floating", "complex floating")):
@@ -130,7 +132,7 @@ def _check_rows(w: Array, name: str) -> None:
 
 def laws(p: Any, q: Any, names: tuple[str, str] = ("p", "q")) -> tuple[Array, Array]:
     """Two arrays of laws over one vocabulary, in one namespace."""
-    p, q = _one_kind(law(p, names[0]), law(q, names[1]), p, q, names)
+    p, q = one_kind(law(p, names[0]), law(q, names[1]), p, q, names)
     if p.shape[-1] != q.shape[-1]:
         raise ValueError(
             f"{names[0]} has {p.shape[-1]} tokens and {names[1]} has {q.shape[-1]}: the vocabularies differ"
@@ -154,7 +156,8 @@ def leading(names: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise ValueError(f"leading axes of {names} do not broadcast: {[tuple(s) for s in shapes]}") from None
 
 
-def _one_kind(a: Array, b: Array, raw_a: Any, raw_b: Any, names: tuple[str, str]) -> tuple[Array, Array]:
+def one_kind(a: Array, b: Array, raw_a: Any, raw_b: Any, names: tuple[str, str]) -> tuple[Array, Array]:
+    """Both exact or both floats, of one library; what was no array yet (raw_a, raw_b) follows the other."""
     if is_array_api_obj(raw_a) and not is_array_api_obj(raw_b) and not is_numpy_array(a):
         b = array_namespace(a).asarray(b, dtype=a.dtype)
     elif is_array_api_obj(raw_b) and not is_array_api_obj(raw_a) and not is_numpy_array(b):
@@ -183,21 +186,21 @@ def like(value: Array, other: Array) -> Array:
     )
 
 
-def tokens(value: Any, name: str, vocab: int, other: Array) -> Array:
-    """Token ids in 0..vocab-1 as int64, in the library of `other`."""
+def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0) -> Array:
+    """Token ids in 0..vocab-1 as int64, in the library of `other`; low = -1 where a place may be empty."""
     x = value if is_array_api_obj(value) else _rectangular(value, name)
     xp = array_namespace(x)
     empty = 0 in x.shape
     if not empty and not xp.isdtype(x.dtype, "integral"):
         raise TypeError(f"{name} must hold integer token ids, got dtype {x.dtype}")
     if concrete(x) and not empty:
-        bad = (x < 0) | (x >= vocab)
+        bad = (x < low) | (x >= vocab)
         if bool(xp.any(bad)):
             index, entry = _first(x, bad)
             raise ValueError(f"{name}{index} is token {entry}, outside the vocabulary 0..{vocab - 1}")
     if not is_jax_array(x):  # JAX keeps the integers its user chose; torch indexes with int64 only
         x = xp.astype(x, xp.int64)
-    return like(x, other)
+    return x if other is None else like(x, other)
 
 
 def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Array:

@@ -27,7 +27,8 @@ def noise(w: Array) -> float:
 
 def wide(w: Array) -> Array:
     """w in float64, to be summed; Fractions stay, and JAX keeps the precision its user chose."""
-    return w if is_exact(w) or is_jax_array(w) else array_namespace(w).astype(w, array_namespace(w).float64)
+    xp = array_namespace(w)
+    return w if is_exact(w) or is_jax_array(w) else xp.astype(w, xp.float64, copy=False)
 
 
 def ids(w: Array) -> Array:
@@ -127,11 +128,15 @@ class Prefixes(NamedTuple):
 
 
 def prefix_scan(p: Array, q: Array) -> Prefixes:
-    """Sort the vocabulary by p/q, tokens the draft never proposes last, and sum both laws along it."""
+    """Sort the vocabulary by p/q, tokens the draft never proposes last, and sum both laws along it.
+
+    So are, in floats, tokens whose p/q would overflow: what they have of q is less than rounding.
+    """
     xp = array_namespace(p, q)
-    some = q > 0
+    ceiling = None if is_exact(q) else float(xp.finfo(q.dtype).max) * 2.0**-24
+    some = q > 0 if ceiling is None else p < ceiling * q
     ratio = xp.where(some, p / xp.where(some, q, xp.ones_like(q)), xp.zeros_like(p))
-    last = 1 + xp.max(ratio, axis=-1, keepdims=True)  # stands for infinity, which Fractions lack
+    last = 1 + xp.max(ratio, axis=-1, keepdims=True) if ceiling is None else ceiling  # stands for infinity
     order = xp.argsort(xp.where(some, ratio, last), axis=-1, stable=True)
     sums = (xp.cumulative_sum(xp.take_along_axis(wide(w), order, axis=-1), axis=-1) for w in (p, q))
     return Prefixes(order, *sums)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim._dist
-Sampling = Literal["single", "iid", "without_replacement", "greedy"]
+Sampling = Literal["single", "iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
 Status = Literal["optimal", "upper bound"]
 
 
@@ -36,8 +36,11 @@ class StepRule(Protocol):
 class ChainRule(Protocol):
     """gamma drafted tokens in a row -> how many are kept, and the token after them.
 
-    ``transition`` is the exact joint law of (kept, next token) given the drafts; ``survival`` turns the
-    ratios q(y)/p(y) along an emitted text y into P(kept >= i | y) for a block that starts there.
+    ``transition`` is the exact joint law of (kept, next token) given the drafts. A rule after whose blocks the target
+    goes on as it is has ``survival(ratio)``: from the ratios q(y)/p(y) along an emitted text y, P(kept >= i | y) for a
+    block that starts there. One that changes the tokens to come has ``continuation(plan, drafts, kept, token)``
+    instead: columns (above, below) such that they come from (above p - below q)+, normalised. ``advance`` gives the
+    weights w_i, w_0 = 1, from the ratios p/q along the drafts: P(kept >= i | drafts drawn up to i) = min(1, w_i).
     """
 
     EXACT: bool
@@ -46,7 +49,7 @@ class ChainRule(Protocol):
 
     def prepare(self, p: Array, q: Array) -> Any: ...
     def transition(self, plan: Any, drafts: Array) -> Array: ...
-    def survival(self, ratio: Array) -> Array: ...
+    def advance(self, weight: Array, ratio: Array) -> Array: ...
     def uniforms(self, gamma: int) -> int: ...
     def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]: ...
 
@@ -80,9 +83,13 @@ class TokenTree(NamedTuple):
 class TreeRule(Protocol):
     """A tree of drafted tokens -> the node up to which they are kept, and the token after it.
 
-    p and q are (..., n+1, V): row 0 after the root, row i+1 after node i (rows of q after leaves are not read).
-    ``verify`` returns the kept node (0 for none, i+1 for node i) and the next token; ``transition`` is their exact
-    joint law (..., n+1, V).
+    p and q are (..., n+1, V): row 0 after the root, row i+1 after node i (rows of q after leaves, and of both at nodes
+    that are absent, are laws that are not read). ``verify`` returns the kept node (0 for none, i+1 for node i) and the
+    next token; ``transition`` is their exact joint law (..., n+1, V) given the tree. Where nodes have the same text the
+    first of them is kept.
+
+    A rule may also state what it is on the smallest trees, and is held to it: CHAIN, the chain rule that it is on one
+    path; STEPS, by scheme, the step rule that it is on one level.
     """
 
     CHILDREN: tuple[str, ...]  # the schemes of a TokenTree that the rule verifies
@@ -100,6 +107,18 @@ Model = Callable[[tuple[int, ...]], Array]
 """A toy language model: prefix of token ids -> next-token law, shape (V,)."""
 
 
+class Law(NamedTuple):
+    """Rows over `vocab` tokens that are 0 but at `ids`: what engines hand over as top-k or one-hot rows.
+
+    ``ids`` are integers (..., k), each at most once in a row, -1 at places that are not used; ``values`` (..., k) are
+    their probabilities, 0 at -1, or booleans where the row is a set of tokens (the certificate of an `Optimum`).
+    """
+
+    ids: Array
+    values: Array
+    vocab: int
+
+
 class Draws(NamedTuple):
     """The law of a number N of draws that does not look at what is drawn: N = least, or least + 1 with chance `extra`.
 
@@ -108,7 +127,7 @@ class Draws(NamedTuple):
     """
 
     least: Array  # integers, at least 1
-    extra: Array  # in [0, 1)
+    extra: Array  # in [0, 1]
     limit: int
 
 
@@ -126,13 +145,26 @@ class ChainResult(NamedTuple):
     token: Array
 
 
+class TreeResult(NamedTuple):
+    """What `verify_tree` returns: the kept node (0 for none, i+1 for node i), its depth, and the token after it."""
+
+    node: Array
+    num_accepted: Array
+    token: Array
+
+
 class Optimum(NamedTuple):
     """The best acceptance any lossless rule can reach, with the set that proves it.
 
     ``certificate`` is a boolean mask H over the vocabulary: for every lossless rule,
-    acceptance <= 1 + p(H) - Pr[all drafts in H], and ``value`` equals that right-hand side.
+    acceptance <= 1 + p(H) - Pr[all drafts in H], and ``value`` equals that right-hand side. ``plan`` is a law w of a
+    draft chosen among the drafts with sum min(p, w) = ``value``: chosen so, and verified alone against w, it attains
+    the value. None where only the value is known. ``error`` bounds how far the method (not rounding) may have moved
+    the value: 0 for closed forms.
     """
 
     value: Array
     certificate: Array
+    plan: Array | None
     status: Status
+    error: Array

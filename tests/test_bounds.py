@@ -7,15 +7,14 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import cvxpy
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specsim import acceptance_rate, discover, guarantee, optimal_acceptance, optimum, total_variation
+from specsim import acceptance_rate, discover, guarantee, optimal_acceptance, optimal_coupling, optimum, total_variation
 from specsim._dist import prefix_scan
-from specsim.bounds import iid
+from specsim.bounds import _prefix
 from specsim.exact import draft_tuples
 from specsim.testing.strategies import law_pairs
 
@@ -65,21 +64,6 @@ def generic_value(p: Array, q: Array, num_drafts: int) -> float:
     """The optimum by the generic prefix scan in float64."""
     _, p_mass, q_mass = prefix_scan(p, q)
     return float(1 + min(0.0, (p_mass - q_mass**num_drafts).min()))
-
-
-def transport_lp(p: Array, q: Array, num_drafts: int, solver: str) -> float:
-    """max sum S(i, m), i in m, with marginals at most p(i) and Pr(m), over multisets m of drafts."""
-    multisets = list(itertools.combinations_with_replacement(range(len(p)), num_drafts))
-    pairs = [(i, k) for k, m in enumerate(multisets) for i in sorted(set(m))]
-    mass = []
-    for m in multisets:
-        orders = math.factorial(num_drafts) // math.prod(math.factorial(m.count(i)) for i in set(m))
-        mass.append(orders * math.prod(float(q[i]) for i in m))
-    flow = cvxpy.Variable(len(pairs), nonneg=True)
-    by_token = np.array([[float(i == t) for i, _ in pairs] for t in range(len(p))])
-    by_drafts = np.array([[float(k == j) for _, k in pairs] for j in range(len(multisets))])
-    problem = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(flow)), [by_token @ flow <= p, by_drafts @ flow <= np.array(mass)])
-    return float(problem.solve(solver=solver))
 
 
 @settings(max_examples=200)
@@ -133,8 +117,10 @@ def test_equals_the_transport_lp_of_two_solvers(vocab: int, num_drafts: int) -> 
             p[0], q[-1] = p[0] + 1 - p.sum(), q[-1] + 1 - q.sum()
         q = p if kind == "equal" else q
         value = optimal_acceptance(p, q, num_drafts=num_drafts)
-        assert transport_lp(p, q, num_drafts, "HIGHS") == pytest.approx(value, abs=1e-7)
-        assert transport_lp(p, q, num_drafts, "CLARABEL") == pytest.approx(value, abs=1e-6)
+        for solver in ("HIGHS", "CLARABEL"):
+            best = optimal_coupling(p, q, num_drafts=num_drafts, solver=solver)
+            assert best.value == pytest.approx(value, abs=1e-7 if solver == "HIGHS" else 1e-6)
+            assert best.dual == pytest.approx(value, abs=1e-12)
 
 
 def float_pair(kind: str, vocab: int, seed: int = 0) -> tuple[Array, Array]:
@@ -187,7 +173,7 @@ def test_float64_is_within_1e_12_of_exact(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_row_path_agrees_with_the_generic_scan(kind: str) -> None:
     p, q = float_pair(kind, 20_000)
-    assert p.shape[-1] > iid.CHUNK
+    assert p.shape[-1] > _prefix.CHUNK
     for num_drafts in (2, 3, 8, 40):
         best = optimum(p, q, num_drafts=num_drafts)
         assert abs(best.value - generic_value(p, q, num_drafts)) <= 1e-12
@@ -204,7 +190,7 @@ def test_long_row_path_is_within_1e_12_of_exact(kind: str) -> None:
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])
 def test_the_two_paths_meet_at_the_chunk_size(extra: int) -> None:
-    for vocab in (iid.CHUNK + extra, 2 * iid.CHUNK + extra):
+    for vocab in (_prefix.CHUNK + extra, 2 * _prefix.CHUNK + extra):
         p, q = float_pair("zeros in q", vocab)
         assert optimal_acceptance(p, q, num_drafts=3) == pytest.approx(generic_value(p, q, 3), abs=1e-12)
 

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
 
-from specsim import _check, discover
-from specsim.bounds import iid
+from array_api_compat import array_namespace
+
+from specsim import _check, _sparse, discover
+from specsim.bounds import _subsets
 from specsim.types import Array, Optimum
-
-_SCHEMES = {"iid": iid}  # draft scheme -> module with value and optimum
 
 
 def optimal_acceptance(p: Array, q: Array, *, num_drafts: int = 1, sampling: str = "iid") -> Array:
     r"""Largest probability that any lossless rule emits one of its drafts.
 
-    .. math:: \alpha^*_K = \max_\pi \Pr[y \in \{x_1,\dots,x_K\}] = 1 + \min_{H} \, p(H) - q(H)^K
+    .. math:: \alpha^*_K = \max_\pi \Pr[y \in \{x_1,\dots,x_K\}] = 1 + \min_{H} \, p(H) - \Pr[\text{all drafts in } H]
 
-    Attained on a prefix of the order of p/q, so one sort is enough (T03).
+    For i.i.d. drafts Pr[all in H] = q(H)^K. There, for "distinct" (T03) and for "without_replacement" (T15) a prefix
+    of the order of p/q attains it, so one sort is enough.
 
     Parameters
     ----------
-    p, q : array_like, shape (..., V)
-        Target and draft laws after warping; rows sum to 1; leading axes broadcast.
+    p, q : array_like, shape (..., V), or Law
+        Target and draft laws after warping; rows sum to 1; leading axes broadcast. For "independent", q has a row for
+        each draft, (..., K, V).
     num_drafts : int
-        Candidates K per position, at least 1.
+        Candidates K per position, at least 1. More than the support of q, without replacement, are as many as that;
+        for "distinct" it is the expected number of distinct candidates, and up to 1024 draws are allowed for it.
     sampling : str
-        How the candidates are drawn; "iid".
+        How the candidates are drawn: a scheme of specsim.draft. One without a closed form (today "independent") has
+        all sets of at most 16 tokens tried.
 
     Returns
     -------
@@ -35,19 +43,23 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int = 1, sampling: str
     Raises
     ------
     ValueError
-        A row is not a law (names the row and its sum), the vocabularies differ, or num_drafts < 1.
+        A row is not a law (names the row and its sum), the vocabularies differ, num_drafts < 1, the scheme is unknown
+        or does not draw so many, or its optimum is not known for so many tokens.
 
     References
     ----------
-    Sun et al. 2023, SpecTr, arXiv:2310.15141 (the transport problem); Hu et al. 2025, arXiv:2502.18779 (the min form).
+    Sun et al. 2023, SpecTr, arXiv:2310.15141 (the transport problem); Hu et al. 2025, arXiv:2502.18779 (the min form,
+    greedy drafts).
 
     Examples
     --------
-    >>> float(optimal_acceptance([.5, .3, .2], [.1, .3, .6], num_drafts=2).round(3))
-    0.69
+    >>> p, q = [.5, .3, .2], [.1, .3, .6]
+    >>> [float(optimal_acceptance(p, q, num_drafts=2, sampling=s).round(3)) for s in ("iid", "without_replacement")]
+    [0.69, 0.793]
     """
-    scheme, p, q = _front_door(p, q, num_drafts, sampling)
-    return scheme.value(p, q, num_drafts)
+    num_drafts = _check.integer(num_drafts, "num_drafts", 1)
+    p, q, _ = _front_door(p, q, num_drafts, sampling)
+    return _bound(sampling, "value")(p, q, num_drafts)
 
 
 def optimum(p: Array, q: Array, *, num_drafts: int = 1, sampling: str = "iid") -> Optimum:
@@ -59,43 +71,63 @@ def optimum(p: Array, q: Array, *, num_drafts: int = 1, sampling: str = "iid") -
 
     Parameters
     ----------
-    p, q : array_like, shape (..., V)
-        Target and draft laws; leading axes broadcast.
+    p, q : array_like, shape (..., V), or Law
+        Target and draft laws, as for `optimal_acceptance`.
     num_drafts : int
         Candidates K per position, at least 1.
     sampling : str
-        How the candidates are drawn; "iid".
+        How the candidates are drawn: a scheme of specsim.draft.
 
     Returns
     -------
     Optimum
-        value, shape (...); certificate H, boolean, shape (..., V); status "optimal".
+        value, shape (...); certificate H, boolean, shape (..., V); plan, shape (..., V), the law of a chosen draft
+        that attains the value, or None; status "optimal": no smaller bound holds; error, shape (...), 0 but for more
+        than two drafts without replacement on floats.
 
     Raises
     ------
     ValueError
-        A row is not a law, the vocabularies differ, num_drafts < 1, or the scheme is unknown.
+        As for `optimal_acceptance`.
 
     References
     ----------
-    Hu et al. 2025, arXiv:2502.18779 (min over subsets); T03 in proofs/.
+    Hu et al. 2025, arXiv:2502.18779 (min over subsets); Khisti et al. 2024, arXiv:2410.18234 (choosing one draft and
+    verifying it alone); T03, T08 and T15 in proofs/.
 
     Examples
     --------
     >>> best = optimum([.5, .3, .2], [.1, .3, .6], num_drafts=2)
     >>> best.certificate.tolist(), best.status
     ([False, True, True], 'optimal')
-    >>> float((1 + .3 + .2 - (.3 + .6) ** 2).__round__(3)), float(best.value.round(3))
+    >>> round(1 + .3 + .2 - (.3 + .6) ** 2, 3), float(best.value.round(3))
     (0.69, 0.69)
+    >>> best.plan.round(3).tolist()  # of each token's mass, the smaller of p and plan can be accepted: 0.69
+    [0.19, 0.3, 0.51]
     """
-    scheme, p, q = _front_door(p, q, num_drafts, sampling)
-    best: Optimum = scheme.optimum(p, q, num_drafts)
-    return best
+    num_drafts = _check.integer(num_drafts, "num_drafts", 1)
+    p, q, union = _front_door(p, q, num_drafts, sampling)
+    best: Optimum = _bound(sampling, "optimum")(p, q, num_drafts)
+    return best._replace(certificate=_sparse.law(union, best.certificate), plan=_sparse.law(union, best.plan))
 
 
-def _front_door(p: Array, q: Array, num_drafts: int, sampling: str) -> tuple[ModuleType, Array, Array]:
-    _check.integer(num_drafts, "num_drafts", 1)
-    if sampling not in _SCHEMES:
-        discover.find("draft", sampling)  # an unknown scheme gets the list of known ones
-        raise ValueError(f"no optimum is known for sampling {sampling!r}; known: {', '.join(_SCHEMES)}")
-    return _SCHEMES[sampling], *_check.pair(p, q)
+def _front_door(p: Array, q: Array, num_drafts: int, sampling: str) -> tuple[Array, Array, _sparse.Union | None]:
+    """Broadcast rows; the scheme may draw each draft from a law of its own, q (..., K, V)."""
+    if not getattr(discover.find("draft", sampling), "PER_DRAFT", False):
+        p, q, union = _sparse.rows(p, q)
+        return *_check.pair(p, q), union
+    p, q = _check.laws(p, q)
+    if q.shape[-2:-1] != (num_drafts,):
+        raise ValueError(f"q must be (..., {num_drafts}, V), a law for each draft, got shape {tuple(q.shape)}")
+    batch = _check.leading("p and q", p.shape[:-1], q.shape[:-2])
+    p, q = (array_namespace(w).broadcast_to(w, (*batch, *w.shape[n:])) for w, n in ((p, -1), (q, -2)))
+    return p, q, None
+
+
+@lru_cache
+def _bound(sampling: str, name: str) -> Callable[[Array, Array, int], Any]:
+    """The function of the scheme's file in this folder, or the minimum over all sets of tokens."""
+    if sampling in {m.name for m in pkgutil.iter_modules(__path__)}:
+        module = importlib.import_module(f"{__name__}.{sampling}")
+        return getattr(module, name)  # type: ignore[no-any-return]
+    return partial(getattr(_subsets, name), scheme=discover.find("draft", sampling))

@@ -1,0 +1,267 @@
+r"""The transport problem of several drafts as a linear program, for any law D of the tuple of drafts.
+
+.. math::
+
+    \max \sum_{y,t} S(y,t), \qquad S(y,t) = 0 \text{ if } y \notin t, \qquad
+    \sum_t S(y,t) \le p_y, \qquad \sum_y S(y,t) \le D(t)
+
+S(y, t) is the probability that t is drafted and its token y emitted. What S leaves of p and of D is coupled at random,
+which makes the output law p (T03, 2). The program meets a tuple only through its set of tokens: S of tuples with one
+set add up to a solution for the set, and a set's solution is split again in proportion to D. So tuples are merged.
+
+The solver is trusted with nothing: its flows are cut until they obey every limit, so their sum is a lower bound, and
+its prices only sort the tokens: each prefix H of that order bounds every lossless rule by 1 + p(H) - D(all in H) (T03).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import _check, discover
+from specsim.types import Array, Draws
+
+MAX_TUPLES = 2**22  # enumerated: half a minute and 2 GB
+CELLS = 2**22  # tuples times tokens at a time: a scheme may keep a row for each tuple
+
+
+class Coupling(NamedTuple):
+    """An optimal coupling of drafts and token, and its proof: ``value <= optimum <= dual``, both up to rounding.
+
+    ``sets`` (n, min(K, V)) are the sets of tokens that can be drafted, ascending and filled up with -1, ``mass`` (n,)
+    their probabilities; ``flow``, of the shape of ``sets``, is the probability that the set is drafted and that token
+    of it emitted, and ``rest`` (V,) what the flow leaves of p. ``certificate`` is the indicator (V,) of a set H, and
+    ``dual`` what H proves.
+    """
+
+    value: float
+    dual: float
+    certificate: Array
+    sets: Array
+    mass: Array
+    flow: Array
+    rest: Array
+
+    @property
+    def gap(self) -> float:
+        """How far the value can be from the optimum: what two sums prove, whatever the solver did."""
+        return self.dual - self.value
+
+    def transition(self, drafts: Array) -> Array:
+        """Law of the token (..., V) given drafts (..., K): a lossless rule that hits with at least ``value``."""
+        vocab = len(self.rest)
+        x = _check.tokens(drafts, "drafts", vocab, self.rest)
+        width = self.sets.shape[-1]
+        keys, wanted = _keys(self.sets, vocab), _keys(_sets(x, vocab, width), vocab)
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        if (keys[place] != wanted).any():
+            raise ValueError(f"drafts {x[keys[place] != wanted][0].tolist()} have probability 0")
+        law = np.zeros((*place.shape, vocab + 1))  # the last column takes what fills up a set, and is dropped
+        np.put_along_axis(law, self.sets[place], self.flow[place], axis=-1)
+        spare = np.maximum(self.mass - self.flow.sum(axis=-1), 0)[place]
+        total = self.rest.sum()
+        law[..., :vocab] += spare[..., None] * (self.rest / total if total > 0 else 0)
+        return law[..., :vocab] / law[..., :vocab].sum(axis=-1, keepdims=True)
+
+
+def optimal_coupling(
+    p: Array,
+    q: Array = None,
+    *,
+    num_drafts: int | None = None,
+    sampling: str = "iid",
+    draft_law: Array = None,
+    solver: str = "HIGHS",
+) -> Coupling:
+    r"""Best coupling of several drafts with a token of law p, for any law of the drafts, by linear programming.
+
+    .. math:: \alpha^* = \max_\pi \Pr[y \in \{x_1,\dots,x_K\}], \quad (x_1,\dots,x_K) \sim D, \quad y \sim p
+
+    For small problems and for laws without a formula; `optimal_acceptance` needs one sort at any size. Needs the extra
+    ``solve`` (cvxpy). Runs in float64 on NumPy: Fractions and other libraries' arrays are converted.
+
+    Parameters
+    ----------
+    p : array_like, shape (V,)
+        Target law.
+    q : array_like, shape (V,)
+        Draft law; (K, V) for ``sampling="independent"``. Not with draft_law.
+    num_drafts : int, optional
+        Candidates K; 1 if not given, or as many as draft_law has axes.
+    sampling : str
+        How the candidates are drawn from q: any draft scheme whose tuples can be enumerated.
+    draft_law : array_like, shape (V,) * K, optional
+        Probability of each ordered tuple of drafts, instead of q.
+    solver : str
+        One of ``cvxpy.installed_solvers()``. "HIGHS" (simplex) and "CLARABEL" (interior point) come with cvxpy.
+
+    Returns
+    -------
+    Coupling
+        value, the probability of a hit; dual, an upper bound of every lossless rule; gap, their difference;
+        certificate, the set H that proves it; sets, mass, flow, rest and transition(drafts), the coupling itself.
+
+    Raises
+    ------
+    ValueError
+        A row or draft_law is not a law, shapes do not fit together, the solver is unknown, or there are too many
+        tuples to enumerate (the error says how many).
+    ImportError
+        cvxpy is not installed.
+    RuntimeError
+        The solver stops without a solution.
+
+    References
+    ----------
+    Sun et al. 2023, SpecTr, arXiv:2310.15141 (the transport problem); Hu et al. 2025, arXiv:2502.18779 (sets H).
+
+    Examples
+    --------
+    >>> best = optimal_coupling([.5, .3, .2], [.1, .3, .6], num_drafts=2)
+    >>> round(best.value, 6), bool(best.gap < 1e-6), best.certificate.tolist()
+    (0.69, True, [False, True, True])
+    >>> pairs = [[0, .1, .2], [.1, 0, .3], [.3, 0, 0]]  # a law of two drafts, from no scheme
+    >>> round(optimal_coupling([.5, .3, .2], draft_law=pairs).value, 6)
+    1.0
+    """
+    target = _row(p, "p")
+    if (q is None) == (draft_law is None):
+        raise ValueError("give either q or draft_law")
+    if draft_law is not None:
+        tuples, mass = _given(draft_law, len(target), num_drafts)
+    else:
+        tuples, mass = _drawn(q, len(target), 1 if num_drafts is None else num_drafts, sampling)
+    return _solve(target, *_merged(tuples, mass, len(target)), solver)
+
+
+def _solve(p: Array, sets: Array, mass: Array, solver: str) -> Coupling:
+    """The program over sets (n, K) of probability mass (n,)."""
+    try:
+        import cvxpy
+        from scipy import sparse
+    except ImportError:
+        raise ImportError("optimal_coupling needs cvxpy: install the extra `solve` (specsim-llm[solve])") from None
+    if solver not in cvxpy.installed_solvers():
+        raise ValueError(f"solver {solver!r} is unknown; installed: {', '.join(cvxpy.installed_solvers())}")
+    vocab, some = len(p), sets >= 0
+    of, token = some.nonzero()[0], sets[some]  # a variable for each set and token of it
+    count = len(token)
+    rows, columns = np.concatenate([token, vocab + of]), np.tile(np.arange(count), 2)
+    limits = sparse.csr_array((np.ones(2 * count), (rows, columns)), shape=(vocab + len(mass), count))
+    scale = len(mass)  # solvers allow errors of 1e-7 in each limit: not small beside a set's own probability
+    variable = cvxpy.Variable(count, nonneg=True)
+    constraint = limits @ variable <= scale * np.concatenate([p, mass])
+    problem = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(variable)), [constraint])
+    try:
+        problem.solve(solver=solver)
+    except cvxpy.error.SolverError as error:
+        raise RuntimeError(f"{solver} found no solution: {error}") from None
+    if variable.value is None or constraint.dual_value is None:
+        raise RuntimeError(f"{solver} ended with status {problem.status!r} and no solution")
+    flow = np.zeros(sets.shape)
+    flow[some] = _feasible(np.maximum(variable.value, 0) / scale, (token, p), (of, mass))
+    rest = np.maximum(p - np.bincount(token, weights=flow[some], minlength=vocab), 0)
+    dual, certificate = _bound(p, sets, mass, constraint.dual_value[:vocab])
+    return Coupling(float(flow.sum()), dual, certificate, sets, mass, flow, rest)
+
+
+def _feasible(flow: Array, *limits: tuple[Array, Array]) -> Array:
+    """The flows, scaled down wherever those of one index together exceed its limit."""
+    for index, limit in limits:
+        total = np.bincount(index, weights=flow, minlength=len(limit))
+        flow = flow * np.where(total > limit, limit / np.where(total > 0, total, 1), 1)[index]
+    return flow
+
+
+def _bound(p: Array, sets: Array, mass: Array, price: Array) -> tuple[float, Array]:
+    """The least 1 + p(H) - Pr[all drafts in H] over prefixes H of the order of price, highest first, and that H."""
+    order = np.argsort(-price, kind="stable")
+    rank = np.append(np.argsort(order), -1)  # rank[-1] belongs to what fills up a set
+    within = np.bincount(rank[sets].max(axis=-1), weights=mass, minlength=len(p)).cumsum()
+    slack = p[order].cumsum() - within
+    last = int(slack.argmin()) if slack.min() < 0 else -1
+    return float(mass.sum() + min(slack.min(), 0)), rank[:-1] <= last
+
+
+def _drawn(q: Array, vocab: int, num_drafts: int, sampling: str) -> tuple[Array, Array]:
+    """Tuples (n, K) of a scheme and their probabilities (n,), over the support of q."""
+    scheme = discover.find("draft", sampling)
+    count: Any = _check.integer(num_drafts, "num_drafts", 1)
+    own_laws = getattr(scheme, "PER_DRAFT", False)
+    q = _row(q, "q", (count,) if own_laws else ())
+    if q.shape[-1] != vocab:
+        raise ValueError(f"p has {vocab} tokens and q has {q.shape[-1]}: the vocabularies differ")
+    support = np.flatnonzero(q.reshape(-1, vocab).any(axis=0))
+    q, length, pads = q[..., support], count, 0
+    if hasattr(scheme, "draws"):  # a random number of draws: as many places as may be filled, -1 where none is
+        draws = scheme.draws(q, count)
+        length, pads = int(draws.least) + 1, 1
+        count = Draws(draws.least, draws.extra, length)
+    base = len(support) + pads
+    _require_size(base, length, f"optimal_acceptance(p, q, num_drafts={num_drafts}, sampling={sampling!r})")
+    step = max(CELLS // base, 1)
+    found = []
+    for start in range(0, base**length, step):
+        index = np.arange(start, min(start + step, base**length))
+        tuples = np.stack(np.unravel_index(index, (base,) * length), axis=-1) - pads
+        mass = scheme.probability(q, tuples, count)
+        found.append((tuples[mass > 0], mass[mass > 0]))
+    tuples, mass = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return np.where(tuples < 0, -1, support[tuples]), mass
+
+
+def _given(draft_law: Array, vocab: int, num_drafts: int | None) -> tuple[Array, Array]:
+    """The tuples of a table (V,) * K and their probabilities."""
+    table = _host(_check.real_values(draft_law, "draft_law", 0, 1))
+    if not table.ndim or set(table.shape) != {vocab}:
+        raise ValueError(f"draft_law has shape {table.shape}; with {vocab} tokens every axis must have {vocab} entries")
+    if num_drafts not in (None, table.ndim):
+        raise ValueError(f"draft_law has {table.ndim} axes, one for each draft, but num_drafts is {num_drafts}")
+    if abs(table.sum() - 1) > _check.TOLERANCE:
+        raise ValueError(
+            f"draft_law sums to {table.sum():.9g}; probabilities must sum to 1 within {_check.TOLERANCE:g}"
+        )
+    tuples = np.argwhere(table > 0)
+    return tuples, table[tuple(tuples.T)]
+
+
+def _require_size(base: int, length: int, instead: str) -> None:
+    if base**length > MAX_TUPLES:
+        raise ValueError(
+            f"the transport program over {base}^{length} draft tuples is too large (at most {MAX_TUPLES}); "
+            f"{instead} gives the value and a certificate without it"
+        )
+
+
+def _row(value: Any, name: str, leading: tuple[int, ...] = ()) -> Array:
+    w = _check.law(value, name)
+    if tuple(w.shape[:-1]) != leading:
+        raise ValueError(f"{name} has shape {tuple(w.shape)}; a coupling is of one row, {(*leading, w.shape[-1])}")
+    return _host(w)
+
+
+def _host(w: Array) -> Array:
+    return _check.like(w, np.empty(0)).astype(np.float64)
+
+
+def _merged(tuples: Array, mass: Array, vocab: int) -> tuple[Array, Array]:
+    """The sets of tokens (n, min(K, V)) of tuples, filled up with -1, and their probabilities."""
+    width = min(vocab, tuples.shape[-1])
+    keys, inverse = np.unique(_keys(_sets(tuples, vocab, width), vocab), return_inverse=True)
+    digits = keys[:, None] // (vocab + 1) ** np.arange(width)[::-1] % (vocab + 1)
+    return np.where(digits == vocab, -1, digits), np.bincount(inverse, weights=mass)
+
+
+def _sets(tuples: Array, vocab: int, width: int) -> Array:
+    """The set of each tuple, ascending, filled up with `vocab`; tuples may hold -1 for no draft."""
+    some = np.sort(np.where(tuples < 0, vocab, tuples), axis=-1)
+    again = np.concatenate([np.zeros_like(some[..., :1], dtype=bool), some[..., 1:] == some[..., :-1]], axis=-1)
+    sets = np.sort(np.where(again, vocab, some), axis=-1)[..., :width]
+    fill = np.full((*sets.shape[:-1], width - sets.shape[-1]), vocab)
+    return np.concatenate([sets, fill], axis=-1)
+
+
+def _keys(sets: Array, vocab: int) -> Array:
+    """One integer for each set."""
+    return np.where(sets < 0, vocab, sets) @ (vocab + 1) ** np.arange(sets.shape[-1])[::-1]
