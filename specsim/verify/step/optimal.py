@@ -1,13 +1,19 @@
-"""The optimum for K i.i.d. drafts: the draft of highest rank wins, then is verified alone against the law of winners.
+"""The optimum for i.i.d. drafts: the draft of highest rank wins, then is verified alone against the law of winners.
 
 Law.         Lay the tokens in order of p/q on [0, 1], token i on a stretch of length q_i. Each draft takes the stretch
              of its token or of a partner, and the one furthest right wins (the first, on ties). The partners are such
              that the winner has the law w = max(c q, min(p, d q)), as near to p as K drafts allow. It is kept with
              probability min(1, p/w), as a single draft from w would be, else replaced by y ~ (p - w)+.
-Theorem.     T08: the output law is p for every p, q and K, and no lossless rule hits more often.
-Acceptance.  1 + min_H p(H) - q(H)^K, the optimum of T03; equal to the hit probability.
+             Drafts may be of the scheme `distinct`: K then is a `Draws`, and places without a draft hold -1 and never
+             win. prepare(..., grid=0.01) plans for bins of tokens with almost the same p/q: w is max(c, min(R, d)) q,
+             R being the p/q of the whole bin.
+Theorem.     T08: the output law is p for every p, q and law of N, in bins too; without bins no lossless rule hits more
+             often.
+Acceptance.  1 + min_H p(H) - E q(H)^N, the optimum of T03; equal to the hit probability. In bins sum min(p, w), less
+             by at most grid/4 + 2^-32: the probability that a draft is kept. y is a draft now and then, too.
 Randomness.  u[k] and u[K+k] choose the partner of draft k and whether it moves; u[2K] decides; u[2K+1] draws y.
-Cost.        prepare O(V log V), one sort unless ratios tie; verify O(K log V) on its plan; transition O(K^2 V).
+Cost.        prepare O(V log V), one sort unless ratios tie, O(V) and no sort with bins; verify O(K log V) on its plan;
+             transition O(K^2 V).
 Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; the rule is this project's.
 """
 
@@ -21,10 +27,12 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim._dist import accept_probability, at, is_exact, noise, one_hot, positive_part, residual, wide
-from specsim.draft.iid import inside
-from specsim.types import Array
+from specsim.draft.distinct import inside, mean_slope
+from specsim.types import Array, Draws
+from specsim.verify.step import _bins
 
 DRAFTS: Literal["iid"] = "iid"
+ALSO = ("distinct",)  # other schemes whose drafts it verifies
 EXACT = True
 THEOREM = "T08"
 PAPER = "arXiv:2310.15141"
@@ -35,32 +43,41 @@ Piece = tuple[EllipsisType, slice]
 
 
 class Plan(NamedTuple):
-    """Columns (..., 1) and rows (..., V); a place is a position in the order of p/q."""
+    """Columns (..., 1) and rows (..., V); a place is a position in the order of p/q: a token's, or a bin's."""
 
     p: Array
     q: Array
+    pooled: Array  # p, or in bins: q times the p/q of the token's bin
     fill: Array  # c
     cut: Array  # d
     loss: Array  # 1 - acceptance
     place: Array  # of each token
+    p_there: Array  # by place: the mass of p on the stretch
+    q_there: Array  # by place: the length of the stretch
     own: Array  # by place: q own is what its token would win if no draft moved
     gains: Array  # by place: cumulative sums of (w - q own)+
     losses: Array  # by place: cumulative sums of (q own - w)+; both end at the same total
     left_over: Array  # cumulative sums of (p - w)+
 
 
-def prepare(p: Array, q: Array, num_drafts: int) -> Plan:
+def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = None) -> Plan:
     """How far p must be filled and cut to become w, and which tokens win too seldom or too often if no draft moves."""
     xp = array_namespace(p, q)
+    draws = num_drafts if isinstance(num_drafts, Draws) else Draws(num_drafts, 0, num_drafts)
     p, q = xp.broadcast_arrays(*(w if w.dtype == xp.float64 else wide(w) for w in (p, q)))
-    pieces = _pieces(p)
-    order = _order(p, q, pieces)
-    p_part, q_part = (xp.take_along_axis(w, order, axis=-1) for w in (p, q))
+    rows = _pieces(p)
+    (ratio,) = _mapped(lambda s: (_quotient(p[s], q[s], p[s] < INFINITY * q[s], INFINITY),), rows)
+    if grid is None:
+        order = _order(ratio, rows)
+        place, pooled, p_part, q_part = _inverse(order), p, *(xp.take_along_axis(w, order, axis=-1) for w in (p, q))
+    else:
+        place, pooled, p_part, q_part = _bins.pooled(p, q, ratio, draws.limit, grid)
+    pieces = _pieces(p_part)
     p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p_part, q_part))
 
     def excess(s: Piece) -> Array:  # of tuples inside the first tokens over what p has there; rounding is no excess
-        more = inside(q_mass[s], num_drafts) - p_mass[s]
-        return xp.where(more > num_drafts * noise(p) * p_mass[s], more, 0)
+        more = inside(q_mass[s], draws) - p_mass[s]
+        return xp.where(more > draws.limit * noise(p) * p_mass[s], more, 0)
 
     def level(s: Piece) -> Array:  # that fills the first tokens by the loss
         return _quotient(p_mass[s] + loss, q_mass[s], q_mass[s] > noise(q), INFINITY)
@@ -70,26 +87,33 @@ def prepare(p: Array, q: Array, num_drafts: int) -> Plan:
         return _quotient(p_mass[..., -1:] - p_mass[s] + p_part[s] - loss, q_after, q_after > noise(q), 0)
 
     def exchange(s: Piece) -> tuple[Array, ...]:
-        own = _mean_slope(q_mass[s] - q_part[s], q_mass[s], num_drafts)
+        own = mean_slope(q_mass[s] - q_part[s], q_mass[s], draws)
         has, wanted = q_part[s] * own, _winners(p_part[s], q_part[s], fill, cut)
         most = xp.maximum(has, wanted)
-        return own, most - has, most - wanted, p[s] - xp.minimum(p[s], cut * q[s])
+        return own, most - has, most - wanted
+
+    def refused(s: Piece) -> tuple[Array, ...]:
+        return (p[s] - xp.minimum(p[s], _winners(pooled[s], q[s], fill, cut)),)
 
     loss = _best(xp.max, excess, pieces)
     fill = _best(xp.min, level, pieces)
     cut = xp.maximum(_best(xp.max, lid, pieces), fill)  # what no draft reaches is cut at any level
-    own, gains, losses, left_over = _mapped(exchange, pieces)
-    left_over = xp.where(xp.sum(left_over, axis=-1, keepdims=True) > noise(p), left_over, p)
+    own, gains, losses = _mapped(exchange, pieces)
+    (left_over,) = _mapped(refused, rows)
+    total = xp.sum(left_over, axis=-1, keepdims=True)
+    left_over = xp.where(total > noise(p), left_over, p)
     sums = (_summed(w) for w in (gains, losses, left_over))
-    return Plan(p, q, fill, cut, loss, _inverse(order), own, *sums)
+    loss = loss if grid is None else total
+    return Plan(p, q, pooled, fill, cut, loss, place, p_part, q_part, own, *sums)
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
     xp = array_namespace(plan.p)
-    count, winners = drafts.shape[-1], _winners(plan.p, plan.q, plan.fill, plan.cut)
-    labels = [_label_law(plan, drafts[..., k]) for k in range(count)]
-    up_to = [xp.cumulative_sum(row, axis=-1) for row in labels]
+    count, winners = drafts.shape[-1], _winners(plan.pooled, plan.q, plan.fill, plan.cut)
+    missing, drafts = drafts < 0, xp.where(drafts < 0, 0, drafts)
+    labels = [xp.where(missing[..., k, None], 0, _label_law(plan, drafts[..., k])) for k in range(count)]
+    up_to = [xp.where(missing[..., k, None], 1, xp.cumulative_sum(row, axis=-1)) for k, row in enumerate(labels)]
     law, replaced = 0, 0
     for k in range(count):
         wins = labels[k]
@@ -108,9 +132,9 @@ def acceptance(plan: Plan) -> Array:
     return 1 - plan.loss[..., 0]
 
 
-def uniforms(num_drafts: int) -> int:
+def uniforms(num_drafts: int | Draws) -> int:
     """Two per draft, one test, one residual draw."""
-    return 2 * num_drafts + 2
+    return 2 * (num_drafts.limit if isinstance(num_drafts, Draws) else num_drafts) + 2
 
 
 def verify(plan: Plan, drafts: Array, u: Array) -> Array:
@@ -118,8 +142,8 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     xp, count = array_namespace(plan.p, drafts), drafts.shape[-1]
     label = _label(plan, drafts, u[..., :count], u[..., count : 2 * count])
     token = at(drafts, xp.argmax(label, axis=-1))[..., None]
-    p, q = _entry(plan.p, token), _entry(plan.q, token)
-    kept = u[..., -2:-1] * _winners(p, q, plan.fill, plan.cut) < p
+    p, pooled, q = (_entry(w, token) for w in (plan.p, plan.pooled, plan.q))
+    kept = u[..., -2:-1] * _winners(pooled, q, plan.fill, plan.cut) < p
     total = xp.where(kept, 0, plan.left_over[..., -1:])  # a kept token asks nothing of the last uniform
     other = _first(kept, plan.left_over, plan.left_over, total, u[..., -1:] * total, 0 * token)
     return xp.where(kept, token, other)[..., 0]
@@ -131,10 +155,9 @@ def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
     return xp.maximum(fill * q, xp.minimum(p, cut * q))
 
 
-def _order(p: Array, q: Array, pieces: list[Piece]) -> Array:
+def _order(ratio: Array, pieces: list[Piece]) -> Array:
     """Tokens by p/q; neighbours that rounding may have told apart by their ids, as equal numbers are. See T08."""
-    xp = array_namespace(p)
-    (ratio,) = _mapped(lambda s: (_quotient(p[s], q[s], p[s] < INFINITY * q[s], INFINITY),), pieces)
+    xp = array_namespace(ratio)
     order = xp.argsort(ratio, axis=-1, stable=False)
     vocab, almost = ratio.shape[-1], 1 if is_exact(ratio) else 1 - noise(ratio)
 
@@ -159,32 +182,29 @@ def _inverse(order: Array) -> Array:
     return place
 
 
-def _mean_slope(a: Array, b: Array, n: int) -> Array:
-    """(b^n - a^n) / (b - a) = sum of a^i b^(n-1-i), without the cancellation."""
-    if n <= 2:
-        return array_namespace(a).ones_like(a) if n == 1 else a + b
-    if n % 2:
-        return a * _mean_slope(a, b, n - 1) + inside(b, n - 1)
-    return _mean_slope(a, b, n // 2) * (inside(a, n // 2) + inside(b, n // 2))
-
-
 def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
-    """Of tokens (..., K): place, own, q; whether it gains, how much, and the end of its span among those that pay."""
+    """Of the places of tokens (..., K): place, own, q; whether it gains, how much, and the end of its span."""
     xp = array_namespace(plan.p)
-    place, p, q = (_entry(w, token) for w in (plan.place, plan.p, plan.q))
-    own, wanted = _entry(plan.own, place), _winners(p, q, plan.fill, plan.cut)
+    place = _entry(plan.place, token)
+    p, q, own = (_entry(w, place) for w in (plan.p_there, plan.q_there, plan.own))
+    wanted = _winners(p, q, plan.fill, plan.cut)
     gains = q * own < wanted
     end = xp.where(gains, _entry(plan.gains, place), _entry(plan.losses, place))
     last = xp.where(gains, plan.losses[..., -1:], plan.gains[..., -1:])  # the same total, but for rounding
-    return place, own, q, gains, abs(wanted - q * own), xp.where(end < last, end, last)
+    end = xp.where(end < last, end, last)
+    return place, own, q, gains, xp.minimum(abs(wanted - q * own), end), end  # no more than the others have
 
 
 def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
-    """Place of the stretch that each draft takes: its token's or a partner's, where gains are matched with losses."""
-    place, own, q, gains, size, end = _exchange(plan, drafts)
+    """Place of the stretch that each draft takes: its token's or a partner's, where gains are matched with losses.
+
+    -1, before all places, for a draft that is not there.
+    """
+    xp, missing = array_namespace(plan.p, drafts), drafts < 0
+    place, own, q, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
     partner = _first(gains, plan.losses, plan.gains, end, which * size, 0 * place)
     gap = q * abs(_entry(plan.own, partner) - own)
-    return array_namespace(plan.p, drafts).where(moves * gap < size, partner, place)
+    return xp.where(missing, -1, xp.where(moves * gap < size, partner, place))
 
 
 def _label_law(plan: Plan, token: Array) -> Array:

@@ -1,0 +1,304 @@
+"""Distinct: as many independent draws from q as give K distinct tokens on average; a repeated token is one candidate.
+
+Law.         N = m, or m + 1 with probability f; x_1, ..., x_N ~ q. N does not look at the tokens, and all N draws
+             count: a token drawn twice costs one place in a tree and has two chances. (m, f) solve, for each q,
+             E[number of distinct tokens] = sum_i (1 - E (1 - q_i)^N) = K. Pr[all in H] = G(q(H)), G(t) = E t^N.
+             More than `limit` draws are never made: where q is so peaked, or K so near the size of its support, that
+             they would be needed, N = limit and the expected number is smaller (`expected_distinct`).
+Randomness.  u[0] decides N; u[k] draws x_k. There are `limit` places for tokens, those that stay empty hold -1.
+Cost.        O(limit V) to draw, O(V log limit) to find N.
+Paper.       None known: the scheme is this project's (T08 needs no more of N than that it is independent).
+
+Where a count of candidates is asked for, a `Draws` may be given: the law of N itself.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from specsim._dist import at, is_exact, pick, positive_part, wide
+from specsim.draft import iid
+from specsim.types import Array, Draws
+
+LIMIT = 32  # draws for one position: in a tree a peaked draft would ask for hundreds to see a second token
+PLAIN = (int, float, Fraction)
+COUNTS = (Draws(1, Fraction(1, 3), 2), Draws(2, Fraction(1, 2), 3))  # what the checks can enumerate
+
+
+def draw(q: Array, u: Array, num_drafts: int | Draws) -> Array:
+    """Candidates (..., limit), -1 after the last, from q (..., V) and uniforms u (..., 1 + limit)."""
+    xp, law = array_namespace(q, u), _law(q, num_drafts)
+    least, extra = _columns(law, u)
+    number = least + xp.astype(u[..., :1] < extra, xp.int64)
+    drawn = xp.arange(law.limit, device=device(q)) < number
+    return xp.where(drawn, pick(q[..., None, :], xp.where(drawn, u[..., 1:], 0)), -1)
+
+
+def probability(q: Array, drafts: Array, num_drafts: int | Draws) -> Array:
+    """Probability of the ordered tuple drafts (..., up to limit), -1 after the last."""
+    xp = array_namespace(q, drafts)
+    drawn = drafts >= 0
+    number = xp.sum(xp.astype(drawn, xp.int64), axis=-1)
+    in_front = xp.all(drawn == (xp.arange(drafts.shape[-1], device=device(drafts)) < number[..., None]), axis=-1)
+    chance = xp.where(drawn, at(q[..., None, :], xp.where(drawn, drafts, 0)), 1)
+    tokens = xp.prod(chance, axis=-1)
+    return tokens * in_front * _chance(number, *_columns(_law(q, num_drafts), tokens))
+
+
+def within(q: Array, members: Array, num_drafts: int | Draws) -> Array:
+    """Probability that every candidate lies in the set with indicator members (..., V)."""
+    xp = array_namespace(q)
+    return inside(xp.sum(xp.where(members, q, 0), axis=-1), _law(q, num_drafts))
+
+
+def uniforms(num_drafts: int | Draws) -> int:
+    """One for the number of draws, one for each draw that may be made."""
+    return 1 + (num_drafts.limit if isinstance(num_drafts, Draws) else LIMIT)
+
+
+def draws(q: Array, num_drafts: int, limit: int = LIMIT) -> Draws:
+    r"""The law of N, for each row of q, at which num_drafts distinct tokens are expected.
+
+    .. math:: \sum_i 1 - E(1 - q_i)^N = K, \qquad N \in \{m, m+1\}
+
+    Exact on Fractions; a search over the bits of m with fixed shapes, so that it runs under jit.
+
+    Parameters
+    ----------
+    q : array, shape (..., V)
+        Draft laws.
+    num_drafts : int
+        The expected number K of distinct tokens, at least 1.
+    limit : int
+        The largest N, at least 1. Reached where num_drafts is no smaller than the support of q, or nearly so.
+
+    Returns
+    -------
+    Draws
+        least and extra, shape (...); limit.
+
+    Raises
+    ------
+    ValueError
+        Never for laws: the front door checks them.
+
+    References
+    ----------
+    T08 in proofs/.
+
+    Examples
+    --------
+    >>> q = np.array([Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)])
+    >>> law = draws(q, 2)
+    >>> int(law.least), str(law.extra), str(expected_distinct(q, law))
+    (2, '12/13', '2')
+    """
+    xp, q = array_namespace(q), wide(q)
+
+    def number_of(seen: Array) -> Array:
+        return xp.sum(seen, axis=-1, keepdims=True)
+
+    most = limit if num_drafts > 1 else 1  # one distinct token is one draw, also where q is one-hot
+    powers = [q]  # probability of having seen a token after 1, 2, 4, ... draws
+    while 2 ** len(powers) < limit and not (is_exact(q) and (number_of(powers[-1]) > num_drafts).all()):
+        powers.append(_either(powers[-1], powers[-1]))
+    seen, least = q, xp.ones((*q.shape[:-1], 1), dtype=xp.int64, device=device(q))
+    for bit in reversed(range(len(powers))):
+        later, number = _either(seen, powers[bit]), least + 2**bit
+        fits = (number <= most) & (number_of(later) <= num_drafts)
+        seen, least = xp.where(fits, later, seen), xp.where(fits, number, least)
+    short, gain = positive_part(num_drafts - number_of(seen)), number_of(q * (1 - seen))
+    partly = (least < most) & (gain > 0)
+    extra = xp.where(partly, short / xp.where(partly, gain, 1), 0)
+    return Draws(least[..., 0], xp.where(extra < 1, extra, 1)[..., 0], limit)
+
+
+def expected_distinct(q: Array, draws: Draws) -> Array:
+    r"""How many distinct tokens N draws from q give on average, :math:`\sum_i 1 - E(1 - q_i)^N`.
+
+    Parameters
+    ----------
+    q : array, shape (..., V)
+        Draft laws.
+    draws : Draws
+        The law of N for each row, or one for all.
+
+    Returns
+    -------
+    array, shape (...)
+        Between 1 and the smaller of E N and the support of q.
+
+    Raises
+    ------
+    ValueError
+        Never.
+
+    References
+    ----------
+    Linearity of expectation.
+
+    Examples
+    --------
+    >>> float(expected_distinct(np.array([0.5, 0.5]), Draws(2, 0.5, 3)))
+    1.625
+    """
+    xp, q = array_namespace(q), wide(q)
+    least, extra = _columns(draws, q)
+    seen = 0 * q
+    for bit in reversed(range(draws.limit.bit_length())):
+        twice = _either(seen, seen)
+        seen = xp.where((least >> bit) % 2 == 1, _either(twice, q), twice)
+    return xp.sum(seen + extra * q * (1 - seen), axis=-1)
+
+
+def inside(q_mass: Array, draws: Draws) -> Array:
+    """G(t) = E t^N: the probability that every candidate lies in a set of draft mass t = q_mass, (...) or (..., n)."""
+    least, extra = _columns(draws, q_mass)
+    power = _power(q_mass, least, draws.limit)
+    return power if _is_nought(extra) else power * (1 - extra * (1 - q_mass))
+
+
+def mean_slope(a: Array, b: Array, draws: Draws) -> Array:
+    """(G(b) - G(a)) / (b - a), the derivative of G where a = b, from sums of a^i b^j: no cancellation."""
+    least, extra = _columns(draws, a)
+    slope = _slope(a, b, least, draws.limit)
+    if _is_nought(extra):
+        return slope
+    return slope * (1 - extra * (1 - a)) + extra * _power(b, least, draws.limit)
+
+
+def _slope(a: Array, b: Array, n: Array, limit: int) -> Array:
+    """(b^n - a^n) / (b - a) = sum of a^i b^(n-1-i)."""
+    if not isinstance(n, int):
+        xp = array_namespace(a)
+        slope, below, above = 0 * a, 1 + 0 * a, 1 + 0 * b
+        for bit in reversed(range(limit.bit_length())):
+            odd = (n >> bit) % 2 == 1
+            slope, below, above = slope * (below + above), below * below, above * above
+            slope, below, above = (
+                xp.where(odd, more, same)
+                for more, same in ((a * slope + above, slope), (a * below, below), (b * above, above))
+            )
+        return slope
+    if n <= 2:
+        return 1 + 0 * a if n == 1 else a + b
+    if n % 2:
+        return a * _slope(a, b, n - 1, limit) + iid.inside(b, n - 1)
+    return _slope(a, b, n // 2, limit) * (iid.inside(a, n // 2) + iid.inside(b, n // 2))
+
+
+def _power(t: Array, n: Array, limit: int) -> Array:
+    """t^n, for an n of each row by squaring as often as the limit needs."""
+    if isinstance(n, int):
+        return iid.inside(t, n)
+    result = 1 + 0 * t
+    for bit in reversed(range(limit.bit_length())):
+        result = result * result
+        result = array_namespace(t).where((n >> bit) % 2 == 1, t * result, result)
+    return result
+
+
+def _either(a: Array, b: Array) -> Array:
+    """Probability of one of two independent events: exact to the last digits also where both are tiny."""
+    return a + b * (1 - a)
+
+
+def _chance(number: Array, least: Array, extra: Array) -> Array:
+    """Pr[N = number]."""
+    return (number == least) * (1 - extra) + (number == least + 1) * extra
+
+
+def _law(q: Array, num_drafts: int | Draws) -> Draws:
+    return num_drafts if isinstance(num_drafts, Draws) else draws(q, num_drafts)
+
+
+def _columns(draws: Draws, w: Array) -> tuple[Any, Any]:
+    """least and extra as arrays that broadcast against w, whose leading axes they have; plain numbers if they are."""
+    least, extra = (_column(v, w) for v in (draws.least, draws.extra))
+    if isinstance(extra, PLAIN):
+        extra = Fraction(extra) if isinstance(w, PLAIN) or is_exact(w) else float(extra)
+    return least, extra
+
+
+def _column(value: Any, w: Array) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
+        value = value.item()
+    return value if isinstance(value, PLAIN) else value[(..., *(None,) * (np.ndim(w) - value.ndim))]
+
+
+def _is_nought(extra: Any) -> bool:
+    return isinstance(extra, PLAIN) and extra == 0
+
+
+def distinct_law(q: Array, draws: Draws) -> Array:
+    r"""Law of the number of distinct tokens among N draws from q.
+
+    .. math:: \Pr[D = d \mid N = n] = n!\,[z^d x^n] \prod_i \bigl(1 + z\,(e^{q_i x} - 1)\bigr)
+
+    The product is taken factor by factor over the 8 limit likeliest tokens, where all terms are positive, and for the
+    rest as exp of a sum of logarithms, whose series in the power sums of q loses a factor exp(limit/8) of precision
+    at most, as no such token has q > 1/(8 limit). On Fractions factor by factor throughout, exactly.
+
+    Parameters
+    ----------
+    q : array, shape (..., V)
+        Draft laws, NumPy floats or Fractions.
+    draws : Draws
+        The law of N for each row, or one for all.
+
+    Returns
+    -------
+    array, shape (..., limit + 1)
+        Entry d is the probability of d distinct tokens.
+
+    Raises
+    ------
+    ValueError
+        Never.
+
+    References
+    ----------
+    The classical occupancy problem, by generating functions.
+
+    Examples
+    --------
+    >>> distinct_law(np.array([0.5, 0.5]), Draws(2, 0, 2)).tolist()
+    [0.0, 0.5, 0.5]
+    """
+    limit, one = draws.limit, Fraction(1) if is_exact(q) else 1.0
+    few = 0 if is_exact(q) else max(0, q.shape[-1] - 8 * limit)
+    q = np.partition(q, few, axis=-1) if few else q
+    table = _unlikely(q[..., :few], limit)
+    factorials = np.array([one * math.factorial(j) for j in range(limit + 1)])
+    number = np.arange(limit + 1)
+    shift = number[:, None] - number
+    for i in range(few, q.shape[-1]):
+        times = q[..., i, None] ** number / factorials * (number > 0)  # of e^{qx} - 1
+        table[..., 1:] += (np.where(shift > 0, times[..., shift], 0)) @ table[..., :-1]
+    chance = _chance(number, *_columns(draws, q))
+    return np.sum((chance * factorials)[..., None] * table, axis=-2)
+
+
+def _unlikely(q: Array, limit: int) -> Array:
+    """Coefficients (..., n, d) of x^n z^d in the product of 1 + z (e^{q_i x} - 1), as exp of the sum of logarithms."""
+    size = limit + 1
+    table = np.zeros((*q.shape[:-1], size, size), dtype=q.dtype)
+    table[..., 0, 0] = 1
+    if not q.shape[-1]:
+        return table
+    logarithm, stirling = [], np.eye(1, size)[0]  # partitions of j things into d parts
+    for j in range(1, size):
+        stirling = np.arange(size) * stirling + np.roll(stirling, 1)
+        cumulant = [0.0, *((-1) ** (d - 1) * math.factorial(d - 1) * stirling[d] for d in range(1, size))]
+        shift = np.arange(size)[:, None] - np.arange(size)
+        powers = np.sum(q**j, axis=-1)[..., None, None] / math.factorial(j - 1)
+        logarithm.append(powers * np.where(shift > 0, np.array(cumulant)[shift], 0))
+    for n in range(1, size):
+        terms = (logarithm[j - 1] @ table[..., n - j, :, None] for j in range(1, n + 1))
+        table[..., n, :] = sum(terms)[..., 0] / n
+    return table

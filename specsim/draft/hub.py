@@ -1,0 +1,63 @@
+"""Hub: the likeliest token of q and one drawn from the rest of q, in an order that makes the first a draw from q.
+
+Law.         a is the token of largest q (the first, on ties). x_1 ~ q; x_2 = a if x_1 is another token, else x_2 ~ q
+             without a, renormalised. So (x, a) has probability q(x) and (a, x) has q(a) q(x) / (1 - q(a)), x != a. If
+             q(a) = 1 both candidates are a. Only K = 1, a draw from q, and K = 2.
+             Pr[all in H] = [a in H] (q(H - a) + q(a) r(H)), where r is q without a, renormalised.
+Randomness.  u[k] draws candidate k; u[1] is read only if the first is a.
+Cost.        O(V).
+Paper.       Sun et al., SpecHub, arXiv:2411.05289.
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from specsim._dist import at, one_hot, pick
+from specsim.draft import greedy
+from specsim.types import Array
+
+COUNTS = (1, 2)
+
+
+def draw(q: Array, u: Array, num_drafts: int) -> Array:
+    """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
+    top, rest = split(q, num_drafts)
+    first = pick(q, u[..., 0])
+    if num_drafts == 1:
+        return first[..., None]
+    xp = array_namespace(first)
+    return xp.stack([first, xp.where(first == top, pick(rest, u[..., 1]), top)], axis=-1)
+
+
+def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
+    """Probability of the ordered tuple drafts (..., K)."""
+    top, rest = split(q, num_drafts)
+    first = 1 * at(q, drafts[..., 0])  # a number, where an entry of a row of Fractions is a 0-d array
+    if num_drafts == 1:
+        return first
+    hub_first = drafts[..., 0] == top
+    return first * hub_first * at(rest, drafts[..., 1]) + first * (~hub_first & (drafts[..., 1] == top))
+
+
+def within(q: Array, members: Array, num_drafts: int) -> Array:
+    """Probability that every candidate lies in the set with indicator members (..., V)."""
+    xp = array_namespace(q)
+    top, rest = split(q, num_drafts)
+    if num_drafts == 1:
+        return xp.sum(xp.where(members, q, 0), axis=-1)
+    pairs = xp.where(one_hot(top, q) > 0, 0, q) + at(q, top)[..., None] * rest  # by the token beside a
+    return at(members, top) * xp.sum(xp.where(members, pairs, 0), axis=-1)
+
+
+def uniforms(num_drafts: int) -> int:
+    """One per candidate."""
+    return num_drafts
+
+
+def split(q: Array, num_drafts: int) -> tuple[Array, Array]:
+    """The hub a (...), and q without it (..., V); ValueError for other numbers of candidates than 1 and 2."""
+    if num_drafts not in COUNTS:
+        raise ValueError(f"sampling 'hub' draws 1 or 2 candidates, got num_drafts={num_drafts}")
+    (top,), rest = greedy.split(q, 2)
+    return top, rest

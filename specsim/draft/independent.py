@@ -1,0 +1,36 @@
+"""Independent draws, each from a law of its own.
+
+Law.         Pr[x_1..x_K] = prod_k q_k(x_k);  Pr[all in H] = prod_k q_k(H). The laws q_k are the rows of q (..., K, V).
+Randomness.  u[k] draws candidate k.
+Cost.        O(K V).
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from specsim._dist import at, pick
+from specsim.types import Array
+
+PER_DRAFT = True  # q has a row for each candidate
+
+
+def draw(q: Array, u: Array, num_drafts: int) -> Array:
+    """Candidates (..., K) from q (..., K, V) and uniforms u (..., K)."""
+    return pick(q, u)
+
+
+def probability(q: Array, drafts: Array, num_drafts: int) -> Array:
+    """Probability of the ordered tuple drafts (..., K)."""
+    return array_namespace(q).prod(at(q, drafts), axis=-1)
+
+
+def within(q: Array, members: Array, num_drafts: int) -> Array:
+    """Probability that every candidate lies in the set with indicator members (..., V)."""
+    xp = array_namespace(q)
+    return xp.prod(xp.sum(xp.where(members[..., None, :], q, 0), axis=-1), axis=-1)
+
+
+def uniforms(num_drafts: int) -> int:
+    """One per candidate."""
+    return num_drafts

@@ -1,0 +1,64 @@
+"""Tokens pooled by p/q: what the optimal rule plans with when a sort of the vocabulary is too slow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
+
+from specsim._dist import is_exact
+from specsim.types import Array
+
+LOWEST = 32  # all tokens with p/q < 2^-32 share the first bin: together they have at most that much of p
+FINEST = 14
+
+
+def pooled(p: Array, q: Array, ratio: Array, most: int, grid: float) -> tuple[Array, Array, Array, Array]:
+    """The bin of each token (..., V), its q times the bin's p/q, and the masses of p and of q in each bin (..., bins).
+
+    Every octave of p/q is cut into 2^b equal bins, 2^-b <= grid, so a float64 shows its bin in its leading bits;
+    2^-32 and `most` are where the bins end.
+    """
+    if not 2.0**-FINEST <= grid <= 1:
+        raise ValueError(f"grid is {grid}; it must lie in [2^-{FINEST}, 1]")
+    steps = math.ceil(-math.log2(grid))
+    size = ((LOWEST + (most - 1).bit_length()) << steps) + 2
+    place = _place(ratio, steps, size)
+    if is_exact(ratio):  # empty bins cost Fractions
+        used, place = np.unique(place, return_inverse=True)
+        size = len(used)
+    p_bin, q_bin = (_sums(w, place, size) for w in (p, q))
+    xp = array_namespace(p)
+    some = q_bin > 0
+    mean = xp.where(some, p_bin / xp.where(some, q_bin, 1), 0)
+    return place, q * xp.take_along_axis(mean, place, axis=-1), p_bin, q_bin
+
+
+def _place(ratio: Array, steps: int, size: int) -> Array:
+    """0 below 2^-LOWEST, size - 1 at the other end."""
+    xp = array_namespace(ratio)
+    if is_exact(ratio):
+        edge = np.arange(size - 1)
+        edges = 2.0 ** ((edge >> steps) - LOWEST) * (1 + (edge % 2**steps) / 2**steps)  # all exact
+        return np.searchsorted(edges.astype(object), ratio, side="right")
+    integer, digits, bias = (xp.int64, 52, 1023) if ratio.dtype == xp.float64 else (xp.int32, 23, 127)
+    leading = (ratio.view(integer) >> (digits - steps)) - ((bias - LOWEST << steps) - 1)
+    return xp.clip(leading, 0, size - 1)
+
+
+def _sums(w: Array, place: Array, size: int) -> Array:
+    """Sum of w (..., V) over the tokens of each place (..., size)."""
+    xp, batch = array_namespace(w), w.shape[:-1]
+    if is_numpy_array(w):
+        rows = math.prod(batch)
+        cells = (size * np.arange(rows)[:, None] + place.reshape(rows, -1)).ravel() if batch else place
+        if not is_exact(w):
+            return np.bincount(cells, w.ravel(), rows * size).reshape(*batch, size)
+        out = np.zeros(rows * size, dtype=object)
+        np.add.at(out, cells, w.ravel())
+        return out.reshape(*batch, size)
+    out = xp.zeros((*batch, size), dtype=w.dtype, device=device(w))
+    if is_torch_array(w):
+        return out.scatter_add(-1, place, w)
+    return out.at[(*np.ix_(*map(np.arange, w.shape))[:-1], place)].add(w)
