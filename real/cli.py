@@ -17,10 +17,12 @@ from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from transformers.utils.logging import disable_progress_bar
 
-from real import forced_report, report
+from real import drafts_report, forced_report, report
 from real.calibrate import Costs
 from real.compare import Settings, check_prompts
 from real.compare import compare as run_compare
+from real.drafts import SYNTHETIC, synthetic, written
+from real.drafts import measure as measure_drafts
 from real.forced import check, measure
 from real.keep import finish, kept, outputs
 from real.options import parse_device, parse_dtype, parse_numbers, positive, read_prompts
@@ -135,8 +137,8 @@ def table(
     """Print a recorded comparison as Markdown, or refresh it in a document (markers: the record's name)."""
     try:
         found = json.loads(record.read_text(encoding="utf-8"))
-        show = forced_report.markdown if found["schema"] == forced_report.SCHEMA else report.markdown
-        text = show(found, str(record.with_suffix(".png")))
+        shows = {forced_report.SCHEMA: forced_report.markdown, drafts_report.SCHEMA: drafts_report.markdown}
+        text = shows.get(found["schema"], report.markdown)(found, str(record.with_suffix(".png")))
         if write is None:
             typer.echo(text)
         else:
@@ -197,6 +199,51 @@ def forced(
                     run["rows"].append(forced_report.as_json(each))
                     write_json(out, record)
     finish(record, out, Console(), forced_report.table, forced_report.write_plot)
+
+
+@app.command()
+@_clean_errors
+def drafts(
+    target: Annotated[str | None, typer.Argument(help="Directory or hub id; the bundled target by default.")] = None,
+    draft: Annotated[str | None, typer.Argument(help="Directory or hub id of the draft.")] = None,
+    num_drafts: Annotated[str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.")] = "1,2,3,4,6,8",
+    rows: Annotated[int, typer.Option(help="Positions taken from the target's texts, and synthetic pairs.")] = 256,
+    samples: Annotated[int, typer.Option(help="Sampled tuples a position, where a rule has no closed form.")] = 64,
+    prompts: Annotated[Path | None, typer.Option(help="Text file, or JSON with a list `prompts`.")] = None,
+    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 32,
+    max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    threads: int = 1,
+    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("drafts.json"),
+) -> None:
+    """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
+    outputs(out)
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    counts, sampling = parse_numbers(num_drafts, "num_drafts"), Sampling(temperature, top_k, top_p)
+    for name, value, least in (("rows", rows, 1), ("samples", samples, 2)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    torch.set_num_threads(positive(threads, "threads"))
+    disable_progress_bar()
+    pair = load(target or TINY / "target", draft or TINY / "draft")
+    what = report.provenance(
+        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
+        dtype="float32", threads=threads, seed=seed, sampling=vars(sampling), prompts=len(texts), samples=samples,
+    )  # fmt: skip
+    record: dict[str, Any] = {"schema": drafts_report.SCHEMA, "complete": False, "provenance": what, "runs": []}
+    with kept(record, out), _progress() as progress:
+        task, name = progress.add_task("texts"), "bundled pair" if target is None else "the pair"
+        first = written(pair, texts, rows=rows, max_tokens=max_tokens, sampling=sampling, seed=seed, name=name)
+        for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
+            progress.update(task, total=None, description=group.name)
+            record["runs"].append(measure_drafts(group, counts, samples=samples, seed=seed))
+            write_json(out, record)
+    finish(record, out, Console(), drafts_report.table, drafts_report.write_plot)
 
 
 def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: dict[str, Any]) -> None:

@@ -1,0 +1,83 @@
+"""How to draw several drafts, and which rule to verify them with: acceptance on the rows of a pair of models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from real.pair import Pair
+from real.score import laws
+from real.warp import Sampling
+from specsim.curves import acceptance_curves
+from specsim.draft import distinct
+from specsim.types import Array
+
+DRAWS = 1024  # at most, for as many distinct drafts as asked for
+SYNTHETIC = {  # name: (vocabulary, sd of the logits that both share, sd of what the draft adds)
+    "synthetic, V = 300": (300, 1.5, 1.0),
+    "synthetic and peaked, V = 300": (300, 4.0, 2.0),
+}
+
+
+class Rows(NamedTuple):
+    """Target and draft laws (n, V) at n positions."""
+
+    name: str
+    p: Array
+    q: Array
+
+
+def written(
+    pair: Pair, prompts: list[str], *, rows: int, max_tokens: int, sampling: Sampling, seed: int, name: str
+) -> Rows:
+    """Laws at `rows` positions, evenly spaced along texts that the target writes after the prompts."""
+    texts: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, sampling=sampling, seed=seed)
+    found = []
+    for prompt, text in zip(prompts, texts, strict=True):
+        ids = list(pair.tokenizer(prompt)["input_ids"])
+        if text.tokens:
+            both = laws(pair.target, pair.draft, ids, text.tokens, sampling)
+            found.append([np.asarray(w.double().cpu()) for w in both])
+    p, q = (np.concatenate(both) for both in zip(*found, strict=True))
+    chosen = np.unique(np.linspace(0, len(p) - 1, min(rows, len(p))).astype(np.int64))
+    return Rows(name, *(w[chosen] / w[chosen].sum(axis=-1, keepdims=True) for w in (p, q)))  # sums of float32 rows
+
+
+def synthetic(name: str, rows: int, seed: int) -> Rows:
+    """Softmax laws whose logits are normal; the draft's are the target's with normal noise."""
+    vocab, shared, noise = SYNTHETIC[name]
+    rng = np.random.default_rng(seed)
+    logits = shared * rng.standard_normal((rows, vocab))
+    weights = [
+        np.exp(w - w.max(axis=-1, keepdims=True)) for w in (logits, logits + noise * rng.standard_normal(logits.shape))
+    ]
+    return Rows(name, *(w / w.sum(axis=-1, keepdims=True) for w in weights))
+
+
+def measure(rows: Rows, num_drafts: Sequence[int], *, samples: int, seed: int) -> dict[str, Any]:
+    """One group of a record: acceptance of every rule, the optima, and the law of the number of distinct drafts."""
+    points = acceptance_curves(rows.p, rows.q, num_drafts=num_drafts, samples=samples, seed=seed)
+    return {
+        "name": rows.name, "positions": len(rows.p), "vocab": rows.p.shape[-1],
+        "rows": [point._asdict() for point in points],
+        "distinct": [numbers(rows.q, k, samples, seed) for k in num_drafts],
+    }  # fmt: skip
+
+
+def numbers(q: Array, num_drafts: int, samples: int, seed: int) -> dict[str, Any]:
+    """How many distinct tokens `distinct` draws: the exact mean, and frequencies over `samples` draws a row."""
+    law, rng = distinct.draws(q, num_drafts, DRAWS), np.random.default_rng(seed)
+    counts = np.zeros(1 + DRAWS, dtype=np.int64)
+    for row, least, extra in zip(q, law.least, law.extra, strict=True):
+        cdf, made = np.cumsum(row), int(least) + (rng.random(samples) < extra)
+        tokens = np.searchsorted(cdf, rng.random((samples, made.max())) * cdf[-1], side="right")
+        for drawn, n in zip(tokens, made, strict=True):
+            counts[len(np.unique(drawn[:n]))] += 1
+    return {
+        "num_drafts": num_drafts,
+        "expected": float(np.mean(distinct.expected_distinct(q, law))),
+        "frequencies": (counts[: np.max(np.flatnonzero(counts)) + 1] / counts.sum()).tolist(),
+        "draws_median_most": [float(np.median(law.least + law.extra)), float(np.max(law.least + law.extra))],
+    }
