@@ -5,31 +5,86 @@ p is always the target law and q the draft law, both after warping, with the voc
 
 from specsim._random import keyed_uniforms
 from specsim.bounds import optimal_acceptance, optimum
+from specsim.bounds.temperature import best_draft_temperature
+from specsim.bounds.transport import optimal_coupling
 from specsim.discover import algorithms
 from specsim.exact import acceptance_rate, output_law
+from specsim.expected import expected_tokens
 from specsim.guarantee import guarantee
-from specsim.laws import normalize, residual, total_variation
+from specsim.laws import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
 from specsim.lengths import accepted_length_law, block_efficiency, renewal
 from specsim.planner import optimal_gamma, speedup
+from specsim.simulate import (
+    Automaton,
+    BlockChain,
+    Trace,
+    block_chain,
+    context_free,
+    markov,
+    merge_traces,
+    mixture,
+    ngram,
+    recorded,
+    simulate,
+    stationary,
+    stationary_tau,
+)
+from specsim.trees import (
+    beam_tree,
+    draw_tree,
+    eagle2_tree,
+    heap_tree,
+    optimal_tree,
+    sequoia_tree,
+    speed_of_light,
+    tree_value,
+)
 from specsim.verify import verify_chain, verify_step
 from specsim.warp import warp
 
 __all__ = [
+    "Automaton",
+    "BlockChain",
+    "Trace",
     "acceptance_rate",
     "accepted_length_law",
     "algorithms",
+    "beam_tree",
+    "best_draft_temperature",
+    "block_chain",
     "block_efficiency",
+    "context_free",
+    "dense_law",
+    "draw_tree",
+    "eagle2_tree",
+    "expected_tokens",
     "guarantee",
+    "heap_tree",
     "keyed_uniforms",
+    "markov",
+    "merge_traces",
+    "mixture",
+    "ngram",
     "normalize",
+    "one_hot_law",
     "optimal_acceptance",
+    "optimal_coupling",
     "optimal_gamma",
+    "optimal_tree",
     "optimum",
     "output_law",
+    "recorded",
     "renewal",
     "residual",
+    "sequoia_tree",
+    "simulate",
+    "speed_of_light",
     "speedup",
+    "stationary",
+    "stationary_tau",
+    "top_k_law",
     "total_variation",
+    "tree_value",
     "verify_chain",
     "verify_step",
     "warp",

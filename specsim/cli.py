@@ -33,7 +33,7 @@ def rules(
 @app.command()
 def check(
     rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")],
-    family: Annotated[str, typer.Option(help="step, chain or draft.")] = "step",
+    family: Annotated[str, typer.Option(help="step, chain, tree or draft.")] = "step",
 ) -> None:
     """Run every conformance check on a rule; status 1 if one fails. Needs the extra `testing`."""
     from specsim.testing import conform
@@ -63,6 +63,41 @@ def plan(
         _fail(str(error))
     for gamma, value in enumerate(best.curve):
         typer.echo(f"gamma {gamma:2d}  predicted speedup {value:.3f}{'  <- best' if gamma == best.gamma else ''}")
+
+
+@app.command()
+def simulate(
+    target: Annotated[str, typer.Option(help="law:1/2,.3,.2  or  markov:FILE.npy  or  text:FILE:ORDER.")],
+    draft: Annotated[str, typer.Option(help="The same.")],
+    rule: Annotated[str, typer.Option(help="Name of a rule (see `specsim rules`).")] = "tokenwise",
+    gamma: Annotated[int | None, typer.Option(help="Drafted positions per block.")] = None,
+    tree: Annotated[
+        str | None, typer.Option(help="Instead of gamma: children per node, level by level, as 2,2,1.")
+    ] = None,
+    num_drafts: Annotated[int, typer.Option(help="Candidates per position of a step rule.")] = 1,
+    sampling: Annotated[str | None, typer.Option(help="How a tree's children are drawn.")] = None,
+    blocks: Annotated[float, typer.Option(help="Target calls in all, as 1e5.")] = 1e5,
+    sequences: Annotated[int, typer.Option(help="Texts among which they are shared out.")] = 1024,
+    seed: int = 0,
+    backend: Annotated[str, typer.Option(help="numpy or jax.")] = "numpy",
+    checkpoint: Annotated[Path | None, typer.Option(help="A .npz file to continue and to write.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Decode with a rule on toy models whose laws are known: tokens per block beside the exact value, hazards."""
+    from specsim.simulate import command
+
+    try:
+        if blocks != int(blocks):
+            raise ValueError(f"blocks must be a whole number, got {blocks}")
+        shown, finished = command.run(
+            target, draft, rule=rule, gamma=gamma, tree=command.shape(tree), num_drafts=num_drafts, sampling=sampling,
+            blocks=int(blocks), sequences=sequences, seed=seed, backend=backend, checkpoint=checkpoint, as_json=json,
+        )  # fmt: skip
+    except (ValueError, TypeError, ImportError, OverflowError) as error:
+        _fail(str(error))
+    typer.echo(shown)
+    if not finished:
+        raise typer.Exit(130)
 
 
 def _load(path: Path) -> ModuleType:

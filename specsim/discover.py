@@ -7,7 +7,12 @@ import pkgutil
 from types import ModuleType
 from typing import NamedTuple
 
-FAMILIES = {"step": "specsim.verify.step", "chain": "specsim.verify.chain", "draft": "specsim.draft"}
+FAMILIES = {
+    "step": "specsim.verify.step",
+    "chain": "specsim.verify.chain",
+    "tree": "specsim.verify.tree",
+    "draft": "specsim.draft",
+}
 
 
 def names(family: str) -> list[str]:
@@ -33,7 +38,7 @@ def rules(family: str) -> dict[str, ModuleType]:
 
 
 class Algorithm(NamedTuple):
-    """One shipped rule: name, family ("step" or "chain"), draft scheme, theorem note, paper, first docstring line."""
+    """One shipped rule: name, family ("step", "chain" or "tree"), schemes, theorem note, paper, first docstring line."""
 
     name: str
     family: str
@@ -63,17 +68,17 @@ def algorithms() -> list[Algorithm]:
     Examples
     --------
     >>> [a.name for a in algorithms() if a.family == "chain"]
-    ['tokenwise']
+    ['block', 'greedy_block', 'tokenwise']
     """
     return [
         Algorithm(
             name,
             family,
-            getattr(module, "DRAFTS", "single"),
+            ", ".join(getattr(module, "CHILDREN", (getattr(module, "DRAFTS", "single"),))),
             module.THEOREM,
             module.PAPER,
             (module.__doc__ or "").strip().splitlines()[0],
         )
-        for family in ("step", "chain")
+        for family in ("step", "chain", "tree")
         for name, module in rules(family).items()
     ]

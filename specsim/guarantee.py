@@ -1,7 +1,7 @@
 """Is a rule lossless? Computed from the rule's own exact law, never declared.
 
 A step rule is summed over every tuple of drafts, in rationals, for every pair of laws on a grid; a chain rule over
-every block of random context-dependent tables. One difference convicts, with the witness and its bias; none leaves
+every block, a tree rule over every tree of random context-dependent tables. One difference convicts, with the witness and its bias; none leaves
 the theorem that the rule names to carry the rest.
 """
 
@@ -17,9 +17,12 @@ import numpy as np
 
 from specsim import _check, _dist, discover
 from specsim.chains import strong_law, target_law
+from specsim.draft import distinct
 from specsim.exact import enumerate_step
+from specsim.expected_tree import continued_law, drawn_trees, kept_law
+from specsim.trees import topology
 from specsim.types import Array
-from specsim.verify import step_rule
+from specsim.verify import step_rule, tree_rule
 
 
 class Guarantee(NamedTuple):
@@ -31,19 +34,33 @@ class Guarantee(NamedTuple):
     reason: str
 
 
-def guarantee(rule: str, *, num_drafts: int = 1, sampling: str | None = None, temperature: float = 1.0) -> Guarantee:
+def guarantee(
+    rule: str,
+    *,
+    num_drafts: int = 1,
+    sampling: str | None = None,
+    temperature: float = 1.0,
+    family: str | None = None,
+    step: str | None = None,
+) -> Guarantee:
     """Decide whether a rule keeps the target's law, by exact enumeration on small vocabularies.
 
     Parameters
     ----------
     rule : str
-        Name of a step or chain rule (see `algorithms`).
+        Name of a step, chain or tree rule (see `algorithms`).
     num_drafts : int
-        Candidates K per position (step rules), at least 1; enumerated up to 3.
+        Candidates K per position (step rules), at least 1; enumerated up to 3, which is also the most draws for K
+        distinct tokens.
     sampling : str, optional
-        How the drafts are drawn; by default as the rule asks.
+        How the drafts are drawn; by default as the rule asks. For a tree rule the scheme of the tree; by default all
+        of its CHILDREN, one after the other.
     temperature : float
         0 restricts targets to one-hot laws, which is what greedy decoding makes of them.
+    family : str, optional
+        "step", "chain" or "tree", where rules of several have the name; by default the first that has it.
+    step : str, optional
+        The step rule of the tree rule "tokenwise".
 
     Returns
     -------
@@ -54,7 +71,8 @@ def guarantee(rule: str, *, num_drafts: int = 1, sampling: str | None = None, te
     Raises
     ------
     ValueError
-        The rule is unknown, does not verify K drafts, or expects another draft scheme.
+        The rule is unknown, does not verify K drafts, or expects another draft scheme: then it is not lossless, and
+        the error says why.
 
     References
     ----------
@@ -71,19 +89,27 @@ def guarantee(rule: str, *, num_drafts: int = 1, sampling: str | None = None, te
     """
     num_drafts = _check.integer(num_drafts, "num_drafts", 1)
     _check.scalar(temperature, "temperature", "[0, inf)")
-    steps, chains = discover.names("step"), discover.names("chain")
-    if rule not in steps + chains:
-        raise ValueError(f"rule {rule!r} is unknown; step rules: {', '.join(steps)}; chain rules: {', '.join(chains)}")
+    if family not in (None, "step", "chain", "tree"):
+        raise ValueError(f"family {family!r} is unknown; known: step, chain, tree")
+    names = {kind: discover.names(kind) for kind in ("step", "chain", "tree") if family in (None, kind)}
+    family = next((kind for kind, known in names.items() if rule in known), None)
+    if family is None:
+        known = "; ".join(f"{kind} rules: {', '.join(found)}" for kind, found in names.items())
+        raise ValueError(f"rule {rule!r} is unknown; {known}")
+    if family == "tree":
+        if num_drafts != 1:
+            raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")
+        return _tree_verdict(rule, sampling, temperature == 0, step)
+    if step is not None:
+        raise ValueError(f"{family} rule {rule!r} asks for no step rule, got step={step!r}")
     if sampling is not None:
         discover.find("draft", sampling)
-    if rule in chains:
+    if family == "chain":
         if num_drafts != 1:
             raise ValueError(f"chain rule {rule!r} verifies one draft per position, got num_drafts={num_drafts}")
         return _chain_verdict(discover.find("chain", rule), temperature == 0)
-    module = step_rule(rule, num_drafts)
-    if sampling not in (None, module.DRAFTS) and not (module.DRAFTS == "single" and sampling == "iid"):
-        raise ValueError(f"rule {rule!r} expects drafts drawn {module.DRAFTS!r}, not {sampling!r}: not lossless")
-    return _step_verdict(module, min(num_drafts, 3), temperature == 0)
+    module = step_rule(rule, num_drafts, sampling)
+    return _step_verdict(module, min(num_drafts, 3), temperature == 0, sampling == "distinct")
 
 
 def require_lossless(rule: str, *, num_drafts: int = 1, temperature: float = 1.0) -> None:
@@ -94,13 +120,13 @@ def require_lossless(rule: str, *, num_drafts: int = 1, temperature: float = 1.0
 
 
 @lru_cache
-def _step_verdict(rule: ModuleType, num_drafts: int, one_hot: bool) -> Guarantee:
+def _step_verdict(rule: ModuleType, num_drafts: int, one_hot: bool, random_number: bool) -> Guarantee:
     cases, worst, witness = 0, Fraction(0), ""
     for vocab in (2, 3):
         q = rational_laws(vocab, 3)
         p = np.array([w for w in q if max(w) == 1]) if one_hot else q
         p, q = (w.reshape(-1, vocab) for w in np.broadcast_arrays(p[:, None], q[None]))
-        law, _ = enumerate_step(rule, p, q, num_drafts)
+        law, _ = enumerate_step(rule, p, q, distinct.draws(q, num_drafts, limit=3) if random_number else num_drafts)
         bias = _dist.positive_part(p - law).sum(axis=-1)
         cases += len(bias)
         if bias.max() > worst:
@@ -121,6 +147,33 @@ def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
         if bias > worst:
             worst, witness = bias, f"a table with {vocab} tokens at gamma = {gamma}"
     return _verdict(rule, worst, len(shapes), witness)
+
+
+@lru_cache
+def _tree_verdict(name: str, scheme: str | None, one_hot: bool, step: str | None) -> Guarantee:
+    known = [*discover.names("draft"), *topology.SCHEMES]
+    if scheme not in (None, *known):
+        raise ValueError(f"sampling {scheme!r} is unknown; schemes of trees: {', '.join(known)}")
+    rule = discover.find("tree", name) if scheme is None else tree_rule(name, scheme)
+    params = {} if step is None else {"step": step}
+    rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
+    for drawn in rule.CHILDREN if scheme is None else (scheme,):
+        for shape, vocab in itertools.product(_SHAPES.get(drawn, _SHAPES["iid"]), (2, 3)):
+            target, draft = (rational_table(rng, vocab, 2, one_hot=h) for h in (one_hot, False))
+            law = kept_law(rule, target.__getitem__, drawn_trees(draft.__getitem__, shape, drawn), **params)
+            texts = continued_law(law, target.__getitem__, 3)
+            bias = sum((max(goal - made, Fraction(0)) for _, made, goal in texts), Fraction(0))
+            cases += 1
+            if bias > worst:
+                worst, witness = bias, f"{drawn} trees of shape {shape} with {vocab} tokens"
+    return _verdict(rule, worst, cases, witness)
+
+
+_SHAPES: dict[str, list[tuple[int, ...]]] = {  # parents; (width, depth) of beams
+    "iid": [(-1, 0), (-1, -1), (-1, -1, 0, 1)],
+    "paths": [(-1, 0), (-1, -1), (-1, 0, -1, 2)],
+    "beam": [(1, 2), (2, 1), (2, 2)],
+}
 
 
 def _verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str) -> Guarantee:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from specsim.bounds import optimal_acceptance
-from specsim.discover import algorithms
+from specsim.discover import algorithms, find
 from specsim.exact import acceptance_rate
 from specsim.guarantee import guarantee
+from specsim.verify import takes
 
 P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of the table
 Q = [Fraction(n, 10) for n in (1, 3, 6)]
@@ -20,9 +21,9 @@ def rules_table() -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for rule in algorithms():
-        cells = [_accepted(rule.name, rule.drafts, k) if rule.family == "step" else "" for k in (1, 2, 3)]
+        cells = [_accepted(rule.name, k) if rule.family == "step" else "" for k in (1, 2, 3)]
         rows.append(
-            f"| `{rule.name}` | {rule.family} | {rule.drafts} | {_verdict(rule.name)} | {rule.theorem} | "
+            f"| `{rule.name}` | {rule.family} | {rule.drafts} | {_verdict(rule.name, rule.family)} | {rule.theorem} | "
             f"{rule.paper} | {' | '.join(cells)} |"
         )
     best = [f"{float(optimal_acceptance(P, Q, num_drafts=k)):.3f}" for k in (1, 2, 3)]
@@ -30,16 +31,16 @@ def rules_table() -> str:
     return "\n".join(rows)
 
 
-def _verdict(rule: str) -> str:
-    if guarantee(rule).lossless:
+def _verdict(rule: str, family: str) -> str:
+    if guarantee(rule, family=family).lossless:
         return "yes"
-    if guarantee(rule, temperature=0).lossless:
+    if guarantee(rule, family=family, temperature=0).lossless:
         return "at temperature 0; otherwise its bias is exact: `bias`"
     return "no"
 
 
-def _accepted(name: str, drafts: str, num_drafts: int) -> str:
-    if drafts == "single" and num_drafts > 1:
+def _accepted(name: str, num_drafts: int) -> str:
+    if not takes(find("step", name), num_drafts):
         return ""
     return f"{float(acceptance_rate(P, Q, rule=name, num_drafts=num_drafts)):.3f}"
 

@@ -26,12 +26,14 @@ from specsim import (
 )
 from specsim.testing import backends, draft_checks
 from specsim.testing.step_checks import drawn
+from specsim.verify import takes
 
 jax = pytest.importorskip("jax")
 torch = pytest.importorskip("torch")
 jax.config.update("jax_enable_x64", True)
 
 Array = Any
+WOR = "without_replacement"
 STEP, CHAIN, DRAFT = (discover.rules(family) for family in ("step", "chain", "draft"))
 ROWS, VOCAB = 2000, 50
 ON_ALL = {"jax", "jax.jit", "jax.vmap", "torch cpu"}
@@ -70,7 +72,7 @@ def report(what: str, compared: backends.Compared, count: Count) -> None:
 @pytest.mark.parametrize("name", STEP)
 def test_step_rules_give_the_same_tokens(name: str, num_drafts: int, record_property: Count) -> None:
     rule = STEP[name]
-    if rule.DRAFTS == "single" and num_drafts > 1:
+    if not takes(rule, num_drafts):
         return
     arrays = step_batch(rule, num_drafts, ROWS, seed=num_drafts)
     report(f"{name} K={num_drafts}", backends.assert_same(step_kernel(rule, num_drafts), *arrays), record_property)
@@ -245,35 +247,40 @@ def test_front_door_broadcasts_leading_axes() -> None:
             assert np.allclose(found[i, j], function(p[i, 0], q[j]), atol=1e-15)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda p, q: acceptance_rate(p, q),
-        lambda p, q: acceptance_rate(p, q, rule="recursive", num_drafts=3),
-        lambda p, q: acceptance_rate(p, q, rule="greedy", num_drafts=3),
-        lambda p, q: optimal_acceptance(p, q, num_drafts=3),
-    ],
-    ids=["rejection", "recursive", "greedy", "optimal"],
-)
-def test_gradient_in_the_draft_logits_is_the_finite_difference(
-    function: Callable[[Array, Array], Array],
-) -> None:
+def smooth_functions() -> dict[str, Callable[[Array, Array], Array]]:
+    """The acceptance of every step rule and the optimum of every scheme that draws all drafts from one law."""
+    rules = {
+        f"{n}, K={k}": partial(acceptance_rate, rule=n, num_drafts=k)
+        for n, r in STEP.items()
+        for k in (1, 2, 3)
+        if takes(r, k) and (k > 1 or r.DRAFTS == "single")
+    }
+    schemes = [n for n, s in DRAFT.items() if not getattr(s, "PER_DRAFT", False)]
+    optima = {f"optimum, {n}": partial(optimal_acceptance, num_drafts=2, sampling=n) for n in schemes}
+    return (
+        rules | optima | {"optimum, K=3 without replacement": partial(optimal_acceptance, num_drafts=3, sampling=WOR)}
+    )
+
+
+SMOOTH = smooth_functions()
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradient_in_the_draft_logits_is_the_finite_difference(name: str) -> None:
     """Away from ties, where acceptance is smooth."""
     rng = np.random.default_rng(4)
     p, logits = rng.dirichlet(np.ones(8)), rng.standard_normal(8)
 
-    def rate(x: Array) -> Array:
-        return function(jax.numpy.asarray(p), warp(x))
+    def rate(x: Array, library: Any = np.asarray) -> Array:
+        return SMOOTH[name](library(p), warp(x))
 
-    gradient = np.asarray(jax.grad(rate)(jax.numpy.asarray(logits)))
+    gradient = np.asarray(jax.grad(partial(rate, library=jax.numpy.asarray))(jax.numpy.asarray(logits)))
     h = 1e-6
-    steps = h * np.eye(8)
-    up, down = ([float(rate(jax.numpy.asarray(logits + s * e))) for e in steps] for s in (1, -1))
-    difference = (np.array(up) - down) / (2 * h)
+    up, down = (np.array([rate(logits + s * h * e) for e in np.eye(8)]) for s in (1, -1))
     assert np.abs(gradient).max() > 1e-3
-    assert np.allclose(gradient, difference, atol=1e-8, rtol=0)
+    assert np.allclose(gradient, (up - down) / (2 * h), atol=1e-8, rtol=0)
     x = torch.tensor(logits, requires_grad=True)
-    function(torch.from_numpy(p), warp(x)).backward()
+    rate(x, torch.from_numpy).backward()
     assert np.allclose(x.grad.numpy(), gradient, atol=1e-12, rtol=0)
 
 

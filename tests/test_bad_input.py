@@ -188,6 +188,52 @@ def test_tokens(drafts: Any, error: type[Exception], message: str) -> None:
         specsim.verify_step(HALF, HALF, drafts, [0.0, 0.0])
 
 
+NEVER_DRAWN: list[tuple[Any, Any, str, str | None]] = [
+    ([1.0, 0.0], [1], "rejection", r"^drafts\[0\] is token 1, which its row of q lacks: it cannot have been drafted$"),
+    ([HALF, [0.0, 1.0]], [[0, 1], [1, 0]], "recursive", r"^drafts\[1\]\[1\] is token 0, which its row of q lacks: "),
+    ([F(0), F(1)], [0], "rejection", r"^drafts\[0\] is token 0, which its row of q lacks: "),
+    (
+        HALF,
+        [[0, 1], [1, 1]],
+        "recursive_wor",
+        r"^drafts\[1\] has token 1 twice, but 'recursive_wor' verifies drafts wi",
+    ),
+    ([0.0, 1.0], [1, 1], "recursive_wor", r"without replacement; q has 1 tokens, fewer than num_drafts=2$"),
+    (
+        [HALF, HALF],
+        [[0, 1, 0]] * 2,
+        "recursive_wor",
+        r"^drafts\[0\] has .*; q\[0\] has 2 tokens, fewer than num_drafts=3$",
+    ),
+    (HALF, [1, 1], "recursive", None),  # i.i.d. drafts may repeat a token
+    (HALF, [[0, 1], [1, 0]], "recursive_wor", None),
+]
+
+
+@pytest.mark.parametrize(("q", "drafts", "rule", "message"), NEVER_DRAWN)
+def test_drafts_that_cannot_have_been_drawn(q: Any, drafts: Any, rule: str, message: str | None) -> None:
+    p = EXACT if isinstance(q[0], F) else HALF
+    u = np.full((*np.shape(drafts)[:-1], discover.find("step", rule).uniforms(np.shape(drafts)[-1])), 0.5)
+    if message is None:
+        assert specsim.verify_step(p, q, drafts, u, rule=rule).token.shape == np.shape(drafts)[:-1]
+    else:
+        with pytest.raises(ValueError, match=message):
+            specsim.verify_step(p, q, drafts, u, rule=rule)
+
+
+def test_optima_that_are_not_known() -> None:
+    """The scheme draws fewer drafts, wants a law for each draft, or has no closed form for so many tokens."""
+    with pytest.raises(ValueError, match=r"^sampling 'hub' draws 1 or 2 candidates, got num_drafts=3$"):
+        specsim.optimal_acceptance(HALF, HALF, num_drafts=3, sampling="hub")
+    with pytest.raises(ValueError, match=r"^q must be \(\.\.\., 2, V\), a law for each draft, got shape \(2,\)$"):
+        specsim.optimum(HALF, HALF, num_drafts=2, sampling="independent")
+    wide = [1.0, *[0.0] * 16]
+    with pytest.raises(
+        ValueError, match=r"^no closed form is known for sampling 'independent', .* at most 16, not 17$"
+    ):
+        specsim.optimum(wide, [wide], sampling="independent")
+
+
 UNIFORMS: list[tuple[Any, str]] = [
     ([0.0], r"^u has shape \(1,\); this rule needs \(2,\)$"),
     ([[0.0, 0.0]], r"^u has shape \(1, 2\); this rule needs \(2,\)$"),

@@ -25,7 +25,7 @@ from specsim.exact import enumerate_step
 from specsim.guarantee import require_lossless
 from specsim.testing import backends, sampler_law
 from specsim.testing.chain_checks import forked_is_transition as chain_forked_is_transition
-from specsim.testing.step_checks import assert_bias, best_acceptance, forked_is_transition
+from specsim.testing.step_checks import assert_bias, best_acceptance, forked_is_transition, sizes
 from specsim.testing.strategies import edge_uniforms, float_laws, law_pairs, tables
 
 Array = Any
@@ -37,8 +37,7 @@ TOY_P, TOY_Q = [Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)
 
 def sized_pairs(rule: Any, most: int) -> st.SearchStrategy[tuple[int, tuple[Array, Array]]]:
     """(K, (p, q)) with V <= 4, K <= 3 and at most `most` tuples of drafts."""
-    drafts = (1,) if rule.DRAFTS == "single" else (1, 2, 3)
-    shapes = [(k, v) for k in drafts for v in (1, 2, 3, 4) if v**k <= most]
+    shapes = [(k, v) for k in sizes(rule) for v in (1, 2, 3, 4) if v**k <= most]
     return st.sampled_from(shapes).flatmap(lambda s: st.tuples(st.just(s[0]), law_pairs(s[1])))
 
 

@@ -17,6 +17,7 @@ from real.gpu.book import Part, Row, one
 from real.memory import explain_oom
 from specsim import discover
 from specsim._dist import pick
+from specsim.verify import takes
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,8 @@ def part(device: torch.device, *, tiny: bool) -> Part:
     tasks = []
     for family, letter in (("step", "K"), ("chain", "gamma")):
         for name, rule in discover.rules(family).items():
-            single = getattr(rule, "DRAFTS", "") == "single"
             for batch in settings.batches:
-                for count in (1,) if single else settings.drafts:
+                for count in (k for k in settings.drafts if family == "chain" or takes(rule, k)):
                     key = f"{family}/{name}/batch {batch}/{letter} {count}"
                     rows = (batch,) if family == "step" else (batch, count + 1)
                     tasks.append(one(key, partial(_timed, settings, device, rule, family, rows, count, softmax)))

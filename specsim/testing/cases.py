@@ -11,7 +11,7 @@ import numpy as np
 from specsim import discover
 from specsim.exact import draft_tuples
 from specsim.guarantee import rational_laws
-from specsim.types import Array
+from specsim.types import Array, Draws
 
 GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
 LAST_UNIFORM = 1 - 2.0**-53
@@ -49,22 +49,22 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
 
 
-def drafted_tuples(q: Array, num_drafts: int, sampling: str = "iid") -> Array:
+def drafted_tuples(q: Array, num_drafts: int | Draws, sampling: str = "iid") -> Array:
     """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 
     Parameters
     ----------
     q : array, shape (V,)
         Draft law.
-    num_drafts : int
-        At least 1.
+    num_drafts : int or Draws
+        At least 1, or the law of the number of distinct drafts.
     sampling : str
         The draft scheme.
 
     Returns
     -------
     integer array
-        Tuples of positive probability.
+        Tuples of positive probability; -1 stands for no draft.
 
     Raises
     ------
@@ -82,7 +82,8 @@ def drafted_tuples(q: Array, num_drafts: int, sampling: str = "iid") -> Array:
     """
     row = np.asarray(q)
     support = np.flatnonzero(row > 0)
-    tuples = support[draft_tuples(len(support), num_drafts)]
+    tuples = draft_tuples(len(support), num_drafts)
+    tuples = np.where(tuples < 0, -1, support[tuples])
     return tuples[discover.find("draft", sampling).probability(row, tuples, num_drafts) > 0]
 
 
@@ -91,7 +92,7 @@ def corners(count: int) -> Array:
     return np.array(list(itertools.product([0.0, LAST_UNIFORM], repeat=count))).reshape(2**count, count)
 
 
-def every_corner(q: Array, num_drafts: int, count: int, sampling: str = "iid") -> tuple[Array, Array]:
+def every_corner(q: Array, num_drafts: int | Draws, count: int, sampling: str = "iid") -> tuple[Array, Array]:
     """All pairs of a drafted tuple and a corner: tokens (n, num_drafts) and uniforms (n, count)."""
     x, u = drafted_tuples(q, num_drafts, sampling), corners(count)
     return np.repeat(x, len(u), axis=0), np.tile(u, (len(x), 1))

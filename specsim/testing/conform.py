@@ -9,9 +9,15 @@ from typing import NamedTuple
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.step_checks import STEP_CHECKS
+from specsim.testing.tree_checks import TREE_CHECKS
 
 Checks = Mapping[str, Callable[[ModuleType], None]]
-_FAMILIES: dict[str, Checks] = {"step": STEP_CHECKS, "chain": CHAIN_CHECKS, "draft": DRAFT_CHECKS}
+_FAMILIES: dict[str, Checks] = {
+    "step": STEP_CHECKS,
+    "chain": CHAIN_CHECKS,
+    "tree": TREE_CHECKS,
+    "draft": DRAFT_CHECKS,
+}
 
 
 class Finding(NamedTuple):
@@ -28,7 +34,7 @@ def checks(family: str) -> Checks:
     Parameters
     ----------
     family : str
-        "step", "chain" or "draft".
+        "step", "chain", "tree" or "draft".
 
     Returns
     -------
@@ -57,15 +63,15 @@ def checks(family: str) -> Checks:
 def conform(module: ModuleType, family: str) -> list[Finding]:
     """Run every check of a family on a module.
 
-    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains), against Fractions up to V = 24, K = 5, gamma = 8, beyond
-    that not at all: a rule that is wrong only for larger sizes passes.
+    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees), against Fractions up to
+    V = 24, K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for larger sizes passes.
 
     Parameters
     ----------
     module : module
         A rule or a draft scheme (see specsim.types).
     family : str
-        "step", "chain" or "draft".
+        "step", "chain", "tree" or "draft".
 
     Returns
     -------

@@ -6,13 +6,16 @@ import inspect
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from numbers import Rational
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from specsim import discover, forking
+from specsim.draft import distinct
 from specsim.exact import draft_tuples, enumerate_step
+from specsim.exact import scheme as sampling
 from specsim.testing import backends
 from specsim.testing.cases import (
     GRIDS,
@@ -24,22 +27,23 @@ from specsim.testing.cases import (
     rational_uniforms,
 )
 from specsim.testing.statistics import assert_law
-from specsim.types import Array, StepRule
+from specsim.types import Array, Draws, StepRule
+from specsim.verify import takes
 
 
 def sizes(rule: ModuleType) -> tuple[int, ...]:
     """The numbers of drafts a rule is tried with."""
-    return (1,) if rule.DRAFTS == "single" else (1, 2, 3)
+    return tuple(k for k in (1, 2, 3) if takes(rule, k))
 
 
-def sampling(rule: ModuleType) -> str:
-    """The scheme that draws the rule's candidates; one draft is drawn as i.i.d. drafts are."""
-    return "iid" if rule.DRAFTS == "single" else str(rule.DRAFTS)
+def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
+    """The same, and the laws of the number of drafts where the rule says ALSO that it verifies distinct ones."""
+    return sizes(rule) + (distinct.COUNTS if "distinct" in getattr(rule, "ALSO", ()) else ())
 
 
-def drawn(rule: ModuleType, q: Array, num_drafts: int, rng: np.random.Generator) -> Array:
+def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
     """Candidates (..., num_drafts) as the rule expects them."""
-    scheme = discover.find("draft", sampling(rule))
+    scheme = discover.find("draft", sampling(rule, num_drafts))
     return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
@@ -47,10 +51,10 @@ def contract(rule: ModuleType) -> None:
     """The module has every name of specsim.types.StepRule, with the protocol's parameters."""
     same_names(rule, StepRule)
     assert (rule.__doc__ or "").strip(), "a rule's docstring states its law first"
-    for num_drafts in sizes(rule):
+    for num_drafts in counts(rule):
         p = q = np.array([0.5, 0.25, 0.25])
         plan = rule.prepare(p, q, num_drafts)
-        x, u = np.zeros(num_drafts, dtype=np.int64), np.full(rule.uniforms(num_drafts), 0.5)
+        x, u = drawn(rule, q, num_drafts, np.random.default_rng(0)), np.full(rule.uniforms(num_drafts), 0.5)
         assert np.shape(rule.transition(plan, x)) == (3,), "transition must return one row over the vocabulary"
         assert np.shape(rule.verify(plan, x, u)) == (), "verify must return one token"
 
@@ -75,6 +79,7 @@ def transition_is_a_law(rule: ModuleType) -> None:
         law = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
         assert (law >= 0).all(), "a negative probability"
         assert (law.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
+        assert all(isinstance(v, Rational) for v in law.flat), "a float among Fractions: nothing it enters is exact"
 
 
 def sampler_is_transition(rule: ModuleType) -> None:
@@ -84,11 +89,11 @@ def sampler_is_transition(rule: ModuleType) -> None:
             forked_is_transition(rule, p[k], q[k], num_drafts, where=name)
 
 
-def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int, where: str = "") -> None:
+def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str = "") -> None:
     """The same for one pair of rational rows."""
     plan = rule.prepare(p, q, num_drafts)
     count = rule.uniforms(num_drafts)
-    for x in drafted_tuples(q, num_drafts, sampling(rule)):
+    for x in drafted_tuples(q, num_drafts, sampling(rule, num_drafts)):
         law = forking.law(partial(_run, rule, plan, x, count))
         wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
         assert law == wanted, f"{where} p={p} q={q} drafts={x}: the sampler's law is {law}, transition says {wanted}"
@@ -105,7 +110,7 @@ def output_is_target(rule: ModuleType) -> None:
         assert_bias(rule, p, q, law, num_drafts, name)
 
 
-def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: int, where: str = "") -> None:
+def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: int | Draws, where: str = "") -> None:
     """TV(law, p) is the rule's stated bias: 0 when it states none."""
     distance = (abs(law - p)).sum(axis=-1) / 2
     stated = rule.bias(rule.prepare(p, q, num_drafts)) if hasattr(rule, "bias") else 0 * distance
@@ -134,11 +139,11 @@ def acceptance_below_optimum(rule: ModuleType) -> None:
         assert (rule.acceptance(plan) <= bound).all(), f"{name} K={num_drafts}: acceptance above the optimum: lossy"
 
 
-def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> Array:
+def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> Array:
     """1 + min p(H) - Pr[all drafts in H] over all sets H: the optimum for any draft law, by T03, on a few tokens."""
     members = np.array(list(np.ndindex(*(2,) * p.shape[-1])), dtype=bool)
     p_mass = np.where(members, p[..., None, :], 0).sum(axis=-1)
-    drafts_within = discover.find("draft", sampling(rule)).within(q[..., None, :], members, num_drafts)
+    drafts_within = discover.find("draft", sampling(rule, num_drafts)).within(q[..., None, :], members, num_drafts)
     return 1 + (p_mass - drafts_within).min(axis=-1)
 
 
@@ -147,12 +152,12 @@ def edges(rule: ModuleType) -> None:
     for vocab in (1, 2, 5):
         for name, p, q in edge_laws(vocab):
             for dtype in (np.float64, np.float32):
-                for num_drafts in sizes(rule):
+                for num_drafts in counts(rule):
                     _edge(rule, p.astype(dtype), q.astype(dtype), num_drafts, f"{name}, V={vocab}, {dtype.__name__}")
 
 
-def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int, where: str) -> None:
-    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), sampling(rule))
+def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str) -> None:
+    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), sampling(rule, num_drafts))
     plan = rule.prepare(*(np.broadcast_to(w, (len(x), len(w))) for w in (p, q)), num_drafts)
     token = rule.verify(plan, x, u)
     inside = (token >= 0) & (token < len(p))
@@ -164,7 +169,7 @@ def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int, where: str) -> 
 def batches(rule: ModuleType) -> None:
     """A batch gives what its rows give one by one: verify, transition and acceptance."""
     rng = np.random.default_rng(5)
-    for num_drafts in sizes(rule):
+    for num_drafts in counts(rule):
         p, q = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(4), 6)
         x, u = drawn(rule, q, num_drafts, rng), rng.random((6, rule.uniforms(num_drafts)))
         plan = rule.prepare(p, q, num_drafts)
@@ -183,7 +188,7 @@ def frequencies(rule: ModuleType) -> None:
     """
     rng = np.random.default_rng(11)
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
-    for num_drafts in sizes(rule):
+    for num_drafts in counts(rule):
         n = 40_000
         plan = rule.prepare(np.broadcast_to(p, (2 * n, 3)), np.broadcast_to(q, (2 * n, 3)), num_drafts)
         x = drawn(rule, np.broadcast_to(q, (2 * n, 3)), num_drafts, rng)
@@ -194,8 +199,8 @@ def frequencies(rule: ModuleType) -> None:
 
 def same_on_every_backend(rule: ModuleType) -> None:
     """NumPy, JAX (eager, jit, vmap) and torch give the same tokens, except where a uniform sits on a boundary."""
-    for num_drafts in sizes(rule):
-        p, q, rng = backends.laws(vocab=17, rows=64, seed=num_drafts)
+    for seed, num_drafts in enumerate(counts(rule), start=1):
+        p, q, rng = backends.laws(vocab=17, rows=64, seed=seed)
         x = drawn(rule, q, num_drafts, rng)
         u = rng.random((64, rule.uniforms(num_drafts)))
         backends.assert_same(lambda p, q, x, u, k=num_drafts: rule.verify(rule.prepare(p, q, k), x, u), p, q, x, u)
@@ -206,15 +211,17 @@ def floats_follow_fractions(rule: ModuleType) -> None:
 
     Laws that nearly agree included; up to K = 5, V = 24 and two leading axes. Values within 1e-12, tokens equal.
     """
-    shapes = [(3, 1), (5, 1)] if rule.DRAFTS == "single" else [(3, 1), (4, 3), (24, 2), (24, 5)]
-    for vocab, num_drafts in shapes:
+    shapes: list[tuple[int, int | Draws]] = [
+        shape for shape in ((3, 1), (5, 1), (4, 3), (24, 2), (24, 5)) if takes(rule, shape[1])
+    ]
+    for vocab, num_drafts in [*shapes, *((24, law) for law in counts(rule) if isinstance(law, Draws))]:
         p, q = (w.reshape(2, 15, vocab) for w in random_laws(vocab, 30, seed=vocab))
         x = drawn(rule, q.astype(float), num_drafts, np.random.default_rng(vocab))
         u, exact_u = rational_uniforms((2, 15, rule.uniforms(num_drafts)), seed=vocab)
         exact, plain = rule.prepare(p, q, num_drafts), rule.prepare(p.astype(float), q.astype(float), num_drafts)
         where = f"V={vocab} K={num_drafts}"
         close(rule.transition(plain, x), rule.transition(exact, x), f"{where}: transition")
-        if num_drafts <= 3 or rule.DRAFTS != "without_replacement":  # there a sum over V^(K-1) paths
+        if rule.DRAFTS != "without_replacement" or num_drafts in (1, 2, 3):  # there a sum over V^(K-1) paths
             close(rule.acceptance(plain), rule.acceptance(exact), f"{where}: acceptance")
         if hasattr(rule, "bias"):
             close(rule.bias(plain), rule.bias(exact), f"{where}: bias")
@@ -228,9 +235,10 @@ def close(found: Array, wanted: Array, what: str) -> None:
     assert error <= 1e-12, f"{what} differs from Fractions by {error:.3g}"
 
 
-def _grids(rule: ModuleType) -> list[tuple[str, int, Array, Array]]:
-    grids = [(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k in sizes(rule) for v, d in GRIDS if v**k <= 64]
-    return grids + [("random, V=4", k, *random_laws(4, 10, seed=k)) for k in sizes(rule)]
+def _grids(rule: ModuleType) -> list[tuple[str, int | Draws, Array, Array]]:
+    tried = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts(rule)]
+    grids = [(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k, n, most in tried for v, d in GRIDS if v**n <= most]
+    return grids + [("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried]
 
 
 STEP_CHECKS: dict[str, Callable[[ModuleType], None]] = {

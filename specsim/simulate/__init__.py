@@ -1,0 +1,22 @@
+"""Monte-Carlo decode loops of every rule on toy models with exact laws, and the exact numbers beside them."""
+
+from specsim.simulate.exact import BlockChain, block_chain, stationary, stationary_tau
+from specsim.simulate.models import Automaton, context_free, markov, mixture, ngram, recorded
+from specsim.simulate.run import simulate
+from specsim.simulate.trace import Trace, merge_traces
+
+__all__ = [
+    "Automaton",
+    "BlockChain",
+    "Trace",
+    "block_chain",
+    "context_free",
+    "markov",
+    "merge_traces",
+    "mixture",
+    "ngram",
+    "recorded",
+    "simulate",
+    "stationary",
+    "stationary_tau",
+]

@@ -1,0 +1,254 @@
+"""One block of decoding, for a batch of texts: draft, verify, go on. One source for floats, Fractions and JAX.
+
+A block takes the state of the text and its uniforms (B, count), and returns the state after it, the number of drafts
+kept (B,) and the tokens emitted (B, depth + 1), -1 after the last. Its uniforms: first the drafts', then the rule's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from specsim import _check, discover
+from specsim._dist import at, normalize_or, pick, positive_part
+from specsim.simulate.pair import Pair, after
+from specsim.trees import draft as trees
+from specsim.trees import topology
+from specsim.types import Array, TokenTree
+from specsim.verify import takes
+
+Levels = tuple[tuple[Array, Array], ...]
+Seen = tuple[Levels, list[Array]]  # of a position: the changes there, and the laws they make one after the other
+State = tuple[Array, Levels]  # state of the pair (B,), and what greedy blocks have changed
+Block = Callable[[Pair, State, Array], tuple[State, Array, Array]]
+
+
+class Loop(NamedTuple):
+    """What runs in every block, checked: a rule and what it verifies."""
+
+    family: str
+    rule: ModuleType
+    depth: int  # most drafts that a block keeps
+    num_drafts: int
+    sampling: str
+    parents: tuple[int, ...] | None  # of a tree
+
+    @property
+    def scheme(self) -> ModuleType:
+        """How a step rule's candidates are drawn."""
+        return discover.find("draft", self.sampling)
+
+    @property
+    def lasting(self) -> int:
+        """How many tokens after a block's own a block can change."""
+        return max(self.depth - 1, 0) if hasattr(self.rule, "continuation") else 0
+
+    @property
+    def uniforms(self) -> int:
+        """How many a block needs."""
+        if self.family == "chain":
+            return self.depth + int(self.rule.uniforms(self.depth))
+        if self.family == "step":
+            each = self.scheme.uniforms(self.num_drafts) + self.rule.uniforms(self.num_drafts)
+            return self.depth * int(each) + 1
+        return trees.uniforms(self.parents, self.sampling) + int(self.rule.uniforms(empty_tree(self)))
+
+    def block(self, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+        """Run one block."""
+        return {"chain": _chain, "step": _step, "tree": _tree}[self.family](self, pair, state, u)
+
+    def start(self, pair: Pair, u: Array) -> State:
+        """The state of texts that are about to begin, as many as u (B, ...) has rows."""
+        zero = array_namespace(u).zeros(u.shape[0], dtype=array_namespace(u).int64)
+        one = pair.p[zero, :1] * 0 + 1
+        return zero + pair.start, ((one, 0 * one),) * self.lasting
+
+
+def loop(
+    rule: str | ModuleType, gamma: int | None, tree: Sequence[int] | None, num_drafts: int, sampling: str | None
+) -> Loop:
+    """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
+    if (gamma is None) == (tree is None):
+        raise ValueError("give gamma (chains of drafts) or tree (the parents of a tree's nodes), one of the two")
+    num_drafts = _check.integer(num_drafts, "num_drafts", 1)
+    families = ["tree"] if tree is not None else ["chain", "step"]
+    family, module = _found(rule, families)
+    name = module.__name__.rpartition(".")[2]
+    if family != "step" and num_drafts != 1:
+        raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
+    if tree is not None:
+        return _tree_loop(module, name, tree, sampling)
+    depth = _check.integer(gamma, "gamma", 0)
+    wanted = "iid" if family == "chain" or module.DRAFTS == "single" else module.DRAFTS
+    if sampling not in (None, wanted):
+        raise ValueError(f"rule {name!r} expects drafts drawn {wanted!r}, not {sampling!r}")
+    if family == "step" and not takes(module, num_drafts):
+        raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
+    return Loop(family, module, depth, num_drafts, wanted, None)
+
+
+def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
+    """Family and module of a rule given by name, or as a module of its own."""
+    if not isinstance(rule, str):
+        family = "tree" if hasattr(rule, "CHILDREN") else "step" if hasattr(rule, "DRAFTS") else "chain"
+        if family not in families or not hasattr(rule, "verify"):
+            raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
+        return family, rule
+    known = {family: discover.names(family) for family in families if family in discover.FAMILIES}
+    for family, names in known.items():
+        if rule in names:
+            return family, discover.find(family, rule)
+    listed = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
+    raise ValueError(f"rule {rule!r} is unknown; {listed}")
+
+
+def _tree_loop(module: ModuleType, name: str, tree: Sequence[int], sampling: str | None) -> Loop:
+    parents = topology.shape(tree, "tree")
+    sampling = module.CHILDREN[0] if sampling is None else sampling
+    if sampling not in module.CHILDREN:
+        raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(module.CHILDREN)}, not {sampling!r}")
+    trees.uniforms(parents, sampling)  # refuses what the scheme cannot draw
+    depth = int(topology.depths(parents).max(initial=0))
+    return Loop("tree", module, depth, 1, sampling, tuple(parents.tolist()))
+
+
+def empty_tree(run: Loop) -> TokenTree:
+    """The shape that a tree loop drafts, with no tokens in it."""
+    parents = topology.shape(run.parents or ())
+    return TokenTree(parents, 0 * parents - 1, topology.depths(parents), run.sampling)
+
+
+def _chain(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+    """gamma drafts one after the other, and a chain rule on all of them."""
+    (node, levels), gamma = state, run.depth
+    xp = array_namespace(u)
+    nodes, drafts, q = [node], [], []
+    for i in range(gamma):
+        q.append(pair.q[nodes[i]])
+        drafts.append(pick(q[i], u[:, i]))
+        nodes.append(after(pair, nodes[i], drafts[i]))
+    seen: list[Seen] = []
+    for i in range(gamma + 1):
+        laws = _changed(pair.p[nodes[i]], q[i] if i < gamma else None, levels)
+        seen.append((levels, laws))
+        if i < gamma:
+            levels = _moved(levels, laws, q[i], drafts[i])
+    p = xp.stack([laws[-1] for _, laws in seen], axis=1)
+    x = xp.stack(drafts, axis=-1) if gamma else xp.zeros((len(node), 0), dtype=node.dtype)
+    plan = run.rule.prepare(p, xp.stack(q, axis=1) if gamma else p[:, :0])
+    kept, token = run.rule.verify(plan, x, u[:, gamma:])
+    place = xp.arange(gamma + 1)
+    texts = xp.concat([x, token[:, None]], axis=-1)
+    texts = xp.where(place < kept[:, None], texts, xp.where(place == kept[:, None], token[:, None], -1))
+    last = at(xp.stack(nodes, axis=-1), kept)
+    return (after(pair, last, token), _next_levels(run, plan, x, kept, token, seen, q)), kept, texts
+
+
+def _changed(p: Array, q: Array | None, levels: Levels) -> list[Array]:
+    """The target p, then what each unfinished greedy block makes of it, the earliest first; the last is what counts.
+
+    A block kept n of its gamma drafts: the gamma - n - 1 tokens after its own come from (above p' - below q)+, p' being
+    the target that the block itself was verified against. Level r holds the block whose change lasts r + 1 tokens, if
+    there is one: blocks start one after the other, so no two end together, and an earlier one ends first. Where there
+    is none it is (1, 0). After the last draft of a block every earlier change is over.
+    """
+    laws = [p]
+    for above, below in levels if q is not None else ():
+        laws.append(normalize_or(positive_part(above * laws[-1] - below * q), laws[-1]))
+    return laws
+
+
+def _moved(levels: Levels, laws: list[Array], q: Array, token: Array) -> Levels:
+    """The levels one token later: the weights grow by the token's own p' and q, and last one token less."""
+    xp, out = array_namespace(q), []
+    for (above, below), law in zip(levels, laws, strict=False):
+        above, below = above * at(law, token)[:, None], below * at(q, token)[:, None]
+        larger = xp.where(above > below, above, below)
+        larger = xp.where(larger > 0, larger, 1)  # neither: a token that is never emitted
+        out.append((above / larger, below / larger))
+    return (*out[1:], *((0 * above + 1, 0 * below) for above, below in levels[-1:]))
+
+
+def _next_levels(run: Loop, plan: Any, x: Array, kept: Array, token: Array, seen: list[Seen], q: list[Array]) -> Levels:
+    """What is changed after the block: the older changes that go on, and its own."""
+    if not run.lasting:
+        return ()
+    xp = array_namespace(token)
+    levels, laws = seen[0]
+    new = list(_moved(levels, laws, q[0], token))
+    for i in range(1, run.lasting):  # nothing lasts after the others
+        here = (kept == i)[:, None]
+        levels, laws = seen[i]
+        for r, moved in enumerate(_moved(levels, laws, q[i], token)):
+            new[r] = _where(here, moved, new[r])
+    own = run.rule.continuation(plan, x, kept, token)
+    for r in range(run.lasting):
+        new[r] = _where((kept == run.lasting - 1 - r)[:, None], own, new[r])
+    over = (kept >= run.lasting)[:, None]
+    one = xp.ones_like(own[0])
+    return tuple(_where(over, (one, 0 * one), level) for level in new)
+
+
+def _where(here: Array, a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    xp = array_namespace(here)
+    return xp.where(here, a[0], b[0]), xp.where(here, a[1], b[1])
+
+
+def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+    """K candidates at each of gamma positions, drawn after the token emitted before them, while it was a candidate."""
+    (node, levels), count, scheme = state, run.num_drafts, run.scheme
+    xp, split = array_namespace(u), scheme.uniforms(run.num_drafts)
+    each = split + run.rule.uniforms(count)
+    alive, kept, texts = node == node, 0 * node, []
+    for i in range(run.depth):
+        p, q, own = pair.p[node], pair.q[node], u[:, i * each : (i + 1) * each]
+        if getattr(scheme, "PER_DRAFT", False):
+            q = xp.broadcast_to(q[:, None, :], (q.shape[0], count, q.shape[-1]))
+        x = scheme.draw(q, own[:, :split], count)
+        y = run.rule.verify(run.rule.prepare(p, q, count), x, own[:, split:])
+        texts.append(xp.where(alive, y, -1))
+        node = xp.where(alive, after(pair, node, y), node)
+        alive = alive & xp.any(x == y[:, None], axis=-1)
+        kept = kept + xp.astype(alive, kept.dtype)
+    y = pick(pair.p[node], u[:, -1])
+    texts.append(xp.where(alive, y, -1))
+    return (xp.where(alive, after(pair, node, y), node), levels), kept, xp.stack(texts, axis=-1)
+
+
+def _tree(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+    """A tree of drafts of one shape for all texts, and a tree rule on it."""
+    (node, levels), parents = state, run.parents or ()
+    xp, split = array_namespace(u), trees.uniforms(parents, run.sampling)
+
+    def draft(text: tuple[Any, ...]) -> Array:
+        here = node
+        for token in text:
+            here = after(pair, here, token)
+        return pair.q[here]
+
+    drafted, q = trees.draw_tree(draft, parents, u[:, :split], sampling=run.sampling)
+    nodes = [node]
+    for i, parent in enumerate(parents):
+        nodes.append(after(pair, nodes[parent + 1], drafted.tokens[:, i]))
+    states = xp.stack(nodes, axis=-1)
+    kept, token = run.rule.verify(run.rule.prepare(pair.p[states], q, drafted), u[:, split:])
+    routes, depth = routes_of(parents)
+    routes, depth = xp.asarray(routes)[kept], xp.asarray(depth)[kept]
+    tokens = xp.concat([drafted.tokens, 0 * token[:, None] - 1], axis=-1)  # the last one stands for no node
+    texts = xp.take_along_axis(tokens, routes, axis=-1)
+    texts = xp.where(xp.arange(run.depth + 1) == depth[:, None], token[:, None], texts)
+    return (after(pair, at(states, kept), token), levels), depth, texts
+
+
+def routes_of(parents: Sequence[int]) -> tuple[Array, Array]:
+    """Nodes (n+1, depth+1) from the root to each node, n after the last; and the depths (n+1,), 0 for the root."""
+    depth = np.concatenate([[0], topology.depths(parents)])
+    routes = np.full((len(parents) + 1, int(depth.max()) + 1), len(parents), dtype=np.int64)
+    for i, parent in enumerate(parents):
+        routes[i + 1] = routes[parent + 1]
+        routes[i + 1, depth[i + 1] - 1] = i
+    return routes, depth

@@ -1,0 +1,161 @@
+"""What the command `specsim simulate` does: models from short specifications, a run, its numbers as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+
+from specsim.expected import expected_tokens
+from specsim.simulate.blocks import loop
+from specsim.simulate.exact import block_chain, drafted
+from specsim.simulate.models import Automaton, context_free, markov, ngram
+from specsim.simulate.pair import paired
+from specsim.simulate.run import simulate
+from specsim.simulate.trace import Trace
+from specsim.trees import k_ary
+from specsim.types import Array
+
+SUMMED = 2**16  # drafts that the exact value beside a simulation may take
+LEVEL = 0.99
+
+
+def models(target: str, draft: str) -> tuple[Automaton, Automaton]:
+    """Target and draft from specifications: law:1/2,.3,.2  markov:FILE.npy  text:FILE:ORDER.
+
+    Texts have one vocabulary, the characters of both.
+    """
+    parts = {name: _parts(name, spec) for name, spec in (("target", target), ("draft", draft))}
+    texts = {name: _text(name, rest) for name, (kind, rest) in parts.items() if kind == "text"}
+    vocab = "".join(sorted(set("".join(text for text, _ in texts.values()))))
+    made = []
+    for name, (kind, rest) in parts.items():
+        if kind == "law":
+            made.append(_law(name, rest))
+        elif kind == "markov":
+            made.append(markov(_table(name, rest)))
+        else:
+            text, order = texts[name]
+            made.append(ngram(text, order=order, vocab=vocab))
+    return made[0], made[1]
+
+
+def _parts(name: str, spec: str) -> tuple[str, str]:
+    kind, colon, rest = spec.partition(":")
+    if kind not in ("law", "markov", "text") or not colon or not rest:
+        raise ValueError(f"{name} {spec!r} is no model; give law:1/2,.3,.2 or markov:FILE.npy or text:FILE:ORDER")
+    return kind, rest
+
+
+def _law(name: str, rest: str) -> Automaton:
+    try:
+        return context_free([float(Fraction(word)) for word in rest.split(",")])
+    except (ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"{name} law:{rest}: {error}") from None
+
+
+def _table(name: str, path: str) -> Array:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{name}: {path} cannot be read as an array ({error})") from None
+
+
+def _text(name: str, rest: str) -> tuple[str, int]:
+    path, _, order = rest.rpartition(":")
+    if not path or not order.isdigit():
+        raise ValueError(f"{name} text:{rest} must end in the order, as in text:FILE:2")
+    try:
+        return Path(path).read_text(encoding="utf-8"), int(order)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name}: {path} cannot be read as text ({error})") from None
+
+
+def shape(branching: str | None) -> list[int] | None:
+    """Parents of a tree from children per node, level by level."""
+    if branching is None:
+        return None
+    if not all(word.strip().isdigit() for word in branching.split(",")):
+        raise ValueError(f"tree {branching!r} must be numbers of children, level by level, as 2,2,1")
+    return [int(i) for i in k_ary([int(word) for word in branching.split(",")])]
+
+
+def run(target: str, draft: str, *, blocks: int, sequences: int, as_json: bool, **options: Any) -> tuple[str, bool]:
+    """(what to print, whether the run was finished); a bar shows progress on a terminal."""
+    found, console = models(target, draft), Console(stderr=True)
+    so_far: list[Trace] = []
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("simulating", total=1.0)
+
+        def progress(share: float, trace: Trace | None) -> None:
+            bar.update(task, completed=share)
+            so_far[:] = [trace] if trace is not None else []
+
+        try:
+            simulate(*found, blocks=blocks, sequences=sequences, progress=progress, **options)
+            finished = True
+        except KeyboardInterrupt:
+            finished = False
+    if not so_far:
+        return "interrupted before the first sequences were finished", False
+    exact = exact_tau(*found, -(-blocks // sequences), **options)
+    numbers = summary(so_far[0], exact, finished)
+    return json.dumps(numbers, indent=1, allow_nan=False) if as_json else "\n".join(lines(numbers)), finished
+
+
+def exact_tau(target: Automaton, draft: Automaton, blocks: int, **options: Any) -> float | None:
+    """Tokens per block that so many blocks of a text have on average; None where it would take too long to say."""
+    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "sampling")}
+    rounds, pair = loop(**what), paired(target, draft)
+    if rounds.lasting:
+        return None
+    if drafted(rounds, pair) <= SUMMED:
+        return float(block_chain(target, draft, **what).mean(blocks))
+    if len(pair.p) == 1 and rounds.family == "chain":
+        try:
+            return float(expected_tokens(pair.p[0], pair.q[0], gamma=rounds.depth, rule=what["rule"]))
+        except ValueError:  # too many products of ratios
+            return None
+    return None
+
+
+def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]:
+    """The numbers of a trace, ready for JSON."""
+    hazards = [None if np.isnan(h) else float(h) for h in trace.hazards]
+    return {
+        "settings": json.loads(trace.settings),
+        "finished": finished,
+        "blocks": trace.blocks,
+        "tokens": int(trace.lengths.sum()),
+        "tau": trace.tau,
+        "tau_interval": list(trace.tau_interval(LEVEL)) if len(trace.kept) > 1 else None,
+        "tau_exact": exact,
+        "level": LEVEL,
+        "kept": trace.histogram.tolist(),
+        "hazards": hazards,
+        "hazard_intervals": trace.hazard_intervals(LEVEL).tolist(),
+        "contexts": int((trace.starts > 0).sum()),
+        "seconds": trace.seconds,
+    }
+
+
+def lines(numbers: dict[str, Any]) -> list[str]:
+    """The same to read."""
+    interval, exact = numbers["tau_interval"], numbers["tau_exact"]
+    spread = f"  {LEVEL:.0%} interval {interval[0]:.4f} .. {interval[1]:.4f}" if interval else ""
+    out = [
+        f"blocks {numbers['blocks']}  tokens {numbers['tokens']}  in {numbers['seconds']:.2f} s",
+        f"tau {numbers['tau']:.4f}{spread}" + ("" if exact is None else f"  exact {exact:.4f}"),
+    ]
+    for i, n in enumerate(numbers["kept"]):
+        line = f"kept {i:2d}  {n / numbers['blocks']:7.2%} of blocks"
+        if i < len(numbers["hazards"]) and numbers["hazards"][i] is not None:
+            low, high = numbers["hazard_intervals"][i]
+            line += f"   draft {i + 1:2d} kept if reached {numbers['hazards'][i]:.4f}  ({low:.4f} .. {high:.4f})"
+        out.append(line)
+    return out if numbers["finished"] else ["interrupted; what was finished:", *out]

@@ -1,0 +1,305 @@
+"""Exact numbers beside the simulated ones: the chain of contexts that blocks start in, and tau in the long run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import _check
+from specsim._dist import is_exact
+from specsim.exact import draft_tuples
+from specsim.simulate.blocks import Loop, loop, routes_of
+from specsim.simulate.models import Automaton, automaton
+from specsim.simulate.pair import Pair, after, paired
+from specsim.trees import draft as trees
+from specsim.types import Array
+
+MAX_DRAFTS = 2**22  # summed over in all
+MAX_STATES = 2**11  # of a chain that is solved
+
+
+class BlockChain(NamedTuple):
+    """Blocks as a Markov chain.
+
+    ``tau`` (S,): tokens expected of a block, by the state it starts in; ``jump`` (S, S): the law of the state after it;
+    ``states`` (S, 2): the states of target and draft; ``start``: the first block's.
+
+    >>> chain = block_chain([0.5, 0.5], [1.0, 0.0], rule="tokenwise", gamma=1)
+    >>> float(chain.mean(blocks=10))
+    1.5
+    """
+
+    tau: Array
+    jump: Array
+    states: Array
+    start: int
+
+    def mean(self, blocks: int) -> Any:
+        """Tokens per block expected of the first blocks of a text, as many as given."""
+        law, total = np.zeros_like(self.tau), 0
+        law[self.start] = law[self.start] + 1
+        for b in range(_check.integer(blocks, "blocks", 1)):
+            total, before, law = total + law @ self.tau, law, law @ self.jump
+            if (abs(law - before) <= 1e-17).all():  # nothing moves any more
+                return (total + (blocks - b - 1) * (law @ self.tau)) / blocks
+        return total / blocks
+
+
+def block_chain(
+    target: Automaton | Array,
+    draft: Automaton | Array,
+    *,
+    rule: str | ModuleType,
+    gamma: int | None = None,
+    tree: Sequence[int] | None = None,
+    num_drafts: int = 1,
+    sampling: str | None = None,
+) -> BlockChain:
+    r"""The Markov chain of the contexts that blocks start in, by summing over everything that can be drafted.
+
+    .. math:: J_{st} = \Pr[\text{the text is in state } t \text{ after a block that starts in } s]
+
+    Parameters
+    ----------
+    target, draft : Automaton or array_like, shape (V,)
+        Models. Fractions keep the answer exact.
+    rule : str or module
+        As in `simulate`; not one that changes the target of later blocks.
+    gamma : int, optional
+        Drafted positions per block.
+    tree : sequence of int, optional
+        Parents of the nodes of a token tree, instead of gamma.
+    num_drafts : int
+        Candidates K per position of a step rule.
+    sampling : str, optional
+        How a tree's children are drawn.
+
+    Returns
+    -------
+    BlockChain
+        tau, jump, states, start.
+
+    Raises
+    ------
+    ValueError
+        As in `simulate`, or there is too much to enumerate (says how much).
+
+    References
+    ----------
+    Derived for this project; see `renewal` for the same chain along one text.
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> chain = block_chain([F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)], rule="tokenwise", gamma=2)
+    >>> str(chain.tau[0])
+    '19/9'
+    """
+    pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, sampling)
+    if run.lasting:
+        name = run.rule.__name__.rpartition(".")[2]
+        raise ValueError(f"rule {name!r} changes the target of later blocks: their states are no finite chain")
+    if len(pair.p) > MAX_STATES:
+        raise ValueError(f"target and draft reach {len(pair.p)} contexts, more than {MAX_STATES}; use simulate")
+    if (number := drafted(run, pair)) > MAX_DRAFTS:
+        raise ValueError(f"there are {number:.3g} drafts to sum over, more than {MAX_DRAFTS}; use simulate")
+    tau, jump = {"chain": _of_chains, "step": _of_steps, "tree": _of_trees}[run.family](run, pair)
+    return BlockChain(tau, jump, pair.states, pair.start)
+
+
+def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
+    r"""Tokens per block in the long run, exactly: tau averaged over the contexts that blocks start in.
+
+    .. math:: \tau = \sum_s \pi_s \tau_s, \qquad \pi J = \pi
+
+    Parameters
+    ----------
+    target, draft : Automaton or array_like, shape (V,)
+        Models. Fractions keep the answer exact.
+    **options : Any
+        rule, gamma, tree, num_drafts, sampling as in `simulate`.
+
+    Returns
+    -------
+    number
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        As in `block_chain`, or the text can end up in contexts that never meet again.
+
+    References
+    ----------
+    Grassmann, Taksar and Heyman 1985 (elimination without subtractions); the long-run mean of Markov rewards.
+
+    Examples
+    --------
+    Half of the positions lie in easy stretches, but more than half of the blocks start in hard ones:
+
+    >>> from specsim import mixture
+    >>> stay = [[.9, .1], [.1, .9]]
+    >>> target, draft = (mixture(stay, [[.5, .5], hard]) for hard in ([.5, .5], [.9, .1]))
+    >>> run = dict(rule="tokenwise", gamma=4)
+    >>> per_position = stationary(target) @ block_chain(target, draft, **run).tau
+    >>> [round(float(tau), 3) for tau in (stationary_tau(target, draft, **run), per_position)]
+    [3.193, 3.574]
+    """
+    chain = block_chain(target, draft, **options)
+    return (_long_run(chain.jump, chain.start) * chain.tau).sum()
+
+
+def stationary(model: Automaton | Array) -> Array:
+    """How often a model is in each of its states in the long run.
+
+    Parameters
+    ----------
+    model : Automaton or array_like, shape (V,)
+        Rows of Fractions keep the answer exact.
+
+    Returns
+    -------
+    array, shape (S,)
+        A law; 0 for states that are left for ever.
+
+    Raises
+    ------
+    ValueError
+        The text can end up in states that never meet again, or there are too many states.
+
+    References
+    ----------
+    Grassmann, Taksar and Heyman 1985, "Regenerative analysis and steady state distributions for Markov chains".
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> from specsim import markov
+    >>> [str(w) for w in stationary(markov([[F(1, 2), F(1, 2)], [F(1), F(0)]]))]
+    ['2/3', '1/3']
+    """
+    found = automaton(model, "model")
+    if len(found.rows) > MAX_STATES:
+        raise ValueError(f"model has {len(found.rows)} states, more than {MAX_STATES}")
+    chain = np.zeros_like(found.rows, shape=(len(found.rows), len(found.rows)))
+    np.add.at(chain, (np.arange(len(chain))[:, None], found.step), found.rows)
+    return _long_run(chain, found.start)
+
+
+def drafted(run: Loop, pair: Pair) -> int:
+    """How many drafted blocks there are to sum over, contexts times tuples of tokens; a tree counts for a hundred."""
+    count, vocab = pair.p.shape
+    if run.family == "tree":
+        return int(100 * count * vocab ** len(run.parents or ()))
+    return int(count * vocab ** (run.num_drafts if run.family == "step" else run.depth))
+
+
+def _of_chains(run: Loop, pair: Pair) -> tuple[Array, Array]:
+    """A chain rule's blocks, drafts by drafts."""
+    count, vocab = pair.p.shape
+    every = draft_tuples(vocab, run.depth) if run.depth else np.zeros((1, 0), dtype=np.int64)
+    tau, jump = np.zeros_like(pair.p, shape=count), np.zeros_like(pair.p, shape=(count, count))
+    for s in range(count):
+        drafts, weight, nodes = every, np.ones_like(pair.q[0], shape=len(every)), [np.full(len(every), s)]
+        for i in range(run.depth):
+            weight = weight * pair.q[nodes[i], drafts[:, i]]
+            nodes.append(after(pair, nodes[i], drafts[:, i]))
+        some = weight > 0
+        drafts, weight, states = drafts[some], weight[some], np.stack(nodes, axis=-1)[some]
+        plan = run.rule.prepare(pair.p[states], pair.q[states[:, :-1]])
+        mass = weight[:, None, None] * run.rule.transition(plan, drafts)
+        _add(pair, tau, jump, s, mass, states, np.arange(run.depth + 1))
+    return tau, jump
+
+
+def _of_trees(run: Loop, pair: Pair) -> tuple[Array, Array]:
+    """A tree rule's blocks, tree by tree."""
+    tau, jump = np.zeros_like(pair.p, shape=len(pair.p)), np.zeros_like(pair.p, shape=(len(pair.p),) * 2)
+    parents = run.parents or ()
+    _, depth = routes_of(parents)
+    for s in range(len(pair.p)):
+
+        def model(text: tuple[int, ...], s: int = s) -> Array:
+            for token in text:
+                s = int(after(pair, np.asarray(s), np.asarray(token)))
+            return pair.q[s]
+
+        for tree, q, weight in trees.enumerate_trees(model, parents, sampling=run.sampling):
+            nodes = [np.asarray(s)]
+            for i, parent in enumerate(parents):
+                nodes.append(after(pair, nodes[parent + 1], tree.tokens[i]))
+            states = np.stack(nodes)
+            mass = weight * run.rule.transition(run.rule.prepare(pair.p[states], q, tree))
+            _add(pair, tau, jump, s, mass[None], states[None], depth)
+    return tau, jump
+
+
+def _of_steps(run: Loop, pair: Pair) -> tuple[Array, Array]:
+    """A step rule's blocks: gamma positions that hit, or the first that misses."""
+    count, vocab = pair.p.shape
+    every = draft_tuples(vocab, run.num_drafts)
+    drafted = (every[:, :, None] == np.arange(vocab)).any(axis=1)
+    hits, misses, plain = (np.zeros_like(pair.p, shape=(count, count)) for _ in range(3))
+    for s in range(count):
+        p, q = pair.p[s], pair.q[s]
+        q = np.broadcast_to(q, (run.num_drafts, vocab)) if getattr(run.scheme, "PER_DRAFT", False) else q
+        weight = run.scheme.probability(q, every, run.num_drafts)
+        tuples, inside = every[weight > 0], drafted[weight > 0]
+        law = run.rule.transition(run.rule.prepare(p[None], q[None], run.num_drafts), tuples)
+        joint, then = weight[weight > 0][:, None] * law, after(pair, np.asarray(s), np.arange(vocab))
+        for rows, mass in ((hits, (joint * inside).sum(axis=0)), (misses, (joint * ~inside).sum(axis=0)), (plain, p)):
+            np.add.at(rows[s], then, mass)
+    one = np.ones_like(pair.p, shape=count)
+    tau, jump, reached = one, 0 * misses, np.diag(one)
+    for _ in range(run.depth):
+        jump, reached = jump + reached @ misses, reached @ hits
+        tau = tau + reached @ one
+    return tau, jump + reached @ plain
+
+
+def _add(pair: Pair, tau: Array, jump: Array, s: int, mass: Array, states: Array, depth: Array) -> None:
+    """Add masses (n, nodes, V) of (kept node, next token) to what blocks from s emit and where they lead."""
+    tau[s] = tau[s] + (mass.sum(axis=(0, 2)) * (depth + 1)).sum()
+    then = after(pair, states[..., None], np.arange(pair.p.shape[-1]))
+    np.add.at(jump[s], then.ravel(), mass.ravel())
+
+
+def _long_run(jump: Array, start: int) -> Array:
+    """The law to which the shares of time spent in each state tend, by elimination: exact on Fractions."""
+    inside = np.flatnonzero(_last_class(jump, start))
+    jump = jump * Fraction(1) if is_exact(jump) else jump  # integers among Fractions would divide to floats
+    a = jump[np.ix_(inside, inside)].copy()
+    for k in range(len(a) - 1, 0, -1):
+        a[:k, k] = a[:k, k] / a[k, :k].sum()
+        a[:k, :k] = a[:k, :k] + a[:k, k][:, None] * a[k, :k]
+    law = np.zeros_like(jump, shape=len(jump))
+    weights = np.ones_like(a[0])
+    for k in range(1, len(a)):
+        weights[k] = weights[:k] @ a[:k, k]
+    law[inside] = weights / weights.sum()
+    return law
+
+
+def _last_class(jump: Array, start: int) -> Array:
+    """The states that are visited for ever, as a mask; ValueError if that depends on the course of the text."""
+    forth, state = np.asarray(jump > 0).astype(bool), start
+    ahead = _reached(forth, state)
+    everywhere = ahead
+    while (left := ahead & ~_reached(forth.T, state)).any():  # states from which there is no way back
+        state = int(np.argmax(left))
+        ahead = _reached(forth, state)
+    if (everywhere & ~_reached(forth.T, state)).any():
+        raise ValueError("the text can end up in contexts that never meet again: there is no one law in the long run")
+    return ahead
+
+
+def _reached(forth: Array, state: int) -> Array:
+    known = new = np.arange(len(forth)) == state
+    while new.any():
+        new = forth[new].any(axis=0) & ~known
+        known = known | new
+    return known

@@ -1,0 +1,128 @@
+"""Token trees level by level, as arrays: the children of every node, and walks from the root.
+
+A tree has few nodes, a row of p many tokens. So what is known of the shape is worked out in Python, what depends on the
+drafted tokens (absent nodes, equal siblings, paths with a common prefix) by comparing small integer arrays, and rows are
+touched level by level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_numpy_array
+
+from specsim._dist import at, ids, row_at
+from specsim.types import Array, TokenTree
+
+
+class Level(NamedTuple):
+    """W nodes of one depth and their children: at most M each, numbered by place among the N nodes of the next depth.
+
+    Under "paths" a node's children are those of all paths with its text, and only the first node with a text has any.
+    """
+
+    rows: Array  # (W,) NumPy integers: the nodes' rows of p and q
+    tokens: Array  # (..., W, M) of the children, in the order drawn; 0 beyond `count`
+    places: Array  # (..., W, M)
+    first: Array  # (..., W, M) whether there is a child, and none before it is the same token
+    count: Array  # (..., W) children
+    below: int  # N
+
+
+def levels(tree: TokenTree) -> list[Level]:
+    """The root, then the nodes of depth 1, 2, ...; those of the last level have no children."""
+    xp, where = array_namespace(tree.tokens), device(tree.tokens)
+    batch, merged = tuple(tree.tokens.shape[:-1]), tree.scheme == "paths"
+    nodes, owner, found = np.array([-1]), xp.ones((*batch, 1), dtype=xp.bool, device=where), list[Level]()
+    alike = xp.ones((1, 1), dtype=xp.bool, device=where)  # which nodes share their children, all of them the owner's
+    for below, most in zip(_nodes(tree)[1:], most_children(tree), strict=True):
+        up = np.searchsorted(nodes, np.asarray(tree.parents)[below])
+        drawn = tree.tokens[..., below]
+        there = drawn >= 0
+        same = alike[..., up, :][..., up] & (drawn[..., :, None] == drawn[..., None, :])
+        earlier = xp.asarray(np.tri(len(below), k=-1, dtype=bool), device=where)
+        first = there & ~xp.any(same & earlier, axis=-1)
+        child = owner[..., :, None] & alike[..., :, up] & there[..., None, :]  # (..., W, N)
+        rank = xp.cumulative_sum(xp.astype(child, xp.int64), axis=-1)
+        slot = child[..., None, :] & (rank[..., None, :] == _range(1, most + 1, drawn)[:, None])  # (..., W, M, N)
+        x, place = (
+            xp.sum(xp.where(slot, w[..., None, None, :], 0), axis=-1) for w in (drawn, _range(0, len(below), drawn))
+        )
+        new = xp.any(slot & first[..., None, None, :], axis=-1)
+        found.append(Level(nodes + 1, x, place, new, rank[..., -1], len(below)))
+        alike = same if merged else xp.asarray(np.eye(len(below), dtype=bool), device=where)
+        nodes, owner = below, first if merged else there
+    none = xp.zeros((*batch, len(nodes), 0), dtype=xp.int64, device=where)
+    return [*found, Level(nodes + 1, none, none, none > 0, xp.sum(none, axis=-1), 0)]
+
+
+def most_children(tree: TokenTree) -> list[int]:
+    """Of the root, of nodes of depth 1, 2, ...; those of the last have none and are left out."""
+    by_level, parents = _nodes(tree), np.asarray(tree.parents)
+    if tree.scheme == "paths":
+        return [len(below) for below in by_level[1:]]
+    return [int(np.bincount(parents[below] + 1).max()) for below in by_level[1:]]
+
+
+def _nodes(tree: TokenTree) -> list[Array]:
+    """Numbers of the nodes of every depth, the root -1."""
+    depth = np.asarray(tree.depth)
+    return [np.array([-1]), *(np.flatnonzero(depth == d + 1) for d in range(depth.max(initial=0)))]
+
+
+def _range(start: int, stop: int, like: Array) -> Array:
+    return array_namespace(like).arange(start, stop, dtype=like.dtype, device=device(like))
+
+
+def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) -> tuple[Array, Array]:
+    """(kept node, next token) of a walk: `emit` gives a token at each level, and the first child that has it is next.
+
+    emit(level number, row of p, children's tokens (..., M), their number, whether the walk is still going on).
+    """
+    xp, where = array_namespace(plan[0].tokens), device(plan[0].tokens)
+    node = token = place = xp.zeros(batch, dtype=xp.int64, device=where)
+    going = place == 0
+    for d, level in enumerate(plan):
+        row = xp.asarray(level.rows, device=where)[place]
+        node = xp.where(going, row, node)
+        drafts, count = row_at(level.tokens, place), at(level.count, place)
+        if is_numpy_array(going) and not going.any():
+            break
+        made = emit(d, row, drafts, count, going)
+        token = xp.where(going, made, token)
+        if level.below:
+            hit = (drafts == made[..., None]) & row_at(level.first, place)
+            going = going & xp.any(hit, axis=-1)
+            place = xp.where(going, at(row_at(level.places, place), xp.argmax(xp.astype(hit, xp.int64), axis=-1)), 0)
+    return node, token
+
+
+def walk_law(plan: list[Level], rows: list[Array]) -> Array:
+    """Joint law (..., n+1, V) of a walk that emits rows (..., W, V) at the nodes of each level."""
+    xp = array_namespace(rows[0])
+    reach, parts = xp.ones_like(rows[0][..., 0]), []
+    for level, law in zip(plan, rows, strict=True):
+        ends = law
+        for k in range(level.tokens.shape[-1]):
+            hit = (ids(law) == level.tokens[..., k : k + 1]) & level.first[..., k : k + 1]
+            ends = xp.where(hit, 0, ends)
+        parts.append(reach[..., None] * ends)
+        if level.below:
+            reach = to_children(level, reach[..., None] * xp.take_along_axis(law, level.tokens, axis=-1))
+    return by_node(plan, parts)
+
+
+def to_children(level: Level, values: Array) -> Array:
+    """Values (..., W, M) of children as (..., N) in the order of the next level; 0 where a node is nobody's child."""
+    xp = array_namespace(values)
+    place = xp.arange(level.below, device=device(values))
+    hit = (level.places[..., None] == place) & level.first[..., None]
+    return xp.sum(xp.where(hit, values[..., None], 0), axis=(-3, -2))
+
+
+def by_node(plan: list[Level], parts: list[Array]) -> Array:
+    """What was computed level by level, (..., W, V) each, as (..., n+1, V) in the order of the nodes."""
+    order = np.argsort(np.concatenate([level.rows for level in plan]))
+    return array_namespace(parts[0]).concat(parts, axis=-2)[..., order, :]

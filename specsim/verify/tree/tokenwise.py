@@ -1,0 +1,126 @@
+"""Tokenwise verification of a tree: a step rule at the root, then at the child it emits, until its token is no child.
+
+Law.         At node x a step rule turns x's children, its drafts, into one token. If a child has it the walk goes on
+             there (at the first of equal siblings; what hangs below the others is lost), else the token is the last.
+             After a leaf it comes from p. "paths" are merged: at a text that m of the K paths share, the step rule
+             has m drafts.
+Theorem.     T19: lossless if the step rule is. On one path it is tokenwise verification of chains.
+Acceptance.  E[n] = E sum_i prod_{j to i} T_j(x_j), T the step rule's kernels along the way to node i.
+Randomness.  For every level as many uniforms as its step rule needs; one for the level of the deepest leaves.
+Cost.        One step rule a level; `transition` one a node.
+Paper.       Miao et al., SpecInfer, arXiv:2305.09781 (recursive on i.i.d. children); SpecTr, arXiv:2310.15141 (K-SEQ on
+             paths); Jeon et al., RSD, arXiv:2402.14160, and Sequoia, arXiv:2402.12374 (without replacement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+from specsim._dist import pick, row_at
+from specsim.types import Array, TokenTree
+from specsim.verify import step_rule
+from specsim.verify.tree._walk import Level, levels, most_children, walk, walk_law
+
+STEPS = {  # how siblings were drawn -> the step rule unless another is named
+    "iid": "recursive",
+    "paths": "recursive",
+    "without_replacement": "recursive_wor",
+    "beam": "recursive_wor",
+    "greedy": "greedy_draft",
+    "deterministic": "naive",
+}
+CHILDREN = tuple(STEPS)
+CHAIN = "tokenwise"
+EXACT = True
+THEOREM = "T19"
+PAPER = "arXiv:2305.09781"
+
+
+class Plan(NamedTuple):
+    p: Array  # (..., n+1, V)
+    q: Array
+    step: ModuleType
+    levels: list[Level]
+
+
+def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None) -> Plan:
+    """Target and draft rows (..., n+1, V) after the root and after every node; the step rule by name."""
+    return Plan(p, q, _step_rule(tree, step), levels(tree))
+
+
+def transition(plan: Plan) -> Array:
+    """Joint law (..., n+1, V) of (kept node, next token)."""
+    rows = []
+    for level in plan.levels:
+        p, q = (w[..., level.rows, :] for w in (plan.p, plan.q))
+
+        def law(m: int, p: Array = p, q: Array = q, x: Array = level.tokens) -> Array:
+            return plan.step.transition(plan.step.prepare(p, q, m), x[..., :m]) if m else p
+
+        rows.append(_by_count(level.count, _occurring(level.count, level), law))
+    return walk_law(plan.levels, rows)
+
+
+def uniforms(tree: TokenTree, step: str | None = None) -> int:
+    """The step rule's own for every level, and one after the last."""
+    return sum(_needs(_step_rule(tree, step), most) for most in [*most_children(tree), 0])
+
+
+def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
+    """(kept node (...), next token (...)) from u (..., uniforms)."""
+    step, start = plan.step, [0]
+    for level in plan.levels:
+        start.append(start[-1] + _needs(step, level.tokens.shape[-1]))
+
+    def emit(d: int, row: Array, drafts: Array, count: Array, going: Array) -> Array:
+        p, q = (row_at(w, row) for w in (plan.p, plan.q))
+
+        def token(m: int) -> Array:
+            if m == 0:
+                return pick(p, u[..., start[d]])
+            return step.verify(step.prepare(p, q, m), drafts[..., :m], u[..., start[d] : start[d] + step.uniforms(m)])
+
+        return _by_count(count, _occurring(count, plan.levels[d], going), token)
+
+    return walk(plan.levels, tuple(plan.p.shape[:-2]), emit)
+
+
+def _step_rule(tree: TokenTree, name: str | None) -> ModuleType:
+    """The step rule; ValueError if it is none for these siblings."""
+    name, most = STEPS[tree.scheme] if name is None else name, max(most_children(tree), default=1)
+    if name == "naive":  # looks at no draft
+        return step_rule(name, most)
+    if tree.scheme == "deterministic":
+        raise ValueError(
+            f"step {name!r} verifies siblings drawn from q; those of a tree of scheme 'deterministic' were chosen, which "
+            "only 'naive' may ignore: not lossless"
+        )
+    drawn = {"paths": "iid", "beam": "without_replacement"}.get(tree.scheme, tree.scheme)
+    return step_rule(name, most, None if most == 1 else drawn)  # a single child is a draw from q under every scheme
+
+
+def _needs(step: ModuleType, most: int) -> int:
+    return max((step.uniforms(m) for m in range(1, most + 1)), default=1)
+
+
+def _occurring(count: Array, level: Level, going: Array = True) -> Iterable[int]:
+    """Numbers of children to prepare for: those that occur, where that can be seen without waiting for a device."""
+    if is_numpy_array(level.count):
+        return np.unique(count[going]).tolist()
+    return range(level.tokens.shape[-1] + 1)
+
+
+def _by_count(count: Array, occurring: Iterable[int], f: Callable[[int], Array]) -> Array:
+    """f(m) where m is the number of children."""
+    out: Array = None
+    for m in occurring:
+        made = f(m)
+        here = count == m
+        here = here[..., None] if made.ndim > count.ndim else here
+        out = made if out is None else array_namespace(made).where(here, made, out)
+    return out

@@ -1,0 +1,116 @@
+"""Traversal verification: children before their parent, each with the weight that its path has left.
+
+Law.         V(x, a), a_root = 1. For the children y_1, y_2, ... of x in the order drawn: call V(y_k, min(1, a p(y_k)/
+             q(y_k))); if that fails, p becomes (a p - q)+ normalised, a becomes S/(S + 1 - a), S = sum (a p - q)+ (1
+             stays 1), and q loses y_k and is normalised. When all have failed x itself succeeds with probability a. The
+             text up to the node that succeeds is kept; the next token comes from the p that is left there. A sibling
+             equal to an earlier one is passed over (what hangs below it is lost); "paths" are merged, so there the
+             children of a text are those of all paths that have it.
+Theorem.     T21: V(x, a) succeeds with probability a and then emits p's law: lossless. On one path it is block
+             verification; with one level, recursive rejection without replacement.
+Acceptance.  E[n] = E of the sum of depths times the kept law; no closed form.
+Randomness.  u[i] is node i's own test; u[n] draws the token.
+Cost.        O(V) for every child.
+Paper.       Weng et al., traversal verification, arXiv:2505.12398.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from array_api_compat import array_namespace, device
+
+from specsim._dist import at, normalize_or, pick, positive_part, row_at, wide
+from specsim.draft.without_replacement import without
+from specsim.types import Array, TokenTree
+from specsim.verify.tree._walk import Level, by_node, levels, to_children
+
+CHILDREN = ("without_replacement", "iid", "paths", "beam")
+CHAIN = "block"
+STEPS = {"without_replacement": "recursive_wor"}
+EXACT = True
+THEOREM = "T21"
+PAPER = "arXiv:2505.12398"
+
+
+class Plan(NamedTuple):
+    chance: Array  # (..., n+1) that a node succeeds by itself, once its children have failed; 1 at the root
+    rows: Array  # (..., n+1, V) what is left of p there
+    levels: list[Level]
+
+
+def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
+    """Weights and what is left of p (..., n+1, V), from the root down."""
+    xp, plan = array_namespace(p, q), levels(tree)
+    weight, chances, rows = wide(0 * p[..., :1, 0] + 1), [], []
+    for level in plan:
+        row, draft = (w[..., level.rows, :] for w in (p, q))
+        handed = []
+        for k in range(level.tokens.shape[-1]):
+            x, tried = level.tokens[..., k], level.first[..., k]
+            reached, drawn = weight * wide(at(row, x)), wide(at(draft, x))
+            less = reached < drawn
+            handed.append(xp.where(less, reached / xp.where(less, drawn, 1), 1))
+            over = positive_part(xp.astype(weight, p.dtype)[..., None] * row - draft)
+            mass, full = xp.sum(wide(over), axis=-1), weight >= 1
+            failed = xp.where(full, 1, mass / xp.where(full, 1, mass + (1 - weight)))
+            weight = xp.where(tried, failed, weight)
+            row = xp.where(tried[..., None], normalize_or(over, row), row)
+            draft = xp.where(tried[..., None], without(draft, x), draft)
+        chances.append(weight[..., None])
+        rows.append(row)
+        if level.below:
+            weight = to_children(level, xp.stack(handed, axis=-1))
+    return Plan(by_node(plan, chances)[..., 0], by_node(plan, rows), plan)
+
+
+def transition(plan: Plan) -> Array:
+    """Joint law (..., n+1, V) of (kept node, next token)."""
+    xp = array_namespace(plan.rows)
+    fails, lost = [], None  # lost: probability that a node of the level below fails, if it is called
+    for level in reversed(plan.levels):
+        own = 1 - plan.chance[..., level.rows]
+        each = [xp.where(level.first[..., k], at_places(lost, level, k), 1) for k in range(level.tokens.shape[-1])]
+        fails.append(each)
+        lost = own
+        for factor in each:
+            lost = lost * factor
+    called, parts = xp.ones_like(plan.chance[..., :1]), []
+    for level, each in zip(plan.levels, reversed(fails), strict=True):
+        calls = []
+        for factor in each:
+            calls.append(called)
+            called = called * factor
+        chance = called * plan.chance[..., level.rows]
+        parts.append(xp.astype(chance, plan.rows.dtype)[..., None] * plan.rows[..., level.rows, :])
+        if level.below:
+            called = to_children(level, xp.stack(calls, axis=-1))
+    return by_node(plan.levels, parts)
+
+
+def uniforms(tree: TokenTree) -> int:
+    """One test per node, one draw."""
+    return len(tree.parents) + 1
+
+
+def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
+    """(kept node (...), next token (...)) from u (..., n+1)."""
+    xp = array_namespace(plan.rows)
+    end: Array = None  # of the node of the level below, if it is called: where its call ends, -1 if it fails
+    for level in reversed(plan.levels):
+        numbers = xp.asarray(level.rows, device=device(plan.rows))
+        if level.rows[0] == 0:
+            mine = numbers  # the root's call always succeeds
+        else:
+            mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], numbers, -1)
+        for k in reversed(range(level.tokens.shape[-1])):  # the first child that succeeds wins, so it is written last
+            theirs = at_places(end, level, k)
+            mine = xp.where(level.first[..., k] & (theirs >= 0), theirs, mine)
+        end = mine
+    node = end[..., 0]
+    return node, pick(row_at(plan.rows, node), u[..., -1])
+
+
+def at_places(values: Array, level: Level, k: int) -> Array:
+    """Of the k-th child of every node (..., W), from values (..., N) of the next level."""
+    return array_namespace(values).take_along_axis(values, level.places[..., k], axis=-1)
