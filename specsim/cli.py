@@ -72,7 +72,7 @@ def simulate(
     rule: Annotated[str, typer.Option(help="Name of a rule (see `specsim rules`).")] = "tokenwise",
     gamma: Annotated[int | None, typer.Option(help="Drafted positions per block.")] = None,
     tree: Annotated[
-        str | None, typer.Option(help="Instead of gamma: children per node, level by level, as 2,2,1.")
+        str | None, typer.Option(help="Instead of gamma: children per level, as 2,2,1, or paths, as 2x3.")
     ] = None,
     num_drafts: Annotated[int, typer.Option(help="Candidates per position of a step rule.")] = 1,
     sampling: Annotated[str | None, typer.Option(help="How a tree's children are drawn.")] = None,
@@ -87,13 +87,13 @@ def simulate(
     from specsim.simulate import command
 
     try:
-        if blocks != int(blocks):
+        if not blocks.is_integer():
             raise ValueError(f"blocks must be a whole number, got {blocks}")
         shown, finished = command.run(
             target, draft, rule=rule, gamma=gamma, tree=command.shape(tree), num_drafts=num_drafts, sampling=sampling,
             blocks=int(blocks), sequences=sequences, seed=seed, backend=backend, checkpoint=checkpoint, as_json=json,
         )  # fmt: skip
-    except (ValueError, TypeError, ImportError, OverflowError) as error:
+    except (ValueError, TypeError, ImportError) as error:
         _fail(str(error))
     typer.echo(shown)
     if not finished:

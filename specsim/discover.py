@@ -38,7 +38,7 @@ def rules(family: str) -> dict[str, ModuleType]:
 
 
 class Algorithm(NamedTuple):
-    """One shipped rule: name, family ("step", "chain" or "tree"), schemes, theorem note, paper, first docstring line."""
+    """One shipped rule: name, family ("step", "chain", "tree"), draft schemes, theorem, paper, first docstring line."""
 
     name: str
     family: str

@@ -58,7 +58,8 @@ def expected_kept(
     >>> from fractions import Fraction as F
     >>> from specsim.trees import paths
     >>> p, q = (np.array([F(a, 3), F(3 - a, 3)]) for a in (1, 2))
-    >>> [str(expected_kept(r, lambda x: p, lambda x: q, paths(2, 2), scheme="paths")) for r in ("tokenwise", "traversal")]
+    >>> models = lambda text: p, lambda text: q
+    >>> [str(expected_kept(r, *models, paths(2, 2), scheme="paths")) for r in ("tokenwise", "traversal")]
     ['4/3', '115/81']
     """
     module = tree_rule(rule, scheme)
@@ -86,13 +87,12 @@ def kept_law(rule: ModuleType, target: Model, trees: Iterable[Drawn], **params: 
 
     out: dict[Text, Any] = {}
     for batch in _batches(trees):
-        texts = [_texts(tree) for tree, _, _ in batch]
-        first = batch[0][0]
+        paths, first = [texts(tree) for tree, _, _ in batch], batch[0][0]
         tokens = np.stack([tree.tokens for tree, _, _ in batch])
-        p = np.stack([np.stack([after(text) for text in rows]) for rows in texts])
+        p = np.stack([np.stack([after(text) for text in rows]) for rows in paths])
         q = np.stack([laws_of for _, laws_of, _ in batch])
         joint = rule.transition(rule.prepare(p, q, first._replace(tokens=tokens), **params))
-        for (_, _, weight), rows, law in zip(batch, texts, joint, strict=True):
+        for (_, _, weight), rows, law in zip(batch, paths, joint, strict=True):
             for i, y in zip(*np.nonzero(law), strict=True):
                 text = (*rows[i], int(y))
                 out[text] = out.get(text, 0) + weight * law[i, y]
@@ -116,9 +116,9 @@ def _batches(trees: Iterable[Drawn]) -> list[list[Drawn]]:
     return list(found.values())
 
 
-def _texts(tree: TokenTree) -> list[Text]:
+def texts(tree: TokenTree) -> list[Text]:
     """The text of the root and of every node; that of the root where there is no node."""
-    texts: list[Text] = [()]
+    found: list[Text] = [()]
     for parent, token in zip(np.asarray(tree.parents).tolist(), tree.tokens.tolist(), strict=True):
-        texts.append((*texts[parent + 1], token) if token >= 0 else ())
-    return texts
+        found.append((*found[parent + 1], token) if token >= 0 else ())
+    return found

@@ -1,8 +1,8 @@
 """Is a rule lossless? Computed from the rule's own exact law, never declared.
 
 A step rule is summed over every tuple of drafts, in rationals, for every pair of laws on a grid; a chain rule over
-every block, a tree rule over every tree of random context-dependent tables. One difference convicts, with the witness and its bias; none leaves
-the theorem that the rule names to carry the rest.
+every block and a tree rule over every tree, of random context-dependent tables. One difference convicts, with the
+witness and its bias; none leaves the theorem that the rule names to carry the rest.
 """
 
 from __future__ import annotations

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+
+from specsim import trees
 from specsim.bounds import optimal_acceptance
-from specsim.discover import algorithms, find
+from specsim.discover import Algorithm, algorithms, find
 from specsim.exact import acceptance_rate
+from specsim.expected import expected_tokens
+from specsim.expected_tree import expected_kept
 from specsim.guarantee import guarantee
 from specsim.verify import takes
 
@@ -15,34 +22,73 @@ Q = [Fraction(n, 10) for n in (1, 3, 6)]
 
 
 def rules_table() -> str:
-    """Markdown table of every shipped rule: verdict by enumeration, theorem, paper, exact acceptance on one pair."""
+    """Markdown tables of every shipped rule: verdict by enumeration, theorem, paper, exact numbers on one pair, cost.
+
+    For step rules the acceptance beside the optimum of their drafts, bold where it is reached; for chain and tree rules
+    tau, by enumeration.
+    """
+    found = algorithms()
     rows = [
-        "| rule | family | drafts | lossless | theorem | paper | accepted, K = 1 | K = 2 | K = 3 |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| step rule | drafts | lossless | theorem | paper | K = 1, of the optimum | K = 2 | K = 3 | cost |",
+        "| --- " * 9 + "|",
     ]
-    for rule in algorithms():
-        cells = [_accepted(rule.name, k) if rule.family == "step" else "" for k in (1, 2, 3)]
-        rows.append(
-            f"| `{rule.name}` | {rule.family} | {rule.drafts} | {_verdict(rule.name, rule.family)} | {rule.theorem} | "
-            f"{rule.paper} | {' | '.join(cells)} |"
-        )
-    best = [f"{float(optimal_acceptance(P, Q, num_drafts=k)):.3f}" for k in (1, 2, 3)]
-    rows.append(f"| *optimum* | step | iid | | T03 | arXiv:2502.18779 | {' | '.join(best)} |")
+    for rule in found:
+        module = find("step", rule.name) if rule.family == "step" else None
+        for drafts in (module.DRAFTS, *getattr(module, "ALSO", ())) if module else ():
+            cells = [_accepted(rule.name, drafts, k) for k in (1, 2, 3)]
+            verdict = _verdict(rule.name, "step", None if drafts == "single" else drafts)
+            rows.append(_row(rule, drafts, verdict, [*cells, _cost(module)]))
+    rows += [
+        "",
+        "| rule | family | drafts | lossless | theorem | paper "
+        "| tau, gamma = 1 or 2 siblings | gamma = 2, or 2 siblings and a child each | cost |",
+        "| --- " * 9 + "|",
+    ]
+    for rule in found:
+        if rule.family != "step":
+            cells = [*_tau(rule.name, rule.family), _cost(find(rule.family, rule.name))]
+            rows.append(_row(rule, f"{rule.family} | {rule.drafts}", _verdict(rule.name, rule.family), cells))
     return "\n".join(rows)
 
 
-def _verdict(rule: str, family: str) -> str:
-    if guarantee(rule, family=family).lossless:
+def _row(rule: Algorithm, drafts: str, verdict: str, cells: list[str]) -> str:
+    return f"| `{rule.name}` | {drafts} | {verdict} | {rule.theorem} | {rule.paper} | {' | '.join(cells)} |"
+
+
+def _verdict(rule: str, family: str, sampling: str | None = None) -> str:
+    if guarantee(rule, family=family, sampling=sampling).lossless:
         return "yes"
-    if guarantee(rule, family=family, temperature=0).lossless:
+    if guarantee(rule, family=family, sampling=sampling, temperature=0).lossless:
         return "at temperature 0; otherwise its bias is exact: `bias`"
     return "no"
 
 
-def _accepted(name: str, num_drafts: int) -> str:
-    if not takes(find("step", name), num_drafts):
+def _accepted(name: str, sampling: str, num_drafts: int) -> str:
+    rule = find("step", name)
+    if not takes(rule, num_drafts):
         return ""
-    return f"{float(acceptance_rate(P, Q, rule=name, num_drafts=num_drafts)):.3f}"
+    scheme = None if sampling == "single" else sampling
+    rate = acceptance_rate(P, Q, rule=name, num_drafts=num_drafts, sampling=scheme)
+    if hasattr(rule, "bias"):  # lossy: the optimum of lossless rules is no measure of it
+        return f"{float(rate):.3f}"
+    best = optimal_acceptance(P, Q, num_drafts=num_drafts, sampling=scheme or "iid")
+    return f"**{float(rate):.3f}**" if rate == best else f"{float(rate):.3f} of {float(best):.3f}"
+
+
+def _tau(name: str, family: str) -> list[str]:
+    if family == "chain":
+        return [f"{float(expected_tokens(P, Q, gamma=gamma, rule=name)):.3f}" for gamma in (1, 2)]
+    p, q = (np.array(w, dtype=object) for w in (P, Q))
+    scheme = find(family, name).CHILDREN[0]
+    shapes = [trees.paths(2, n) if scheme == "paths" else trees.k_ary((2, 1)[:n]) for n in (1, 2)]
+    kept = [expected_kept(name, lambda _: p, lambda _: q, shape, scheme=scheme) for shape in shapes]
+    return [f"{1 + float(n):.3f} ({scheme})" for n in kept]
+
+
+def _cost(module: Any) -> str:
+    """What the docstring says of the cost."""
+    text = (module.__doc__ or "").partition("\nCost.")[2]
+    return " ".join(re.split(r"\n\S", text)[0].split()).rstrip(".")
 
 
 def refresh(text: str, name: str, body: str) -> str:

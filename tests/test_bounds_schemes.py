@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specsim import discover, optimal_acceptance, optimum
+from specsim import acceptance_rate, discover, optimal_acceptance, optimum
 from specsim._dist import wide
 from specsim.bounds import _prefix, _subsets
 from specsim.bounds import distinct as distinct_bound
@@ -140,8 +140,9 @@ def test_plans_of_long_rows(name: str, vocab: int, plan: str) -> None:
 def test_any_law_of_the_number_of_draws(pair: tuple[Array, Array], least: int, extra: Fraction) -> None:
     p, q = pair
     law = Draws(least, extra, 4)
-    best = distinct_bound.optimum(p, q, law)
-    assert best.value == distinct_bound.value(p, q, law)
+    best = optimum(p, q, num_drafts=law, sampling="distinct")
+    assert best.value == optimal_acceptance(p, q, num_drafts=law, sampling="distinct")
+    assert best.value == acceptance_rate(p, q, rule="optimal", num_drafts=law, sampling="distinct")
     assert best.value == subset_minimum(p, q, lambda h: distinct.within(q, h, law))
     assert_feasible(best.plan, q, lambda h: distinct.within(q, h, law))
     assert np.minimum(p, best.plan).sum() == best.value

@@ -12,7 +12,7 @@ from specsim import discover
 from specsim.testing import checks
 
 MUTANTS = Path(__file__).parent / "mutants"
-FAMILIES = ("step", "chain", "draft")
+FAMILIES = ("step", "chain", "tree", "draft")
 
 
 def load(path: Path) -> ModuleType:

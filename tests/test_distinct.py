@@ -13,7 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specsim import acceptance_rate, forking, guarantee, optimal_acceptance, output_law, verify_step
+from specsim import (
+    acceptance_rate,
+    dense_law,
+    forking,
+    guarantee,
+    optimal_acceptance,
+    output_law,
+    top_k_law,
+    verify_step,
+)
 from specsim.draft import distinct, iid
 from specsim.exact import enumerate_step
 from specsim.testing import assert_law, backends
@@ -189,6 +198,19 @@ def test_front_door_in_jax_and_torch() -> None:
         jitted = jax.jit(lambda *args: ask(*args).token)(*map(jax.numpy.asarray, (p, q, x, u)))
         assert (np.asarray(jitted) == wanted.token).all()
     assert (ask(*map(torch.from_numpy, (p, q, x, u))).token.numpy() == wanted.token).all()
+
+
+def test_rows_of_a_few_tokens() -> None:
+    """Two `Law`s give the tokens of the same rows over the whole vocabulary."""
+    rng = np.random.default_rng(2)
+    ids = np.stack([rng.permutation(30)[:6] for _ in range(40)])
+    p, q = (top_k_law(np.roll(ids, k, axis=-1)[:, :5], rng.dirichlet(np.ones(5), 40), 30) for k in (0, 1))
+    rows = [dense_law(w) for w in (p, q)]
+    x, u = distinct.draw(rows[1], rng.random((40, 33)), 2), rng.random((40, 66))
+    ask = partial(verify_step, rule="optimal", sampling="distinct", num_drafts=2)
+    few, all_ = ask(p, q, x, u), ask(*rows, x, u)
+    assert (few.token == all_.token).all()
+    assert (few.hit == all_.hit).all()
 
 
 HALF = [0.5, 0.5]

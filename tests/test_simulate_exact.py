@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from specsim import discover, forking, guarantee, markov, simulate
-from specsim.simulate import blocks, exact
+from specsim.simulate import blocks, changes, exact
 from specsim.simulate.blocks import Loop
 from specsim.simulate.models import Automaton
 from specsim.simulate.pair import paired
@@ -38,7 +38,7 @@ STEPS = [
 ]
 TREES = [
     ("tree", rule, {"tree": PATHS if scheme == "paths" else FORK, "sampling": scheme})
-    for rule in (discover.rules("tree").values() if "tree" in discover.FAMILIES else ())
+    for rule in discover.rules("tree").values()
     for scheme in rule.CHILDREN
     if scheme in STATIC
 ]
@@ -148,16 +148,16 @@ def forgetful() -> Iterator[None]:
 @pytest.mark.parametrize("wrong", ["forgotten", "only the latest", "never over"])
 def test_wrong_loops_write_other_texts(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy blocks that ignore earlier changes, nest only one deep, or let them last too long are lossy."""
-    run, changed, moved = make("greedy_block", 3), blocks._changed, blocks._moved
+    run, changed, moved = make("greedy_block", 3), changes.changed, changes.moved
     if wrong == "forgotten":
-        monkeypatch.setattr(blocks, "_changed", lambda p, q, levels: [p] * (len(levels) + 1))
+        monkeypatch.setattr(changes, "changed", lambda p, q, levels: [p] * (len(levels) + 1))
     elif wrong == "only the latest":
         last = ((F(1), F(0)),)
         monkeypatch.setattr(
-            blocks, "_changed", lambda p, q, levels: changed(p, q, (*last[: len(levels) - 1], *levels[-1:]))
+            changes, "changed", lambda p, q, levels: changed(p, q, (*last[: len(levels) - 1], *levels[-1:]))
         )
     else:
-        monkeypatch.setattr(blocks, "_moved", lambda levels, *rest: moved(levels, *rest)[:1] * len(levels))
+        monkeypatch.setattr(changes, "moved", lambda levels, *rest: moved(levels, *rest)[:1] * len(levels))
     assert text_law(run, 4) != target_law(4)
 
 

@@ -12,10 +12,11 @@ from array_api_compat import array_namespace
 
 from specsim import _check, _sparse, discover
 from specsim.bounds import _subsets
-from specsim.types import Array, Optimum
+from specsim.types import Array, Draws, Optimum
+from specsim.verify import candidates
 
 
-def optimal_acceptance(p: Array, q: Array, *, num_drafts: int = 1, sampling: str = "iid") -> Array:
+def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, sampling: str = "iid") -> Array:
     r"""Largest probability that any lossless rule emits one of its drafts.
 
     .. math:: \alpha^*_K = \max_\pi \Pr[y \in \{x_1,\dots,x_K\}] = 1 + \min_{H} \, p(H) - \Pr[\text{all drafts in } H]
@@ -28,9 +29,10 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int = 1, sampling: str
     p, q : array_like, shape (..., V), or Law
         Target and draft laws after warping; rows sum to 1; leading axes broadcast. For "independent", q has a row for
         each draft, (..., K, V).
-    num_drafts : int
+    num_drafts : int, or Draws
         Candidates K per position, at least 1. More than the support of q, without replacement, are as many as that;
-        for "distinct" it is the expected number of distinct candidates, and up to 1024 draws are allowed for it.
+        for "distinct" it is the expected number of distinct candidates, and up to 1024 draws are allowed for it; or
+        the law of the number of draws itself, `specsim.types.Draws`.
     sampling : str
         How the candidates are drawn: a scheme of specsim.draft. One without a closed form (today "independent") has
         all sets of at most 16 tokens tried.
@@ -57,12 +59,11 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int = 1, sampling: str
     >>> [float(optimal_acceptance(p, q, num_drafts=2, sampling=s).round(3)) for s in ("iid", "without_replacement")]
     [0.69, 0.793]
     """
-    num_drafts = _check.integer(num_drafts, "num_drafts", 1)
-    p, q, _ = _front_door(p, q, num_drafts, sampling)
-    return _bound(sampling, "value")(p, q, num_drafts)
+    p, q, count, _ = _front_door(p, q, num_drafts, sampling)
+    return _bound(sampling, "value")(p, q, count)
 
 
-def optimum(p: Array, q: Array, *, num_drafts: int = 1, sampling: str = "iid") -> Optimum:
+def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, sampling: str = "iid") -> Optimum:
     r"""The optimal acceptance together with the set that proves it.
 
     For every set H of tokens and every lossless rule, acceptance is at most 1 + p(H) - Pr[all drafts in H]:
@@ -73,8 +74,8 @@ def optimum(p: Array, q: Array, *, num_drafts: int = 1, sampling: str = "iid") -
     ----------
     p, q : array_like, shape (..., V), or Law
         Target and draft laws, as for `optimal_acceptance`.
-    num_drafts : int
-        Candidates K per position, at least 1.
+    num_drafts : int, or Draws
+        Candidates K per position, as for `optimal_acceptance`.
     sampling : str
         How the candidates are drawn: a scheme of specsim.draft.
 
@@ -105,27 +106,32 @@ def optimum(p: Array, q: Array, *, num_drafts: int = 1, sampling: str = "iid") -
     >>> best.plan.round(3).tolist()  # of each token's mass, the smaller of p and plan can be accepted: 0.69
     [0.19, 0.3, 0.51]
     """
-    num_drafts = _check.integer(num_drafts, "num_drafts", 1)
-    p, q, union = _front_door(p, q, num_drafts, sampling)
-    best: Optimum = _bound(sampling, "optimum")(p, q, num_drafts)
+    p, q, count, union = _front_door(p, q, num_drafts, sampling)
+    best: Optimum = _bound(sampling, "optimum")(p, q, count)
     return best._replace(certificate=_sparse.law(union, best.certificate), plan=_sparse.law(union, best.plan))
 
 
-def _front_door(p: Array, q: Array, num_drafts: int, sampling: str) -> tuple[Array, Array, _sparse.Union | None]:
-    """Broadcast rows; the scheme may draw each draft from a law of its own, q (..., K, V)."""
+def _front_door(
+    p: Array, q: Array, num_drafts: int | Draws, sampling: str
+) -> tuple[Array, Array, int | Draws, _sparse.Union | None]:
+    """Broadcast rows, K or the law of N, and what the places of sparse rows stand for."""
+    law_of_n = sampling == "distinct" and isinstance(num_drafts, Draws)
+    if not law_of_n:
+        num_drafts = _check.integer(num_drafts, "num_drafts", 1)
     if not getattr(discover.find("draft", sampling), "PER_DRAFT", False):
         p, q, union = _sparse.rows(p, q)
-        return *_check.pair(p, q), union
+        p, q = _check.pair(p, q)
+        return p, q, candidates(num_drafts, sampling, q) if law_of_n else num_drafts, union
     p, q = _check.laws(p, q)
     if q.shape[-2:-1] != (num_drafts,):
         raise ValueError(f"q must be (..., {num_drafts}, V), a law for each draft, got shape {tuple(q.shape)}")
     batch = _check.leading("p and q", p.shape[:-1], q.shape[:-2])
     p, q = (array_namespace(w).broadcast_to(w, (*batch, *w.shape[n:])) for w, n in ((p, -1), (q, -2)))
-    return p, q, None
+    return p, q, num_drafts, None
 
 
 @lru_cache
-def _bound(sampling: str, name: str) -> Callable[[Array, Array, int], Any]:
+def _bound(sampling: str, name: str) -> Callable[[Array, Array, int | Draws], Any]:
     """The function of the scheme's file in this folder, or the minimum over all sets of tokens."""
     if sampling in {m.name for m in pkgutil.iter_modules(__path__)}:
         module = importlib.import_module(f"{__name__}.{sampling}")

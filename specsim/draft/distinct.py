@@ -14,7 +14,6 @@ Where a count of candidates is asked for, a `Draws` may be given: the law of N i
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from specsim._dist import at, is_exact, pick, positive_part, wide
-from specsim.draft import iid
+from specsim.draft import _occupancy, iid
 from specsim.types import Array, Draws
 
 LIMIT = 32  # draws for one position: in a tree a peaked draft would ask for hundreds to see a second token
@@ -34,7 +33,7 @@ def draw(q: Array, u: Array, num_drafts: int | Draws) -> Array:
     """Candidates (..., limit), -1 after the last, from q (..., V) and uniforms u (..., 1 + limit)."""
     xp, law = array_namespace(q, u), _law(q, num_drafts)
     least, extra = _columns(law, u)
-    number = least + xp.astype(u[..., :1] < extra, xp.int64)
+    number = least + xp.where(u[..., :1] < extra, 1, 0)
     drawn = xp.arange(law.limit, device=device(q)) < number
     return xp.where(drawn, pick(q[..., None, :], xp.where(drawn, u[..., 1:], 0)), -1)
 
@@ -43,7 +42,7 @@ def probability(q: Array, drafts: Array, num_drafts: int | Draws) -> Array:
     """Probability of the ordered tuple drafts (..., up to limit), -1 after the last."""
     xp = array_namespace(q, drafts)
     drawn = drafts >= 0
-    number = xp.sum(xp.astype(drawn, xp.int64), axis=-1)
+    number = xp.sum(xp.where(drawn, 1, 0), axis=-1)
     in_front = xp.all(drawn == (xp.arange(drafts.shape[-1], device=device(drafts)) < number[..., None]), axis=-1)
     chance = xp.where(drawn, at(q[..., None, :], xp.where(drawn, drafts, 0)), 1)
     tokens = xp.prod(chance, axis=-1)
@@ -107,7 +106,7 @@ def draws(q: Array, num_drafts: int, limit: int = LIMIT) -> Draws:
     powers = [q]  # probability of having seen a token after 1, 2, 4, ... draws
     while 2 ** len(powers) < limit and not (is_exact(q) and (number_of(powers[-1]) > num_drafts).all()):
         powers.append(_either(powers[-1], powers[-1]))
-    seen, least = q, xp.ones((*q.shape[:-1], 1), dtype=xp.int64, device=device(q))
+    seen, least = q, xp.broadcast_to(xp.arange(1, 2, device=device(q)), (*q.shape[:-1], 1))
     for bit in reversed(range(len(powers))):
         later, number = _either(seen, powers[bit]), least + 2**bit
         fits = (number <= most) & (number_of(later) <= num_drafts)
@@ -154,6 +153,44 @@ def expected_distinct(q: Array, draws: Draws) -> Array:
         twice = _either(seen, seen)
         seen = xp.where((least >> bit) % 2 == 1, _either(twice, q), twice)
     return xp.sum(seen + extra * q * (1 - seen), axis=-1)
+
+
+def distinct_law(q: Array, draws: Draws) -> Array:
+    r"""Law of the number of distinct tokens among N draws from q.
+
+    .. math:: \Pr[D = d \mid N = n] = n!\,[z^d x^n] \prod_i \bigl(1 + z\,(e^{q_i x} - 1)\bigr)
+
+    O(V limit) for long rows, to about 1e-14; exact on Fractions, token by token.
+
+    Parameters
+    ----------
+    q : array, shape (..., V)
+        Draft laws, NumPy floats or Fractions.
+    draws : Draws
+        The law of N for each row, or one for all.
+
+    Returns
+    -------
+    array, shape (..., limit + 1)
+        Entry d is the probability of d distinct tokens.
+
+    Raises
+    ------
+    ValueError
+        Never.
+
+    References
+    ----------
+    The classical occupancy problem, by generating functions.
+
+    Examples
+    --------
+    >>> distinct_law(np.array([0.5, 0.5]), Draws(2, 0, 2)).tolist()
+    [0.0, 0.5, 0.5]
+    """
+    number = np.arange(draws.limit + 1)
+    ways = _occupancy.ways(q, draws.limit)
+    return np.sum(_chance(number, *_columns(draws, q))[..., None] * ways, axis=-2)
 
 
 def inside(q_mass: Array, draws: Draws) -> Array:
@@ -233,72 +270,3 @@ def _column(value: Any, w: Array) -> Any:
 
 def _is_nought(extra: Any) -> bool:
     return isinstance(extra, PLAIN) and extra == 0
-
-
-def distinct_law(q: Array, draws: Draws) -> Array:
-    r"""Law of the number of distinct tokens among N draws from q.
-
-    .. math:: \Pr[D = d \mid N = n] = n!\,[z^d x^n] \prod_i \bigl(1 + z\,(e^{q_i x} - 1)\bigr)
-
-    The product is taken factor by factor over the 8 limit likeliest tokens, where all terms are positive, and for the
-    rest as exp of a sum of logarithms, whose series in the power sums of q loses a factor exp(limit/8) of precision
-    at most, as no such token has q > 1/(8 limit). On Fractions factor by factor throughout, exactly.
-
-    Parameters
-    ----------
-    q : array, shape (..., V)
-        Draft laws, NumPy floats or Fractions.
-    draws : Draws
-        The law of N for each row, or one for all.
-
-    Returns
-    -------
-    array, shape (..., limit + 1)
-        Entry d is the probability of d distinct tokens.
-
-    Raises
-    ------
-    ValueError
-        Never.
-
-    References
-    ----------
-    The classical occupancy problem, by generating functions.
-
-    Examples
-    --------
-    >>> distinct_law(np.array([0.5, 0.5]), Draws(2, 0, 2)).tolist()
-    [0.0, 0.5, 0.5]
-    """
-    limit, one = draws.limit, Fraction(1) if is_exact(q) else 1.0
-    few = 0 if is_exact(q) else max(0, q.shape[-1] - 8 * limit)
-    q = np.partition(q, few, axis=-1) if few else q
-    table = _unlikely(q[..., :few], limit)
-    factorials = np.array([one * math.factorial(j) for j in range(limit + 1)])
-    number = np.arange(limit + 1)
-    shift = number[:, None] - number
-    for i in range(few, q.shape[-1]):
-        times = q[..., i, None] ** number / factorials * (number > 0)  # of e^{qx} - 1
-        table[..., 1:] += (np.where(shift > 0, times[..., shift], 0)) @ table[..., :-1]
-    chance = _chance(number, *_columns(draws, q))
-    return np.sum((chance * factorials)[..., None] * table, axis=-2)
-
-
-def _unlikely(q: Array, limit: int) -> Array:
-    """Coefficients (..., n, d) of x^n z^d in the product of 1 + z (e^{q_i x} - 1), as exp of the sum of logarithms."""
-    size = limit + 1
-    table = np.zeros((*q.shape[:-1], size, size), dtype=q.dtype)
-    table[..., 0, 0] = 1
-    if not q.shape[-1]:
-        return table
-    logarithm, stirling = [], np.eye(1, size)[0]  # partitions of j things into d parts
-    for j in range(1, size):
-        stirling = np.arange(size) * stirling + np.roll(stirling, 1)
-        cumulant = [0.0, *((-1) ** (d - 1) * math.factorial(d - 1) * stirling[d] for d in range(1, size))]
-        shift = np.arange(size)[:, None] - np.arange(size)
-        powers = np.sum(q**j, axis=-1)[..., None, None] / math.factorial(j - 1)
-        logarithm.append(powers * np.where(shift > 0, np.array(cumulant)[shift], 0))
-    for n in range(1, size):
-        terms = (logarithm[j - 1] @ table[..., n - j, :, None] for j in range(1, n + 1))
-        table[..., n, :] = sum(terms)[..., 0] / n
-    return table

@@ -1,8 +1,10 @@
 """Monte-Carlo decode loops of every rule on toy models with exact laws, and the exact numbers beside them."""
 
-from specsim.simulate.exact import BlockChain, block_chain, stationary, stationary_tau
-from specsim.simulate.models import Automaton, context_free, markov, mixture, ngram, recorded
+from specsim.simulate.exact import BlockChain, block_chain, stationary_tau
+from specsim.simulate.long_run import stationary
+from specsim.simulate.models import Automaton, context_free, markov, mixture
 from specsim.simulate.run import simulate
+from specsim.simulate.texts import ngram, recorded
 from specsim.simulate.trace import Trace, merge_traces
 
 __all__ = [

@@ -14,15 +14,14 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import _check, discover
-from specsim._dist import at, normalize_or, pick, positive_part
+from specsim._dist import at, pick
+from specsim.simulate.changes import Levels, after_block, along_block, unchanged
 from specsim.simulate.pair import Pair, after
 from specsim.trees import draft as trees
 from specsim.trees import topology
-from specsim.types import Array, TokenTree
-from specsim.verify import takes
+from specsim.types import Array, Draws, TokenTree
+from specsim.verify import candidates, takes
 
-Levels = tuple[tuple[Array, Array], ...]
-Seen = tuple[Levels, list[Array]]  # of a position: the changes there, and the laws they make one after the other
 State = tuple[Array, Levels]  # state of the pair (B,), and what greedy blocks have changed
 Block = Callable[[Pair, State, Array], tuple[State, Array, Array]]
 
@@ -48,14 +47,21 @@ class Loop(NamedTuple):
         return max(self.depth - 1, 0) if hasattr(self.rule, "continuation") else 0
 
     @property
+    def own_uniforms(self) -> int:
+        """How many a step rule needs at one position."""
+        distinct = self.sampling == "distinct"
+        return int(self.rule.uniforms(Draws(1, 0, self.scheme.LIMIT) if distinct else self.num_drafts))
+
+    @property
     def uniforms(self) -> int:
         """How many a block needs."""
         if self.family == "chain":
             return self.depth + int(self.rule.uniforms(self.depth))
         if self.family == "step":
-            each = self.scheme.uniforms(self.num_drafts) + self.rule.uniforms(self.num_drafts)
-            return self.depth * int(each) + 1
-        return trees.uniforms(self.parents, self.sampling) + int(self.rule.uniforms(empty_tree(self)))
+            return self.depth * (int(self.scheme.uniforms(self.num_drafts)) + self.own_uniforms) + 1
+        return trees.uniforms(self.parents, self.sampling) + int(
+            self.rule.uniforms(_tree_of(self.parents, self.sampling))
+        )
 
     def block(self, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
         """Run one block."""
@@ -64,8 +70,7 @@ class Loop(NamedTuple):
     def start(self, pair: Pair, u: Array) -> State:
         """The state of texts that are about to begin, as many as u (B, ...) has rows."""
         zero = array_namespace(u).zeros(u.shape[0], dtype=array_namespace(u).int64)
-        one = pair.p[zero, :1] * 0 + 1
-        return zero + pair.start, ((one, 0 * one),) * self.lasting
+        return zero + pair.start, unchanged(pair.p[zero, :1], self.lasting)
 
 
 def loop(
@@ -83,12 +88,14 @@ def loop(
     if tree is not None:
         return _tree_loop(module, name, tree, sampling)
     depth = _check.integer(gamma, "gamma", 0)
-    wanted = "iid" if family == "chain" or module.DRAFTS == "single" else module.DRAFTS
-    if sampling not in (None, wanted):
-        raise ValueError(f"rule {name!r} expects drafts drawn {wanted!r}, not {sampling!r}")
+    known = [getattr(module, "DRAFTS", "single"), *getattr(module, "ALSO", ())]
+    known = ["iid" if scheme == "single" else scheme for scheme in known]
+    sampling = known[0] if sampling is None else sampling
+    if sampling not in known:
+        raise ValueError(f"rule {name!r} expects drafts drawn {' or '.join(known)}, not {sampling!r}")
     if family == "step" and not takes(module, num_drafts):
         raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
-    return Loop(family, module, depth, num_drafts, wanted, None)
+    return Loop(family, module, depth, num_drafts, sampling, None)
 
 
 def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
@@ -98,7 +105,7 @@ def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
         if family not in families or not hasattr(rule, "verify"):
             raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
         return family, rule
-    known = {family: discover.names(family) for family in families if family in discover.FAMILIES}
+    known = {family: discover.names(family) for family in families}
     for family, names in known.items():
         if rule in names:
             return family, discover.find(family, rule)
@@ -112,14 +119,15 @@ def _tree_loop(module: ModuleType, name: str, tree: Sequence[int], sampling: str
     if sampling not in module.CHILDREN:
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(module.CHILDREN)}, not {sampling!r}")
     trees.uniforms(parents, sampling)  # refuses what the scheme cannot draw
+    module.uniforms(_tree_of(parents, sampling))  # and what the rule cannot verify
     depth = int(topology.depths(parents).max(initial=0))
     return Loop("tree", module, depth, 1, sampling, tuple(parents.tolist()))
 
 
-def empty_tree(run: Loop) -> TokenTree:
-    """The shape that a tree loop drafts, with no tokens in it."""
-    parents = topology.shape(run.parents or ())
-    return TokenTree(parents, 0 * parents - 1, topology.depths(parents), run.sampling)
+def _tree_of(parents: Any, sampling: str) -> TokenTree:
+    """A tree of this shape, before any token is known."""
+    parents = topology.shape(parents)
+    return TokenTree(parents, 0 * parents, topology.depths(parents), sampling)
 
 
 def _chain(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
@@ -131,85 +139,32 @@ def _chain(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array,
         q.append(pair.q[nodes[i]])
         drafts.append(pick(q[i], u[:, i]))
         nodes.append(after(pair, nodes[i], drafts[i]))
-    seen: list[Seen] = []
-    for i in range(gamma + 1):
-        laws = _changed(pair.p[nodes[i]], q[i] if i < gamma else None, levels)
-        seen.append((levels, laws))
-        if i < gamma:
-            levels = _moved(levels, laws, q[i], drafts[i])
-    p = xp.stack([laws[-1] for _, laws in seen], axis=1)
+    states, seen = xp.stack(nodes, axis=-1), along_block(levels, [pair.p[n] for n in nodes if run.lasting], q, drafts)
+    p = xp.stack([laws[-1] for _, laws in seen], axis=1) if seen else pair.p[states]
     x = xp.stack(drafts, axis=-1) if gamma else xp.zeros((len(node), 0), dtype=node.dtype)
     plan = run.rule.prepare(p, xp.stack(q, axis=1) if gamma else p[:, :0])
     kept, token = run.rule.verify(plan, x, u[:, gamma:])
     place = xp.arange(gamma + 1)
     texts = xp.concat([x, token[:, None]], axis=-1)
     texts = xp.where(place < kept[:, None], texts, xp.where(place == kept[:, None], token[:, None], -1))
-    last = at(xp.stack(nodes, axis=-1), kept)
-    return (after(pair, last, token), _next_levels(run, plan, x, kept, token, seen, q)), kept, texts
-
-
-def _changed(p: Array, q: Array | None, levels: Levels) -> list[Array]:
-    """The target p, then what each unfinished greedy block makes of it, the earliest first; the last is what counts.
-
-    A block kept n of its gamma drafts: the gamma - n - 1 tokens after its own come from (above p' - below q)+, p' being
-    the target that the block itself was verified against. Level r holds the block whose change lasts r + 1 tokens, if
-    there is one: blocks start one after the other, so no two end together, and an earlier one ends first. Where there
-    is none it is (1, 0). After the last draft of a block every earlier change is over.
-    """
-    laws = [p]
-    for above, below in levels if q is not None else ():
-        laws.append(normalize_or(positive_part(above * laws[-1] - below * q), laws[-1]))
-    return laws
-
-
-def _moved(levels: Levels, laws: list[Array], q: Array, token: Array) -> Levels:
-    """The levels one token later: the weights grow by the token's own p' and q, and last one token less."""
-    xp, out = array_namespace(q), []
-    for (above, below), law in zip(levels, laws, strict=False):
-        above, below = above * at(law, token)[:, None], below * at(q, token)[:, None]
-        larger = xp.where(above > below, above, below)
-        larger = xp.where(larger > 0, larger, 1)  # neither: a token that is never emitted
-        out.append((above / larger, below / larger))
-    return (*out[1:], *((0 * above + 1, 0 * below) for above, below in levels[-1:]))
-
-
-def _next_levels(run: Loop, plan: Any, x: Array, kept: Array, token: Array, seen: list[Seen], q: list[Array]) -> Levels:
-    """What is changed after the block: the older changes that go on, and its own."""
-    if not run.lasting:
-        return ()
-    xp = array_namespace(token)
-    levels, laws = seen[0]
-    new = list(_moved(levels, laws, q[0], token))
-    for i in range(1, run.lasting):  # nothing lasts after the others
-        here = (kept == i)[:, None]
-        levels, laws = seen[i]
-        for r, moved in enumerate(_moved(levels, laws, q[i], token)):
-            new[r] = _where(here, moved, new[r])
-    own = run.rule.continuation(plan, x, kept, token)
-    for r in range(run.lasting):
-        new[r] = _where((kept == run.lasting - 1 - r)[:, None], own, new[r])
-    over = (kept >= run.lasting)[:, None]
-    one = xp.ones_like(own[0])
-    return tuple(_where(over, (one, 0 * one), level) for level in new)
-
-
-def _where(here: Array, a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
-    xp = array_namespace(here)
-    return xp.where(here, a[0], b[0]), xp.where(here, a[1], b[1])
+    if run.lasting:
+        levels = after_block(seen, q, kept, token, run.rule.continuation(plan, x, kept, token))
+    return (after(pair, at(states, kept), token), levels), kept, texts
 
 
 def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
     """K candidates at each of gamma positions, drawn after the token emitted before them, while it was a candidate."""
     (node, levels), count, scheme = state, run.num_drafts, run.scheme
     xp, split = array_namespace(u), scheme.uniforms(run.num_drafts)
-    each = split + run.rule.uniforms(count)
+    each = split + run.own_uniforms
     alive, kept, texts = node == node, 0 * node, []
     for i in range(run.depth):
         p, q, own = pair.p[node], pair.q[node], u[:, i * each : (i + 1) * each]
         if getattr(scheme, "PER_DRAFT", False):
             q = xp.broadcast_to(q[:, None, :], (q.shape[0], count, q.shape[-1]))
-        x = scheme.draw(q, own[:, :split], count)
-        y = run.rule.verify(run.rule.prepare(p, q, count), x, own[:, split:])
+        number = candidates(count, run.sampling, q)
+        x = scheme.draw(q, own[:, :split], number)
+        y = run.rule.verify(run.rule.prepare(p, q, number), x, own[:, split:])
         texts.append(xp.where(alive, y, -1))
         node = xp.where(alive, after(pair, node, y), node)
         alive = alive & xp.any(x == y[:, None], axis=-1)

@@ -14,11 +14,12 @@ from rich.progress import Progress
 from specsim.expected import expected_tokens
 from specsim.simulate.blocks import loop
 from specsim.simulate.exact import block_chain, drafted
-from specsim.simulate.models import Automaton, context_free, markov, ngram
+from specsim.simulate.models import Automaton, context_free, markov
 from specsim.simulate.pair import paired
 from specsim.simulate.run import simulate
+from specsim.simulate.texts import ngram
 from specsim.simulate.trace import Trace
-from specsim.trees import k_ary
+from specsim.trees import k_ary, paths
 from specsim.types import Array
 
 SUMMED = 2**16  # drafts that the exact value beside a simulation may take
@@ -77,12 +78,15 @@ def _text(name: str, rest: str) -> tuple[str, int]:
 
 
 def shape(branching: str | None) -> list[int] | None:
-    """Parents of a tree from children per node, level by level."""
+    """Parents of a tree from children per node, level by level, as 2,2,1, or paths, as 2x3 for two of three tokens."""
     if branching is None:
         return None
-    if not all(word.strip().isdigit() for word in branching.split(",")):
-        raise ValueError(f"tree {branching!r} must be numbers of children, level by level, as 2,2,1")
-    return [int(i) for i in k_ary([int(word) for word in branching.split(",")])]
+    separator = "x" if branching.count("x") == 1 else ","
+    words = [word.strip() for word in branching.split(separator)]
+    if not all(word.isdigit() for word in words):
+        raise ValueError(f"tree {branching!r} must be children per node, level by level, as 2,2,1, or paths, as 2x3")
+    numbers = [int(word) for word in words]
+    return [int(i) for i in (paths(*numbers) if separator == "x" else k_ary(numbers))]
 
 
 def run(target: str, draft: str, *, blocks: int, sequences: int, as_json: bool, **options: Any) -> tuple[str, bool]:

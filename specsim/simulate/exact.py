@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -13,13 +12,13 @@ from specsim import _check
 from specsim._dist import is_exact
 from specsim.exact import draft_tuples
 from specsim.simulate.blocks import Loop, loop, routes_of
-from specsim.simulate.models import Automaton, automaton
+from specsim.simulate.long_run import MAX_STATES, long_run
+from specsim.simulate.models import Automaton
 from specsim.simulate.pair import Pair, after, paired
 from specsim.trees import draft as trees
 from specsim.types import Array
 
 MAX_DRAFTS = 2**22  # summed over in all
-MAX_STATES = 2**11  # of a chain that is solved
 
 
 class BlockChain(NamedTuple):
@@ -41,10 +40,11 @@ class BlockChain(NamedTuple):
     def mean(self, blocks: int) -> Any:
         """Tokens per block expected of the first blocks of a text, as many as given."""
         law, total = np.zeros_like(self.tau), 0
+        still = 0 if is_exact(law) else 1e-17  # by how much a law may move that moves no more
         law[self.start] = law[self.start] + 1
         for b in range(_check.integer(blocks, "blocks", 1)):
             total, before, law = total + law @ self.tau, law, law @ self.jump
-            if (abs(law - before) <= 1e-17).all():  # nothing moves any more
+            if (abs(law - before) <= still).all():
                 return (total + (blocks - b - 1) * (law @ self.tau)) / blocks
         return total / blocks
 
@@ -76,7 +76,7 @@ def block_chain(
     num_drafts : int
         Candidates K per position of a step rule.
     sampling : str, optional
-        How a tree's children are drawn.
+        How drafts are drawn; "distinct" candidates are too many to sum over.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
     --------
     Half of the positions lie in easy stretches, but more than half of the blocks start in hard ones:
 
-    >>> from specsim import mixture
+    >>> from specsim import mixture, stationary
     >>> stay = [[.9, .1], [.1, .9]]
     >>> target, draft = (mixture(stay, [[.5, .5], hard]) for hard in ([.5, .5], [.9, .1]))
     >>> run = dict(rule="tokenwise", gamma=4)
@@ -150,44 +150,7 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
     [3.193, 3.574]
     """
     chain = block_chain(target, draft, **options)
-    return (_long_run(chain.jump, chain.start) * chain.tau).sum()
-
-
-def stationary(model: Automaton | Array) -> Array:
-    """How often a model is in each of its states in the long run.
-
-    Parameters
-    ----------
-    model : Automaton or array_like, shape (V,)
-        Rows of Fractions keep the answer exact.
-
-    Returns
-    -------
-    array, shape (S,)
-        A law; 0 for states that are left for ever.
-
-    Raises
-    ------
-    ValueError
-        The text can end up in states that never meet again, or there are too many states.
-
-    References
-    ----------
-    Grassmann, Taksar and Heyman 1985, "Regenerative analysis and steady state distributions for Markov chains".
-
-    Examples
-    --------
-    >>> from fractions import Fraction as F
-    >>> from specsim import markov
-    >>> [str(w) for w in stationary(markov([[F(1, 2), F(1, 2)], [F(1), F(0)]]))]
-    ['2/3', '1/3']
-    """
-    found = automaton(model, "model")
-    if len(found.rows) > MAX_STATES:
-        raise ValueError(f"model has {len(found.rows)} states, more than {MAX_STATES}")
-    chain = np.zeros_like(found.rows, shape=(len(found.rows), len(found.rows)))
-    np.add.at(chain, (np.arange(len(chain))[:, None], found.step), found.rows)
-    return _long_run(chain, found.start)
+    return (long_run(chain.jump, chain.start) * chain.tau).sum()
 
 
 def drafted(run: Loop, pair: Pair) -> int:
@@ -195,7 +158,7 @@ def drafted(run: Loop, pair: Pair) -> int:
     count, vocab = pair.p.shape
     if run.family == "tree":
         return int(100 * count * vocab ** len(run.parents or ()))
-    return int(count * vocab ** (run.num_drafts if run.family == "step" else run.depth))
+    return int(count * vocab ** (run.scheme.uniforms(run.num_drafts) if run.family == "step" else run.depth))
 
 
 def _of_chains(run: Loop, pair: Pair) -> tuple[Array, Array]:
@@ -266,40 +229,3 @@ def _add(pair: Pair, tau: Array, jump: Array, s: int, mass: Array, states: Array
     tau[s] = tau[s] + (mass.sum(axis=(0, 2)) * (depth + 1)).sum()
     then = after(pair, states[..., None], np.arange(pair.p.shape[-1]))
     np.add.at(jump[s], then.ravel(), mass.ravel())
-
-
-def _long_run(jump: Array, start: int) -> Array:
-    """The law to which the shares of time spent in each state tend, by elimination: exact on Fractions."""
-    inside = np.flatnonzero(_last_class(jump, start))
-    jump = jump * Fraction(1) if is_exact(jump) else jump  # integers among Fractions would divide to floats
-    a = jump[np.ix_(inside, inside)].copy()
-    for k in range(len(a) - 1, 0, -1):
-        a[:k, k] = a[:k, k] / a[k, :k].sum()
-        a[:k, :k] = a[:k, :k] + a[:k, k][:, None] * a[k, :k]
-    law = np.zeros_like(jump, shape=len(jump))
-    weights = np.ones_like(a[0])
-    for k in range(1, len(a)):
-        weights[k] = weights[:k] @ a[:k, k]
-    law[inside] = weights / weights.sum()
-    return law
-
-
-def _last_class(jump: Array, start: int) -> Array:
-    """The states that are visited for ever, as a mask; ValueError if that depends on the course of the text."""
-    forth, state = np.asarray(jump > 0).astype(bool), start
-    ahead = _reached(forth, state)
-    everywhere = ahead
-    while (left := ahead & ~_reached(forth.T, state)).any():  # states from which there is no way back
-        state = int(np.argmax(left))
-        ahead = _reached(forth, state)
-    if (everywhere & ~_reached(forth.T, state)).any():
-        raise ValueError("the text can end up in contexts that never meet again: there is no one law in the long run")
-    return ahead
-
-
-def _reached(forth: Array, state: int) -> Array:
-    known = new = np.arange(len(forth)) == state
-    while new.any():
-        new = forth[new].any(axis=0) & ~known
-        known = known | new
-    return known

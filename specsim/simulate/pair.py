@@ -8,8 +8,10 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import _check
-from specsim.simulate.models import MAX_CELLS, Automaton, automaton
+from specsim.simulate.models import Automaton, automaton
 from specsim.types import Array
+
+MAX_CELLS = 2**26  # of the laws of both
 
 
 class Pair(NamedTuple):

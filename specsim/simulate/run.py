@@ -25,9 +25,7 @@ SHARD = 256  # sequences that run together
 CHUNK = 2**18  # uniforms made at a time
 BACKENDS = ("numpy", "jax")
 
-Seen = tuple[
-    Array, Array, Array
-]  # of rounds of blocks: states (R, B) they start in, drafts kept, tokens (R, B, depth+1)
+Seen = tuple[Array, Array, Array]  # of R rounds: states (R, B) where blocks start, drafts kept, tokens (R, B, depth+1)
 Progress = Callable[[float, Trace | None], None]
 Rounds = Callable[[State | None, Array], tuple[State, Seen]]
 
@@ -88,7 +86,8 @@ def simulate(
     num_drafts : int
         Candidates K per position of a step rule.
     sampling : str, optional
-        How a tree's children are drawn; by default the first scheme that the rule names.
+        How a step rule's candidates or a tree's children are drawn, if the rule verifies several schemes; by default
+        the first that it names. With "distinct", num_drafts is how many distinct candidates are expected.
     blocks, tokens : int
         How much to simulate, one of the two: blocks, or tokens emitted, in all. Every sequence runs the same number of
         blocks, or until it has its share of the tokens; shares are rounded up.
@@ -148,7 +147,7 @@ def simulate(
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(w).tobytes() for w in pair[:3]))
     settings = {
         "rule": run.rule.__name__,
-        "gamma": gamma,
+        "gamma": None if run.parents is not None else run.depth,
         "tree": run.parents,
         "num_drafts": run.num_drafts,
         "sampling": run.sampling,
@@ -177,7 +176,11 @@ def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, progr
         missing = [s for s in sequences if s not in there]
     todo = list(_runs(missing))
     for i, part in enumerate(todo):
-        new = _shard(job, part, rounds, lambda share, i=i, done=done: progress((i + share) / len(todo), done))  # type: ignore[misc]
+
+        def report(share: float, i: int = i, done: Trace | None = done) -> None:
+            progress((i + share) / len(todo), done)
+
+        new = _shard(job, part, rounds, report)
         done = new if done is None else merge_traces(done, new)
         if path is not None:
             save(done, path)

@@ -92,7 +92,8 @@ def _quantile(level: float, freedom: int) -> float:
     if freedom < 1:
         return math.inf
     z = NormalDist().inv_cdf((1 + level) / 2)
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    terms = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return float(z + sum(term / freedom ** (i + 1) for i, term in enumerate(terms)))
 
 
 def _ratio_error(top: Array, bottom: Array) -> float:

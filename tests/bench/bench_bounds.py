@@ -5,46 +5,18 @@ One thread, calls alternating, medians. The target is a ratio of at most 1.6 at 
 
 from __future__ import annotations
 
-import os
-
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
-
 import itertools
 import math
-import platform
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
+
+from timing import DRAFTS, KINDS, ROUNDS, SIZES, laws, machine, medians  # isort: skip (sets the number of threads)
 
 import numpy as np
 
 from specsim import optimal_acceptance, optimal_coupling
 
 Array = Any
-SIZES, DRAFTS, ROUNDS = (32_000, 152_000), (2, 8), 25
-
-
-def medians(*functions: Callable[[], Any], rounds: int) -> list[float]:
-    """Milliseconds of each function, called in turn, after one warm-up."""
-    times: list[list[float]] = [[] for _ in functions]
-    for round_ in range(rounds + 1):
-        for k, function in enumerate(functions):
-            start = time.perf_counter()
-            function()
-            if round_:
-                times[k].append(1e3 * (time.perf_counter() - start))
-    return [statistics.median(t) for t in times]
-
-
-def laws(kind: str, vocab: int) -> tuple[Array, Array]:
-    rng = np.random.default_rng(vocab)
-    if kind == "dirichlet(0.1)":
-        p, q = rng.dirichlet(np.full(vocab, 0.1), 2)
-    else:  # softmax of correlated normal logits: what two language models give
-        logits = rng.standard_normal(vocab) * 3
-        p, q = (np.exp(logits + 0.5 * rng.standard_normal(vocab)) for _ in range(2))
-    return p / p.sum(), q / q.sum()
 
 
 def plain_loop(p: Array, q: Array, num_drafts: int) -> float:
@@ -63,10 +35,10 @@ def transport(p: Array, q: Array, num_drafts: int) -> float:
 
 
 def main() -> None:
-    print(f"{platform.processor() or platform.machine()}, numpy {np.__version__}, one thread, median of {ROUNDS}\n")
+    print(machine() + "\n")
     header = f"{'laws':<16}{'V':>8}{'K':>4}{'argsort(p/q) ms':>17}{'optimal_acceptance ms':>23}{'ratio':>8}"
     print(header, "-" * len(header), sep="\n")
-    for kind, vocab, k in itertools.product(("dirichlet(0.1)", "softmax"), SIZES, DRAFTS):
+    for kind, vocab, k in itertools.product(KINDS, SIZES, DRAFTS):
         p, q = laws(kind, vocab)
         ratio = p / q
         sort, ours = medians(

@@ -1,9 +1,10 @@
 """Truncated importance selection: of the drafts one is chosen, with care among s live tokens, then verified alone.
 
-Law.         The s tokens of largest p - q^K are live. A live draft beats all others, and of those the one of larger
-             p - q^K wins. Live drafts compete as in `optimal`: each takes the place, in the order of p/q, of its token
-             or of a partner, and the last place wins. The partners bring w, the law of the winner, as near to p on the
-             live tokens as can be. The winner is kept with probability min(1, p/w), else replaced by y ~ (p - w)+.
+Law.         Of the tokens that can be drafted the s of largest p - q^K are live. A live draft beats all others, and
+             of those the one of larger p - q^K wins. Live drafts compete as in `optimal`: each takes the place, in the
+             order of p/q, of its token or of a partner, and the last place wins. The partners bring w, the law of the
+             winner, as near to p on the live tokens as can be. The winner is kept with probability min(1, p/w), else
+             replaced by y ~ (p - w)+.
 Theorem.     T14: the output law is p for every p, q, K and s. For K = 2, sum min(p, w) is the value of the published
              linear program; for s = V it is the optimum, whatever K is.
 Acceptance.  sum min(p, w) that the winner is kept, and the chance that y is a draft that lost; 1 - TV at K = 1.

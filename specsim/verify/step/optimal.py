@@ -65,14 +65,8 @@ def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = No
     xp = array_namespace(p, q)
     draws = num_drafts if isinstance(num_drafts, Draws) else Draws(num_drafts, 0, num_drafts)
     p, q = xp.broadcast_arrays(*(w if w.dtype == xp.float64 else wide(w) for w in (p, q)))
-    rows = _pieces(p)
-    (ratio,) = _mapped(lambda s: (_quotient(p[s], q[s], p[s] < INFINITY * q[s], INFINITY),), rows)
-    if grid is None:
-        order = _order(ratio, rows)
-        place, pooled, p_part, q_part = _inverse(order), p, *(xp.take_along_axis(w, order, axis=-1) for w in (p, q))
-    else:
-        place, pooled, p_part, q_part = _bins.pooled(p, q, ratio, draws.limit, grid)
-    pieces = _pieces(p_part)
+    place, pooled, p_part, q_part = _stretches(p, q, draws.limit, grid)
+    rows, pieces = _pieces(p), _pieces(p_part)
     p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p_part, q_part))
 
     def excess(s: Piece) -> Array:  # of tuples inside the first tokens over what p has there; rounding is no excess
@@ -153,6 +147,17 @@ def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
     """w, the law of the winner."""
     xp = array_namespace(p, q)
     return xp.maximum(fill * q, xp.minimum(p, cut * q))
+
+
+def _stretches(p: Array, q: Array, most: int, grid: float | None) -> tuple[Array, Array, Array, Array]:
+    """The place of each token; p, or q times the p/q of its bin; by place, the masses of p and of q."""
+    xp, pieces = array_namespace(p, q), _pieces(p)
+    (ratio,) = _mapped(lambda s: (_quotient(p[s], q[s], p[s] < INFINITY * q[s], INFINITY),), pieces)
+    if grid is not None:
+        return _bins.pooled(p, q, ratio, most, grid)
+    order = _order(ratio, pieces)
+    del ratio
+    return _inverse(order), p, xp.take_along_axis(p, order, axis=-1), xp.take_along_axis(q, order, axis=-1)
 
 
 def _order(ratio: Array, pieces: list[Piece]) -> Array:

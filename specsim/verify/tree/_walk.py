@@ -1,8 +1,8 @@
 """Token trees level by level, as arrays: the children of every node, and walks from the root.
 
-A tree has few nodes, a row of p many tokens. So what is known of the shape is worked out in Python, what depends on the
-drafted tokens (absent nodes, equal siblings, paths with a common prefix) by comparing small integer arrays, and rows are
-touched level by level.
+A tree has few nodes, a row of p many tokens. So what is known of the shape is worked out in Python, what depends on
+the drafted tokens (absent nodes, equal siblings, paths with a common prefix) by comparing small arrays of integers, and
+rows are touched level by level.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def levels(tree: TokenTree) -> list[Level]:
         earlier = xp.asarray(np.tri(len(below), k=-1, dtype=bool), device=where)
         first = there & ~xp.any(same & earlier, axis=-1)
         child = owner[..., :, None] & alike[..., :, up] & there[..., None, :]  # (..., W, N)
-        rank = xp.cumulative_sum(xp.astype(child, xp.int64), axis=-1)
+        rank = xp.cumulative_sum(xp.astype(child, drawn.dtype), axis=-1)
         slot = child[..., None, :] & (rank[..., None, :] == _range(1, most + 1, drawn)[:, None])  # (..., W, M, N)
         x, place = (
             xp.sum(xp.where(slot, w[..., None, None, :], 0), axis=-1) for w in (drawn, _range(0, len(below), drawn))
@@ -54,7 +54,7 @@ def levels(tree: TokenTree) -> list[Level]:
         found.append(Level(nodes + 1, x, place, new, rank[..., -1], len(below)))
         alike = same if merged else xp.asarray(np.eye(len(below), dtype=bool), device=where)
         nodes, owner = below, first if merged else there
-    none = xp.zeros((*batch, len(nodes), 0), dtype=xp.int64, device=where)
+    none = xp.zeros((*batch, len(nodes), 0), dtype=tree.tokens.dtype, device=where)
     return [*found, Level(nodes + 1, none, none, none > 0, xp.sum(none, axis=-1), 0)]
 
 
@@ -82,7 +82,7 @@ def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) 
     emit(level number, row of p, children's tokens (..., M), their number, whether the walk is still going on).
     """
     xp, where = array_namespace(plan[0].tokens), device(plan[0].tokens)
-    node = token = place = xp.zeros(batch, dtype=xp.int64, device=where)
+    node = token = place = xp.zeros(batch, dtype=plan[0].tokens.dtype, device=where)
     going = place == 0
     for d, level in enumerate(plan):
         row = xp.asarray(level.rows, device=where)[place]
@@ -95,7 +95,8 @@ def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) 
         if level.below:
             hit = (drafts == made[..., None]) & row_at(level.first, place)
             going = going & xp.any(hit, axis=-1)
-            place = xp.where(going, at(row_at(level.places, place), xp.argmax(xp.astype(hit, xp.int64), axis=-1)), 0)
+            child = xp.argmax(xp.astype(hit, drafts.dtype), axis=-1)
+            place = xp.where(going, at(row_at(level.places, place), child), 0)
     return node, token
 
 

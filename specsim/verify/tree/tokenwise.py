@@ -97,8 +97,8 @@ def _step_rule(tree: TokenTree, name: str | None) -> ModuleType:
         return step_rule(name, most)
     if tree.scheme == "deterministic":
         raise ValueError(
-            f"step {name!r} verifies siblings drawn from q; those of a tree of scheme 'deterministic' were chosen, which "
-            "only 'naive' may ignore: not lossless"
+            f"step {name!r} verifies siblings drawn from q; those of a tree of scheme 'deterministic' were chosen, "
+            "which only 'naive' may ignore: not lossless"
         )
     drawn = {"paths": "iid", "beam": "without_replacement"}.get(tree.scheme, tree.scheme)
     return step_rule(name, most, None if most == 1 else drawn)  # a single child is a draw from q under every scheme
@@ -111,7 +111,7 @@ def _needs(step: ModuleType, most: int) -> int:
 def _occurring(count: Array, level: Level, going: Array = True) -> Iterable[int]:
     """Numbers of children to prepare for: those that occur, where that can be seen without waiting for a device."""
     if is_numpy_array(level.count):
-        return np.unique(count[going]).tolist()
+        return [int(m) for m in np.unique(count[going])]
     return range(level.tokens.shape[-1] + 1)
 
 

@@ -1,0 +1,267 @@
+r"""What no verifier of K drafted paths can beat: the linear program of all of them, and a bound that needs no solver.
+
+A rule that keeps a prefix x of one of its paths and goes on from the target is described by f(T, x), the probability
+that the paths T are drafted and exactly x is kept. With A(x) = sum of f(T, z) over all T and all z that begin with x,
+
+.. math:: \max \sum_{x \neq \emptyset} A(x), \qquad \sum_x f(T, x) = D(T), \qquad A(xy) \le A(x)\, p(y \mid x):
+
+losslessness forces the last (T17, 4), and where it holds a lossless rule exists: after x, emit what A(x) p leaves.
+
+The solver is trusted with nothing. Its f is made to obey every limit, by keeping less where too much is kept; and any
+prices c(x) >= 0, its own among them, bound every rule by the mean over T of the largest g(x) among the prefixes of T,
+with g(x) = |x| - sum of c(z) over the z that x begins with + sum of p(y|z) c(zy) over z = x and its own beginnings.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import _check
+from specsim.bounds import optimal_acceptance
+from specsim.types import Array, Model
+
+MAX_VARIABLES = 2**18  # of the program: a minute or two
+MAX_TEXTS = 2**20  # whose laws are compared
+Text = tuple[int, ...]
+Rows = Callable[[Text], tuple[Array, Array]]
+
+
+class PathOptimum(NamedTuple):
+    """Drafts kept by the best verifier of K paths, E[n] = tau - 1: ``value <= optimum <= dual``, both up to rounding.
+
+    ``price`` are the c(x) that prove the dual, of every text that can be drafted.
+    """
+
+    value: float
+    dual: float
+    price: dict[Text, float]
+
+    @property
+    def gap(self) -> float:
+        """How far the value can be from the optimum, whatever the solver did."""
+        return self.dual - self.value
+
+
+class _Texts(NamedTuple):
+    """What can be drafted, shorter texts first; the empty text is number 0 and its own parent."""
+
+    texts: list[Text]
+    parent: Array
+    p: Array  # of the last token given the others
+    mass: Array  # probability that a path begins so
+
+
+def path_optimum(
+    target: Model | Array, draft: Model | Array, *, num_paths: int, gamma: int, solver: str = "HIGHS"
+) -> PathOptimum:
+    r"""Largest expected number of drafts that a lossless verifier of K independent paths keeps.
+
+    .. math:: \max \sum_{x \neq \emptyset} A(x), \quad A(xy) \le A(x)\, p(y \mid x)
+
+    Over all verifiers that keep a prefix of one of the paths, emit one more token and go on from the target. With one
+    path it is what block verification keeps. For toy models; needs the extra ``solve`` (cvxpy) and runs in float64.
+
+    Parameters
+    ----------
+    target, draft : Model or array_like, shape (V,)
+        Functions from a prefix (a tuple of token ids) to the next-token law; or one law each, the same in every
+        context.
+    num_paths : int
+        Paths K, at least 1, drawn from the draft independently.
+    gamma : int
+        Tokens of a path, at least 0.
+    solver : str
+        One of ``cvxpy.installed_solvers()``. "HIGHS" (simplex) and "CLARABEL" (interior point) come with cvxpy.
+
+    Returns
+    -------
+    PathOptimum
+        value, E[n] of a verifier that exists; dual, an upper bound of every one; gap; price, which proves the dual.
+
+    Raises
+    ------
+    ValueError
+        A law is none (names the prefix), the vocabularies differ, the solver is unknown, or the program is too large
+        (says how large).
+    ImportError
+        cvxpy is not installed.
+    RuntimeError
+        The solver stops without a solution.
+
+    References
+    ----------
+    Sun et al. 2025, arXiv:2403.10444 (one path); T22 in proofs/.
+
+    Examples
+    --------
+    >>> best = path_optimum([1/3, 2/3], [2/3, 1/3], num_paths=2, gamma=2)
+    >>> round(best.value * 81, 6), bool(best.gap < 1e-9)
+    (131.0, True)
+    """
+    num_paths, gamma = _check.integer(num_paths, "num_paths", 1), _check.integer(gamma, "gamma", 0)
+    known = _drafted(_rows(target, draft), gamma)
+    paths = np.flatnonzero([len(text) == gamma for text in known.texts])
+    count, each = math.comb(len(paths) + num_paths - 1, num_paths), num_paths * gamma + 1
+    if count * each > MAX_VARIABLES:
+        raise ValueError(
+            f"the program over {count} sets of {num_paths} paths with {each} places to stop is too large (more than "
+            f"{MAX_VARIABLES} variables); path_bound needs no program"
+        )
+    chosen = np.array(list(itertools.combinations_with_replacement(paths.tolist(), num_paths)))
+    return _solve(known, chosen, _masses(known.mass, chosen), solver)
+
+
+def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, gamma: int) -> Any:
+    r"""Upper bound of the drafts kept by any lossless verifier of K paths: the optimal transport of every length.
+
+    .. math:: F_K = \sum_{t=1}^{\gamma} \alpha^*_K(P_t, Q_t), \quad P_t, Q_t \text{ laws of the first } t \text{ tokens}
+
+    A rule that keeps t tokens or more has the first t tokens of a path in its output. No other limit is looked at, so
+    verifiers may reach it only if they change the target after a block; `path_optimum` has the largest value of those
+    that do not. With one path it is the full-information bound.
+
+    Parameters
+    ----------
+    target, draft : Model or array_like, shape (V,)
+        Functions from a prefix to the next-token law, or one law each. Laws of Fractions keep the answer exact.
+    num_paths : int
+        Paths K, at least 1.
+    gamma : int
+        Tokens of a path, at least 0.
+
+    Returns
+    -------
+    number
+        In [0, gamma].
+
+    Raises
+    ------
+    ValueError
+        A law is none (names the prefix), the vocabularies differ, or there are too many texts (says how many).
+
+    References
+    ----------
+    Sun et al. 2023, SpecTr, arXiv:2310.15141 (the transport of one step); T22 in proofs/.
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> print(path_bound([F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)], num_paths=2, gamma=2))
+    134/81
+    """
+    num_paths, gamma = _check.integer(num_paths, "num_paths", 1), _check.integer(gamma, "gamma", 0)
+    rows = _rows(target, draft)
+    vocab, bound = rows(())[0].shape[-1], 0
+    texts: list[Text] = [()]
+    if vocab**gamma > MAX_TEXTS:
+        raise ValueError(f"{vocab}^{gamma} texts are too many to compare (more than {MAX_TEXTS}); use a smaller gamma")
+    p: list[Any] = [1]
+    q: list[Any] = [1]
+    for _ in range(gamma):
+        laws = [rows(text) for text in texts]
+        p, q = ([m * v for m, law in zip(w, laws, strict=True) for v in law[i]] for i, w in enumerate((p, q)))
+        texts = [(*text, y) for text in texts for y in range(vocab)]
+        bound = bound + optimal_acceptance(np.array(p), np.array(q), num_drafts=num_paths)
+    return bound
+
+
+def _rows(target: Model | Array, draft: Model | Array) -> Rows:
+    """Both laws after a prefix, checked."""
+    if callable(target) != callable(draft):
+        raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
+    if callable(target):
+        return lambda text: _check.laws(target(text), draft(text), (f"target{text}", f"draft{text}"))
+    p, q = _check.laws(target, draft, ("target", "draft"))
+    if p.ndim != 1 or q.ndim != 1:
+        raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
+    return lambda text: (p, q)
+
+
+def _drafted(rows: Rows, gamma: int) -> _Texts:
+    texts: list[Text] = [()]
+    parent, p, mass = [0], [1.0], [1.0]
+    for i, text in enumerate(texts):  # grows as it is gone through
+        if len(text) < gamma:
+            above, below = (np.asarray(w, dtype=np.float64) for w in rows(text))
+            for y in np.flatnonzero(below).tolist():
+                texts.append((*text, y))
+                parent.append(i)
+                p.append(above[y])
+                mass.append(mass[i] * below[y])
+            if len(texts) > MAX_VARIABLES:
+                raise ValueError(f"more than {MAX_VARIABLES} texts can be drafted; use a smaller vocabulary or gamma")
+    return _Texts(texts, *(np.array(w) for w in (parent, p, mass)))
+
+
+def _masses(mass: Array, chosen: Array) -> Array:
+    """Probability of each multiset of paths (n, K), ascending: prod mass, times the number of its orders."""
+    place = np.ones(chosen.shape)  # in a run of equal paths
+    for k in range(1, chosen.shape[-1]):
+        place[:, k] += np.where(chosen[:, k] == chosen[:, k - 1], place[:, k - 1], 0)
+    return math.factorial(chosen.shape[-1]) * np.prod(mass[chosen] / place, axis=-1)
+
+
+def _solve(known: _Texts, chosen: Array, mass: Array, solver: str) -> PathOptimum:
+    """The program for path multisets (n, K) of probability mass (n,)."""
+    try:
+        import cvxpy
+        from scipy import sparse
+    except ImportError:
+        raise ImportError("path_optimum needs cvxpy: install the extra `solve` (specsim-llm[solve])") from None
+    if solver not in cvxpy.installed_solvers():
+        raise ValueError(f"solver {solver!r} is unknown; installed: {', '.join(cvxpy.installed_solvers())}")
+    depth = np.array([len(text) for text in known.texts])
+    line = [np.arange(len(depth))]  # line[i]: of every text, what is left when i tokens are taken away
+    for _ in range(depth.max()):
+        line.append(known.parent[line[-1]])
+    places = np.sort(np.concatenate([w[chosen] for w in line], axis=-1), axis=-1)
+    new = np.diff(places, axis=-1, prepend=-1) > 0
+    which, where = new.nonzero()[0], places[new]  # a variable for each multiset and text to stop at
+    size = (len(depth), len(which))
+    passed = np.stack([w[where] for w in line])  # every text on the way, those after the empty one repeated
+    fresh = np.concatenate([np.ones((1, len(where)), dtype=bool), passed[1:] != passed[:-1]])
+    columns = np.broadcast_to(np.arange(len(where)), passed.shape)[fresh]
+    reach = sparse.csr_array((np.ones(fresh.sum()), (passed[fresh], columns)), shape=size)
+    limit = (reach - sparse.diags_array(known.p) @ reach[known.parent])[1:]
+    once = sparse.csr_array((np.ones(len(which)), (which, np.arange(len(which)))), shape=(len(mass), len(which)))
+    variable = cvxpy.Variable(len(which), nonneg=True)
+    constraint = limit @ variable <= 0
+    problem = cvxpy.Problem(cvxpy.Maximize(depth[where] @ variable), [once @ variable == mass, constraint])
+    try:
+        problem.solve(solver=solver)
+    except cvxpy.error.SolverError as error:
+        raise RuntimeError(f"{solver} found no solution: {error}") from None
+    if variable.value is None or constraint.dual_value is None:
+        raise RuntimeError(f"{solver} ended with status {problem.status!r} and no solution")
+    stops = _feasible(np.maximum(variable.value, 0), known, reach, mass, which, where)
+    price = np.append(0, np.maximum(constraint.dual_value, 0))
+    worth = np.where(depth > 0, 1 - price, 0) + np.bincount(known.parent, known.p * price, len(depth))
+    for text in range(1, len(depth)):
+        worth[text] += worth[known.parent[text]]
+    dual = mass @ np.maximum.reduceat(worth[where], np.flatnonzero(np.diff(which, prepend=-1)))
+    return PathOptimum(float(depth[where] @ stops), float(dual), dict(zip(known.texts, price.tolist(), strict=True)))
+
+
+def _feasible(stops: Array, known: _Texts, reach: Any, mass: Array, which: Array, where: Array) -> Array:
+    """The stops, moved up to the parent where more is kept than the target allows, shortest texts first."""
+    depth = np.array([len(text) for text in known.texts])
+    total = np.bincount(which, stops, len(mass))
+    stops = stops * np.minimum(1, mass / np.where(total > 0, total, 1))[which]
+    stops[where == 0] += mass - np.bincount(which, stops, len(mass))
+    keys = which * len(depth) + where
+    for level in range(1, depth.max() + 1):
+        text = where
+        for _ in range(depth.max() - level):
+            text = np.where(depth[text] > level, known.parent[text], text)
+        kept = reach @ stops
+        most = known.p * kept[known.parent]
+        keep = np.where((depth == level) & (kept > most), most / np.where(kept > 0, kept, 1), 1)
+        up = np.searchsorted(keys, which * len(depth) + known.parent[text])
+        moved = stops * (1 - keep[text])
+        stops = stops - moved + np.bincount(up, moved, len(stops))
+    return stops

@@ -1,0 +1,126 @@
+"""The standard cases of tree checks: every shape, drawn from context-dependent tables, and batches of larger trees."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+
+from specsim import discover
+from specsim.expected_tree import Drawn, drawn_trees, texts
+from specsim.guarantee import rational_table
+from specsim.testing import backends
+from specsim.testing.cases import random_laws, rational_uniforms
+from specsim.trees import draw_tree, topology, uniforms
+from specsim.types import Array, Model, TokenTree
+
+Shape = tuple[int, ...]  # parents; (width, depth) of beams
+Tables = tuple[dict[tuple[int, ...], Array], dict[tuple[int, ...], Array]]
+
+ADAPTIVE = ("iid", "without_replacement")  # schemes in which a node may have fewer children than its shape has
+
+
+def shapes(scheme: str, nodes: int, depth: int = 3) -> Iterator[Shape]:
+    """Every shape that a scheme can draw with at most so many nodes and levels."""
+    sizes = [(k, d) for k in range(1, nodes + 1) for d in range(1, depth + 1) if k * d <= nodes]
+    if scheme == "beam":
+        yield from sizes
+    elif scheme == "paths":
+        yield from (tuple(topology.paths(k, d).tolist()) for k, d in sizes)
+    else:
+        allowed = None if scheme == "deterministic" else getattr(discover.find("draft", scheme), "COUNTS", None)
+        for n in range(1, nodes + 1):
+            for parents in _ordered_trees((), (-1,), n, depth):
+                if allowed is None or all(len(c) in allowed for c in topology.children(parents) if c):
+                    yield parents
+
+
+def _ordered_trees(parents: Shape, branch: Shape, n: int, depth: int) -> Iterator[Shape]:
+    """Trees of n nodes numbered depth first: the next node hangs below one of the branch that ends in the last."""
+    if len(parents) == n:
+        yield parents
+        return
+    for level, parent in enumerate(branch[:depth]):
+        yield from _ordered_trees((*parents, parent), (*branch[: level + 1], len(parents)), n, depth)
+
+
+def small_shapes(scheme: str) -> list[Shape]:
+    """A few with siblings and, last, with two levels: for checks that fork or try every corner."""
+    own: dict[str, list[Shape]] = {"paths": [(-1, -1), (-1, 0, -1, 2)], "beam": [(2, 1), (2, 2)]}
+    return own.get(scheme, [(-1, 0), (-1, -1), (-1, -1, 0)])
+
+
+def one_path(scheme: str, gamma: int) -> Shape:
+    """The shape of a chain."""
+    return (1, gamma) if scheme == "beam" else tuple(topology.chain(gamma).tolist())
+
+
+def depth_of(scheme: str, shape: Shape) -> int:
+    """Levels of a shape."""
+    return shape[1] if scheme == "beam" else int(topology.depths(shape).max())
+
+
+def every_shape(rule: ModuleType, nodes: int) -> Iterator[tuple[str, Model, list[Drawn], int]]:
+    """(where, target, every drawn tree, depth): two tables per shape, three tokens on the smaller ones."""
+    for scheme in rule.CHILDREN:
+        for shape in shapes(scheme, nodes):
+            depth = depth_of(scheme, shape)
+            size = shape[0] * depth if scheme == "beam" else len(shape)
+            vocabs = (2, 3) if size <= 3 or (scheme == "paths" and size <= 4) else (2,)
+            for vocab, seed in itertools.product(vocabs, (0, 1)):
+                target, drawn = tables(vocab, depth, seed)[0].__getitem__, every_tree(scheme, shape, vocab, seed)
+                yield f"{scheme} {shape} V={vocab}, table {seed}", target, drawn, depth
+                if scheme in ADAPTIVE and depth > 1:
+                    thin = [_thinned(one) for one in drawn]
+                    yield f"{scheme} {shape} V={vocab}, table {seed}, nodes absent", target, thin, depth
+        same, shape = tables(2, 2, 0)[0].__getitem__, small_shapes(scheme)[-1]
+        yield f"{scheme} {shape}, p = q", same, drawn_trees(same, shape, scheme), 2
+
+
+@cache
+def tables(vocab: int, depth: int, seed: int) -> Tables:
+    """Target and draft."""
+    rng = np.random.default_rng([vocab, depth, seed])
+    return rational_table(rng, vocab, depth), rational_table(rng, vocab, depth)
+
+
+@cache
+def every_tree(scheme: str, shape: Shape, vocab: int, seed: int) -> list[Drawn]:
+    """Every tree drawn from the draft of `tables`."""
+    return drawn_trees(tables(vocab, depth_of(scheme, shape), seed)[1].__getitem__, shape, scheme)
+
+
+def _thinned(drawn: Drawn) -> Drawn:
+    """The tree of a drafter that draws one sibling less after token 1."""
+    tree, q, weight = drawn
+    tokens = tree.tokens.copy()
+    for row, below in enumerate(topology.children(tree.parents)):
+        if row and tokens[row - 1] in (1, -1):
+            tokens[below[-1:] if tokens[row - 1] == 1 else below] = -1
+    return tree._replace(tokens=tokens), q, weight
+
+
+def along(target: Model, tree: TokenTree) -> Array:
+    """Rows (n+1, V) of the target after the root and every node."""
+    return np.stack([target(text) for text in texts(tree)])
+
+
+def batches_of_trees(
+    rule: ModuleType, vocab: int, rows: int, *, width: int = 3, below: int = 2, exact: bool = False
+) -> Iterator[tuple[str, Array, Array, TokenTree, Array]]:
+    """(where, p, q, tree, u), a batch per scheme; laws depend on the last token. Half of the rows lack some nodes."""
+    for number, scheme in enumerate(rule.CHILDREN):
+        p, q = random_laws(vocab, vocab, seed=number) if exact else backends.laws(vocab, vocab, seed=number)[:2]
+        shape = topology.paths(width, 2) if scheme == "paths" else topology.k_ary((width, below))
+        drawing, plain = "without_replacement" if scheme == "beam" else scheme, q.astype(float)
+        u = np.random.default_rng([vocab, number]).random((rows, uniforms(shape, drawing)))
+        tree = draw_tree(lambda text, law=plain: law[text[-1]], shape, u, sampling=drawing, prefix=(0,)).tree  # type: ignore[misc]
+        tokens = tree.tokens.copy()
+        if scheme in (*ADAPTIVE, "beam", "deterministic"):
+            tokens[: rows // 2, topology.mask(shape)[1:, width]] = -1  # the root's last child and all below it
+        last = np.concatenate([np.zeros((rows, 1), dtype=np.int64), np.where(tokens < 0, 0, tokens)], axis=-1)
+        tree = tree._replace(tokens=tokens, scheme=scheme)
+        yield f"{scheme} V={vocab}", p[last], q[last], tree, rational_uniforms((rows, rule.uniforms(tree)), number)[0]

@@ -1,0 +1,97 @@
+"""Lifting: any step rule, run at every node of a tree for the part of the target that the node may still claim.
+
+Law.         Node x has a weight a, 1 at the root. The step rule is run at x, on the children drawn there, for target
+             (a p, 1 - a): one outcome more, "elsewhere", which no child is; T is its law. Children are tried in the
+             order drawn, y with weight T(y)/(1 - T of the children before it). If no node below is kept, x itself is,
+             with probability T(others)/(T(others) + T(elsewhere)), others being the tokens that are no child of x; the
+             next token then has the law T on them. So a leaf is kept with probability a.
+             "paths" are merged: the children of a text are those of all paths that have it. Of other equal siblings
+             only the first is tried (what hangs below the others is lost).
+Theorem.     T23: run one tree and continue from the target: the joint law is the target's, for any lossless step rule.
+             A chain gives block verification; recursive rejection without replacement, traversal verification.
+Acceptance.  A node that is tried is kept, or one below it, with probability a on average over what is drawn below it.
+Randomness.  u[i] decides whether node i is kept if none below is; u[n] draws the token after it.
+Cost.        The step rule's transition, once for each level and number of siblings on it.
+Paper.       Weights down and tests up as in arXiv:2605.04543; with the optimal step rule this project's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+from array_api_compat import array_namespace, device
+
+from specsim import _check
+from specsim._dist import ids, normalize_or, wide
+from specsim.types import Array, Draws, TokenTree
+from specsim.verify import step_rule
+from specsim.verify.tree import traversal
+from specsim.verify.tree._walk import Level, by_node, levels, most_children, to_children
+
+STEPS = {
+    "iid": "optimal",
+    "paths": "optimal",
+    "without_replacement": "recursive_wor",
+    "beam": "recursive_wor",
+    "greedy": "greedy_draft",
+}
+CHILDREN = tuple(STEPS)
+CHAIN = "block"
+EXACT = True
+THEOREM = "T23"
+PAPER = "arXiv:2605.04543"
+
+Counts = Callable[[Array], Draws]
+Plan = traversal.Plan
+transition, uniforms, verify = traversal.transition, traversal.uniforms, traversal.verify  # the same once prepared
+
+
+def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws: Counts | None = None) -> Plan:
+    """T at every node, from the root down; for "distinct" siblings with the `draws` that draw_tree was given."""
+    if (tree.scheme == "distinct") != (draws is not None):
+        raise ValueError(f"sampling {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
+    siblings = {"paths": "iid", "beam": "without_replacement"}.get(tree.scheme, tree.scheme)
+    rule = step_rule(step or STEPS.get(tree.scheme, "optimal"), max(most_children(tree), default=1), siblings)
+    xp, p = array_namespace(p, q), wide(p)
+    shape, weight, laws, ends = levels(tree), 1 + 0 * p[..., 0, :1], [], []
+    for level in shape:
+        target = xp.concat([weight[..., None] * p[..., level.rows, :], 1 - weight[..., None]], axis=-1)
+        law = _law(rule, target, q[..., level.rows, :], level, draws)
+        laws.append(law)
+        ends.append(_without_children(law[..., :-1], level))
+        if level.below:
+            goes = xp.where(level.first, xp.take_along_axis(law, level.tokens, axis=-1), 0)
+            left = 1 - (xp.cumulative_sum(goes, axis=-1) - goes)
+            less = goes < left
+            goes = xp.where(less, goes / xp.where(less, left, 1), xp.where(goes > 0, 1, 0 * goes))
+            weight = to_children(level, goes)
+    rest = by_node(shape, ends)
+    own = xp.sum(rest, axis=-1)
+    total = own + by_node(shape, laws)[..., -1]
+    chance = xp.where(total > 0, own / xp.where(total > 0, total, 1), 1)
+    return Plan(chance, normalize_or(rest, p), shape)
+
+
+def _law(rule: ModuleType, target: Array, q: Array, level: Level, draws: Counts | None) -> Array:
+    """T (..., W, V+1): the target itself where there are no children."""
+    xp, count = array_namespace(target), level.count[..., None]
+    q = xp.where(count > 0, q, target[..., :-1])  # rows of q after leaves may hold anything
+    longer = xp.concat([q, xp.zeros_like(q[..., :1])], axis=-1)
+    most, law = level.tokens.shape[-1], target
+    if most and "distinct" in getattr(rule, "ALSO", ()):  # takes any number of drafts at once, -1 where there is none
+        number = Draws(xp.where(level.count > 0, level.count, 1), 0, most) if draws is None else draws(q)
+        drafts = xp.where(xp.arange(most, device=device(count)) < count, level.tokens, -1)
+        return xp.where(count > 0, rule.transition(rule.prepare(target, longer, number), drafts), target)
+    for k in range(1, most + 1):
+        rows = count == k
+        if not _check.concrete(rows) or xp.any(rows):
+            law = xp.where(rows, rule.transition(rule.prepare(target, longer, k), level.tokens[..., :k]), law)
+    return law
+
+
+def _without_children(law: Array, level: Level) -> Array:
+    xp = array_namespace(law)
+    for k in range(level.tokens.shape[-1]):
+        law = xp.where((ids(law) == level.tokens[..., k : k + 1]) & level.first[..., k : k + 1], 0, law)
+    return law

@@ -1,0 +1,311 @@
+"""Tree rules on random rational tables: expected lengths by other roads, published numbers, the sampler, refusals."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_conformance import MUTANTS, load
+
+from specsim import discover, guarantee, report, trees
+from specsim.chains import blocks
+from specsim.expected_tree import continued_law, drawn_trees, expected_kept, kept_law
+from specsim.guarantee import rational_table
+from specsim.testing import backends
+from specsim.testing.tree_cases import along, depth_of, shapes
+from specsim.testing.tree_checks import forked_is_transition, strongly_lossless
+from specsim.types import TokenTree
+from specsim.verify import verify_chain, verify_tree
+from specsim.verify.chain import block
+from specsim.verify.tree import target_only, tokenwise, traversal
+
+Array = Any
+TREE = discover.rules("tree")
+TOY_P, TOY_Q = (np.array([Fraction(a, 3), Fraction(3 - a, 3)]) for a in (1, 2))
+SIXTHS = [np.array([Fraction(a, 6) for a in w]) for w in ((0, 3, 3), (3, 1, 2))]  # theory/verification.md 11, error 6
+
+
+def tables(vocab: int, depth: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng([vocab, depth, seed])
+    return rational_table(rng, vocab, depth).__getitem__, rational_table(rng, vocab, depth).__getitem__
+
+
+def some_case(data: st.DataObject, scheme: str, nodes: int = 4) -> tuple[Any, Any, Any, int]:
+    """(target, draft, shape, depth)."""
+    shape = data.draw(st.sampled_from(list(shapes(scheme, nodes))))
+    depth = depth_of(scheme, shape)
+    vocab = data.draw(st.sampled_from([2, 3] if len(shape) <= 3 and depth < 3 else [2]))
+    return *tables(vocab, depth, data.draw(st.integers(0, 10**6))), shape, depth
+
+
+PAIRS = [(name, scheme) for name, rule in TREE.items() for scheme in rule.CHILDREN]
+
+
+@pytest.mark.parametrize(("name", "scheme"), PAIRS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_strongly_lossless(name: str, scheme: str, data: st.DataObject) -> None:
+    target, draft, shape, depth = some_case(data, scheme)
+    law = kept_law(TREE[name], target, drawn_trees(draft, shape, scheme))
+    assert all(made == goal for _, made, goal in continued_law(law, target, depth + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TREE)
+def test_strongly_lossless_on_every_shape_of_six_nodes(name: str) -> None:
+    strongly_lossless(TREE[name], nodes=6)
+
+
+def test_shapes_are_all_the_ordered_trees() -> None:
+    assert [len([s for s in shapes("iid", n, depth=n) if len(s) == n]) for n in range(1, 7)] == [1, 2, 5, 14, 42, 132]
+
+
+@pytest.mark.parametrize("scheme", ["iid", "without_replacement", "greedy", "deterministic"])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_tokenwise_length_by_recursion_over_the_texts(scheme: str, data: st.DataObject) -> None:
+    """E[n] below a text = sum over its children of P(the step rule emits the child) (1 + E[n] below the child)."""
+    target, draft, shape, _ = some_case(data, scheme)
+    below = trees.children(shape)
+    step = discover.find("step", tokenwise.STEPS[scheme])
+
+    def kept(row: int, text: tuple[int, ...]) -> Fraction:
+        siblings, total = below[row], Fraction(0)
+        if not siblings:
+            return total
+        star = drawn_trees(lambda more: draft(text + more), (-1,) * len(siblings), scheme)
+        for tree, q, weight in star:
+            some = int((tree.tokens >= 0).sum())
+            law = step.transition(step.prepare(target(text), q[0], some), tree.tokens[:some])
+            for x in set(tree.tokens[:some].tolist()):
+                node = siblings[tree.tokens.tolist().index(x)]
+                total += weight * law[x] * (1 + kept(node + 1, (*text, x)))
+        return total
+
+    assert expected_kept("tokenwise", target, draft, shape, scheme=scheme) == kept(0, ())
+
+
+@pytest.mark.parametrize("scheme", target_only.CHILDREN)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_target_only_keeps_each_text_as_often_as_the_target_writes_it(scheme: str, data: st.DataObject) -> None:
+    target, draft, shape, _ = some_case(data, scheme)
+    wanted = Fraction(0)
+    for tree, _, weight in drawn_trees(draft, shape, scheme):
+        reach: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+        texts: list[Any] = [()]
+        for parent, x in zip(tree.parents.tolist(), tree.tokens.tolist(), strict=True):
+            above = texts[parent + 1]
+            texts.append(None if x < 0 else (*above, x))
+            if x >= 0:
+                first = next(t for t in texts if t == above)
+                reach[texts[-1]] = reach[first] * target(first)[x]
+        # Unmerged, only what hangs below the first of equal siblings counts.
+        if scheme != "paths":
+            alive = {0: ()}
+            for i, (parent, x) in enumerate(zip(tree.parents.tolist(), tree.tokens.tolist(), strict=True), start=1):
+                if parent + 1 in alive and x >= 0 and (*alive[parent + 1], x) not in alive.values():
+                    alive[i] = (*alive[parent + 1], x)
+            reach = {text: reach[text] for text in alive.values()}
+        wanted += weight * (sum(reach.values()) - 1)
+    assert expected_kept("target_only", target, draft, shape, scheme=scheme) == wanted
+
+
+@pytest.mark.parametrize("scheme", traversal.CHILDREN)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_traversal_keeps_no_less_than_the_walk(scheme: str, data: st.DataObject) -> None:
+    """Weng et al., arXiv:2505.12398, for siblings without replacement; here found on the other schemes as well."""
+    target, draft, shape, _ = some_case(data, scheme)
+    walked, traversed = (expected_kept(n, target, draft, shape, scheme=scheme) for n in ("tokenwise", "traversal"))
+    assert walked <= traversed
+
+
+def test_published_lengths() -> None:
+    """theory/verification.md 12: the toy, K = L = 2; its paths of one and two drafts (arXiv:2403.10444)."""
+    p, q = (lambda _: TOY_P), (lambda _: TOY_Q)
+    assert expected_kept("traversal", p, q, trees.paths(2, 2), scheme="paths") == Fraction(115, 81)
+    for gamma, walked, whole in ((1, "2/3", "2/3"), (2, "10/9", "11/9")):
+        shape = trees.chain(gamma)
+        assert expected_kept("tokenwise", p, q, shape, scheme="iid") == Fraction(walked)
+        assert expected_kept("traversal", p, q, shape, scheme="iid") == Fraction(whole)
+    assert expected_kept("tokenwise", p, q, (-1, -1), scheme="iid") == Fraction(7, 9)  # recursive rejection
+    assert expected_kept("tokenwise", p, q, (-1, -1), scheme="iid", step="optimal") == Fraction(8, 9)
+
+
+def bias(rule: Any, p: Array, q: Array, drawn: Any, depth: int = 1) -> Fraction:
+    law = kept_law(rule, lambda _: p, drawn)
+    return sum(max(goal - made, Fraction(0)) for _, made, goal in continued_law(law, lambda _: p, depth + 1))
+
+
+def test_published_errors() -> None:
+    """theory/verification.md 11: errors 6, 7 and 9 with their bias."""
+    found = {}
+    for mutant, scheme, laws in (
+        ("duplicates_dropped", "iid", SIXTHS),
+        ("traversal_draft_not_renormalised", "without_replacement", SIXTHS),
+        ("wor_sorted_siblings", "without_replacement", (TOY_P, TOY_Q)),
+        ("traversal_sorted_siblings", "without_replacement", (TOY_P, TOY_Q)),
+    ):
+        rule = load(MUTANTS / "tree" / f"{mutant}.py")
+        draft = laws[1]
+        drawn = drawn_trees(lambda _, q=draft: q, (-1, -1), scheme)  # type: ignore[misc]
+        found[mutant] = str(bias(rule, *laws, drawn))
+    assert list(found.values()) == ["1/12", "1/6", "1/6", "1/6"]
+    top = TokenTree(np.array([-1]), np.array([TOY_Q.argmax()]), np.array([1]), "iid")  # chosen, but said to be drawn
+    assert bias(tokenwise, TOY_P, TOY_Q, [(top, np.stack([TOY_Q, TOY_Q]), 1)]) == Fraction(1, 6)
+    chosen = drawn_trees(lambda _: TOY_Q, (-1,), "deterministic")
+    assert bias(tokenwise, TOY_P, TOY_Q, chosen) == bias(target_only, TOY_P, TOY_Q, chosen) == 0
+
+
+@pytest.mark.parametrize("step", ["recursive", "kseq", "optimal", "naive"])
+@pytest.mark.parametrize(("shape", "scheme"), [((-1, -1, 0, 1), "iid"), ((-1, 0, -1, 2), "paths")])
+def test_other_steps_are_lossless_too(step: str, shape: Any, scheme: str) -> None:
+    target, draft = tables(2, 2, 5)
+    law = kept_law(tokenwise, target, drawn_trees(draft, shape, scheme), step=step)
+    assert all(made == goal for _, made, goal in continued_law(law, target, 3))
+
+
+@settings(max_examples=50)
+@given(st.sampled_from([(2, 3), (3, 2)]), st.integers(0, 10**6))
+def test_on_a_path_traversal_is_block_verification(size: tuple[int, int], seed: int) -> None:
+    target, draft = (table.__self__ for table in tables(*size, seed))
+    shape = tuple(trees.chain(size[1]))
+    for scheme in traversal.CHILDREN:
+        drawn = drawn_trees(draft.__getitem__, (1, size[1]) if scheme == "beam" else shape, scheme)
+        assert kept_law(traversal, target.__getitem__, drawn) == blocks(block, target, draft, size[1])
+
+
+def path_of(x: Array, scheme: str = "iid") -> TokenTree:
+    return TokenTree(trees.chain(x.shape[-1]), x, trees.depths(trees.chain(x.shape[-1])), scheme)
+
+
+def test_on_a_path_traversal_is_block_verification_token_for_token() -> None:
+    p, q, rng = backends.laws(vocab=20, rows=4000 * 5, seed=1)
+    p, q = p.reshape(4000, 5, 20), q.reshape(4000, 5, 20)
+    x = (rng.random((4000, 4, 1)) < np.cumsum(q[:, :4], axis=-1)).argmax(axis=-1)
+    u = rng.random((4000, 5))
+    found, wanted = verify_tree(p, q, path_of(x), u, rule="traversal"), verify_chain(p, q[:, :4], x, u, rule="block")
+    assert (found.num_accepted == wanted.num_accepted).all()
+    assert (found.token == wanted.token).all()
+    assert set(found.num_accepted) == {0, 1, 2, 3, 4}
+
+
+def test_target_only_is_the_walk_of_the_naive_step_token_for_token() -> None:
+    p, q, rng = backends.laws(vocab=4, rows=1000 * 7, seed=2)
+    p, q = p.reshape(1000, 7, 4), q.reshape(1000, 7, 4)
+    shape = trees.k_ary((2, 2))
+    tree = TokenTree(shape, rng.integers(0, 4, (1000, 6)), trees.depths(shape), "deterministic")
+    tree.tokens[:, 1::2] = (tree.tokens[:, ::2] + 1) % 4  # siblings differ
+    u = rng.random((1000, 3))
+    found, wanted = (verify_tree(p, q, tree, u, rule=name) for name in ("target_only", "tokenwise"))
+    assert all((a == b).all() for a, b in zip(found, wanted, strict=True))
+    assert set(found.num_accepted) == {0, 1, 2}
+
+
+def test_greedy_decoding_follows_the_tree() -> None:
+    """One-hot targets: the token is the target's at every node, whatever u."""
+    p = np.eye(3)[[1, 2, 0, 0]]  # after the root 1, after node 0 (token 1) 2, after its child (token 2) 0
+    tree = TokenTree(np.array([-1, 0, -1]), np.array([1, 2, 0]), np.array([1, 2, 1]), "deterministic")
+    result = verify_tree(p, p, tree, [0.9, 0.0, 0.5], rule="target_only")
+    assert [int(v) for v in result] == [2, 2, 0]
+
+
+@settings(max_examples=20)
+@given(data=st.data())
+@pytest.mark.parametrize(("name", "scheme"), PAIRS)
+def test_forked_law_is_transition(name: str, scheme: str, data: st.DataObject) -> None:
+    target, draft, shape, _ = some_case(data, scheme, nodes=3)
+    tree, q, _ = data.draw(st.sampled_from(drawn_trees(draft, shape, scheme)))
+    forked_is_transition(TREE[name], along(target, tree), q, tree)
+
+
+def test_verdicts() -> None:
+    for name, rule in TREE.items():
+        assert guarantee(name, family="tree").lossless, name
+        for scheme in rule.CHILDREN:
+            assert guarantee(name, family="tree", sampling=scheme).cases == 6
+    assert guarantee("tokenwise").cases == 20  # the chain rule of that name
+    lossy = guarantee("tokenwise", family="tree", sampling="iid", step="greedy")
+    assert not lossy.lossless
+    assert "iid trees of shape" in lossy.reason
+    assert guarantee("tokenwise", family="tree", sampling="iid", step="greedy", temperature=0).lossless
+    assert "| `traversal` | tree | without_replacement, iid, paths, beam | yes | T21 |" in report.rules_table()
+
+
+STAR = TokenTree(np.array([-1, -1]), np.array([0, 1]), np.array([1, 1]), "without_replacement")
+HALF = np.full((3, 2), 0.5)
+PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: guarantee("traversal", sampling="deterministic"),
+            "chosen are no draws from q: not lossless.*target_only",
+        ),
+        (lambda: guarantee("traversal", sampling="magic"), "^sampling 'magic' is unknown; schemes of trees: .*beam"),
+        (lambda: guarantee("traversal", num_drafts=2), "takes its drafts from the tree, got num_drafts=2"),
+        (lambda: guarantee("traversal", family="magic"), "^family 'magic' is unknown"),
+        (lambda: guarantee("traversal", family="step"), "^rule 'traversal' is unknown; step rules: "),
+        (lambda: guarantee("recursive", step="kseq"), "^step rule 'recursive' asks for no step rule"),
+        (
+            lambda: guarantee("tokenwise", family="tree", sampling="without_replacement", step="recursive"),
+            "'recursive' expects drafts drawn 'iid', not 'without_replacement': not lossless",
+        ),
+        (
+            lambda: guarantee("tokenwise", family="tree", sampling="deterministic", step="recursive"),
+            "'deterministic' were chosen, which only 'naive' may ignore: not lossless",
+        ),
+        (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, step="rejection"), "'rejection' expects drafts drawn 'single'"),
+        (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="traversal", step="naive"), "asks for no step rule"),
+        (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="magic"), "^rule 'magic' is unknown; tree rules: "),
+        (lambda: verify_tree(HALF[:2], HALF, STAR, [0] * 4), r"^p must have 3 rows.*its shape is \(2, 2\)"),
+        (lambda: verify_tree(HALF, HALF[:2], STAR, [0] * 4), r"^q must have 3 rows.*its shape is \(2, 2\)"),
+        (lambda: verify_tree(HALF, HALF, STAR, [0] * 3), r"^u has shape \(3,\); this rule needs \(4,\)"),
+        (lambda: verify_tree(HALF, np.eye(2)[[0, 0, 0]], STAR, [0] * 4), r"^tree.tokens\[1\] is token 1, which q at"),
+        (
+            lambda: verify_tree(HALF, HALF, STAR._replace(tokens=np.array([0, 2])), [0] * 4),
+            "^node 1 is token 2, outside the vocabulary",
+        ),
+        (
+            lambda: verify_tree(HALF, HALF, STAR._replace(scheme="deterministic"), [0] * 3, rule="traversal"),
+            "^rule 'traversal' verifies trees of scheme without_replacement.*not 'deterministic'",
+        ),
+        (
+            lambda: expected_kept("traversal", lambda _: TOY_P, lambda _: TOY_Q, (0,), scheme="iid"),
+            r"parents\[0\] is 0",
+        ),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("name", ["tokenwise", "target_only", "traversal"])
+def test_absent_nodes_and_other_libraries(name: str) -> None:
+    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
+    u = [0.1] * TREE[name].uniforms(PATH)
+    wanted = verify_tree(HALF, HALF, PATH, u, rule=name)
+    assert (int(wanted.node), int(wanted.num_accepted)) == (1, 1)
+    with jax.enable_x64(True):
+        for library in (jax.numpy, torch):
+            tree = PATH._replace(tokens=library.asarray(PATH.tokens))
+            for p in (HALF, library.asarray(HALF)):
+                found = verify_tree(p, p, tree, u, rule=name)
+                assert [int(v) for v in found] == [int(v) for v in wanted]
+
+
+def test_batches_broadcast() -> None:
+    tokens = np.array(list(itertools.permutations(range(2))))
+    u = np.full((2, 4), 0.1)
+    found = verify_tree(HALF, HALF, STAR._replace(tokens=tokens), u)
+    assert found.node.tolist() == [1, 1]
+    assert found.token.shape == (2,)
