@@ -74,8 +74,8 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     groups = "; ".join(f"{g['name']}: {g['positions']} positions, V = {g['vocab']}" for g in record["runs"])
     text += [
         "",
-        f"Mean acceptance over positions ({groups}). Exact, except where ± stands: a 99 % interval where drafts were sampled "
-        f"({what['samples']} tuples a position, the hit probability of each exact), a bound on the quadrature under "
+        f"Mean acceptance over positions ({groups}). Exact, except where ± stands: a 99 % interval where drafts were "
+        f"sampled ({what['samples']} tuples a position, the hit probability of each exact), a bound on the quadrature under "
         f"*optimum without replacement*. {made_by(what)}"
         + ("" if record["complete"] else f" Incomplete: {record['failed']}."),
         "",

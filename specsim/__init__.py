@@ -5,20 +5,25 @@ p is always the target law and q the draft law, both after warping, with the voc
 
 from specsim._random import keyed_uniforms
 from specsim.bounds import optimal_acceptance, optimum
+from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
 from specsim.bounds.transport import optimal_coupling
+from specsim.curves import acceptance_curves
 from specsim.discover import algorithms
 from specsim.exact import acceptance_rate, output_law
 from specsim.expected import expected_tokens
+from specsim.expected_tree import expected_kept
 from specsim.guarantee import guarantee
 from specsim.laws import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
 from specsim.lengths import accepted_length_law, block_efficiency, renewal
 from specsim.planner import optimal_gamma, speedup
+from specsim.posterior import hit_posterior, tree_survival
 from specsim.simulate import (
     Automaton,
     BlockChain,
     Trace,
     block_chain,
+    conditional_tau,
     context_free,
     markov,
     merge_traces,
@@ -39,13 +44,14 @@ from specsim.trees import (
     speed_of_light,
     tree_value,
 )
-from specsim.verify import verify_chain, verify_step
+from specsim.verify import verify_chain, verify_step, verify_tree
 from specsim.warp import warp
 
 __all__ = [
     "Automaton",
     "BlockChain",
     "Trace",
+    "acceptance_curves",
     "acceptance_rate",
     "accepted_length_law",
     "algorithms",
@@ -53,13 +59,16 @@ __all__ = [
     "best_draft_temperature",
     "block_chain",
     "block_efficiency",
+    "conditional_tau",
     "context_free",
     "dense_law",
     "draw_tree",
     "eagle2_tree",
+    "expected_kept",
     "expected_tokens",
     "guarantee",
     "heap_tree",
+    "hit_posterior",
     "keyed_uniforms",
     "markov",
     "merge_traces",
@@ -73,6 +82,8 @@ __all__ = [
     "optimal_tree",
     "optimum",
     "output_law",
+    "path_bound",
+    "path_optimum",
     "recorded",
     "renewal",
     "residual",
@@ -84,8 +95,10 @@ __all__ = [
     "stationary_tau",
     "top_k_law",
     "total_variation",
+    "tree_survival",
     "tree_value",
     "verify_chain",
     "verify_step",
+    "verify_tree",
     "warp",
 ]

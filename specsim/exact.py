@@ -120,6 +120,12 @@ def scheme(rule: ModuleType, num_drafts: int | Draws) -> str:
 
 def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
     """(output law (..., V), hit probability (...)) of a rule module by summing over all draft tuples."""
+    law, hits = enumerate_hits(rule, p, q, num_drafts)
+    return law, array_namespace(p).sum(hits, axis=-1)
+
+
+def enumerate_hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
+    """(output law, and what of it is emitted as one of the drafts), both (..., V), by summing over all draft tuples."""
     xp = array_namespace(p)
     tuples = xp.asarray(draft_tuples(p.shape[-1], num_drafts, p.shape[:-1]), device=device(p))
     p, q = p[..., None, :], q[..., None, :]
@@ -127,8 +133,7 @@ def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws
     drafts = discover.find("draft", scheme(rule, num_drafts))
     joint = drafts.probability(q, tuples, num_drafts)[..., None] * law
     drafted = xp.any(tuples[..., None] == xp.arange(p.shape[-1], device=device(p)), axis=-2)
-    hit = xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-1)
-    return xp.sum(joint, axis=-2), xp.sum(hit, axis=-1)
+    return xp.sum(joint, axis=-2), xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-2)
 
 
 def draft_tuples(vocab: int, length: int | Draws, batch: tuple[int, ...] = ()) -> Array:

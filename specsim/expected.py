@@ -20,7 +20,8 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, 
 
     Tokenwise multiplies clipped ratios, w_i = prod min(1, p/q); block verification clips products,
     w_i = min(1, w_{i-1} p/q); greedy block verification does not clip, which gives the full-information bound
-    sum_i 1 - TV(P_i, Q_i) that no verifier beats.
+    sum_i 1 - TV(P_i, Q_i) that no verifier beats. It pays with the blocks after it, whose target it changes: this is
+    its first block, and along a text it can keep less than block verification (`specsim.simulate` shows it).
 
     Parameters
     ----------

@@ -15,8 +15,20 @@ FLOORS = [
     {"types", "_check", "_dist", "_sparse", "_random", "_files", "discover"},
     {"draft", "trees"},
     {"verify"},
-    {"laws", "exact", "chains", "forking", "guarantee", "bounds", "lengths", "warp", "expected", "expected_tree"},
-    {"planner", "testing", "simulate"},
+    {
+        "laws",
+        "exact",
+        "chains",
+        "forking",
+        "guarantee",
+        "bounds",
+        "lengths",
+        "warp",
+        "expected",
+        "expected_tree",
+        "posterior",
+    },
+    {"planner", "testing", "simulate", "curves"},
     {"report", "cli"},
 ]
 HEAVY = {

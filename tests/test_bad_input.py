@@ -151,7 +151,7 @@ def test_unknown_names_list_the_known() -> None:
         lambda: conform(rejection, "magic"),
         lambda: discover.names("magic"),
     ):
-        with pytest.raises(ValueError, match=r"^family 'magic' is unknown; known: step, chain, draft$"):
+        with pytest.raises(ValueError, match=r"^family 'magic' is unknown; known: step, chain, tree, draft$"):
             call()
 
 

@@ -15,7 +15,6 @@ from specsim import (
     accepted_length_law,
     block_efficiency,
     discover,
-    guarantee,
     optimal_gamma,
     renewal,
     speedup,

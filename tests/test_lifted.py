@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from specsim import expected_tree
 from specsim.draft import distinct
 from specsim.expected_tree import expected_kept
 from specsim.guarantee import rational_table
-from specsim.trees import chain, depths, enumerate_beams, enumerate_trees, k_ary, paths
+from specsim.trees import chain, depths, draw_tree, enumerate_beams, enumerate_trees, k_ary, paths
 from specsim.types import Draws, TokenTree
+from specsim.verify import verify_tree
 from specsim.verify.tree import lifted, multipath_block, traversal
 
 Array = Any
@@ -60,6 +61,19 @@ def test_any_step_rule_can_be_lifted(step: str, shape: Array, scheme: str) -> No
     assert bias(lifted, target, enumerate_trees(draft, shape, sampling=scheme), step=step) == 0
 
 
+def test_the_front_door_takes_a_step() -> None:
+    """K-SEQ keeps other drafts than the optimal step for some uniforms; all emit what p allows."""
+    rng = np.random.default_rng(0)
+    p, q = np.array([0.2, 0.8, 0.0]), np.array([0.5, 0.3, 0.2])
+    rows = [np.tile(w, (200, 7, 1)) for w in (p, q)]
+    tree = draw_tree(lambda _: q, k_ary((2, 2)), rng.random((200, 6))).tree
+    u = rng.random((200, 7))
+    found = [verify_tree(*rows, tree, u, rule="lifted", step=step) for step in (None, "optimal", "kseq")]
+    assert (found[0].node == found[1].node).all()
+    assert (found[0].node != found[2].node).any()
+    assert all((result.token < 2).all() for result in found)
+
+
 def test_recursive_rejection_lifts_to_traversal() -> None:
     """T23, 3: the same laws, on fixed shapes and on beams."""
     target, draft = tables(3, 2, 1)
@@ -80,32 +94,44 @@ NUMBERS: dict[str, Any] = {
 @pytest.mark.parametrize(("shape", "law"), [((3,), "expected"), ((2, 2), "given"), ((2,), "given")])
 def test_distinct_children(shape: tuple[int, ...], law: str) -> None:
     """w is that of the mixture of N, T that of the draws made; a repeated draw is one node."""
-    target, draft = tables(2 if len(shape) > 1 else 3, len(shape), 2)
+    target, draft = tables(2 if len(shape) > 1 else 3, len(shape), 4)
     trees = enumerate_trees(draft, k_ary(shape), sampling="distinct", draws=NUMBERS[law])
     assert {int((tree.tokens[: shape[0]] >= 0).sum()) for tree, _, _ in trees} > {shape[0]}  # N does vary
     assert bias(lifted, target, trees, draws=NUMBERS[law]) == 0
 
 
-def test_one_law_of_n_for_both_is_lossy() -> None:
-    """Children weighed by the plan of the mixture, the rest by that of the N drawn: the residuals do not fit."""
+def test_which_law_of_n_goes_where() -> None:
+    """Children weighed by the plan of the mixture and the rest by that of the N drawn: lossy, the residuals do not fit.
+
+    The N drawn throughout is lossless, as every N is by itself, but keeps less.
+    """
+
+    def of_drawn(rule: Any, target: Array, q: Array, level: Any, draws: Any) -> Array:
+        return lifted._law(rule, target, q, level, None)
 
     def mixed(rule: Any, target: Array, q: Array, level: Any, draws: Any) -> Array:
-        law = lifted._law(rule, target, q, level, draws)
-        of_drawn = lifted._law(rule, target, q, level, None)
-        drafted = (np.arange(law.shape[-1]) == level.tokens[..., None]) & level.first[..., None]
-        return np.where(drafted.any(axis=-2), law, of_drawn)
+        drafted = (np.arange(target.shape[-1]) == level.tokens[..., None]) & level.first[..., None]
+        laws = (lifted._law(rule, target, q, level, number) for number in (draws, None))
+        return np.where(drafted.any(axis=-2), *laws)
 
-    changed = FunctionType(lifted.prepare.__code__, vars(lifted) | {"_law": mixed}, argdefs=lifted.prepare.__defaults__)
+    code, defaults = lifted.prepare.__code__, lifted.prepare.__defaults__
     target, draft = tables(3, 1, 1)
     trees = enumerate_trees(draft, k_ary((2,)), sampling="distinct", draws=NUMBERS["given"])
-    rule = type("Rule", (), {"prepare": staticmethod(changed), "transition": staticmethod(lifted.transition)})
-    assert bias(lifted, target, trees, draws=NUMBERS["given"]) == 0
-    assert bias(rule, target, trees, draws=NUMBERS["given"]) > 0
+    found = []
+    for law in (lifted._law, of_drawn, mixed):
+        prepare = FunctionType(code, vars(lifted) | {"_law": law}, argdefs=defaults)
+        rule = SimpleNamespace(prepare=prepare, transition=lifted.transition)
+        kept = expected_tree.kept_law(rule, target, trees, draws=NUMBERS["given"])  # type: ignore[arg-type]
+        number = sum((len(text) - 1) * mass for text, mass in kept.items())
+        found.append((bias(rule, target, trees, draws=NUMBERS["given"]), number))
+    assert [lossy for lossy, _ in found[:2]] == [0, 0]
+    assert found[0][1] > found[1][1]
+    assert found[2][0] == Fraction(1, 45)
 
 
 def test_the_rest_is_shared_alike_whatever_was_drawn() -> None:
-    """T23, 4: kept with probability (a - beta)/(1 - beta), beta = 1 + min a p(H) - q(H)^K; 1 if the children always are."""
-    target, draft = tables(3, 2, 5)
+    """T23, 4: kept with chance (a - beta)/(1 - beta), beta = 1 + min a p(H) - q(H)^K; 1 where a child always is."""
+    target, draft = tables(3, 2, 7)
     some = 0
     for tree, q, _ in enumerate_trees(draft, [-1, 0, 0], sampling="iid"):
         p = np.array([target(text) for text in expected_tree.texts(tree)])

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import real.cli
 import real.gpu
 import specsim.cli
-from real import forced_report
+from real import drafts_report, forced_report
 from real.report import markdown
 from specsim.report import refresh, rules_table
 
@@ -83,6 +83,21 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         words = [w.replace("runs/pair", str(real.cli.TINY)) for w in words]
     if words[1] == "compare":
         words += ["--count", "2", "--max-tokens", "6", "--gamma", "1-2"]
+    if words[1] == "drafts":
+        words = [
+            "specsim-real",
+            "drafts",
+            "--rows",
+            "3",
+            "--samples",
+            "2",
+            "--num-drafts",
+            "1-2",
+            "--count",
+            "2",
+            "--max-tokens",
+            "4",
+        ]
     if words[1] == "forced":
         words = ["specsim-real", "forced", "tiny", "tiny", "--turns", "1", *words[4:], "--gamma", "1-3"]
         words[words.index("128,1024")] = "32"
@@ -94,16 +109,17 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_tables_are_generated() -> None:
     assert refresh(README, "rules", rules_table()) == README
-    for name in ("bundled", "widened", "forced"):
+    for name in ("bundled", "widened", "forced", "drafts"):
         record, recorded = RESULTS / f"{name}.json", PENDING
         if record.exists():
             found = json.loads(record.read_text())
-            show = forced_report.markdown if found["schema"] == forced_report.SCHEMA else markdown
-            recorded = show(found, f"real/results/{name}.png")
+            shows = {forced_report.SCHEMA: forced_report.markdown, drafts_report.SCHEMA: drafts_report.markdown}
+            recorded = shows.get(found["schema"], markdown)(found, f"real/results/{name}.png")
         assert refresh(README, name, recorded) == README
     assert refresh(README, "gpu", real.gpu.markdown(RESULTS / "gpu")) == README
-    engine = ROOT / "tests" / "bench" / "engine.txt"
-    assert refresh(README, "engine", f"```text\n{engine.read_text()}```" if engine.exists() else PENDING) == README
+    for name in ("engine", "optimal", "transport", "simulate"):
+        path = ROOT / "tests" / "bench" / f"{name}.txt"
+        assert refresh(README, name, f"```text\n{path.read_text()}```" if path.exists() else PENDING) == README
 
 
 def test_recorded_run_covers_its_predictions() -> None:
@@ -179,6 +195,40 @@ def test_constraints_are_exact() -> None:
     assert len(lines) > 50
     assert all(pin.fullmatch(line) for line in lines)
     assert not pin.fullmatch("-e /some/clone")
+
+
+def test_distinct_drafts_are_as_good_as_claimed() -> None:
+    """At equal expected numbers of distinct tokens: near the optimum without replacement, far above rejection."""
+    record = json.loads((RESULTS / "drafts.json").read_text())
+    gains = []
+    for group in record["runs"]:
+        for k in drafts_report.COMPARED:
+            ours, best, rejection = (
+                drafts_report.point(group, *key, k)
+                for key in (
+                    ("optimal", "distinct"),
+                    ("", "without_replacement"),
+                    ("recursive_wor", "without_replacement"),
+                )
+            )
+            assert ours["value"] >= best["value"] - 0.01
+            gains.append(ours["value"] - rejection["value"])
+            assert gains[-1] > rejection["error"]
+    low, high = (round(100 * gain) for gain in (min(gains), max(gains)))
+    assert f"and {low} to {high} points above recursive rejection" in " ".join(README.split())
+
+
+def test_recorded_optimal_rule_is_fast() -> None:
+    """On rows without zeros: prepare at most 4 argsorts, one verify at most 5 % of one, binned prepare at most 2."""
+    path = ROOT / "tests" / "bench" / "optimal.txt"
+    if not path.exists():
+        pytest.skip("no recorded run yet: README says so")
+    lines = [line.split() for line in path.read_text().splitlines() if re.match(r"(dirichlet|softmax)", line)]
+    assert len(lines) == 8
+    for line in lines:
+        prepare, binned = (float(v) for v in line if re.fullmatch(r"\d+\.\d\dx", v + "x"))
+        share = float(next(v for v in line if v.endswith("%"))[:-1])
+        assert (prepare <= 4, binned <= 2, share <= 5) == (True, True, True)
 
 
 def test_benchmark_claim_is_the_recorded_one() -> None:

@@ -95,7 +95,7 @@ def path_optimum(
 
     References
     ----------
-    Sun et al. 2025, arXiv:2403.10444 (one path); T22 in proofs/.
+    Sun et al. 2025, arXiv:2403.10444 (one path); Thomas and Pal 2026, arXiv:2602.16961 (several); T22 in proofs/.
 
     Examples
     --------

@@ -176,8 +176,21 @@ def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, 
 
 def _tree(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
     """A tree of drafts of one shape for all texts, and a tree rule on it."""
-    (node, levels), parents = state, run.parents or ()
-    xp, split = array_namespace(u), trees.uniforms(parents, run.sampling)
+    node, levels = state
+    xp, split = array_namespace(u), trees.uniforms(run.parents, run.sampling)
+    drafted, q, states = drafted_tree(run, pair, node, u[:, :split])
+    kept, token = run.rule.verify(run.rule.prepare(pair.p[states], q, drafted), u[:, split:])
+    routes, depth = routes_of(run.parents or ())
+    routes, depth = xp.asarray(routes)[kept], xp.asarray(depth)[kept]
+    tokens = xp.concat([drafted.tokens, 0 * token[:, None] - 1], axis=-1)  # the last one stands for no node
+    texts = xp.take_along_axis(tokens, routes, axis=-1)
+    texts = xp.where(xp.arange(run.depth + 1) == depth[:, None], token[:, None], texts)
+    return (after(pair, at(states, kept), token), levels), depth, texts
+
+
+def drafted_tree(run: Loop, pair: Pair, node: Array, u: Array) -> tuple[TokenTree, Array, Array]:
+    """A tree for each text, the laws its nodes' children were drawn from, and the states (B, n+1) after its nodes."""
+    parents = run.parents or ()
 
     def draft(text: tuple[Any, ...]) -> Array:
         here = node
@@ -185,18 +198,11 @@ def _tree(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, 
             here = after(pair, here, token)
         return pair.q[here]
 
-    drafted, q = trees.draw_tree(draft, parents, u[:, :split], sampling=run.sampling)
+    drafted, q = trees.draw_tree(draft, parents, u, sampling=run.sampling)
     nodes = [node]
     for i, parent in enumerate(parents):
         nodes.append(after(pair, nodes[parent + 1], drafted.tokens[:, i]))
-    states = xp.stack(nodes, axis=-1)
-    kept, token = run.rule.verify(run.rule.prepare(pair.p[states], q, drafted), u[:, split:])
-    routes, depth = routes_of(parents)
-    routes, depth = xp.asarray(routes)[kept], xp.asarray(depth)[kept]
-    tokens = xp.concat([drafted.tokens, 0 * token[:, None] - 1], axis=-1)  # the last one stands for no node
-    texts = xp.take_along_axis(tokens, routes, axis=-1)
-    texts = xp.where(xp.arange(run.depth + 1) == depth[:, None], token[:, None], texts)
-    return (after(pair, at(states, kept), token), levels), depth, texts
+    return drafted, q, array_namespace(u).stack(nodes, axis=-1)
 
 
 def routes_of(parents: Sequence[int]) -> tuple[Array, Array]:

@@ -31,11 +31,16 @@ def shapes(scheme: str, nodes: int, depth: int = 3) -> Iterator[Shape]:
     elif scheme == "paths":
         yield from (tuple(topology.paths(k, d).tolist()) for k, d in sizes)
     else:
-        allowed = None if scheme == "deterministic" else getattr(discover.find("draft", scheme), "COUNTS", None)
         for n in range(1, nodes + 1):
             for parents in _ordered_trees((), (-1,), n, depth):
-                if allowed is None or all(len(c) in allowed for c in topology.children(parents) if c):
+                if all(draws(scheme, len(siblings)) for siblings in topology.children(parents) if siblings):
                     yield parents
+
+
+def draws(scheme: str, count: int) -> bool:
+    """Whether the scheme can draw so many siblings."""
+    known = None if scheme in topology.SCHEMES else getattr(discover.find("draft", scheme), "COUNTS", None)
+    return known is None or count in known
 
 
 def _ordered_trees(parents: Shape, branch: Shape, n: int, depth: int) -> Iterator[Shape]:
@@ -114,13 +119,14 @@ def batches_of_trees(
     """(where, p, q, tree, u), a batch per scheme; laws depend on the last token. Half of the rows lack some nodes."""
     for number, scheme in enumerate(rule.CHILDREN):
         p, q = random_laws(vocab, vocab, seed=number) if exact else backends.laws(vocab, vocab, seed=number)[:2]
-        shape = topology.paths(width, 2) if scheme == "paths" else topology.k_ary((width, below))
+        wide = max(k for k in range(1, width + 1) if draws(scheme, k))
+        shape = topology.paths(wide, 2) if scheme == "paths" else topology.k_ary((wide, below))
         drawing, plain = "without_replacement" if scheme == "beam" else scheme, q.astype(float)
         u = np.random.default_rng([vocab, number]).random((rows, uniforms(shape, drawing)))
         tree = draw_tree(lambda text, law=plain: law[text[-1]], shape, u, sampling=drawing, prefix=(0,)).tree  # type: ignore[misc]
         tokens = tree.tokens.copy()
         if scheme in (*ADAPTIVE, "beam", "deterministic"):
-            tokens[: rows // 2, topology.mask(shape)[1:, width]] = -1  # the root's last child and all below it
+            tokens[: rows // 2, topology.mask(shape)[1:, wide]] = -1  # the root's last child and all below it
         last = np.concatenate([np.zeros((rows, 1), dtype=np.int64), np.where(tokens < 0, 0, tokens)], axis=-1)
         tree = tree._replace(tokens=tokens, scheme=scheme)
         yield f"{scheme} V={vocab}", p[last], q[last], tree, rational_uniforms((rows, rule.uniforms(tree)), number)[0]

@@ -17,7 +17,16 @@ from specsim.expected_tree import continued_law, drawn_trees, kept_law
 from specsim.testing import backends
 from specsim.testing.cases import corners, edge_laws
 from specsim.testing.step_checks import close, same_names
-from specsim.testing.tree_cases import along, batches_of_trees, every_shape, every_tree, one_path, small_shapes, tables
+from specsim.testing.tree_cases import (
+    along,
+    batches_of_trees,
+    draws,
+    every_shape,
+    every_tree,
+    one_path,
+    small_shapes,
+    tables,
+)
 from specsim.trees import topology
 from specsim.types import Array, TokenTree, TreeRule
 from specsim.verify.chain import block
@@ -86,7 +95,7 @@ def reductions(rule: ModuleType) -> None:
     for scheme in rule.CHILDREN:
         for (vocab, gamma), seed in itertools.product(((2, 1), (2, 3), (3, 2)), range(3)):
             _one_path(rule, scheme, vocab, gamma, seed)
-        for count in (1, 2, 3):
+        for count in (k for k in (1, 2, 3) if draws(scheme, k)):
             _one_level(rule, scheme, count)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from fractions import Fraction as F
 from pathlib import Path
@@ -94,7 +95,9 @@ def test_phases_add_up_and_lines_extend() -> None:
     assert one.cycle(4) == pytest.approx(8 + 4 + 9.5 + 2)
 
 
-def test_calibration_takes_its_blocks_back() -> None:
+def test_calibration_takes_its_blocks_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(ticks)))  # a second a look: the machine plays no part
     target, draft = models()
     texts = [[1, 2, 3, 4], [5, 6, 7]]
     costs = calibrate(target, draft, texts, sampling=Sampling(), rule=tokenwise, gammas=[2, 1], repeats=3)
@@ -102,8 +105,8 @@ def test_calibration_takes_its_blocks_back() -> None:
     assert costs.gammas == [0, 1, 2]
     assert all(c > 0 for c in costs.cycle_s)
     assert costs.draft_s[0] == costs.sample_s[0] == 0
-    for k in range(3):  # medians of parts, not parts of medians: equal but for the spread
-        assert sum(getattr(costs, f"{name}_s")[k] for name in PHASES) == pytest.approx(costs.cycle_s[k], rel=0.5)
+    for k in range(3):
+        assert sum(getattr(costs, f"{name}_s")[k] for name in PHASES) == costs.cycle_s[k]
 
 
 def test_rewound_loops_repeat_their_block() -> None:

@@ -12,7 +12,8 @@ Theorem.     T23: run one tree and continue from the target: the joint law is th
 Acceptance.  A node that is tried is kept, or one below it, with probability a on average over what is drawn below it.
 Randomness.  u[i] decides whether node i is kept if none below is; u[n] draws the token after it.
 Cost.        The step rule's transition, once for each level and number of siblings on it.
-Paper.       Weights down and tests up as in arXiv:2605.04543; with the optimal step rule this project's.
+Paper.       Step plans for a target scaled by the acceptance of the prefix are Weng et al., UniVer, arXiv:2605.04543;
+             the step with one outcome more is this project's, and the optimal plan is T08's.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PAPER = "arXiv:2605.04543"
 
 Counts = Callable[[Array], Draws]
 Plan = traversal.Plan
-transition, uniforms, verify = traversal.transition, traversal.uniforms, traversal.verify  # the same once prepared
+transition, verify = traversal.transition, traversal.verify  # the same once prepared
 
 
 def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws: Counts | None = None) -> Plan:
@@ -71,6 +72,11 @@ def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws:
     total = own + by_node(shape, laws)[..., -1]
     chance = xp.where(total > 0, own / xp.where(total > 0, total, 1), 1)
     return Plan(chance, normalize_or(rest, p), shape)
+
+
+def uniforms(tree: TokenTree, step: str | None = None) -> int:
+    """One test per node, one draw, whatever the step rule."""
+    return traversal.uniforms(tree)
 
 
 def _law(rule: ModuleType, target: Array, q: Array, level: Level, draws: Counts | None) -> Array:

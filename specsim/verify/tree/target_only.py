@@ -18,7 +18,7 @@ from specsim._dist import pick, row_at
 from specsim.types import Array, TokenTree
 from specsim.verify.tree._walk import Level, levels, most_children, walk, walk_law
 
-CHILDREN = ("deterministic", "iid", "paths", "without_replacement", "beam", "greedy")
+CHILDREN = ("deterministic", "iid", "paths", "without_replacement", "beam", "greedy", "hub")
 STEPS = dict.fromkeys(CHILDREN, "naive")
 EXACT = True
 THEOREM = "T20"

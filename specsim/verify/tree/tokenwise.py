@@ -32,6 +32,7 @@ STEPS = {  # how siblings were drawn -> the step rule unless another is named
     "without_replacement": "recursive_wor",
     "beam": "recursive_wor",
     "greedy": "greedy_draft",
+    "hub": "spechub",
     "deterministic": "naive",
 }
 CHILDREN = tuple(STEPS)

@@ -8,7 +8,8 @@ Law.         V(x, a), a_root = 1. For the children y_1, y_2, ... of x in the ord
              children of a text are those of all paths that have it.
 Theorem.     T21: V(x, a) succeeds with probability a and then emits p's law: lossless. On one path it is block
              verification; with one level, recursive rejection without replacement.
-Acceptance.  E[n] = E of the sum of depths times the kept law; no closed form.
+Acceptance.  E[n] = E sum over nodes of P(V is called there) times the weight it is called with; mostly, but not
+             always, more than `tokenwise` keeps.
 Randomness.  u[i] is node i's own test; u[n] draws the token.
 Cost.        O(V) for every child.
 Paper.       Weng et al., traversal verification, arXiv:2505.12398.
@@ -27,7 +28,7 @@ from specsim.verify.tree._walk import Level, by_node, levels, to_children
 
 CHILDREN = ("without_replacement", "iid", "paths", "beam")
 CHAIN = "block"
-STEPS = {"without_replacement": "recursive_wor"}
+STEPS = {"without_replacement": "recursive_wor", "beam": "recursive_wor"}
 EXACT = True
 THEOREM = "T21"
 PAPER = "arXiv:2505.12398"
@@ -70,7 +71,7 @@ def transition(plan: Plan) -> Array:
     fails, lost = [], None  # lost: probability that a node of the level below fails, if it is called
     for level in reversed(plan.levels):
         own = 1 - plan.chance[..., level.rows]
-        each = [xp.where(level.first[..., k], at_places(lost, level, k), 1) for k in range(level.tokens.shape[-1])]
+        each = [xp.where(level.first[..., k], _at_places(lost, level, k), 1) for k in range(level.tokens.shape[-1])]
         fails.append(each)
         lost = own
         for factor in each:
@@ -104,13 +105,13 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
         else:
             mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], numbers, -1)
         for k in reversed(range(level.tokens.shape[-1])):  # the first child that succeeds wins, so it is written last
-            theirs = at_places(end, level, k)
+            theirs = _at_places(end, level, k)
             mine = xp.where(level.first[..., k] & (theirs >= 0), theirs, mine)
         end = mine
     node = end[..., 0]
     return node, pick(row_at(plan.rows, node), u[..., -1])
 
 
-def at_places(values: Array, level: Level, k: int) -> Array:
+def _at_places(values: Array, level: Level, k: int) -> Array:
     """Of the k-th child of every node (..., W), from values (..., N) of the next level."""
     return array_namespace(values).take_along_axis(values, level.places[..., k], axis=-1)
