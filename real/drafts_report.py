@@ -75,8 +75,8 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     text += [
         "",
         f"Mean acceptance over positions ({groups}). Exact, except where ± stands: a 99 % interval where drafts were "
-        f"sampled ({what['samples']} tuples a position, the hit probability of each exact), a bound on the quadrature under "
-        f"*optimum without replacement*. {made_by(what)}"
+        f"sampled ({what['samples']} tuples a position, the hit probability of each exact), a bound on the quadrature "
+        f"under *optimum without replacement*. {made_by(what)}"
         + ("" if record["complete"] else f" Incomplete: {record['failed']}."),
         "",
         f"![acceptance against number of drafts]({plot})",

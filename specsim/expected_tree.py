@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from specsim import _check
 from specsim.trees import enumerate_beams, enumerate_trees
-from specsim.types import Array, Model, TokenTree
+from specsim.types import Array, Draws, Model, TokenTree
 from specsim.verify import tree_rule
 
 Text = tuple[int, ...]
@@ -20,8 +20,9 @@ Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children wer
 
 
 def expected_kept(
-    rule: str, target: Model, draft: Model, shape: Any, *, scheme: str = "iid", step: str | None = None
-) -> Any:
+    rule: str, target: Model, draft: Model, shape: Any, *, scheme: str = "iid", step: str | None = None,
+    draws: Callable[[Array], Draws] | None = None,
+) -> Any:  # fmt: skip
     r"""Expected number of drafts that a tree rule keeps, E[n]; a block has E[n] + 1 tokens on average.
 
     .. math:: E[n] = \sum_T \Pr[T] \sum_{i} \text{depth}(i) \Pr[\text{node } i \text{ is kept} \mid T]
@@ -37,7 +38,9 @@ def expected_kept(
     scheme : str
         How siblings are drawn: one of the rule's CHILDREN.
     step : str, optional
-        The step rule, for "tokenwise".
+        The step rule, for "tokenwise" and "lifted".
+    draws : callable, optional
+        For scheme "distinct": a row of q -> `Draws`.
 
     Returns
     -------
@@ -63,17 +66,19 @@ def expected_kept(
     ['4/3', '115/81']
     """
     module = tree_rule(rule, scheme)
-    params = {} if step is None else {"step": step}
-    law = kept_law(module, target, drawn_trees(draft, shape, scheme), **params)
+    params: dict[str, Any] = {} if step is None else {"step": step}
+    if draws is not None:
+        params["draws"] = draws
+    law = kept_law(module, target, drawn_trees(draft, shape, scheme, draws), **params)
     return sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
 
 
-def drawn_trees(draft: Model, shape: Any, scheme: str) -> list[Drawn]:
+def drawn_trees(draft: Model, shape: Any, scheme: str, draws: Callable[[Array], Draws] | None = None) -> list[Drawn]:
     """Every tree that can be drawn; the shape of beams is (width, depth), as their parents depend on the draws."""
     if scheme == "beam":
         width, depth = shape
         return enumerate_beams(draft, width=width, depth=depth)
-    return enumerate_trees(draft, shape, sampling=scheme)
+    return enumerate_trees(draft, shape, sampling=scheme, draws=draws)
 
 
 def kept_law(rule: ModuleType, target: Model, trees: Iterable[Drawn], **params: Any) -> dict[Text, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim import expected_tree
+from specsim import expected_tree, optimal_acceptance
 from specsim.draft import distinct
 from specsim.expected_tree import expected_kept
 from specsim.guarantee import rational_table
@@ -98,6 +98,22 @@ def test_distinct_children(shape: tuple[int, ...], law: str) -> None:
     trees = enumerate_trees(draft, k_ary(shape), sampling="distinct", draws=NUMBERS[law])
     assert {int((tree.tokens[: shape[0]] >= 0).sum()) for tree, _, _ in trees} > {shape[0]}  # N does vary
     assert bias(lifted, target, trees, draws=NUMBERS[law]) == 0
+
+
+def test_distinct_children_at_the_front_door() -> None:
+    """E[n] with one child more now and then lies between that of one and of two; the sampler takes the same trees."""
+    p, q = (np.array([Fraction(a, 3), Fraction(3 - a, 3)]) for a in (1, 2))
+    models = (lambda text: p), (lambda text: q)
+    kept = [expected_kept("lifted", *models, k_ary((k,))) for k in (1, 2)]
+    law = NUMBERS["given"]
+    between = expected_kept("lifted", *models, k_ary((2,)), scheme="distinct", draws=law)
+    assert between == Fraction(2, 3) * kept[0] + Fraction(1, 3) * kept[1] or kept[0] < between < kept[1]
+    assert between == optimal_acceptance(p, q, num_drafts=law(q), sampling="distinct")
+    tree, rows, _ = enumerate_trees(models[1], k_ary((2,)), sampling="distinct", draws=law)[0]
+    result = verify_tree(np.stack([p] * 3), rows, tree, [Fraction(0)] * 3, rule="lifted", draws=law)
+    assert int(result.num_accepted) == 1
+    with pytest.raises(ValueError, match="a tree of scheme 'distinct' needs draws"):
+        verify_tree(np.stack([p] * 3), rows, tree, [Fraction(0)] * 3, rule="lifted")
 
 
 def test_which_law_of_n_goes_where() -> None:

@@ -84,20 +84,7 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     if words[1] == "compare":
         words += ["--count", "2", "--max-tokens", "6", "--gamma", "1-2"]
     if words[1] == "drafts":
-        words = [
-            "specsim-real",
-            "drafts",
-            "--rows",
-            "3",
-            "--samples",
-            "2",
-            "--num-drafts",
-            "1-2",
-            "--count",
-            "2",
-            "--max-tokens",
-            "4",
-        ]
+        words += ["--rows", "3", "--samples", "2", "--num-drafts", "1-2", "--count", "2", "--max-tokens", "4"]
     if words[1] == "forced":
         words = ["specsim-real", "forced", "tiny", "tiny", "--turns", "1", *words[4:], "--gamma", "1-3"]
         words[words.index("128,1024")] = "32"
@@ -203,14 +190,9 @@ def test_distinct_drafts_are_as_good_as_claimed() -> None:
     gains = []
     for group in record["runs"]:
         for k in drafts_report.COMPARED:
-            ours, best, rejection = (
-                drafts_report.point(group, *key, k)
-                for key in (
-                    ("optimal", "distinct"),
-                    ("", "without_replacement"),
-                    ("recursive_wor", "without_replacement"),
-                )
-            )
+            without = "without_replacement"
+            keys = ("optimal", "distinct"), ("", without), ("recursive_wor", without)
+            ours, best, rejection = (drafts_report.point(group, *key, k) for key in keys)
             assert ours["value"] >= best["value"] - 0.01
             gains.append(ours["value"] - rejection["value"])
             assert gains[-1] > rejection["error"]

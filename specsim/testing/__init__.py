@@ -12,11 +12,13 @@ from specsim.testing.sampler import sampler_law
 from specsim.testing.statistics import LawTest, assert_law, law_test
 from specsim.testing.step_checks import STEP_CHECKS
 from specsim.testing.strategies import edge_uniforms, float_laws, rational_laws, tables
+from specsim.testing.tree_checks import TREE_CHECKS
 
 __all__ = [
     "CHAIN_CHECKS",
     "DRAFT_CHECKS",
     "STEP_CHECKS",
+    "TREE_CHECKS",
     "Finding",
     "LawTest",
     "assert_law",

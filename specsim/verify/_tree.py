@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
@@ -11,14 +13,14 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from specsim import _check, discover
 from specsim._dist import at
 from specsim.trees import topology
-from specsim.types import Array, TokenTree, TreeResult
+from specsim.types import Array, Draws, TokenTree, TreeResult
 
 
 def tree_rule(name: str, scheme: str) -> ModuleType:
     """The tree rule called `name`; ValueError if trees of that scheme are none of its."""
     rule = discover.find("tree", name)
-    if scheme not in rule.CHILDREN:
-        others = [other for other, module in discover.rules("tree").items() if scheme in module.CHILDREN]
+    if scheme not in (*rule.CHILDREN, *getattr(rule, "ALSO", ())):
+        others = [n for n, r in discover.rules("tree").items() if scheme in (*r.CHILDREN, *getattr(r, "ALSO", ()))]
         why = "tokens that were chosen are no draws from q" if scheme == "deterministic" else "drawn by another law"
         raise ValueError(
             f"rule {name!r} verifies trees of scheme {', '.join(rule.CHILDREN)}, not {scheme!r} ({why}: not lossless); "
@@ -28,8 +30,9 @@ def tree_rule(name: str, scheme: str) -> ModuleType:
 
 
 def verify_tree(
-    p: Array, q: Array, tree: TokenTree, u: Array, *, rule: str = "tokenwise", step: str | None = None
-) -> TreeResult:
+    p: Array, q: Array, tree: TokenTree, u: Array, *, rule: str = "tokenwise", step: str | None = None,
+    draws: Callable[[Array], Draws] | None = None,
+) -> TreeResult:  # fmt: skip
     """Run a tree rule: a tree of drafted tokens in, the kept path and one more token out.
 
     Parameters
@@ -45,7 +48,9 @@ def verify_tree(
     rule : str
         Name of a tree rule (see `algorithms`).
     step : str, optional
-        For "tokenwise": the step rule, if not the one that its STEPS has for the scheme.
+        For "tokenwise" and "lifted": the step rule, if not the one that its STEPS has for the scheme.
+    draws : callable, optional
+        For a tree of scheme "distinct" under "lifted": what `draw_tree` was given, a row of q -> `Draws`.
 
     Returns
     -------
@@ -77,6 +82,9 @@ def verify_tree(
     params = {} if step is None else {"step": step}
     if params and "step" not in inspect.signature(module.prepare).parameters:
         raise ValueError(f"rule {rule!r} asks for no step rule, got step={step!r}")
+    if (tree.scheme == "distinct") != (draws is not None):
+        raise ValueError(f"a tree of scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
+    more: dict[str, Any] = {} if draws is None else {"draws": draws}
     p, q = _check.laws(p, q)
     nodes, vocab = len(topology.check(tree, p.shape[-1]).parents), p.shape[-1]
     for name, w in (("p", p), ("q", q)):
@@ -94,7 +102,7 @@ def verify_tree(
     if tree.scheme != "deterministic":
         _can_be_drawn(q, tree)
     u = _check.uniforms(u, module.uniforms(tree, **params), batch, p)
-    node, token = module.verify(module.prepare(p, q, tree, **params), u)
+    node, token = module.verify(module.prepare(p, q, tree, **params, **more), u)
     depth = xp.asarray([0, *np.asarray(tree.depth).tolist()], device=device(x))
     return TreeResult(node, depth[node], token)
 

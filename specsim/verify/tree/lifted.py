@@ -38,6 +38,7 @@ STEPS = {
     "greedy": "greedy_draft",
 }
 CHILDREN = tuple(STEPS)
+ALSO = ("distinct",)  # with the `draws` of the tree
 CHAIN = "block"
 EXACT = True
 THEOREM = "T23"
