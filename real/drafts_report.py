@@ -40,7 +40,7 @@ def numbers(group: dict[str, Any], num_drafts: int) -> str:
     one = next(n for n in group["distinct"] if n["num_drafts"] == num_drafts)
     below = np.cumsum(one["frequencies"])
     low, high = (int(np.searchsorted(below, level)) for level in (0.05, 0.95))
-    return f"{one['expected']:.2f} [{low}, {high}] of {one['draws_median_most'][0]:.0f}"
+    return f"{one['expected']:.2f} [{low}, {high}]; {one['draws_median_most'][0]:.0f}"
 
 
 def lines(record: dict[str, Any]) -> list[list[str]]:
@@ -53,7 +53,7 @@ def lines(record: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-HEAD = ["rows", "drafts", *COLUMNS, "distinct tokens of `distinct`: mean [90 %] of draws"]
+HEAD = ["rows", "drafts", *COLUMNS, "tokens of `distinct`: mean [90 %]; median draws"]
 
 
 def table(record: dict[str, Any]) -> Table:
@@ -76,7 +76,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         "",
         f"Mean acceptance over positions ({groups}). Exact, except where ± stands: a 99 % interval where drafts were "
         f"sampled ({what['samples']} tuples a position, the hit probability of each exact), a bound on the quadrature "
-        f"under *optimum without replacement*. {made_by(what)}"
+        f"under *optimum without replacement*. `distinct` draws at most 1024. {made_by(what)}"
         + ("" if record["complete"] else f" Incomplete: {record['failed']}."),
         "",
         f"![acceptance against number of drafts]({plot})",

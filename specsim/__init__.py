@@ -44,12 +44,16 @@ from specsim.trees import (
     speed_of_light,
     tree_value,
 )
+from specsim.types import Draws, Law, TokenTree
 from specsim.verify import verify_chain, verify_step, verify_tree
 from specsim.warp import warp
 
 __all__ = [
     "Automaton",
     "BlockChain",
+    "Draws",
+    "Law",
+    "TokenTree",
     "Trace",
     "acceptance_curves",
     "acceptance_rate",

@@ -47,7 +47,7 @@ def acceptance_curves(
     p, q : array_like, shape (n, V)
         Target and draft laws at n positions.
     num_drafts : sequence of int
-        Candidates K per position; for "distinct", expected distinct tokens.
+        Candidates K per position; for "distinct", expected distinct tokens, of at most 1024 draws.
     samples : int
         Tuples of drafts for each row, where a rule has no closed form.
     seed : int
@@ -74,7 +74,12 @@ def acceptance_curves(
     0.64
     """
     p, q = (np.atleast_2d(w) for w in _check.pair(p, q))
+    if p.ndim != 2:
+        raise ValueError(f"p and q must be rows (n, V), got shape {p.shape}")
+    if isinstance(num_drafts, int):
+        raise TypeError(f"num_drafts must be a sequence of integers, got {num_drafts}")
     counts = [_check.integer(k, "num_drafts", 1) for k in num_drafts]
+    samples = _check.integer(samples, "samples", 2)
     points = []
     for name, rule in discover.rules("step").items():
         if hasattr(rule, "bias"):  # lossy: its acceptance is bought
@@ -85,7 +90,8 @@ def acceptance_curves(
                 points += [Point(name, sampling, k, *found)] if found else []
     for sampling in SCHEMES:
         for k in counts:
-            best = optimum(p, q, num_drafts=k, sampling=sampling)
+            count = distinct.draws(q, k, DRAWS) if sampling == "distinct" else k
+            best = optimum(p, q, num_drafts=count, sampling=sampling)
             points.append(Point("", sampling, k, float(np.mean(best.value)), float(np.mean(best.error))))
     return points
 

@@ -17,8 +17,10 @@ from specsim.expected_tree import expected_kept
 from specsim.guarantee import guarantee
 from specsim.verify import takes
 
-P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of the table
+P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of chains and trees
 Q = [Fraction(n, 10) for n in (1, 3, 6)]
+RANK = np.arange(1, 25)
+WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))  # of step rules: more than 15 tokens
 
 
 def rules_table() -> str:
@@ -68,11 +70,11 @@ def _accepted(name: str, sampling: str, num_drafts: int) -> str:
     if not takes(rule, num_drafts):
         return ""
     scheme = None if sampling == "single" else sampling
-    rate = acceptance_rate(P, Q, rule=name, num_drafts=num_drafts, sampling=scheme)
+    rate = acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, sampling=scheme)
     if hasattr(rule, "bias"):  # lossy: the optimum of lossless rules is no measure of it
         return f"{float(rate):.3f}"
-    best = optimal_acceptance(P, Q, num_drafts=num_drafts, sampling=scheme or "iid")
-    return f"**{float(rate):.3f}**" if rate == best else f"{float(rate):.3f} of {float(best):.3f}"
+    best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, sampling=scheme or "iid")
+    return f"**{rate:.3f}**" if abs(rate - best) < 1e-12 else f"{rate:.3f} of {best:.3f}"
 
 
 def _tau(name: str, family: str) -> list[str]:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from specsim import acceptance_rate, discover, optimal_acceptance, optimum
 from specsim._dist import wide
 from specsim.bounds import _prefix, _subsets
-from specsim.bounds import distinct as distinct_bound
 from specsim.draft import distinct, iid
 from specsim.testing import backends
 from specsim.testing.draft_checks import counts, handed
@@ -37,7 +36,7 @@ def within(name: str, q: Array, members: Array, num_drafts: int) -> Array:
     """Pr[all drafts in H] by the scheme's own definition, with as many draws as the bound allows."""
     count: Any = num_drafts
     if name == "distinct":
-        count = distinct.draws(q, num_drafts, distinct_bound.LIMIT)
+        count = distinct.draws(q, num_drafts)
     return discover.find("draft", name).within(q, members, count)
 
 
@@ -242,3 +241,23 @@ def test_float64_rows_are_not_copied() -> None:
     row = np.array([0.5, 0.5])
     assert wide(row) is row
     assert wide(row.astype(np.float32)).dtype == np.float64
+
+
+def test_the_rule_and_the_bound_mean_the_same_drafts() -> None:
+    """Rows so peaked that the limit of draws is met: the optimal rule still reaches what is called its optimum."""
+    p, q = np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([[0.99, 0.01], [0.999, 0.001]])
+    rate = acceptance_rate(p, q, rule="optimal", num_drafts=2, sampling="distinct")
+    assert np.allclose(rate, optimal_acceptance(p, q, num_drafts=2, sampling="distinct"), atol=1e-12)
+    assert (rate < 0.6).all()
+    more = optimal_acceptance(p, q, num_drafts=distinct.draws(q, 2, 1024), sampling="distinct")
+    assert (more > rate + 0.2).all()
+
+
+def test_an_uncertain_value_is_an_upper_bound() -> None:
+    """Many drafts of a law from 1 to 1e-100: the sum over times is known to a few per cent, and says so."""
+    q = np.logspace(0, -100, 200)
+    best = optimum(np.full(200, 1 / 200), q / q.sum(), num_drafts=60, sampling="without_replacement")
+    assert best.status == "upper bound"
+    assert best.error > 1e-3
+    sure = optimum(np.full(200, 1 / 200), q / q.sum(), num_drafts=4, sampling="without_replacement")
+    assert (sure.status, bool(sure.error < 1e-12)) == ("optimal", True)

@@ -83,7 +83,7 @@ def test_what_temperature_cannot_change() -> None:
 
 def test_refusals() -> None:
     law = [0.5, 0.5]
-    with pytest.raises(ValueError, match=r"^rows must be a pair \(p, q\) of target and draft laws$"):
+    with pytest.raises(ValueError, match=r"^rows must be a tuple \(p, q\) of target and draft laws$"):
         best_draft_temperature([law], num_drafts=2, sampling="iid")
     with pytest.raises(ValueError, match=r"^q sums to 0\.9; "):
         best_draft_temperature((law, [0.5, 0.4]), num_drafts=2, sampling="iid")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from specsim import acceptance_rate, optimal_acceptance
+from specsim import acceptance_rate, discover, optimal_acceptance, verify_step
 from specsim.curves import Point, acceptance_curves
 from specsim.exact import enumerate_step
 from specsim.testing import backends
@@ -56,9 +56,23 @@ def test_sampled_where_the_sum_is_too_long(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"num_drafts": [0]}, "num_drafts must be at least 1, got 0"), ({"q": [[0.5, 0.4]]}, r"q\[0\] sums to 0.9")],
+    [
+        ({"num_drafts": [0]}, "num_drafts must be at least 1, got 0"),
+        ({"q": [[0.5, 0.4]]}, r"q\[0\] sums to 0.9"),
+        ({"samples": 1}, "samples must be at least 2, got 1"),
+        ({"p": [[[0.5, 0.5]]], "q": [[[0.5, 0.5]]]}, r"rows \(n, V\), got shape \(1, 1, 2\)"),
+    ],
 )
 def test_bad_input(changes: dict[str, object], message: str) -> None:
     arguments = {"p": [[0.5, 0.5]], "q": [[0.5, 0.5]], "num_drafts": [1]} | changes
     with pytest.raises(ValueError, match=message):
         acceptance_curves(arguments.pop("p"), arguments.pop("q"), **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("rule", "scheme"), [("greedy_draft", "greedy"), ("spechub", "hub")])
+def test_drafts_that_the_scheme_cannot_draw_are_refused(rule: str, scheme: str) -> None:
+    """Both would turn i.i.d. pairs into another law than p, without a word."""
+    u = [0.1] * discover.find("step", rule).uniforms(2)
+    with pytest.raises(ValueError, match=rf"^drafts\[1\] cannot have been drawn '{scheme}' from its row of q"):
+        verify_step([0.5, 0.3, 0.2], [0.1, 0.3, 0.6], [[2, 1], [0, 1]], [u, u], rule=rule)
+    assert verify_step([0.5, 0.3, 0.2], [0.1, 0.3, 0.6], [2, 1], u, rule=rule).token in (0, 1, 2)

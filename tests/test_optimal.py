@@ -130,7 +130,18 @@ def test_full_vocabulary(vocab: int, kind: str) -> None:
     p, q = long_pair(kind, vocab)
     for num_drafts in (2, 8):
         found = acceptance_rate(p, q, rule="optimal", num_drafts=num_drafts)
-        assert abs(found - optimal_acceptance(p, q, num_drafts=num_drafts)) <= 1e-10
+        best = optimal_acceptance(p, q, num_drafts=num_drafts)
+        assert abs(found - best) <= 1e-10
+        plan = optimal.prepare(p, q, num_drafts)  # that is a formula; now the law w, and what the labels exchange
+        w = np.maximum(plan.fill * q, np.minimum(p, plan.cut * q))
+        assert abs(w.sum() - 1) <= 1e-10
+        assert abs(np.minimum(p, w).sum() - best) <= 1e-10
+        by_place = np.empty(vocab)
+        by_place[plan.place] = w
+        has = plan.q_there * plan.own
+        assert abs(np.diff(plan.gains, prepend=0) - np.maximum(by_place - has, 0)).max() <= 1e-15
+        assert abs(np.diff(plan.losses, prepend=0) - np.maximum(has - by_place, 0)).max() <= 1e-15
+        assert abs(plan.gains[-1] - plan.losses[-1]) <= 1e-12
     draws, num_drafts = 100_000, 3
     rng = np.random.default_rng(1)
     x, u = rng.choice(vocab, (draws, num_drafts), p=q), rng.random((draws, optimal.uniforms(num_drafts)))

@@ -265,6 +265,11 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         r"^the transport program over 3000\^2 draft tuples is too large \(at most 4194304\); optimal_acceptance\(p, ",
     ),
+    "flows": (
+        lambda: optimal_coupling([1 / 1500] * 1500, draft_law=np.full((1500, 1500), 1500.0**-2)),
+        ValueError,
+        r"^the transport program over 2248500 flows from sets .* is too large \(at most 2097152\); give fewer tokens",
+    ),
     "count of a scheme": (
         lambda: optimal_coupling(HALF, HALF, num_drafts=3, sampling="hub"),
         ValueError,

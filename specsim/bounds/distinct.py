@@ -1,7 +1,7 @@
 """The optimum for distinct drafts, as many i.i.d. draws as give K distinct tokens on average: G(t) = E t^N (T03, T08).
 
-N is chosen for each row of q as in `specsim.draft.distinct`, but the bound has no places to fill: it allows up to
-LIMIT draws, so that K distinct tokens are expected of all but very peaked rows. A law of N may be given instead of K.
+N is chosen for each row of q as in `specsim.draft.distinct`, with as many draws at most. A law of N may be given
+instead of K: `distinct.draws(q, K, limit)` with a larger limit, say, for rows so peaked that K distinct tokens need it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 from specsim.bounds import _prefix
 from specsim.draft import distinct
 from specsim.types import Array, Draws, Optimum
-
-LIMIT = 1024
 
 
 def value(p: Array, q: Array, num_drafts: int | Draws) -> Array:
@@ -26,4 +24,4 @@ def optimum(p: Array, q: Array, num_drafts: int | Draws) -> Optimum:
 def _count(q: Array, num_drafts: int | Draws) -> int | Draws:
     if isinstance(num_drafts, Draws) or num_drafts == 1:  # one distinct token is one draw
         return num_drafts
-    return distinct.draws(q, num_drafts, LIMIT)
+    return distinct.draws(q, num_drafts)

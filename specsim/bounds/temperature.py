@@ -70,8 +70,8 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, sampli
     >>> round(best.temperature, 2), round(best.value, 4), round(best.at_one, 4)
     (2.39, 0.9668, 0.6944)
     """
-    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
-        raise ValueError("rows must be a pair (p, q) of target and draft laws")
+    if not isinstance(rows, tuple) or len(rows) != 2:
+        raise ValueError("rows must be a tuple (p, q) of target and draft laws")
     p, q = (np.asarray(w) for w in _check.pair(*rows))
     if p.dtype == object:
         raise TypeError("rows hold Fractions, whose powers are irrational; give floats")

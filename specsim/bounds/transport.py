@@ -23,6 +23,7 @@ from specsim import _check, discover
 from specsim.types import Array, Draws
 
 MAX_TUPLES = 2**22  # enumerated: half a minute and 2 GB
+MAX_FLOWS = 2**21  # variables of the program: a minute and more
 CELLS = 2**22  # tuples times tokens at a time: a scheme may keep a row for each tuple
 
 
@@ -132,7 +133,10 @@ def optimal_coupling(
         tuples, mass = _given(draft_law, len(target), num_drafts)
     else:
         tuples, mass = _drawn(q, len(target), 1 if num_drafts is None else num_drafts, sampling)
-    return _solve(target, *_merged(tuples, mass, len(target)), solver)
+    sets, mass = _merged(tuples, mass, len(target))
+    instead = _instead("" if draft_law is not None else sampling, num_drafts or 1)
+    _fits(int((sets >= 0).sum()), MAX_FLOWS, f"{(sets >= 0).sum()} flows from sets of drafts to tokens", instead)
+    return _solve(target, sets, mass, solver)
 
 
 def _solve(p: Array, sets: Array, mass: Array, solver: str) -> Coupling:
@@ -199,7 +203,7 @@ def _drawn(q: Array, vocab: int, num_drafts: int, sampling: str) -> tuple[Array,
         length, pads = int(draws.least) + 1, 1
         count = Draws(draws.least, draws.extra, length)
     base = len(support) + pads
-    _require_size(base, length, f"optimal_acceptance(p, q, num_drafts={num_drafts}, sampling={sampling!r})")
+    _fits(base**length, MAX_TUPLES, f"{base}^{length} draft tuples", _instead(sampling, num_drafts))
     step = max(CELLS // base, 1)
     found = []
     for start in range(0, base**length, step):
@@ -226,12 +230,17 @@ def _given(draft_law: Array, vocab: int, num_drafts: int | None) -> tuple[Array,
     return tuples, table[tuple(tuples.T)]
 
 
-def _require_size(base: int, length: int, instead: str) -> None:
-    if base**length > MAX_TUPLES:
-        raise ValueError(
-            f"the transport program over {base}^{length} draft tuples is too large (at most {MAX_TUPLES}); "
-            f"{instead} gives the value and a certificate without it"
-        )
+def _fits(size: int, limit: int, what: str, instead: str) -> None:
+    """ValueError if there is more of something than a program may hold."""
+    if size > limit:
+        raise ValueError(f"the transport program over {what} is too large (at most {limit}); {instead}")
+
+
+def _instead(sampling: str, num_drafts: Any) -> str:
+    if sampling in ("independent", ""):  # no closed form is known
+        return "give fewer tokens or drafts"
+    call = f"optimal_acceptance(p, q, num_drafts={num_drafts}, sampling={sampling!r})"
+    return f"{call} gives the value and a certificate without it"
 
 
 def _row(value: Any, name: str, leading: tuple[int, ...] = ()) -> Array:

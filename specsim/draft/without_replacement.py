@@ -1,8 +1,8 @@
 """Without replacement: each candidate is drawn from q with the earlier ones taken out.
 
-Law.         x_k ~ q_k; q_1 = q, and q_{k+1} is q_k without x_k, renormalised. Gumbel-top-k draws from the same law.
-             Once the support of q is used up the last token repeats: nothing is left to take out, so q_{k+1} = q_k.
-             Pr[all in H] is a sum over tuples: it is no function of q(H).
+Law.         x_k ~ q_k; q_1 = q, and q_{k+1} is q_k without x_k, renormalised. `specsim.trees.gumbel_top_k` draws
+             from the same law. Once the support of q is used up the last token repeats: nothing is left to take out,
+             so q_{k+1} = q_k. Pr[all in H] is a sum over tuples: it is no function of q(H).
 Randomness.  u[k] draws candidate k.
 Cost.        O(K V); O(V^K) for Pr[all in H].
 """

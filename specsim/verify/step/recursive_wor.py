@@ -53,13 +53,14 @@ def transition(plan: Plan, drafts: Array) -> Array:
 
 def acceptance(plan: Plan) -> Array:
     """Probability that some draft is kept; ValueError if the sum over drafts would not fit."""
-    rows, vocab, length = math.prod(plan.p.shape[:-1]), plan.p.shape[-1], plan.num_drafts - 1
+    rows, vocab = math.prod(plan.p.shape[:-1]), plan.p.shape[-1]
+    length = min(plan.num_drafts, vocab) - 1  # more drafts than tokens change nothing
     if rows * vocab**length > MAX_PATHS:
         raise ValueError(
             f"acceptance of recursive_wor with num_drafts={plan.num_drafts} sums over {rows} x {vocab}^{length} paths, "
             f"more than {MAX_PATHS:.3g}; give fewer rows, drafts or tokens, or count the hits of verify_step"
         )
-    return 1 - _all_rejected(plan.p, plan.q, plan.num_drafts)
+    return 1 - _all_rejected(plan.p, plan.q, length + 1)
 
 
 def uniforms(num_drafts: int) -> int:
