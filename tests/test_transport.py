@@ -268,7 +268,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "flows": (
         lambda: optimal_coupling([1 / 1500] * 1500, draft_law=np.full((1500, 1500), 1500.0**-2)),
         ValueError,
-        r"^the transport program over 2248500 flows from sets .* is too large \(at most 2097152\); give fewer tokens",
+        r"^the transport program over 2250000 flows from sets .* is too large \(at most 2097152\); give fewer tokens",
     ),
     "count of a scheme": (
         lambda: optimal_coupling(HALF, HALF, num_drafts=3, sampling="hub"),
