@@ -11,10 +11,12 @@ import os
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import importlib.util
+import platform
 import random
 import statistics
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 
 import numpy as np
 
@@ -67,6 +69,8 @@ def rates(vocab: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "jax"))
+    print(f"{platform.machine()}, Python {platform.python_version()}, {versions}, one thread, median of {ROUNDS}\n")
     for vocab in (4, 32, 256):
         found = rates(vocab)
         against = "  ".join(f"{name} {rate:,.0f}/s ({rate / found['loop']:.1f}x)" for name, rate in found.items())
