@@ -13,7 +13,7 @@ import numpy as np
 from specsim import _check
 from specsim.trees import enumerate_beams, enumerate_trees
 from specsim.types import Array, Draws, Model, TokenTree
-from specsim.verify import tree_rule
+from specsim.verify import step_params, tree_rule
 
 Text = tuple[int, ...]
 Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children were drawn from, its probability
@@ -66,7 +66,7 @@ def expected_kept(
     ['4/3', '115/81']
     """
     module = tree_rule(rule, scheme)
-    params: dict[str, Any] = {} if step is None else {"step": step}
+    params = step_params(module, rule, step)
     if draws is not None:
         params["draws"] = draws
     law = kept_law(module, target, drawn_trees(draft, shape, scheme, draws), **params)

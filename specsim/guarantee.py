@@ -22,7 +22,7 @@ from specsim.exact import enumerate_step
 from specsim.expected_tree import continued_law, drawn_trees, kept_law
 from specsim.trees import topology
 from specsim.types import Array
-from specsim.verify import step_rule, tree_rule
+from specsim.verify import step_params, step_rule, tree_rule
 
 
 class Guarantee(NamedTuple):
@@ -155,7 +155,7 @@ def _tree_verdict(name: str, scheme: str | None, one_hot: bool, step: str | None
     if scheme not in (None, *known):
         raise ValueError(f"sampling {scheme!r} is unknown; schemes of trees: {', '.join(known)}")
     rule = discover.find("tree", name) if scheme is None else tree_rule(name, scheme)
-    params = {} if step is None else {"step": step}
+    params = step_params(rule, name, step)
     rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
     for drawn in rule.CHILDREN if scheme is None else (scheme,):
         for shape, vocab in itertools.product(_SHAPES.get(drawn, _SHAPES["iid"]), (2, 3)):

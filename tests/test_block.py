@@ -138,6 +138,12 @@ def test_weights_that_vanish_and_come_back() -> None:
     assert np.allclose(law, wanted, rtol=1e-9, atol=0)
 
 
+def test_survival_of_wild_ratios() -> None:
+    """Products beyond the floats: no warning, and 0 where a ratio is 0."""
+    ratio = np.array([1e10] * 40 + [0.0])
+    assert block.survival(ratio).tolist() == [1.0] * 40 + [0.0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 from fractions import Fraction as F
@@ -208,3 +209,30 @@ def test_command_shows_what_an_interruption_left(tmp_path: Path, monkeypatch: py
     again = invoke(*words)
     assert again.exit_code == 0
     assert "blocks 1024 " in again.output
+
+
+def test_a_checkpoint_of_another_rule_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    """Two rule files called `mine`: the second run must not be answered with the first one's tokens."""
+
+    def mine(change: str) -> Any:
+        path = tmp_path / change / "mine.py"
+        path.parent.mkdir()
+        path.write_text(f"from specsim.verify.chain.tokenwise import *\nCHANGE = {change!r}\n")
+        spec = importlib.util.spec_from_file_location("mine", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    out = tmp_path / "run.npz"
+    what: dict[str, Any] = {"gamma": 2, "blocks": 100, "sequences": 10, "checkpoint": out}
+    simulate([0.5, 0.5], [0.9, 0.1], rule=mine("one"), **what)
+    with pytest.raises(ValueError, match=r"is of another simulation: rule \(SHA-256\) is"):
+        simulate([0.5, 0.5], [0.9, 0.1], rule=mine("two"), **what)
+
+
+def test_more_drafts_than_the_support_are_refused() -> None:
+    for what in ({"gamma": 1, "num_drafts": 3, "rule": "recursive_wor"}, {"tree": [-1] * 3, "rule": "traversal"}):
+        with pytest.raises(ValueError, match=r"^3 drafts without replacement are more than the 2 tokens"):
+            simulate([0.5, 0.5], [0.9, 0.1], blocks=10, **what)  # type: ignore[arg-type]

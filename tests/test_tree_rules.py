@@ -316,3 +316,17 @@ def test_batches_broadcast() -> None:
     found = verify_tree(HALF, HALF, STAR._replace(tokens=tokens), u)
     assert found.node.tolist() == [1, 1]
     assert found.token.shape == (2,)
+
+
+def test_a_step_rule_is_refused_where_none_is_asked_for() -> None:
+    p = np.array([Fraction(1, 2), Fraction(1, 2)])
+    for call in (
+        lambda: guarantee("traversal", step="kseq"),
+        lambda: expected_kept("traversal", lambda _: p, lambda _: p, [-1], scheme="iid", step="kseq"),
+    ):
+        with pytest.raises(ValueError, match=r"^rule 'traversal' asks for no step rule, got step='kseq'$"):
+            call()
+
+
+def test_biases_of_lifted_rules_are_rational() -> None:
+    assert isinstance(guarantee("lifted", step="greedy", sampling="iid").bias, Fraction)

@@ -35,6 +35,8 @@ def conditional_tau(
 
     .. math:: \hat\tau = \tfrac1B \sum_b E[\text{depth of the kept node} \mid T_b] + 1
 
+    Every sequence starts afresh: where contexts differ this is the mean of its first blocks, blocks / sequences of them
+    (`block_chain(...).mean`), and the long run only for long sequences.
     The verifier's coins are summed out, which `simulate` leaves in; they still decide in which context the next block
     starts. For rules whose siblings lie off the emitted text no exact law given the text is known, as `renewal` needs.
 

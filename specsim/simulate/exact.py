@@ -156,6 +156,8 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
 def drafted(run: Loop, pair: Pair) -> int:
     """How many drafted blocks there are to sum over, contexts times tuples of tokens; a tree counts for a hundred."""
     count, vocab = pair.p.shape
+    if run.sampling == "deterministic":
+        return int(100 * count)
     if run.family == "tree":
         return int(100 * count * vocab ** len(run.parents or ()))
     return int(count * vocab ** (run.scheme.uniforms(run.num_drafts) if run.family == "step" else run.depth))

@@ -18,7 +18,8 @@ from specsim._files import check_writable
 from specsim.simulate.blocks import Loop, State, loop
 from specsim.simulate.models import Automaton
 from specsim.simulate.pair import Pair, paired
-from specsim.simulate.trace import Trace, load, merge_traces, same_settings, save
+from specsim.simulate.trace import Trace, load, merge_traces, same_settings, save, source_of
+from specsim.trees.topology import children
 from specsim.types import Array
 
 SHARD = 256  # sequences that run together
@@ -130,6 +131,10 @@ def simulate(
     """
     pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, sampling)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
+    wanted = run.num_drafts if run.family == "step" else max((len(b) for b in children(run.parents or ())), default=0)
+    support = int((pair.q > 0).sum(axis=-1).min())
+    if run.sampling == "without_replacement" and wanted > support:
+        raise ValueError(f"{wanted} drafts without replacement are more than the {support} tokens of some law of draft")
     if (blocks is None) == (tokens is None):
         raise ValueError("give blocks or tokens, one of the two")
     if _check.integer(seed, "seed", 0) >= 1 << 64:
@@ -156,6 +161,7 @@ def simulate(
         "seed": int(seed),
         "keep_tokens": bool(keep_tokens),
         "start": pair.start,
+        "rule (SHA-256)": source_of(run.rule),
         "models (SHA-256)": digest.hexdigest(),
     }
     job = Job(pair, run, each_blocks, each_tokens, int(seed), bool(keep_tokens), json.dumps(settings))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
 import zipfile
 from pathlib import Path
 from statistics import NormalDist
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,6 +173,12 @@ def same_settings(trace: Trace, settings: str, problem: str) -> None:
             raise ValueError(f"{problem}: {name} is {one.get(name)} in one and {other.get(name)} in the other")
 
 
+def source_of(rule: ModuleType) -> str:
+    """What a rule's file says, in short; rules without a file are told apart by name only."""
+    path = getattr(rule, "__file__", None)
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
+
+
 def save(trace: Trace, path: Path) -> None:
     """Write a trace as .npz, whole or not at all."""
     buffer = io.BytesIO()
@@ -185,6 +193,7 @@ def load(path: Path) -> Trace:
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
         settings, seconds, tokens = str(found.pop("settings")), float(found.pop("seconds")), found.pop("tokens", None)
+        dict(json.loads(settings))
         return Trace(settings=settings, seconds=seconds, tokens=tokens, **found)
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"checkpoint {path} holds no trace ({error})") from None

@@ -58,6 +58,11 @@ def small_shapes(scheme: str) -> list[Shape]:
     return own.get(scheme, [(-1, 0), (-1, -1), (-1, -1, 0)])
 
 
+def deep_shapes(scheme: str) -> list[Shape]:
+    """Three levels, siblings on the last: what a sampler does wrong below its second level shows only here."""
+    return [] if scheme == "beam" else [tuple(topology.paths(2, 3).tolist()) if scheme == "paths" else (-1, 0, 1, 1)]
+
+
 def one_path(scheme: str, gamma: int) -> Shape:
     """The shape of a chain."""
     return (1, gamma) if scheme == "beam" else tuple(topology.chain(gamma).tolist())

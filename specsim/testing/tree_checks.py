@@ -20,6 +20,7 @@ from specsim.testing.step_checks import close, same_names
 from specsim.testing.tree_cases import (
     along,
     batches_of_trees,
+    deep_shapes,
     draws,
     every_shape,
     every_tree,
@@ -30,6 +31,8 @@ from specsim.testing.tree_cases import (
 from specsim.trees import topology
 from specsim.types import Array, TokenTree, TreeRule
 from specsim.verify.chain import block
+
+DEEP = 12  # trees of three levels whose sampler is forked
 
 
 def contract(rule: ModuleType) -> None:
@@ -64,6 +67,11 @@ def sampler_is_transition(rule: ModuleType) -> None:
             target = tables(vocab, 2, 0)[0].__getitem__
             for tree, q, _ in drawn_trees(tables(vocab, 2, 0)[1].__getitem__, shape, scheme):
                 forked_is_transition(rule, along(target, tree), q, tree, f"{scheme} {shape} V={vocab}")
+        for shape, seed in itertools.product(deep_shapes(scheme), (6, 7)):  # two tables where little is certain
+            target, draft = (table.__getitem__ for table in tables(3, 3, seed))
+            trees = drawn_trees(draft, shape, scheme)
+            for tree, q, _ in trees[:: -(-len(trees) // DEEP)]:  # every tree has too many runs: some of them
+                forked_is_transition(rule, along(target, tree), q, tree, f"{scheme} {shape} V=3")
 
 
 def forked_is_transition(rule: ModuleType, p: Array, q: Array, tree: TokenTree, where: str = "") -> None:

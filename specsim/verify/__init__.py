@@ -10,6 +10,7 @@ from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
 from specsim import _check, _dist, _sparse, discover
 from specsim.draft import distinct
 from specsim.types import Array, ChainResult, Draws, StepResult
+from specsim.verify._tree import step_params as step_params
 from specsim.verify._tree import tree_rule as tree_rule
 from specsim.verify._tree import verify_tree as verify_tree
 

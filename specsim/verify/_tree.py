@@ -29,6 +29,13 @@ def tree_rule(name: str, scheme: str) -> ModuleType:
     return rule
 
 
+def step_params(module: ModuleType, rule: str, step: str | None) -> dict[str, Any]:
+    """What `prepare` is told of a step rule; ValueError if the tree rule has none to choose."""
+    if step is not None and "step" not in inspect.signature(module.prepare).parameters:
+        raise ValueError(f"rule {rule!r} asks for no step rule, got step={step!r}")
+    return {} if step is None else {"step": step}
+
+
 def verify_tree(
     p: Array, q: Array, tree: TokenTree, u: Array, *, rule: str = "tokenwise", step: str | None = None,
     draws: Callable[[Array], Draws] | None = None,
@@ -79,9 +86,7 @@ def verify_tree(
     (3, 2, 0)
     """
     module = tree_rule(rule, tree.scheme)
-    params = {} if step is None else {"step": step}
-    if params and "step" not in inspect.signature(module.prepare).parameters:
-        raise ValueError(f"rule {rule!r} asks for no step rule, got step={step!r}")
+    params = step_params(module, rule, step)
     if (tree.scheme == "distinct") != (draws is not None):
         raise ValueError(f"a tree of scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
     more: dict[str, Any] = {} if draws is None else {"draws": draws}

@@ -19,12 +19,13 @@ Paper.       Step plans for a target scaled by the acceptance of the prefix are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from types import ModuleType
 
 from array_api_compat import array_namespace, device
 
 from specsim import _check
-from specsim._dist import ids, normalize_or, wide
+from specsim._dist import ids, is_exact, normalize_or, wide
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify import step_rule
 from specsim.verify.tree import traversal
@@ -60,6 +61,7 @@ def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws:
     for level in shape:
         target = xp.concat([weight[..., None] * p[..., level.rows, :], 1 - weight[..., None]], axis=-1)
         law = _law(rule, target, q[..., level.rows, :], level, draws)
+        law = law * Fraction(1) if is_exact(law) else law  # integers among Fractions would divide to floats
         laws.append(law)
         ends.append(_without_children(law[..., :-1], level))
         if level.below:
