@@ -72,6 +72,12 @@ class TokenTree(NamedTuple):
 
     Siblings stand in the order in which they were drawn. `parents` and `depth` (1 for the root's children) are NumPy
     arrays (n,), the same for a whole batch; `tokens` is (..., n), -1 where a row of the batch has no such node.
+
+    >>> import numpy as np
+    >>> from specsim import trees
+    >>> tree = TokenTree(trees.k_ary((2, 1)), np.array([5, 7, 1, 2]), np.array([1, 1, 2, 2]), "without_replacement")
+    >>> trees.leaves(tree.parents).tolist()  # the texts 5 1 and 7 2
+    [2, 3]
     """
 
     parents: Any
@@ -112,6 +118,11 @@ class Law(NamedTuple):
 
     ``ids`` are integers (..., k), each at most once in a row, -1 at places that are not used; ``values`` (..., k) are
     their probabilities, 0 at -1, or booleans where the row is a set of tokens (the certificate of an `Optimum`).
+
+    >>> from specsim import top_k_law, total_variation
+    >>> row = top_k_law([[7, 70_000]], [[0.25, 0.75]], vocab=152_000)
+    >>> type(row) is Law, total_variation(row, top_k_law([[7, 3]], [[0.5, 0.5]], vocab=152_000)).tolist()
+    (True, [0.75])
     """
 
     ids: Array
@@ -124,6 +135,11 @@ class Draws(NamedTuple):
 
     Both are arrays with the leading axes of q (one law per row), or plain numbers; `limit` is the most draws that
     arrays of tokens have room for, the same for every row.
+
+    >>> from specsim import optimal_acceptance
+    >>> law = Draws(least=2, extra=0.5, limit=3)  # two or three i.i.d. drafts, as a coin falls
+    >>> float(optimal_acceptance([.5, .3, .2], [.1, .3, .6], num_drafts=law, sampling="distinct").round(4))
+    0.7305
     """
 
     least: Array  # integers, at least 1
