@@ -1,0 +1,112 @@
+(* The statement of every headline theorem, and what it assumes beyond its hypotheses: nothing. *)
+From mathcomp Require Import all_ssreflect all_algebra.
+Require Import prob rejection recursive duality iid optimal winner loop block tokenwise dominance kseq robust target_only wellformed rationals.
+Set Printing Width 100.
+Check E_const.
+Print Assumptions E_const.
+Check samples_law.
+Print Assumptions samples_law.
+Check law_samples.
+Print Assumptions law_samples.
+Check overlap_tv.
+Print Assumptions overlap_tv.
+Check spec_lossless.
+Print Assumptions spec_lossless.
+Check spec_law.
+Print Assumptions spec_law.
+Check spec_acceptance.
+Print Assumptions spec_acceptance.
+Check spec_is_coupling.
+Print Assumptions spec_is_coupling.
+Check coupling_bound.
+Print Assumptions coupling_bound.
+Check spec_maximal.
+Print Assumptions spec_maximal.
+Check rrs_lossless.
+Print Assumptions rrs_lossless.
+Check rrs_with_replacement.
+Print Assumptions rrs_with_replacement.
+Check rrs_without_replacement.
+Print Assumptions rrs_without_replacement.
+Check weak_duality'.
+Print Assumptions weak_duality'.
+Check marriage.
+Print Assumptions marriage.
+Check marriage_exact.
+Print Assumptions marriage_exact.
+Check strong_duality.
+Print Assumptions strong_duality.
+Check prefix_optimal.
+Print Assumptions prefix_optimal.
+Check below_prefix.
+Print Assumptions below_prefix.
+Check convex_power.
+Print Assumptions convex_power.
+Check iid_dist.
+Print Assumptions iid_dist.
+Check iid_inside.
+Print Assumptions iid_inside.
+Check clipped_acceptance.
+Print Assumptions clipped_acceptance.
+Check clipped_feasible.
+Print Assumptions clipped_feasible.
+Check optimal_rule.
+Print Assumptions optimal_rule.
+Check iid_optimum.
+Print Assumptions iid_optimum.
+Check winner_lossless.
+Print Assumptions winner_lossless.
+Check winner_acceptance.
+Print Assumptions winner_acceptance.
+Check greedy_draft_acceptance.
+Print Assumptions greedy_draft_acceptance.
+Check greedy_draft_certificate.
+Print Assumptions greedy_draft_certificate.
+Check ar_law.
+Print Assumptions ar_law.
+Check decode_lossless.
+Print Assumptions decode_lossless.
+Check chain_lossless.
+Print Assumptions chain_lossless.
+Check tree_decode_law.
+Print Assumptions tree_decode_law.
+Check block_lossless.
+Print Assumptions block_lossless.
+Check block_decode_law.
+Print Assumptions block_decode_law.
+Check token_lossless.
+Print Assumptions token_lossless.
+Check token_decode_lossless.
+Print Assumptions token_decode_lossless.
+Check token_length.
+Print Assumptions token_length.
+Check block_dominates.
+Print Assumptions block_dominates.
+Check kseq_lossless.
+Print Assumptions kseq_lossless.
+Check kseq_acceptance.
+Print Assumptions kseq_acceptance.
+Check kseq_approx.
+Print Assumptions kseq_approx.
+Check tv_test.
+Print Assumptions tv_test.
+Check robust_draws.
+Print Assumptions robust_draws.
+Check robust_block.
+Print Assumptions robust_block.
+Check robust_rejection.
+Print Assumptions robust_rejection.
+Check target_only_lossless.
+Print Assumptions target_only_lossless.
+Check target_only_decode.
+Print Assumptions target_only_decode.
+Check target_only_length.
+Print Assumptions target_only_length.
+Check greedy_decode.
+Print Assumptions greedy_decode.
+Check block_wf.
+Print Assumptions block_wf.
+Check kseq_wf.
+Print Assumptions kseq_wf.
+Check Qc_realFieldType.
+Print Assumptions Qc_realFieldType.
