@@ -14,6 +14,14 @@ from specsim.exact import acceptance_rate, output_law
 from specsim.expected import expected_tokens
 from specsim.expected_tree import expected_kept
 from specsim.guarantee import guarantee
+from specsim.latency import (
+    LatencyModel,
+    ModelShape,
+    expected_experts,
+    from_measurements,
+    memory_bound,
+    roofline,
+)
 from specsim.laws import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
 from specsim.lengths import accepted_length_law, block_efficiency, renewal
 from specsim.planner import optimal_gamma, speedup
@@ -50,6 +58,8 @@ from specsim.warp import warp
 __all__ = [
     "Automaton",
     "BlockChain",
+    "LatencyModel",
+    "ModelShape",
     "Trace",
     "acceptance_curves",
     "acceptance_rate",
@@ -64,13 +74,16 @@ __all__ = [
     "dense_law",
     "draw_tree",
     "eagle2_tree",
+    "expected_experts",
     "expected_kept",
     "expected_tokens",
+    "from_measurements",
     "guarantee",
     "heap_tree",
     "hit_posterior",
     "keyed_uniforms",
     "markov",
+    "memory_bound",
     "merge_traces",
     "mixture",
     "ngram",
@@ -87,6 +100,7 @@ __all__ = [
     "recorded",
     "renewal",
     "residual",
+    "roofline",
     "sequoia_tree",
     "simulate",
     "speed_of_light",

@@ -23,6 +23,7 @@ FLOORS = [
         "guarantee",
         "bounds",
         "lengths",
+        "latency",
         "warp",
         "expected",
         "expected_tree",
