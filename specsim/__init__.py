@@ -14,6 +14,7 @@ from specsim.exact import acceptance_rate, output_law
 from specsim.expected import expected_tokens
 from specsim.expected_tree import expected_kept
 from specsim.guarantee import guarantee
+from specsim.hazards import HazardEstimate, estimate_hazards, mixture_length_law
 from specsim.latency import (
     LatencyModel,
     ModelShape,
@@ -24,8 +25,10 @@ from specsim.latency import (
 )
 from specsim.laws import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
 from specsim.lengths import accepted_length_law, block_efficiency, renewal
+from specsim.measures import convert_acceptance, survival_hazards
 from specsim.planner import optimal_gamma, speedup
 from specsim.posterior import hit_posterior, tree_survival
+from specsim.request import batch_tokens, inter_token_law, request_law
 from specsim.simulate import (
     Automaton,
     BlockChain,
@@ -58,6 +61,7 @@ from specsim.warp import warp
 __all__ = [
     "Automaton",
     "BlockChain",
+    "HazardEstimate",
     "LatencyModel",
     "ModelShape",
     "Trace",
@@ -65,15 +69,18 @@ __all__ = [
     "acceptance_rate",
     "accepted_length_law",
     "algorithms",
+    "batch_tokens",
     "beam_tree",
     "best_draft_temperature",
     "block_chain",
     "block_efficiency",
     "conditional_tau",
     "context_free",
+    "convert_acceptance",
     "dense_law",
     "draw_tree",
     "eagle2_tree",
+    "estimate_hazards",
     "expected_experts",
     "expected_kept",
     "expected_tokens",
@@ -81,11 +88,13 @@ __all__ = [
     "guarantee",
     "heap_tree",
     "hit_posterior",
+    "inter_token_law",
     "keyed_uniforms",
     "markov",
     "memory_bound",
     "merge_traces",
     "mixture",
+    "mixture_length_law",
     "ngram",
     "normalize",
     "one_hot_law",
@@ -99,6 +108,7 @@ __all__ = [
     "path_optimum",
     "recorded",
     "renewal",
+    "request_law",
     "residual",
     "roofline",
     "sequoia_tree",
@@ -107,6 +117,7 @@ __all__ = [
     "speedup",
     "stationary",
     "stationary_tau",
+    "survival_hazards",
     "top_k_law",
     "total_variation",
     "tree_survival",
