@@ -9,6 +9,7 @@ from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
 from specsim.bounds.transport import optimal_coupling
 from specsim.curves import acceptance_curves
+from specsim.decide import Claim, break_even_alpha, check_claim, plan
 from specsim.discover import algorithms
 from specsim.exact import acceptance_rate, output_law
 from specsim.expected import expected_tokens
@@ -28,6 +29,7 @@ from specsim.lengths import accepted_length_law, block_efficiency, renewal
 from specsim.measures import convert_acceptance, survival_hazards
 from specsim.planner import optimal_gamma, speedup
 from specsim.posterior import hit_posterior, tree_survival
+from specsim.predict import Prediction, predict
 from specsim.request import batch_tokens, inter_token_law, request_law
 from specsim.simulate import (
     Automaton,
@@ -61,9 +63,11 @@ from specsim.warp import warp
 __all__ = [
     "Automaton",
     "BlockChain",
+    "Claim",
     "HazardEstimate",
     "LatencyModel",
     "ModelShape",
+    "Prediction",
     "Trace",
     "acceptance_curves",
     "acceptance_rate",
@@ -74,6 +78,8 @@ __all__ = [
     "best_draft_temperature",
     "block_chain",
     "block_efficiency",
+    "break_even_alpha",
+    "check_claim",
     "conditional_tau",
     "context_free",
     "convert_acceptance",
@@ -106,6 +112,8 @@ __all__ = [
     "output_law",
     "path_bound",
     "path_optimum",
+    "plan",
+    "predict",
     "recorded",
     "renewal",
     "request_law",

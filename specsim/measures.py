@@ -116,6 +116,8 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
 
 def _iid(tau: float, gamma: int) -> float:
     """The constant acceptance of this tau, by bisection: tau grows with it."""
+    if tau <= 1:
+        return 0.0
     low, high = 0.0, 1.0
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if float(block_efficiency(middle, gamma=gamma)) < tau else (low, middle)

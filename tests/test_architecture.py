@@ -32,7 +32,8 @@ FLOORS = [
         "expected_tree",
         "posterior",
     },
-    {"planner", "testing", "simulate", "curves"},
+    {"planner", "testing", "simulate", "curves", "predict"},
+    {"decide"},
     {"report", "cli"},
 ]
 HEAVY = {
