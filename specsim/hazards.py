@@ -53,7 +53,7 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     .. math:: \hat\alpha_i = \frac{\#\{n \ge i\}}{\#\{n \ge i - 1, \; g \ge i\}}
 
     A block that kept all of its g drafts says nothing about draft g+1: it is censored there, and counts only for the
-    positions that it tried. Dropping this (accepted over drafted, per position) biases every estimate downwards.
+    positions that it tried. Counting it there as a rejection would bias estimates downwards.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from specsim import _check
 from specsim.hazards import HazardEstimate
 from specsim.latency import LatencyModel, Timing
+from specsim.latency.model import total
 from specsim.lengths import block_efficiency
 from specsim.types import Array
 
@@ -118,7 +119,8 @@ def predict(
     share = float(_check.scalar(level, "level", "(0, 1)"))
     mean, error, said = _tokens(acceptance, g, tau, tau_error)
     plain = latency.target(1, _check.integer(batch, "batch", 1), _check.integer(context, "context", 0))
-    cycle = latency.cycle(g, batch, context)
+    draft, verify, overhead = latency.parts(g, batch, context)
+    cycle = total(draft, verify, overhead)
     z = NormalDist().inv_cdf((1 + share) / 2)
     of_tau = (error / mean) ** 2
     of_cycle = _relative(cycle)
@@ -130,18 +132,24 @@ def predict(
     flags = []
     if speedup.low is not None and speedup.high is not None and speedup.low < 1 < speedup.high:
         flags.append("the interval of the speedup holds 1: it may help or harm")
-    verify = latency.target(g + 1, batch, context).value
-    if verify > 1.1 * plain.value:
-        flags.append(f"verifying {g + 1} tokens costs {verify / plain.value:.2f} plain steps, not one")
+    if isinstance(acceptance, HazardEstimate) and g and acceptance.tried[g - 1] < _FEW:
+        flags.append(
+            f"only {acceptance.tried[g - 1]} blocks came to draft {g}: its hazard, and the error, are uncertain"
+        )
+    if verify.value > 1.1 * plain.value:
+        flags.append(f"verifying {g + 1} tokens costs {verify.value / plain.value:.2f} plain steps, not one")
     if g and cycle.value < plain.value:
         flags.append("a whole cycle is cheaper than one plain step: check the times")
     return Prediction(
-        g, batch, context, Estimate(mean, low, high), g * latency.draft(batch, context).value if g else 0.0, verify,
-        latency.overhead(batch, context).value if g else 0.0, plain.value,
+        g, batch, context, Estimate(mean, low, high), draft.value, verify.value,
+        overhead.value, plain.value,
         _interval(cycle.value, of_cycle, z),
         _interval(batch * mean / cycle.value, None if of_cycle is None else of_tau + of_cycle, z),
         speedup, of_tau, of_time, _main(of_tau, of_time), latency.unit, tuple(flags), (said, *latency.assumptions),
     )  # fmt: skip
+
+
+_FEW = 30  # blocks below which a standard error is little more than a guess
 
 
 def _tokens(

@@ -27,13 +27,13 @@ FLOORS = [
         "hazards",
         "measures",
         "request",
+        "published",
         "warp",
         "expected",
         "expected_tree",
         "posterior",
     },
-    {"planner", "testing", "simulate", "curves", "predict"},
-    {"decide"},
+    {"planner", "testing", "simulate", "curves", "predict", "decide", "validate"},
     {"report", "cli"},
 ]
 HEAVY = {

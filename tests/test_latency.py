@@ -230,6 +230,33 @@ def test_bad_configs(tmp_path: Path) -> None:
             ModelShape.from_config(tmp_path)
 
 
+SHORT = {"A100-SXM4-80GB": "A100", "H100-SXM5-80GB": "H100", "H200-SXM-141GB": "H200", "L40S": "L40S",
+         "B200-SXM": "B200"}  # fmt: skip
+KERNELS = {  # one token in ms for Llama-3.1-8B, its t(8), t(64), t(128), t(256), and one token for Llama-3.2-1B
+    "A100": (10.4, 0.98, 1.01, 1.19, 1.73, 2.03),
+    "H100": (5.44, 1.07, 1.16, 1.14, 1.27, 1.14),
+    "H200": (4.13, 1.01, 1.12, 1.14, 1.42, 0.88),
+    "L40S": (21.4, 1.03, 1.11, 1.17, 1.30, 3.34),
+    "B200": (2.86, 0.97, 1.04, 1.08, 1.25, 0.65),
+}
+
+
+def test_the_recorded_kernel_times_are_those_summarised() -> None:
+    for device, short in SHORT.items():
+        time = {(r["model"], int(r["tokens"])): float(r["products_ms"]) for r in VERIFY if r["device"] == device}
+        one = time["Llama-3.1-8B", 1]
+        found = [one, *(time["Llama-3.1-8B", m] / one for m in (8, 64, 128, 256)), time["Llama-3.2-1B", 1]]
+        assert found == pytest.approx(KERNELS[short], rel=0.006), device
+
+
+def test_a_whole_step_as_expected() -> None:
+    """Llama-3.1-8B on an H200 at short context: 4.13 ms of products and 32 times about 14 us of attention."""
+    model = roofline(EIGHT, ONE, H200)
+    step = model.target(1, 1, 1024).value
+    assert step == pytest.approx(4.13e-3 + 32 * 14e-6, rel=0.05)
+    assert 1 <= model.target(5, 1, 1024).value / step < 1.07
+
+
 def errors_against_kernels(device: str, constants: Constants) -> tuple[list[float], list[float]]:
     """Relative errors of T(1), and of t(m) = T(m) / T(1) for m <= 64, over the dense models."""
     ones, ratios = [], []

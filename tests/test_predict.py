@@ -26,6 +26,7 @@ from specsim import (
 )
 
 NOISY = from_measurements({1: [20.0, 20.4], 5: [21.0, 21.2]}, {None: [1.0, 1.1]}, overhead=[0.5, 0.7])
+FLAT = memory_bound(1.0, 0.1)
 EXACT = from_measurements({1: 20.0, 2: 23.0, 3: 21.0, 9: 30.0}, {None: 1.0}, overhead=0.5)
 
 
@@ -67,6 +68,14 @@ def test_the_budget_names_the_larger_half() -> None:
     assert wide.tau.high == 5.0  # no block emits more
     unsure = predict(NOISY, tau=1.4, tau_error=0.2, gamma=4)
     assert unsure.flags == ("the interval of the speedup holds 1: it may help or harm",)
+
+
+def test_few_blocks_are_said() -> None:
+    few = predict(FLAT, estimate_hazards([2] * 29, 2), gamma=2)
+    assert few.tau == (3, 3, 3)  # nothing was lost, so the counted error is zero
+    assert few.flags[0].startswith("only 29 blocks came to draft 2")
+    assert predict(FLAT, estimate_hazards([2] * 30, 2), gamma=2).flags == ()
+    assert predict(FLAT, estimate_hazards([2] * 5, 2), gamma=0).flags == ()
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
@@ -160,7 +169,6 @@ def test_no_prediction_is_refused(alpha: float, gamma: int, cost: float, verify:
 
 
 NAN = float("nan")
-FLAT = memory_bound(1.0, 0.1)
 BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: predict(FLAT, tau=5.2, gamma=4), r"^tau is 5\.2; a block of 4 drafts emits between 1 and 5 tokens$"),
     (lambda: predict(FLAT, tau=0.5, gamma=4), r"^tau is 0\.5; a block of 4 drafts emits between 1 and 5 tokens$"),

@@ -42,15 +42,19 @@ class LatencyModel(NamedTuple):
     unit: str
     assumptions: tuple[str, ...]
 
-    def cycle(self, gamma: int, batch: int = 1, context: int = 0) -> Timing:
-        """gamma draft steps, a target pass over gamma + 1 tokens and the overhead; gamma = 0 is one plain step."""
+    def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
+        """gamma draft steps, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
         g = _check.integer(gamma, "gamma", 0)
         b, s = _check.integer(batch, "batch", 1), _check.integer(context, "context", 0)
         if g == 0:
-            return self.target(1, b, s)
+            return Timing(0.0, 0.0), self.target(1, b, s), Timing(0.0, 0.0)
         draft = self.draft(b, s)
         scaled = Timing(g * draft.value, None if draft.error is None else g * draft.error)
-        return total(scaled, self.target(g + 1, b, s), self.overhead(b, s))
+        return scaled, self.target(g + 1, b, s), self.overhead(b, s)
+
+    def cycle(self, gamma: int, batch: int = 1, context: int = 0) -> Timing:
+        """The whole cycle: the sum of `parts`."""
+        return total(*self.parts(gamma, batch, context))
 
 
 def total(*parts: Timing) -> Timing:
