@@ -123,9 +123,9 @@ def predict(
     cycle = total(draft, verify, overhead)
     z = NormalDist().inv_cdf((1 + share) / 2)
     of_tau = (error / mean) ** 2
-    of_cycle = _relative(cycle)
-    # plain decoding is compared with itself, so the error of its step cancels
-    of_time = 0.0 if g == 0 else None if None in (of_cycle, _relative(plain)) else of_cycle + _relative(plain)  # type: ignore[operator]
+    of_cycle, of_step = _relative(cycle), _relative(plain)
+    of_time = None if of_cycle is None or of_step is None else of_cycle + of_step
+    of_time = of_time if g else 0.0  # plain decoding is compared with itself: the error of its step cancels
     speed = mean * plain.value / cycle.value
     low, high = (max(mean - z * error, 1.0), min(mean + z * error, g + 1.0))
     speedup = _interval(speed, None if of_time is None else of_tau + of_time, z)
@@ -141,8 +141,7 @@ def predict(
     if g and cycle.value < plain.value:
         flags.append("a whole cycle is cheaper than one plain step: check the times")
     return Prediction(
-        g, batch, context, Estimate(mean, low, high), draft.value, verify.value,
-        overhead.value, plain.value,
+        g, batch, context, Estimate(mean, low, high), draft.value, verify.value, overhead.value, plain.value,
         _interval(cycle.value, of_cycle, z),
         _interval(batch * mean / cycle.value, None if of_cycle is None else of_tau + of_cycle, z),
         speedup, of_tau, of_time, _main(of_tau, of_time), latency.unit, tuple(flags), (said, *latency.assumptions),

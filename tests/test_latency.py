@@ -124,6 +124,8 @@ def test_measured_grids_and_their_noise() -> None:
     middle = from_measurements(many, {None: [1.0, 1.1, 0.9]}).target(3, 1, 0)
     assert middle.error == pytest.approx((2 * 0.25 / 400) ** 0.5, rel=0.15)
     assert abs(middle.value - 13) < 4 * middle.error
+    noisy = from_measurements({1: 1.0, 3: [1.0, 1.2]}, {None: [0.5, 0.7]}, overhead=[0.3, 0.5])
+    assert noisy.cycle(2).error == pytest.approx((0.1**2 + (2 * 0.1) ** 2 + 0.1**2) ** 0.5)  # one draft time, twice
     # The same with one sample short of an error.
     assert from_measurements({1: [1.0, 1.1], 3: 2.0}, {None: 1.0}).target(2, 1, 0).error is None
 
@@ -152,6 +154,11 @@ def test_every_row_of_the_tables_reads() -> None:
         assert shape.shared > 0
         assert shape.head == pytest.approx(shape.vocab * shape.hidden, rel=0.01), name
         assert shape.heads % shape.kv_heads == 0
+
+
+def test_links() -> None:
+    assert latency.hardware("H100-SXM5-80GB").link == 450e9  # between devices, not to the host
+    assert latency.hardware("RTX 5060 Ti").link == 16e9  # only by way of the host
 
 
 def test_ridge_points_as_printed() -> None:
@@ -202,6 +209,19 @@ def test_configs_and_the_table_agree(name: str, tmp_path: Path) -> None:
     )  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(CONFIGS[name]))
     assert ModelShape.from_config(tmp_path)[1:] == ModelShape.from_config(tmp_path / "config.json")[1:] == found[1:]
+
+
+def test_a_config_with_dense_layers_and_shared_experts() -> None:
+    """By hand: 2 dense layers of 10 wide, 3 with 4 experts of 6 and 2 shared ones, a router each."""
+    config = {"model_type": "x", "hidden_size": 8, "num_hidden_layers": 5, "num_attention_heads": 2, "head_dim": 4,
+              "num_key_value_heads": 1, "intermediate_size": 10, "vocab_size": 7, "n_routed_experts": 4,
+              "num_experts_per_tok": 2, "moe_intermediate_size": 6, "n_shared_experts": 2,
+              "first_k_dense_replace": 2}  # fmt: skip
+    shape = ModelShape.from_config(config)
+    attention = 8 * 8 + 2 * 8 * 4 + 8 * 8
+    assert shape.shared == 5 * attention + 2 * 3 * 8 * 10 + 3 * (3 * 8 * 12 + 8 * 4)
+    assert shape.body == shape.shared + 3 * 4 * 3 * 8 * 6
+    assert (shape.moe_layers, shape.expert, shape.kv_values, shape.head) == (3, 144, 40, 56)
 
 
 def test_the_config_check_can_fail() -> None:
@@ -323,6 +343,11 @@ def test_roofline_by_hand() -> None:
     two = roofline(EIGHT, ONE, H200, tensor_parallel=2, constants=free._replace(allreduce_s=1e-5))
     moved = 2 * 32 * (1e-5 + 4096 * 2 / H200.link)
     assert two.target(1, 1, 2000).value == pytest.approx(weights / H200.bandwidth / 2 + moved)
+    # A head of the cache is not divided: 16 devices hold 8 of them twice over.
+    caches = [
+        roofline(EIGHT, ONE, H200, tensor_parallel=16, constants=free).target(1, 64, s).value for s in (0, 10_000)
+    ]
+    assert caches[1] - caches[0] == pytest.approx(2 * EIGHT.kv_values * 64 * 10_000 / H200.bandwidth / 8)
     cut = roofline(EIGHT, ONE, H200, draft_vocab=32064, draft_context=512, constants=free)
     kept = 2 * (ONE.body + ONE.head / 4) + 8 * 32064 + 2 * ONE.kv_values * 513
     assert cut.draft(1, 9000).value == pytest.approx(kept / H200.bandwidth)

@@ -61,6 +61,10 @@ def test_the_budget_names_the_larger_half() -> None:
     assert (sharp.main_error, vague.main_error) == ("time", "acceptance")
     assert sharp.variance_time == vague.variance_time
     assert vague.variance_tau == pytest.approx((0.3 / 3.2) ** 2)
+    time = NOISY.cycle(4)
+    assert time.error is not None
+    width = 1.959964 * ((0.3 / 3.2) ** 2 + (time.error / time.value) ** 2) ** 0.5
+    assert vague.tokens_per_time.high == pytest.approx(vague.tokens_per_time.value * np.exp(width))
     assert vague.speedup.low is not None
     assert sharp.speedup.low is not None
     assert vague.speedup.low < sharp.speedup.low

@@ -65,6 +65,22 @@ def test_fitted_rows_are_not_tests() -> None:
     assert tested.predicted == pytest.approx(siblings[1].tau / fitted_cycle)  # type: ignore[operator]
 
 
+def test_the_overhead_is_a_mean_and_stays_with_its_machine() -> None:
+    lines = [("b-1", 4, 4, "", "", 10, 2.0), ("b-2", 4, 4, "", "", 10, 1.6), ("b-3", 4, 3, "", "", 10, 1.5),
+             ("b-4", "tree", 4, "", "", 10, 2.0), ("b-5", 4, 3, 0.1, "ratio", 10, 1.5)]  # fmt: skip
+    text = "".join(
+        f"{name},B,gpu,big,small,{gamma},{tau},tau,{cost},{unit},{step},,{speed}\n"
+        for name, gamma, tau, cost, unit, step, speed in lines
+    )
+    rows = parse(HEADER + text, "b.csv")
+    found = validate(rows, fit=["b-1", "b-2"])
+    assert next(iter(found.overheads.values())) == (pytest.approx((10 + 15) / 2), 2)  # 20 and 25 less one step of 10
+    predicted = {score.name: score.predicted for score in found.scores}
+    assert predicted["b-3"] == pytest.approx(3 * 10 / 22.5)
+    assert predicted["b-4"] is None  # another tree on the same machine
+    assert predicted["b-5"] == pytest.approx(3 * 10 / (4 * 0.1 * 10 + 10))  # a ratio of the printed step
+
+
 def test_a_row_by_hand() -> None:
     text = HEADER + GOOD
     text += "a-2,A,gpu,big,small,4,0.8,alpha,0.05,ratio c,,,2.5\n"
