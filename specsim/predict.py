@@ -167,6 +167,9 @@ def _tokens(
         raise ValueError(f"tau_error is {tau_error}, but no tau is given")
     if isinstance(acceptance, HazardEstimate):
         return *acceptance.tau(gamma), "hazards as counted, blocks independent"
+    if isinstance(acceptance, (int, float)):  # without arrays, as sweeps call this very often
+        a = float(_check.scalar(acceptance, "acceptance", "[0, 1]"))
+        return math.fsum(a**i for i in range(gamma + 1)), 0.0, "acceptance is i.i.d., as declared"
     a = _check.real_values(acceptance, "acceptance", 0, 1)
     if a.ndim == 0:
         return float(block_efficiency(a, gamma=gamma)), 0.0, "acceptance is i.i.d., as declared"
