@@ -9,15 +9,28 @@ from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
 from specsim.bounds.transport import optimal_coupling
 from specsim.curves import acceptance_curves
+from specsim.decide import Claim, break_even_alpha, check_claim, plan
 from specsim.discover import algorithms
 from specsim.exact import acceptance_rate, output_law
 from specsim.expected import expected_tokens
 from specsim.expected_tree import expected_kept
 from specsim.guarantee import guarantee
+from specsim.hazards import HazardEstimate, estimate_hazards, mixture_length_law
+from specsim.latency import (
+    LatencyModel,
+    ModelShape,
+    expected_experts,
+    from_measurements,
+    memory_bound,
+    roofline,
+)
 from specsim.laws import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
 from specsim.lengths import accepted_length_law, block_efficiency, renewal
+from specsim.measures import convert_acceptance, survival_hazards
 from specsim.planner import optimal_gamma, speedup
 from specsim.posterior import hit_posterior, tree_survival
+from specsim.predict import Prediction, predict
+from specsim.request import batch_tokens, inter_token_law, request_law
 from specsim.simulate import (
     Automaton,
     BlockChain,
@@ -51,32 +64,47 @@ from specsim.warp import warp
 __all__ = [
     "Automaton",
     "BlockChain",
+    "Claim",
     "Draws",
+    "HazardEstimate",
+    "LatencyModel",
     "Law",
+    "ModelShape",
+    "Prediction",
     "TokenTree",
     "Trace",
     "acceptance_curves",
     "acceptance_rate",
     "accepted_length_law",
     "algorithms",
+    "batch_tokens",
     "beam_tree",
     "best_draft_temperature",
     "block_chain",
     "block_efficiency",
+    "break_even_alpha",
+    "check_claim",
     "conditional_tau",
     "context_free",
+    "convert_acceptance",
     "dense_law",
     "draw_tree",
     "eagle2_tree",
+    "estimate_hazards",
+    "expected_experts",
     "expected_kept",
     "expected_tokens",
+    "from_measurements",
     "guarantee",
     "heap_tree",
     "hit_posterior",
+    "inter_token_law",
     "keyed_uniforms",
     "markov",
+    "memory_bound",
     "merge_traces",
     "mixture",
+    "mixture_length_law",
     "ngram",
     "normalize",
     "one_hot_law",
@@ -88,15 +116,20 @@ __all__ = [
     "output_law",
     "path_bound",
     "path_optimum",
+    "plan",
+    "predict",
     "recorded",
     "renewal",
+    "request_law",
     "residual",
+    "roofline",
     "sequoia_tree",
     "simulate",
     "speed_of_light",
     "speedup",
     "stationary",
     "stationary_tau",
+    "survival_hazards",
     "top_k_law",
     "total_variation",
     "tree_survival",

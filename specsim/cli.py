@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -66,6 +67,27 @@ def plan(
 
 
 @app.command()
+def validate(
+    file: Annotated[Path | None, typer.Argument(help="CSV of published rows; by default those shipped.")] = None,
+    fit: Annotated[str, typer.Option(help="row_ids, as a,b,c: one overhead a machine is fitted on these only.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Score the predictor on published speedups: per source, and every row that cannot be or needs an explanation."""
+    from specsim import published, validate
+
+    try:
+        rows = published.shipped() if file is None else published.read(file)
+        found = validate.validate(rows, fit=[name.strip() for name in fit.split(",") if name.strip()])
+    except ValueError as error:
+        _fail(str(error))
+    if as_json:
+        shown = {"sources": validate.summary(found), "rows": [score._asdict() for score in found.scores]}
+        typer.echo(json.dumps(shown, allow_nan=False))
+    else:
+        typer.echo(validate.report(found))
+
+
+@app.command()
 def simulate(
     target: Annotated[str, typer.Option(help="law:1/2,.3,.2  or  markov:FILE.npy  or  text:FILE:ORDER.")],
     draft: Annotated[str, typer.Option(help="The same.")],
@@ -81,7 +103,7 @@ def simulate(
     seed: int = 0,
     backend: Annotated[str, typer.Option(help="numpy or jax.")] = "numpy",
     checkpoint: Annotated[Path | None, typer.Option(help="A .npz file to continue and to write.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Decode with a rule on toy models whose laws are known: tokens per block beside the exact value, hazards."""
     from specsim.simulate import command
@@ -91,7 +113,7 @@ def simulate(
             raise ValueError(f"blocks must be a whole number, got {blocks}")
         shown, finished = command.run(
             target, draft, rule=rule, gamma=gamma, tree=command.shape(tree), num_drafts=num_drafts, sampling=sampling,
-            blocks=int(blocks), sequences=sequences, seed=seed, backend=backend, checkpoint=checkpoint, as_json=json,
+            blocks=int(blocks), sequences=sequences, seed=seed, backend=backend, checkpoint=checkpoint, as_json=as_json,
         )  # fmt: skip
     except (ValueError, TypeError, ImportError) as error:
         _fail(str(error))

@@ -23,12 +23,17 @@ FLOORS = [
         "guarantee",
         "bounds",
         "lengths",
+        "latency",
+        "hazards",
+        "measures",
+        "request",
+        "published",
         "warp",
         "expected",
         "expected_tree",
         "posterior",
     },
-    {"planner", "testing", "simulate", "curves"},
+    {"planner", "testing", "simulate", "curves", "predict", "decide", "validate"},
     {"report", "cli"},
 ]
 HEAVY = {

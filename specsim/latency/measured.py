@@ -1,0 +1,143 @@
+"""A latency model from measured times: lines between the points, with their noise, and no smoothing.
+
+Times need not grow with the number of tokens: kernels switch, and a pass over two tokens may be the slow case.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from specsim import _check
+from specsim.latency.model import LatencyModel, Timing
+
+Samples = float | Sequence[float]
+
+
+def from_measurements(
+    target: Mapping[Any, Samples], draft: Mapping[Any, Samples], *, overhead: Samples = 0.0, unit: str = "s"
+) -> LatencyModel:
+    r"""A latency model from repeated measurements.
+
+    .. math:: T(m) = (1 - w) T(m_i) + w T(m_{i+1}), \qquad w = \frac{m - m_i}{m_{i+1} - m_i}
+
+    and the same along batch and context. Several samples of a point give its mean and standard error; the errors of
+    the points go through the same lines. Outside what was measured there is no answer.
+
+    Parameters
+    ----------
+    target : mapping
+        Seconds of a target pass: {tokens: samples}, or {(tokens, batch, context): samples} on a full grid. tokens = 1
+        is one plain step. samples is a number or several.
+    draft : mapping
+        Seconds of a draft step: {(batch, context): samples} on a full grid, or {None: samples} where it does not
+        depend on them.
+    overhead : float or sequence of float
+        Seconds of everything else in a cycle.
+    unit : str
+        "s", or "target steps".
+
+    Returns
+    -------
+    LatencyModel
+        With standard errors where every point it uses has two samples or more; unknown errors otherwise.
+
+    Raises
+    ------
+    ValueError
+        An empty mapping, a key that is no point, a hole in the grid, a time that is NaN or not positive; when asked:
+        a point outside the measured ones.
+
+    References
+    ----------
+    MagicDec, arXiv:2408.11049 (cycles composed of measured parts).
+
+    Examples
+    --------
+    >>> model = from_measurements({1: [10.0, 10.2], 4: [10.6, 10.4], 8: [13.0, 13.2]}, {None: 1.0})
+    >>> round(model.target(6, 1, 0).value, 3), round(model.target(6, 1, 0).error, 3)
+    (11.8, 0.071)
+    """
+    if unit not in ("s", "target steps"):
+        raise ValueError(f'unit must be "s" or "target steps", got {unit!r}')
+    passes, flat = _grid(target, "target", ("tokens", "batch", "context"))
+    steps, free = _grid(draft, "draft", ("batch", "context"))
+    rest = _samples(overhead, "overhead", "[0, inf)")
+    if not any(key[0] == 1 for key in passes):
+        raise ValueError("target has no time for 1 token, the plain step that speedups are measured against")
+    notes = ["times between the measured points lie on lines"]
+    notes += ["the target's times do not depend on batch and context"] * flat
+    notes += ["the draft's times do not depend on batch and context"] * free
+
+    def target_s(tokens: int, batch: int, context: int) -> Timing:
+        return _between(passes, (tokens,) if flat else (tokens, batch, context), "target", _NAMES)
+
+    def draft_s(batch: int, context: int) -> Timing:
+        return steps[()] if free else _between(steps, (batch, context), "draft", _NAMES[1:])
+
+    return LatencyModel(target_s, draft_s, lambda batch, context: rest, unit, tuple(notes))
+
+
+_NAMES = ("tokens", "batch", "context")
+
+
+def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tuple[dict[tuple[int, ...], Timing], bool]:
+    """Points with their times, and whether they leave out batch and context."""
+    if not isinstance(table, Mapping) or not table:
+        raise ValueError(f"{name} must be a mapping with one measured point at least, got {table!r}")
+    points: dict[tuple[int, ...], Timing] = {}
+    for key, samples in table.items():
+        point = () if key is None else key if isinstance(key, tuple) else (key,)
+        low = (1, 1, 0)[-len(point) :] if len(point) == len(axes) else (1,) * len(point)
+        place = tuple(_check.integer(v, f"{name}[{key!r}]", m) for v, m in zip(point, low, strict=True))
+        points[place] = _samples(samples, f"{name}[{key!r}]", "(0, inf)")
+    lengths = {len(point) for point in points}
+    short = len(axes) - 2  # what is left without batch and context
+    if len(lengths) > 1 or not lengths <= {short, len(axes)}:
+        raise ValueError(f"{name} has keys {list(table)}; every key must be {axes[:short] or None} or {axes}")
+    for hole in product(*(sorted({point[i] for point in points}) for i in range(lengths.pop()))):
+        if hole not in points:
+            raise ValueError(f"{name} has no time at {hole}; the measured points must form a full grid")
+    return points, len(next(iter(points))) == short
+
+
+def _samples(samples: Samples, name: str, allowed: str) -> Timing:
+    values = [samples] if np.ndim(samples) == 0 else list(samples)  # type: ignore[arg-type]
+    if not values:
+        raise ValueError(f"{name} is empty; give one time at least")
+    times = [
+        float(_check.scalar(v, f"{name}[{i}]" if len(values) > 1 else name, allowed)) for i, v in enumerate(values)
+    ]
+    mean, n = math.fsum(times) / len(times), len(times)
+    if n == 1:
+        return Timing(mean, 0.0 if mean == 0 else None)
+    return Timing(mean, math.sqrt(math.fsum((t - mean) ** 2 for t in times) / (n * (n - 1))))
+
+
+def _between(points: dict[tuple[int, ...], Timing], at: tuple[int, ...], what: str, names: tuple[str, ...]) -> Timing:
+    """The multilinear mean of the corners of the cell that holds the point."""
+    corners: list[list[tuple[int, float]]] = []
+    for i, value in enumerate(at):
+        axis = sorted({point[i] for point in points})
+        if not axis[0] <= value <= axis[-1]:
+            raise ValueError(f"{what} at {names[i]} = {value} was not measured: its range is {axis[0]}..{axis[-1]}")
+        above = bisect_left(axis, value)
+        if axis[above] == value:
+            corners.append([(value, 1.0)])
+        else:
+            low, high = axis[above - 1], axis[above]
+            share = (value - low) / (high - low)
+            corners.append([(low, 1 - share), (high, share)])
+    mean, variance, known = 0.0, 0.0, True
+    for corner in product(*corners):
+        weight = math.prod(w for _, w in corner)
+        found = points[tuple(v for v, _ in corner)]
+        mean += weight * found.value
+        known &= found.error is not None
+        variance += (weight * (found.error or 0.0)) ** 2
+    return Timing(mean, math.sqrt(variance) if known else None)

@@ -1,0 +1,163 @@
+"""One interface for time: a target pass over m tokens, a draft step, and what else a cycle costs.
+
+A model is a record of functions, so that a measured curve, a roofline and a textbook assumption are used alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from specsim import _check
+
+
+class Timing(NamedTuple):
+    """A time and its standard error; None says that the time is a prediction and its error is not known.
+
+    Examples
+    --------
+    >>> total(Timing(2.0, 0.3), Timing(1.0, 0.4))
+    Timing(value=3.0, error=0.5)
+    """
+
+    value: float
+    error: float | None = None
+
+
+class LatencyModel(NamedTuple):
+    """What a cycle costs: target(tokens, batch, context), draft(batch, context) and overhead(batch, context).
+
+    `target` is a pass over that many tokens of every sequence; target(1, ...) is one plain decoding step. Times are in
+    `unit`: "s", or "target steps" where only ratios are known. `assumptions` says what was taken for granted.
+
+    Examples
+    --------
+    >>> constant(0.05).cycle(4).value  # 4 drafts at 0.05 target steps, and a pass that costs one
+    1.2
+    """
+
+    target: Callable[[int, int, int], Timing]
+    draft: Callable[[int, int], Timing]
+    overhead: Callable[[int, int], Timing]
+    unit: str
+    assumptions: tuple[str, ...]
+
+    def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
+        """gamma draft steps, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
+        g = _check.integer(gamma, "gamma", 0)
+        b, s = _check.integer(batch, "batch", 1), _check.integer(context, "context", 0)
+        if g == 0:
+            return Timing(0.0, 0.0), self.target(1, b, s), Timing(0.0, 0.0)
+        draft = self.draft(b, s)
+        scaled = Timing(g * draft.value, None if draft.error is None else g * draft.error)
+        return scaled, self.target(g + 1, b, s), self.overhead(b, s)
+
+    def cycle(self, gamma: int, batch: int = 1, context: int = 0) -> Timing:
+        """The whole cycle: the sum of `parts`."""
+        return total(*self.parts(gamma, batch, context))
+
+
+def total(*parts: Timing) -> Timing:
+    """The sum of times with independent errors; an unknown error stays unknown."""
+    errors = [part.error for part in parts]
+    known = None if None in errors else sum(e * e for e in errors if e is not None) ** 0.5
+    return Timing(sum(part.value for part in parts), known)
+
+
+def constant(cost_ratio: float, *, verify_cost: Sequence[float] | None = None, overhead: float = 0) -> LatencyModel:
+    r"""The textbook model: a draft step costs c target steps, whatever the batch and the context.
+
+    .. math:: T_D = c, \qquad T_V(m) = t(m), \qquad T_o = o
+
+    Parameters
+    ----------
+    cost_ratio : float
+        c, a draft step over a target step.
+    verify_cost : sequence of float, optional
+        t(1), t(2), ..., in target steps; t(1) = 1. None: a pass costs one step, however many tokens it has.
+    overhead : float
+        o, everything else per cycle, in target steps.
+
+    Returns
+    -------
+    LatencyModel
+        In target steps. Exact given its numbers; that they hold is an assumption.
+
+    Raises
+    ------
+    ValueError
+        A negative or infinite number, t(1) other than 1, or, when asked, a pass longer than the curve.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192, theorem 3.8 (t = 1, o = 0).
+
+    Examples
+    --------
+    >>> constant(0.1, verify_cost=[1, 1.1, 1.3]).cycle(2).value
+    1.5
+    """
+    c = float(_check.scalar(cost_ratio, "cost_ratio", "[0, inf)"))
+    o = float(_check.scalar(overhead, "overhead", "[0, inf)"))
+    if verify_cost is None:
+        curve, words = None, "a target pass costs one step however many tokens it verifies"
+    else:
+        curve = [float(_check.scalar(v, f"verify_cost[{i}]", "(0, inf)")) for i, v in enumerate(verify_cost)]
+        words = "the given t(m)"
+        if not curve or curve[0] != 1:
+            raise ValueError(f"verify_cost[0] is {curve[0] if curve else 'missing'}; t(1) is one target step, 1")
+
+    def target(tokens: int, batch: int, context: int) -> Timing:
+        if curve is not None and tokens > len(curve):
+            raise ValueError(f"verify_cost has {len(curve)} entries; t({tokens}) is needed")
+        return Timing(1.0 if curve is None else curve[tokens - 1], 0.0)
+
+    return LatencyModel(
+        target, lambda batch, context: Timing(c, 0.0), lambda batch, context: Timing(o, 0.0), "target steps",
+        (words, "costs do not depend on batch and context"),
+    )  # fmt: skip
+
+
+def memory_bound(target_weights: float, draft_weights: float, *, bandwidth: float | None = None) -> LatencyModel:
+    r"""Pure weight traffic: every pass reads its model's weights once, and nothing else takes time.
+
+    .. math:: \text{MBSU} = \frac{\tau}{\gamma c + 1}, \qquad c = \frac{\text{draft weights}}{\text{target weights}}
+
+    An upper bound in practice: small drafts reach a smaller share of the bandwidth than large targets.
+
+    Parameters
+    ----------
+    target_weights, draft_weights : float
+        Parameters or bytes, one unit for both; bytes if a bandwidth is given.
+    bandwidth : float, optional
+        Bytes per second; without it times are in target steps.
+
+    Returns
+    -------
+    LatencyModel
+        A prediction with no interval.
+
+    Raises
+    ------
+    ValueError
+        A number that is not positive.
+
+    References
+    ----------
+    Goel et al. 2024, arXiv:2403.00858 (memory-bound speedup).
+
+    Examples
+    --------
+    >>> round(3.5 / memory_bound(1.0, 0.02).cycle(5).value, 2)  # tau = 3.5, gamma = 5
+    3.18
+    """
+    large = float(_check.scalar(target_weights, "target_weights", "(0, inf)"))
+    small = float(_check.scalar(draft_weights, "draft_weights", "[0, inf)"))
+    speed = large if bandwidth is None else float(_check.scalar(bandwidth, "bandwidth", "(0, inf)"))
+    return LatencyModel(
+        lambda tokens, batch, context: Timing(large / speed),
+        lambda batch, context: Timing(small / speed),
+        lambda batch, context: Timing(0.0),
+        "target steps" if bandwidth is None else "s",
+        ("time is weight traffic alone: no caches, no arithmetic, no launches, no host",),
+    )

@@ -1,0 +1,196 @@
+"""Time from a device's bandwidth and arithmetic: a prediction, with every constant an argument.
+
+A matrix product takes a launch, and then as long as the slower of reading its weights and multiplying.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from specsim import _check
+from specsim.latency.model import LatencyModel, Timing
+from specsim.latency.shape import ModelShape
+from specsim.latency.tables import Hardware, expected_experts, hardware
+
+
+class Constants(NamedTuple):
+    """Shares of the printed rates that are reached, and fixed times in seconds.
+
+    bandwidth, flops, launch_s: fitted on the rows of one device (H100-SXM5, up to 256 tokens) of
+    `data/verify_cost.csv`, tested on five others. attention_s: least time of one layer's decode attention, as measured
+    there on H100, H200 and L40S (A100: 20e-6). allreduce_s: start of one all-reduce; host_s: host work in a pass;
+    both are 0 unless given, since no number holds everywhere.
+
+    Examples
+    --------
+    >>> Constants(host_s=1e-3).launch_s
+    3.5e-06
+    """
+
+    bandwidth: float = 0.84
+    flops: float = 0.6
+    launch_s: float = 3.5e-6
+    attention_s: float = 13.6e-6
+    allreduce_s: float = 0.0
+    host_s: float = 0.0
+
+
+def roofline(
+    target: ModelShape | str,
+    draft: ModelShape | str,
+    device: Hardware | str,
+    *,
+    tensor_parallel: int = 1,
+    draft_tensor_parallel: int = 1,
+    dtype: str = "bf16",
+    weight_bytes: float | None = None,
+    kv_bytes: float = 2,
+    draft_vocab: int | None = None,
+    draft_context: int | None = None,
+    correlation: float = 1,
+    overhead_s: float = 0.0,
+    constants: Constants | None = None,
+) -> LatencyModel:
+    r"""Seconds of passes and steps from shapes and a device.
+
+    .. math:: T(m) = \sum_{\text{products}} \left[ t_0 + \max\left(\frac{W}{e_b BW}, \frac{2 W' n}{e_f F}\right) \right]
+        + L \max\left(t_a, \frac{\text{KV}(B, S)}{e_b BW}\right) + \text{all-reduces} + t_h, \quad n = B m
+
+    W is what a product reads in bytes: with experts, that of the expected number of distinct ones, N(n), while each
+    token multiplies by k of them. Logits are written once and read once in 32 bits.
+
+    Parameters
+    ----------
+    target, draft : ModelShape or str
+        Shapes, or names in the table of models.
+    device : Hardware or str
+        A device, or its name.
+    tensor_parallel, draft_tensor_parallel : int
+        Devices that share a pass: products, heads and logits are divided, with two all-reduces a layer.
+    dtype : str
+        Which of the device's rates multiplies: "bf16", "fp16", "fp8", "int8", "fp4".
+    weight_bytes : float, optional
+        Bytes of a stored parameter; by default those of dtype.
+    kv_bytes : float
+        Bytes of a cached number.
+    draft_vocab : int, optional
+        Tokens that the draft's head scores, if fewer than its vocabulary (a restricted head).
+    draft_context : int, optional
+        Most tokens of context that the draft's cache keeps (a compressed cache).
+    correlation : float
+        Exponent of the experts law, see `expected_experts`.
+    overhead_s : float
+        Sampling, verification and host work of a cycle; measured, as no table gives it.
+    constants : Constants, optional
+        Shares of the rates that are reached.
+
+    Returns
+    -------
+    LatencyModel
+        In seconds: a prediction with no interval.
+
+    Raises
+    ------
+    ValueError
+        An unknown name (near names are listed), a type the device does not have, a count below 1, a share outside
+        (0, 1], a negative time, draft_vocab above the vocabulary, or several devices without a link.
+
+    References
+    ----------
+    Williams, Waterman, Patterson 2009 (roofline); MoESD, arXiv:2505.19645 (experts); FR-Spec, arXiv:2502.14856
+    (restricted vocabulary). Kernel times: aiconfigurator (Apache-2.0), see `specsim/latency/data`.
+
+    Examples
+    --------
+    >>> model = roofline("llama-3.1-8b", "llama-3.2-1b", "h200-sxm")
+    >>> round(1e3 * model.target(1, 1, 1024).value, 2), round(1e3 * model.draft(1, 1024).value, 2)
+    (4.61, 1.06)
+    """
+    large = ModelShape.named(target) if isinstance(target, str) else target
+    small = ModelShape.named(draft) if isinstance(draft, str) else draft
+    gpu = hardware(device) if isinstance(device, str) else device
+    if dtype not in gpu.flops:
+        raise ValueError(f"dtype {dtype!r} is not in the table for {gpu.name}; it has {', '.join(gpu.flops)}")
+    constants = Constants() if constants is None else constants
+    for name, value in constants._asdict().items():
+        _check.scalar(value, f"constants.{name}", "[0, inf)" if name.endswith("_s") else "(0, 1]")
+    over = float(_check.scalar(overhead_s, "overhead_s", "[0, inf)"))
+    if draft_vocab is not None:
+        if not _check.integer(draft_vocab, "draft_vocab", 1) <= small.vocab:
+            raise ValueError(f"draft_vocab is {draft_vocab}, more than the draft's vocabulary of {small.vocab}")
+        small = small._replace(vocab=draft_vocab, head=small.head * draft_vocab / small.vocab)
+    width = _BYTES[dtype] if weight_bytes is None else float(_check.scalar(weight_bytes, "weight_bytes", "(0, inf)"))
+    cached = float(_check.scalar(kv_bytes, "kv_bytes", "[0, inf)"))
+    most = None if draft_context is None else _check.integer(draft_context, "draft_context", 0)
+    ranks = _check.integer(tensor_parallel, "tensor_parallel", 1)
+    draft_ranks = _check.integer(draft_tensor_parallel, "draft_tensor_parallel", 1)
+    if max(ranks, draft_ranks) > 1 and not gpu.link:
+        raise ValueError(f"tensor_parallel is {ranks}, but the table has no link for {gpu.name}")
+    kappa = float(_check.scalar(correlation, "correlation", "(0, 1]"))
+
+    def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int) -> Timing:
+        return Timing(
+            _products(shape, tokens * batch, parts, gpu, gpu.flops[dtype], width, kappa, constants)
+            + _attention(shape, tokens, batch, context, parts, gpu, gpu.flops[dtype], cached, constants)
+            + _reduce(shape, tokens * batch, parts, gpu, constants)
+            + constants.host_s
+        )
+
+    def draft_s(batch: int, context: int) -> Timing:
+        return seconds(small, 1, batch, context if most is None else min(context, most), draft_ranks)
+
+    words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth} and {constants.flops}, no interval"]
+    words += [f"experts touched follow t^{kappa:g} independent uniform draws"] * bool(large.experts or small.experts)
+    words += ["nothing but passes and steps costs time"] * (over == 0)
+    return LatencyModel(
+        lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks), draft_s,
+        lambda batch, context: Timing(over), "s", tuple(words),
+    )  # fmt: skip
+
+
+_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5}
+
+
+def _products(
+    shape: ModelShape, tokens: int, parts: int, gpu: Hardware, rate: float, width: float, kappa: float, k: Constants
+) -> float:
+    """Four products a layer (queries with keys and values, output, up, down), those of the experts, and the head."""
+    queries = shape.hidden * shape.head_dim * (shape.heads + 2 * shape.kv_heads)
+    output = shape.hidden * shape.head_dim * shape.heads
+    dense = max(shape.shared / shape.layers - queries - output, 0.0)
+    products: list[tuple[float, float, int]]  # weights read, multiplied by each token, times
+    products = [(weights, weights, shape.layers) for weights in (queries, output)]
+    products += [(dense * share, dense * share, shape.layers) for share in (2 / 3, 1 / 3) if dense]
+    if shape.experts:
+        read = expected_experts(
+            tokens, experts=shape.experts, per_token=shape.experts_per_token, correlation=kappa
+        ) * shape.expert  # fmt: skip
+        used = shape.experts_per_token * shape.expert
+        products += [(read * share, used * share, shape.moe_layers) for share in (2 / 3, 1 / 3)]
+    products += [(shape.head, shape.head, 1)]
+    reading, multiplying = k.bandwidth * gpu.bandwidth * parts, k.flops * rate * parts
+    logits = 8 * tokens * shape.vocab / reading
+    return logits + sum(
+        count * (k.launch_s + max(read * width / reading, 2 * used * tokens / multiplying))
+        for read, used, count in products
+    )
+
+
+def _attention(
+    shape: ModelShape, tokens: int, batch: int, context: int, parts: int, gpu: Hardware, rate: float, cached: float,
+    k: Constants,
+) -> float:  # fmt: skip
+    """The cache is read once for all the queries of a sequence, as packed kernels do."""
+    split = min(parts, shape.kv_heads)  # a head of the cache is not divided
+    read = shape.kv_values / shape.layers * cached * batch * (context + tokens) / split
+    multiply = 4 * shape.heads * shape.head_dim * tokens * batch * (context + tokens) / parts
+    slowest = max(k.attention_s, read / (k.bandwidth * gpu.bandwidth), multiply / (k.flops * rate))
+    return shape.layers * slowest
+
+
+def _reduce(shape: ModelShape, tokens: int, parts: int, gpu: Hardware, k: Constants) -> float:
+    if parts == 1:
+        return 0.0
+    # A ring moves 2 (n - 1) / n of the activations (16 bits each) over every link.
+    moved = 2 * (parts - 1) / parts * tokens * shape.hidden * 2
+    return 2 * shape.layers * (k.allreduce_s + moved / gpu.link)

@@ -1,0 +1,143 @@
+"""What a model's weights and caches weigh: from a table of known models, or from a Hugging Face config.json."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from specsim import _check
+from specsim.latency.tables import find
+
+
+class ModelShape(NamedTuple):
+    """A decoder's shape; parameters are counts, not billions.
+
+    body: all layers, every expert included; head: the output projection; expert: one expert of one layer;
+    experts = 0 says dense. `moe_layers` is how many layers have experts.
+
+    Examples
+    --------
+    >>> shape = ModelShape.named("llama-3.1-8b")
+    >>> round((shape.body + shape.head) / 1e9, 2), shape.kv_values
+    (7.5, 65536)
+    """
+
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocab: int
+    body: float
+    head: float
+    experts: int = 0
+    experts_per_token: int = 0
+    expert: float = 0.0
+    moe_layers: int = 0
+
+    @property
+    def kv_values(self) -> int:
+        """Numbers cached per token of context."""
+        return 2 * self.layers * self.kv_heads * self.head_dim
+
+    @property
+    def shared(self) -> float:
+        """Parameters of the layers that every token reads."""
+        return self.body - self.moe_layers * self.experts * self.expert
+
+    @classmethod
+    def named(cls, name: str) -> ModelShape:
+        """The shape of a model in `specsim/latency/data/models.csv`; ValueError lists the near names."""
+        row = find("models", name, "model")
+        ints = {k: int(row[k]) for k in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")}
+        body, head = float(row["body_params_b"]) * 1e9, float(row["head_params_b"]) * 1e9
+        if not row["experts"]:
+            return cls(row["model"], body=body, head=head, **ints)
+        return cls(
+            row["model"], body=body, head=head, experts=int(row["experts"]), moe_layers=ints["layers"],
+            experts_per_token=int(row["experts_per_token"]), expert=float(row["expert_params_m"]) * 1e6, **ints,
+        )  # fmt: skip
+
+    @classmethod
+    def from_config(cls, config: str | PathLike[str] | dict[str, Any]) -> ModelShape:
+        """The shape that a Hugging Face config.json declares (a path, its folder, or the parsed dict).
+
+        Counts matrices only (norms and biases are below 0.1 %). ValueError names the fields that are missing.
+        """
+        values, name = _read(config)
+        values = values.get("text_config") or values
+        _refuse(values, name)
+        heads = _field(values, name, "num_attention_heads", "n_head")
+        hidden = _field(values, name, "hidden_size", "n_embd", "d_model")
+        layers = _field(values, name, "num_hidden_layers", "n_layer")
+        vocab = _field(values, name, "vocab_size")
+        kv = _field(values, name, "num_key_value_heads", "num_kv_heads",
+                    default=1 if values.get("multi_query") else heads)  # fmt: skip
+        size = _field(values, name, "head_dim", default=hidden // heads)
+        # Families of the first generation have two matrices in a feed-forward block, those since have three.
+        matrices = 2 if values.get("model_type") in _UNGATED else 3
+        ffn = _field(values, name, "intermediate_size", "ffn_dim", "n_inner",
+                     default=4 * hidden if matrices == 2 else None)  # fmt: skip
+        experts = _field(values, name, "num_experts", "num_local_experts", "n_routed_experts", default=0)
+        attention = hidden * size * (2 * heads + 2 * kv)
+        if not experts:
+            body = layers * (attention + matrices * hidden * ffn)
+            return cls(name, layers, hidden, heads, kv, size, vocab, float(body), float(vocab * hidden))
+        per_token = _field(values, name, "num_experts_per_tok", "num_experts_per_token")
+        width = _field(values, name, "moe_intermediate_size", default=ffn)
+        count = _field(values, name, "n_shared_experts", default=0)
+        shared = _field(values, name, "shared_expert_intermediate_size", default=count * width)
+        dense = _field(values, name, "first_k_dense_replace", default=0)
+        if not per_token <= experts:
+            raise ValueError(f"config {name}: num_experts_per_tok is {per_token}, more than the {experts} experts")
+        if dense >= layers:
+            raise ValueError(f"config {name}: first_k_dense_replace is {dense} of {layers} layers")
+        moe, expert = layers - dense, float(3 * hidden * width)
+        body = layers * attention + dense * 3 * hidden * ffn + moe * (3 * hidden * shared + hidden * experts)
+        return cls(
+            name, layers, hidden, heads, kv, size, vocab, body + moe * experts * expert, float(vocab * hidden),
+            experts, per_token, expert, moe,
+        )  # fmt: skip
+
+
+_UNGATED = {"gpt2", "opt", "gpt_neox", "gpt_neo", "gptj", "bloom", "falcon", "phi", "starcoder2", "gpt_bigcode"}
+
+
+def _read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str]:
+    if isinstance(config, dict):
+        return config, str(config.get("_name_or_path") or config.get("model_type") or "model")
+    path = Path(config)
+    path = path / "config.json" if path.is_dir() else path
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"config {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"config {path} is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
+    return values, path.parent.name or path.stem
+
+
+def _refuse(values: dict[str, Any], name: str) -> None:
+    """Fields that say that the caches or layers are not the ones counted here."""
+    for field, plain, why in [
+        ("kv_lora_rank", None, "caches one compressed vector a token"),
+        ("interleave_moe_layer_step", 1, "has experts in some layers only"),
+        ("decoder_sparse_step", 1, "has experts in some layers only"),
+    ]:
+        if values.get(field) not in (None, plain):
+            raise ValueError(f"config {name} {why} ({field} is {values[field]}); give the ModelShape by hand")
+
+
+def _field(values: dict[str, Any], config: str, *names: str, default: int | None = None) -> int:
+    """The first of these fields that is there; the default where none is, an error where there is no default."""
+    for name in names:
+        if values.get(name) is not None:
+            return _check.integer(values[name], f"config {config}: {name}", 0 if default == 0 else 1)
+    if default is None:
+        raise ValueError(f"config {config} has no {' or '.join(names)}; its fields: {', '.join(sorted(values))}")
+    return default

@@ -1,0 +1,152 @@
+"""Devices and model shapes by name, from the tables in `data/`; every row names its source."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from specsim import _check
+
+
+class Hardware(NamedTuple):
+    """One device: memory and link bytes per second, dense operations per second by type, and where that is printed.
+
+    Examples
+    --------
+    >>> hardware("h200-sxm").bandwidth / 1e12
+    4.8
+    """
+
+    name: str
+    bandwidth: float
+    flops: dict[str, float]
+    link: float
+    memory: float
+    source: str
+    notes: str = ""
+
+
+_RATES = {"bf16": "bf16_tflops", "fp16": "fp16_tflops", "int8": "int8_tops", "fp8": "fp8_tflops", "fp4": "fp4_tflops"}
+
+
+@cache
+def rows(table: str) -> dict[str, dict[str, str]]:
+    """The rows of a shipped table ("hardware" or "models") by name, in its order."""
+    text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
+    found = list(csv.DictReader(text.splitlines()))
+    return {next(iter(row.values())): row for row in found}
+
+
+def find(table: str, name: str, argument: str) -> dict[str, str]:
+    """The row of that name; capitals and punctuation do not matter, and a beginning is enough if only one has it."""
+    if not isinstance(name, str):
+        raise TypeError(f"{argument} must be a name, got {name!r}")
+    plain = {_plain(known): row for known, row in rows(table).items()}
+    asked = _plain(name)
+    if asked in plain:
+        return plain[asked]
+    begin = [known for known in rows(table) if asked and _plain(known).startswith(asked)]
+    if len(begin) == 1:
+        return rows(table)[begin[0]]
+    if begin:
+        raise ValueError(f"{argument} {name!r} could be {', '.join(begin)}")
+    near = difflib.get_close_matches(asked, list(plain), n=3, cutoff=0.4)
+    shown = [known for word in near for known in rows(table) if _plain(known) == word]
+    hint = f"near names: {', '.join(shown)}" if shown else f"known: {', '.join(rows(table))}"
+    raise ValueError(f"{argument} {name!r} is unknown; {hint}")
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())
+
+
+def hardware(name: str) -> Hardware:
+    r"""A device by name.
+
+    .. math:: \text{ridge} = \frac{\text{operations per second}}{\text{bytes per second}}
+
+    is the number of tokens at which 16-bit matrix products stop being free (2 operations and 2 bytes a weight).
+
+    Parameters
+    ----------
+    name : str
+        As in the table `specsim/latency/data/hardware.csv`; capitals and punctuation do not matter, and a beginning
+        that only one device has is enough.
+
+    Returns
+    -------
+    Hardware
+        Bandwidth and link in bytes/s (a link in one direction), flops in dense operations/s by type.
+
+    Raises
+    ------
+    ValueError
+        An unknown or ambiguous name; the message lists the near ones.
+
+    References
+    ----------
+    Each row of the table names its source; "recalled" rows were not checked against a document.
+
+    Examples
+    --------
+    >>> device = hardware("a100-sxm4-80gb")
+    >>> round(device.flops["bf16"] / device.bandwidth)
+    153
+    """
+    row = find("hardware", name, "hardware")
+    flops = {kind: float(row[column]) * 1e12 for kind, column in _RATES.items() if row[column]}
+    link = float(row["link_gbps"] or row["host_link_gbps"] or 0) * 1e9
+    return Hardware(
+        row["device"], float(row["bandwidth_gbps"]) * 1e9, flops, link, float(row["memory_gb"]) * 1e9,
+        row["source"], row["notes"],
+    )  # fmt: skip
+
+
+def expected_experts(tokens: int, *, experts: int, per_token: int, correlation: float = 1) -> float:
+    r"""Experts that a batch of tokens reads in one layer.
+
+    .. math:: N(t) = E \left(1 - (1 - k/E)^{t^\kappa}\right)
+
+    At kappa = 1 this is exact if every token's experts are a uniform draw, independent of the other tokens'. Real
+    routing is correlated and touches fewer: kappa < 1, or a measured curve.
+
+    Parameters
+    ----------
+    tokens : int
+        t, at least 1.
+    experts : int
+        E, the experts of a layer.
+    per_token : int
+        k, the experts of one token, at most E.
+    correlation : float
+        kappa in (0, 1].
+
+    Returns
+    -------
+    float
+        Mean number of distinct experts, between k and E.
+
+    Raises
+    ------
+    ValueError
+        A count below 1, per_token above experts, or correlation outside (0, 1].
+
+    References
+    ----------
+    MoESD, arXiv:2505.19645 (kappa = 1).
+
+    Examples
+    --------
+    >>> round(expected_experts(8, experts=64, per_token=8), 2)
+    42.01
+    """
+    t, total, k = (
+        _check.integer(v, n, 1) for v, n in [(tokens, "tokens"), (experts, "experts"), (per_token, "per_token")]
+    )
+    if k > total:
+        raise ValueError(f"per_token is {k}, more than the {total} experts of a layer")
+    kappa = float(_check.scalar(correlation, "correlation", "(0, 1]"))
+    return float(total * (1 - (1 - k / total) ** (t**kappa)))
