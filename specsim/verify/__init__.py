@@ -255,7 +255,7 @@ def _can_be_drawn(q: Array, places: Array, drafts: Array, rule: str, sampling: s
         where, token = _check._first(drafts, absent)
         raise ValueError(f"drafts{where} is token {token}, which its row of q lacks: it cannot have been drafted")
     if sampling in ("greedy", "hub"):  # whose tuples are not all that q allows, one by one
-        never = ~(discover.find("draft", sampling).probability(q, places, count) > 0)
+        never = xp.asarray(discover.find("draft", sampling).probability(q, places, count) <= 0)
         if bool(xp.any(never)):
             row, _ = _check._first(never, never)
             raise ValueError(f"drafts{row} cannot have been drawn {sampling!r} from its row of q, as {rule!r} expects")
