@@ -240,6 +240,10 @@ def test_bad_configs(tmp_path: Path) -> None:
         (CONFIGS["Llama-3.1-8B"] | {"kv_lora_rank": 512}, r"compressed vector .*kv_lora_rank is 512"),
         (CONFIGS["Mixtral-8x7B"] | {"first_k_dense_replace": 32}, r"first_k_dense_replace is 32 of 32 layers"),
         (CONFIGS["Qwen3-30B-A3B"] | {"decoder_sparse_step": 2}, r"experts in some layers only"),
+        (
+            CONFIGS["Qwen3-0.6B"] | {"layer_types": ["full_attention", "mamba"]},
+            r"^config qwen3 has layers of type mamba",
+        ),
     ]
     for config, message in cases:
         with pytest.raises(ValueError, match=message):
