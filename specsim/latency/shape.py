@@ -126,7 +126,19 @@ class ModelShape(NamedTuple):
         )  # fmt: skip
 
 
-_UNGATED = {"gpt2", "opt", "gpt_neox", "gpt_neo", "gptj", "bloom", "falcon", "phi", "starcoder2", "gpt_bigcode"}
+_UNGATED = {
+    "gpt2",
+    "opt",
+    "gpt_neox",
+    "gpt_neo",
+    "gptj",
+    "bloom",
+    "falcon",
+    "phi",
+    "starcoder2",
+    "gpt_bigcode",
+    "nemotron",
+}
 
 
 def _read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str]:
