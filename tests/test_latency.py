@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
@@ -21,9 +21,11 @@ from specsim.latency import Constants, ModelShape, constant, expected_experts, f
 from specsim.latency.tables import rows
 from specsim.lengths import block_efficiency
 
-DATA = Path(latency.__file__).parent / "data"
-VERIFY = list(csv.DictReader((DATA / "verify_cost.csv").read_text().splitlines()))
-DEVICES = sorted({row["device"] for row in VERIFY})
+sys.path.insert(0, str(Path(__file__).parent / "bench"))
+
+import table_roofline as bench
+
+VERIFY, DEVICES, ALONE = bench.ROWS, bench.DEVICES, bench.ALONE
 H200 = latency.hardware("h200-sxm")
 EIGHT, ONE = ModelShape.named("llama-3.1-8b"), ModelShape.named("llama-3.2-1b")
 MIXTRAL = ModelShape.named("mixtral-8x7b")
@@ -240,6 +242,10 @@ def test_bad_configs(tmp_path: Path) -> None:
         (CONFIGS["Llama-3.1-8B"] | {"kv_lora_rank": 512}, r"compressed vector .*kv_lora_rank is 512"),
         (CONFIGS["Mixtral-8x7B"] | {"first_k_dense_replace": 32}, r"first_k_dense_replace is 32 of 32 layers"),
         (CONFIGS["Qwen3-30B-A3B"] | {"decoder_sparse_step": 2}, r"experts in some layers only"),
+        (
+            CONFIGS["Qwen3-0.6B"] | {"layer_types": ["full_attention", "mamba"]},
+            r"^config qwen3 has layers of type mamba",
+        ),
     ]
     for config, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -277,37 +283,23 @@ def test_a_whole_step_as_expected() -> None:
     assert 1 <= model.target(5, 1, 1024).value / step < 1.07
 
 
-def errors_against_kernels(device: str, constants: Constants) -> tuple[list[float], list[float]]:
-    """Relative errors of T(1), and of t(m) = T(m) / T(1) for m <= 64, over the dense models."""
-    ones, ratios = [], []
-    for model in sorted({row["model"] for row in VERIFY}):
-        measured = {
-            int(r["tokens"]): float(r["products_ms"]) for r in VERIFY if (r["device"], r["model"]) == (device, model)
-        }
-        predicted = {
-            m: 1e3 * roofline(model, model, device, constants=constants).target(m, 1, 0).value for m in measured
-        }
-        ones.append(abs(predicted[1] / measured[1] - 1))
-        ratios += [abs(predicted[m] / predicted[1] / (measured[m] / measured[1]) - 1) for m in measured if 1 < m <= 64]
-    return ones, ratios
-
-
-ALONE = Constants(attention_s=0.0)  # the recorded times hold products only
-
-
 @pytest.mark.parametrize("device", DEVICES)
 def test_roofline_against_kernel_times(device: str) -> None:
     """Constants from one device, tested on the others."""
-    ones, ratios = errors_against_kernels(device, ALONE)
+    ones, ratios = bench.errors(device)
     assert len(ratios) >= 25
     assert np.median(ones) <= 0.15
     assert np.median(ratios) <= 0.08
 
 
+def test_the_recorded_table_is_what_the_code_gives() -> None:
+    assert (Path(bench.__file__).parent / "roofline.txt").read_text().rstrip() == bench.table()
+
+
 def test_the_kernel_check_can_fail() -> None:
-    ones, _ = errors_against_kernels("H200-SXM-141GB", ALONE._replace(launch_s=0.0, bandwidth=1.0))
+    ones, _ = bench.errors("H200-SXM-141GB", ALONE._replace(launch_s=0.0, bandwidth=1.0))
     assert np.median(ones) > 0.15
-    _, ratios = errors_against_kernels("H200-SXM-141GB", ALONE._replace(flops=0.02))
+    _, ratios = bench.errors("H200-SXM-141GB", ALONE._replace(flops=0.02))
     assert np.median(ratios) > 0.08
 
 

@@ -5,6 +5,7 @@ A matrix product takes a launch, and then as long as the slower of reading its w
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from specsim import _check
@@ -128,6 +129,7 @@ def roofline(
         raise ValueError(f"tensor_parallel is {ranks}, but the table has no link for {gpu.name}")
     kappa = float(_check.scalar(correlation, "correlation", "(0, 1]"))
 
+    @cache  # sweeps over acceptance ask for the same passes again and again
     def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int) -> Timing:
         return Timing(
             _products(shape, tokens * batch, parts, gpu, gpu.flops[dtype], width, kappa, constants)

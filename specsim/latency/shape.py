@@ -63,9 +63,32 @@ class ModelShape(NamedTuple):
 
     @classmethod
     def from_config(cls, config: str | PathLike[str] | dict[str, Any]) -> ModelShape:
-        """The shape that a Hugging Face config.json declares (a path, its folder, or the parsed dict).
+        """The shape that a Hugging Face config.json declares.
 
-        Counts matrices only (norms and biases are below 0.1 %). ValueError names the fields that are missing.
+        Matrices are counted, norms and biases (below 0.1 %) are not. Sliding windows are taken for full attention,
+        which overstates their caches.
+
+        Parameters
+        ----------
+        config : str, path or dict
+            The file, its folder, or what it holds.
+
+        Returns
+        -------
+        ModelShape
+            Named after the folder, or the field model_type.
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be read, a missing or impossible field (named), or layers that are not counted here:
+            linear attention, compressed caches, experts in some layers only.
+
+        Examples
+        --------
+        >>> ModelShape.from_config({"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+        ...                         "intermediate_size": 128, "vocab_size": 100}).body
+        81920.0
         """
         values, name = _read(config)
         values = values.get("text_config") or values
@@ -103,7 +126,19 @@ class ModelShape(NamedTuple):
         )  # fmt: skip
 
 
-_UNGATED = {"gpt2", "opt", "gpt_neox", "gpt_neo", "gptj", "bloom", "falcon", "phi", "starcoder2", "gpt_bigcode"}
+_UNGATED = {
+    "gpt2",
+    "opt",
+    "gpt_neox",
+    "gpt_neo",
+    "gptj",
+    "bloom",
+    "falcon",
+    "phi",
+    "starcoder2",
+    "gpt_bigcode",
+    "nemotron",
+}
 
 
 def _read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -131,6 +166,9 @@ def _refuse(values: dict[str, Any], name: str) -> None:
     ]:
         if values.get(field) not in (None, plain):
             raise ValueError(f"config {name} {why} ({field} is {values[field]}); give the ModelShape by hand")
+    other = set(values.get("layer_types") or ()) - {"full_attention", "sliding_attention", "chunked_attention"}
+    if other:
+        raise ValueError(f"config {name} has layers of type {', '.join(sorted(other))}; give the ModelShape by hand")
 
 
 def _field(values: dict[str, Any], config: str, *names: str, default: int | None = None) -> int:
