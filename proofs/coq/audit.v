@@ -1,6 +1,6 @@
 (* The statement of every headline theorem, and what it assumes beyond its hypotheses: nothing. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection recursive duality iid optimal winner loop block tokenwise dominance kseq robust target_only wellformed rationals.
+Require Import prob rejection recursive duality iid optimal winner loop block tokenwise dominance kseq lifted robust target_only wellformed rationals.
 Set Printing Width 100.
 Check E_const.
 Print Assumptions E_const.
@@ -96,6 +96,12 @@ Check robust_block.
 Print Assumptions robust_block.
 Check robust_rejection.
 Print Assumptions robust_rejection.
+Check lift_value.
+Print Assumptions lift_value.
+Check lifted_lossless.
+Print Assumptions lifted_lossless.
+Check lifted_decode.
+Print Assumptions lifted_decode.
 Check target_only_lossless.
 Print Assumptions target_only_lossless.
 Check target_only_decode.

@@ -40,12 +40,14 @@ Fixpoint bverify w c (ds : seq T) : prog (option (seq T)) :=
              (Ret None))
   else Flip w (Draw (p c) (fun y => Ret (Some [:: y]))) (Ret None).
 
+(* the text emitted for the drafts ds: at the first position nothing can fail *)
+Definition bverified c (ds : seq T) : prog (seq T) :=
+  bind (bverify 1 c ds) (fun o =>
+    if o is Some ys then Ret ys
+    else Draw (bres 1 c) (fun y => Ret [:: y])).
+
 (* one iteration with g drafted tokens *)
-Definition block g c : prog (seq T) :=
-  bind (ar q g c) (fun ds =>
-    bind (bverify 1 c ds) (fun o =>
-      if o is Some ys then Ret ys
-      else Draw (bres 1 c) (fun y => Ret [:: y]))).
+Definition block g c : prog (seq T) := bind (ar q g c) (bverified c).
 
 Definition olap w c := overlap (fun x => w * p c x) (q c).
 

@@ -1,0 +1,139 @@
+"""The index of theorems: every name in it exists, in Python, in the tests, among the machine proofs. Needs no Coq."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from specsim import discover
+from specsim.testing import CHAIN_CHECKS, DRAFT_CHECKS, STEP_CHECKS, TREE_CHECKS
+
+ROOT = Path(__file__).parents[2]
+PROOFS, TESTS = ROOT / "proofs", ROOT / "tests"
+NOTES = {path.name[:3]: path for path in sorted(PROOFS.glob("T[0-9][0-9]_*.md"))}
+AUDIT = (PROOFS / "coq" / "audit.expected").read_text()
+CHECKS = {name for family in (STEP_CHECKS, CHAIN_CHECKS, TREE_CHECKS, DRAFT_CHECKS) for name in family}
+FUNCTIONS = {name for path in TESTS.rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
+MACHINE_CHECKED = {"rejection", "recursive", "recursive_wor", "kseq", "greedy_draft", "optimal"}
+MACHINE_CHECKED |= {"tokenwise", "block", "target_only", "lifted"}
+
+
+class Row(NamedTuple):
+    theorem: str
+    python: list[str]
+    checks: list[str]
+    machine: list[str]  # names of Coq theorems
+    cell: str
+
+
+def index(text: str) -> list[Row]:
+    """The table's rows."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("| [T"):
+            first, _, python, checks, cell = (part.strip() for part in line.strip("| ").split(" | "))
+            names = [re.findall(r"`([^`]+)`", part) for part in (python, checks, cell.split("; open:")[0])]
+            found.append(Row(first[1:4], *names, cell))
+    return found
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted Python name is a module, or a name in one, of specsim or real."""
+    for start in (name,) if name.split(".")[0] in ("specsim", "real") else (f"specsim.{name}", name):
+        parts = start.split(".")
+        for cut in range(len(parts), 0, -1):
+            try:
+                found = importlib.import_module(".".join(parts[:cut]))
+            except ImportError:
+                continue
+            for part in parts[cut:]:
+                found = getattr(found, part, None)
+            if found is not None:
+                return True
+    return False
+
+
+def is_test(name: str) -> bool:
+    """A conformance check, a file of tests, or the name of a test."""
+    return name in CHECKS or name in FUNCTIONS or ("/" in name and (ROOT / name).exists())
+
+
+def is_proved(name: str, audit: str = AUDIT) -> bool:
+    """Whether the audit prints the theorem, and that it assumes nothing."""
+    said = re.search(rf"^{re.escape(name)}\n((?: .*\n)+)(\S.*)", audit, re.MULTILINE)
+    return said is not None and said[2] == "Closed under the global context"
+
+
+ROWS = index((PROOFS / "README.md").read_text())
+
+
+def test_every_note_has_a_row() -> None:
+    assert [row.theorem for row in ROWS] == list(NOTES)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.theorem)
+def test_names_of_the_index_exist(row: Row) -> None:
+    assert row.python
+    assert row.checks
+    assert [name for name in row.python if not exists(name)] == []
+    assert [name for name in row.checks if not is_test(name)] == []
+    assert [name for name in row.machine if not is_proved(name)] == []
+    assert row.cell == "open" or row.machine
+
+
+@pytest.mark.parametrize("theorem", NOTES)
+def test_names_of_a_note_exist(theorem: str) -> None:
+    text = NOTES[theorem].read_text()
+    dotted = set(re.findall(r"`((?:specsim|real)(?:\.\w+)+)`", text))
+    tests = set(re.findall(r"`(test_\w+)`", text)) | set(re.findall(r"`(tests/[\w/]+\.py)`", text))
+    assert dotted or "Nowhere" in text or "specsim/" in text
+    assert sorted(name for name in dotted if not exists(name)) == []
+    assert sorted(name for name in tests if not is_test(name)) == []
+    assert tests or any(f"`{check}`" in text for check in CHECKS)
+    for folder in re.findall(r"`(specsim/[\w/]+\.py)`", text):
+        assert (ROOT / folder).exists()
+
+
+@pytest.mark.parametrize("family", ["step", "chain", "tree"])
+def test_every_rule_names_its_theorem(family: str) -> None:
+    for name, module in discover.rules(family).items():
+        assert module.THEOREM == "open" or module.THEOREM in NOTES, f"{name} names {module.THEOREM}"
+
+
+def test_what_is_machine_checked() -> None:
+    proved = {row.theorem for row in ROWS if row.machine}
+    rules = {(f, n): m.THEOREM for f in ("step", "chain", "tree") for n, m in discover.rules(f).items()}
+    assert {name for (_, name), theorem in rules.items() if theorem in proved} >= MACHINE_CHECKED
+
+
+def test_the_audit_prints_every_headline_theorem() -> None:
+    asked = re.findall(r"^Check (\S+)\.$", (PROOFS / "coq" / "audit.v").read_text(), re.MULTILINE)
+    assumed = re.findall(r"^Print Assumptions (\S+)\.$", (PROOFS / "coq" / "audit.v").read_text(), re.MULTILINE)
+    assert asked == assumed
+    assert [name for name in asked if not is_proved(name)] == []
+    assert {name for row in ROWS for name in row.machine} <= set(asked)
+
+
+def test_nothing_is_admitted() -> None:
+    banned = re.compile(r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture|Abort)\b")
+    files = sorted((PROOFS / "coq").glob("*.v"))
+    listed = (PROOFS / "coq" / "Makefile").read_text().split("THEORIES = ")[1].split("\nall:")[0]
+    assert {path.stem for path in files} == {*listed.replace("\\", " ").split(), "audit"}
+    assert [path.name for path in files if banned.search(path.read_text())] == []
+    assert banned.search("Proof. Admitted.")
+
+
+def test_wrong_names_are_found() -> None:
+    assert not exists("verify.step.rejections")
+    assert not exists("_dist.no_such")
+    assert not is_test("test_that_nobody_wrote")
+    assert not is_test("tests/test_nothing.py")
+    assert not is_proved("no_such_theorem")
+    assert is_proved("spec_lossless")
+    assert not is_proved("spec_lossless", AUDIT.replace("Closed under the global context", "Axioms:"))
+    wrong = index("| [T99](T99_x.md) | words | `a.b` | `test_c` | `d`; open: `e` |")
+    assert wrong == [Row("T99", ["a.b"], ["test_c"], ["d"], "`d`; open: `e`")]

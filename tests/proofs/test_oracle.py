@@ -1,0 +1,260 @@
+"""The program extracted from the machine proofs, asked over a pipe: its laws equal specsim's, as rationals, with ==."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import inspect
+import shutil
+import subprocess
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+from specsim import discover, expected_kept, expected_tokens, forking, optimum
+from specsim.expected_tree import drawn_trees
+from specsim.testing.strategies import law_pairs, rational_laws
+
+PROOFS = Path(__file__).parents[2] / "proofs"
+MUTANTS = Path(__file__).parents[1] / "mutants"
+MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+RULES = ("rejection", "recursive", "recursive_wor", "kseq", "greedy_draft")  # the optimal rule has tests of its own
+
+
+class Case(NamedTuple):
+    """Rows and drafts: one position (V,) and K drafts, or the rows along a block of gamma drafts."""
+
+    p: Any
+    q: Any
+    drafts: tuple[int, ...]
+
+
+class Oracle(NamedTuple):
+    program: Any
+
+    def ask(self, *words: object) -> list[Fraction]:
+        self.program.stdin.write(" ".join(map(str, words)) + "\n")
+        self.program.stdin.flush()
+        reply = self.program.stdout.readline().strip()
+        assert reply[:1] not in ("", "?"), f"the oracle answers {reply!r} to {words}"
+        return [Fraction(number) for number in reply.split(",")]
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    binary = PROOFS / "oracle" / "oracle"
+    if shutil.which("coqc"):  # then it must build
+        with (PROOFS / "coq" / ".lock").open("w") as lock:  # one worker at a time
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made = subprocess.run(["make", "-C", str(PROOFS), "oracle"], capture_output=True, text=True, check=False)
+        assert made.returncode == 0, f"coqc is here, but the oracle does not build:\n{made.stderr[-2000:]}"
+    elif not binary.exists():
+        pytest.skip("no coqc on this machine and no proofs/oracle/oracle: nothing to compare with")
+    with subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        yield Oracle(program)
+        program.stdin.close()  # type: ignore[union-attr]
+
+
+def row(law: Any) -> str:
+    return ",".join(str(Fraction(mass)) for mass in law)
+
+
+def rows(laws: Any) -> str:
+    return ";".join(map(row, laws)) or "-"
+
+
+def ids(tokens: Any) -> str:
+    return ",".join(str(int(token)) for token in tokens) or "-"
+
+
+def rule(family: str, name: str) -> ModuleType:
+    return discover.find(family, name)
+
+
+def mutant(family: str, name: str) -> ModuleType:
+    path = MUTANTS / family / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"oracle_{family}_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@st.composite
+def positions(draw: Any, name: str) -> Case:
+    """One position with drafts that the rule's scheme can draw; without replacement within the support."""
+    p, q = draw(law_pairs(draw(st.integers(2, 4))))
+    support = [v for v, mass in enumerate(q) if mass]
+    most = {"rejection": 1, "recursive_wor": len(support), "greedy_draft": len(support)}.get(name, 3)
+    k = draw(st.integers(1, min(most, 3)))
+    if name == "recursive_wor":
+        return Case(p, q, tuple(draw(st.permutations(support)))[:k])
+    if name == "greedy_draft":
+        top, last = discover.find("draft", "greedy").split(q, k)
+        return Case(p, q, (*map(int, top), draw(st.sampled_from([v for v, mass in enumerate(last) if mass]))))
+    return Case(p, q, tuple(draw(st.lists(st.sampled_from(support), min_size=k, max_size=k))))
+
+
+@st.composite
+def drafted_blocks(draw: Any) -> Case:
+    """Rows along a block of up to three drafts, each of positive draft probability."""
+    vocab, gamma = draw(st.integers(2, 3)), draw(st.integers(0, 3))
+    pairs = [draw(law_pairs(vocab)) for _ in range(gamma)]
+    p = np.array([*(pair[0] for pair in pairs), draw(rational_laws(vocab))], dtype=object)
+    q = np.array([pair[1] for pair in pairs], dtype=object).reshape(gamma, vocab)
+    return Case(p, q, tuple(draw(st.sampled_from([v for v in range(vocab) if law[v]])) for law in q))
+
+
+def proven_step(oracle: Oracle, name: str, case: Case, rho: object) -> list[Fraction]:
+    p, q, x = case
+    words: list[object] = [row(p), row(q), ids(x)]
+    if name == "greedy_draft":
+        words = [row(p), row(q), ids(x[:-1]), ids(x[-1:])]
+    if name == "kseq":
+        words = [len(x), rho, *words]
+    return oracle.ask({"rejection": "recursive"}.get(name, name), len(p), *words)
+
+
+def plan_of(module: ModuleType, case: Case) -> Any:
+    takes_rho = "rho" in inspect.signature(module.prepare).parameters
+    params = {"rho": np.array([Fraction(len(case.drafts))], dtype=object)} if takes_rho else {}
+    return module.prepare(case.p, case.q, len(case.drafts), **params)
+
+
+def step_agrees(oracle: Oracle, module: ModuleType, name: str, case: Case) -> bool:
+    """K-SEQ at rho = K, which is valid."""
+    law = module.transition(plan_of(module, case), np.array(case.drafts))
+    return bool(proven_step(oracle, name, case, len(case.drafts)) == list(law))
+
+
+def block_agrees(oracle: Oracle, module: ModuleType, name: str, case: Case) -> bool:
+    law = module.transition(module.prepare(case.p, case.q), np.array(case.drafts, dtype=np.int64))
+    return bool(oracle.ask(name, case.p.shape[-1], rows(case.p), rows(case.q), ids(case.drafts)) == list(law.ravel()))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_step_rule_is_the_proven_one(oracle: Oracle, name: str) -> None:
+    module = rule("step", name)
+
+    @MANY
+    @given(positions(name))
+    def check(case: Case) -> None:
+        assert step_agrees(oracle, module, name, case)
+        plan, x = plan_of(module, case), np.array(case.drafts)  # and the sampler that runs, by its forked law
+        law = forking.law(lambda fork: int(module.verify(plan, x, fork.uniforms(module.uniforms(len(x))))))
+        proven = proven_step(oracle, name, case, len(x))
+        assert law == {token: mass for token, mass in enumerate(proven) if mass}
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["tokenwise", "block"])
+def test_chain_rule_is_the_proven_one(oracle: Oracle, name: str) -> None:
+    module = rule("chain", name)
+
+    @MANY
+    @given(drafted_blocks())
+    def check(case: Case) -> None:
+        assert block_agrees(oracle, module, name, case)
+
+    check()
+
+
+def winner_agrees(oracle: Oracle, module: ModuleType, p: Any, q: Any, num_drafts: int) -> bool:
+    """The winner's law is the clipped law at its levels, and its acceptance is 1 - TV(p, w) and the optimum."""
+    plan, best = module.prepare(p, q, num_drafts), optimum(p, q, num_drafts=num_drafts)
+    clipped = oracle.ask("clipped", len(p), plan.fill[0], plan.cut[0], row(p), row(q))
+    (kept,) = oracle.ask("overlap", len(p), row(p), row(clipped))
+    tuples = np.stack(np.meshgrid(*[np.arange(len(p))] * num_drafts, indexing="ij"), axis=-1).reshape(-1, num_drafts)
+    law = module.transition(module.prepare(p[None], q[None], num_drafts), tuples)
+    chance = np.array([np.prod([q[v] for v in x]) for x in tuples], dtype=object)[:, None]
+    hit = np.array([[y in x for y in range(len(p))] for x in tuples])
+    same_law = num_drafts == 1 or bool(list(best.plan) == clipped)
+    return bool(
+        same_law and (chance * law * hit).sum() == kept == best.value and list((chance * law).sum(0)) == list(p)
+    )
+
+
+@MANY
+@given(st.integers(2, 3).flatmap(law_pairs), st.integers(1, 3))
+def test_optimal_rule_selects_the_proven_law(oracle: Oracle, pair: tuple[Any, Any], num_drafts: int) -> None:
+    assert winner_agrees(oracle, rule("step", "optimal"), *pair, num_drafts)
+
+
+def by_last_token(table: list[Any]) -> Any:
+    return lambda text: table[text[-1] + 1 if text else 0]
+
+
+@settings(MANY, max_examples=100)
+@given(st.lists(law_pairs(2), min_size=3, max_size=3), st.integers(0, 3))
+def test_tau_of_block_verification(oracle: Oracle, pairs: list[Any], gamma: int) -> None:
+    p, q = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    (tau,) = oracle.ask("block_tau", 2, gamma, rows(p), rows(q))
+    assert tau == expected_tokens(by_last_token(p), by_last_token(q), gamma=gamma, rule="block")
+
+
+@settings(MANY, max_examples=100)
+@given(st.lists(law_pairs(2), min_size=3, max_size=3))
+def test_tau_of_target_only(oracle: Oracle, pairs: list[Any]) -> None:
+    """Chosen tokens: two at the root and one below each, or fewer where the draft's support ends."""
+    target, draft = by_last_token([pair[0] for pair in pairs]), by_last_token([pair[1] for pair in pairs])
+    shape = [-1, -1, 0, 1]
+    ((tree, _, _),) = drawn_trees(draft, shape, "deterministic")
+    texts: list[tuple[int, ...]] = []
+    for token, parent in zip(tree.tokens, tree.parents, strict=True):
+        texts.append((*(texts[parent] if parent >= 0 else ()), int(token)))
+    nodes = ";".join(ids(text) for text in texts if min(text) >= 0) or "."
+    (tau,) = oracle.ask("target_only_tau", 2, 2, rows(pair[0] for pair in pairs), nodes)
+    assert tau == 1 + expected_kept("target_only", target, draft, shape, scheme="deterministic")
+
+
+WRONG_STEPS = {
+    "unnormalised_residual": "rejection",
+    "absolute_residual": "rejection",
+    "target_instead_of_residual": "rejection",
+    "swapped_laws": "rejection",
+    "every_draft_against_target": "recursive",
+    "wor_draft_not_renormalised": "recursive_wor",
+    "greedy_draft_whole_law": "greedy_draft",
+    "kseq_residual_of_root": "kseq",
+    "kseq_rho_below_root": "kseq",
+}
+WRONG_CHAINS = {"improper_law": "tokenwise", "bonus_from_draft": "tokenwise"}
+SEARCH = settings(MANY, max_examples=1000, phases=[Phase.generate])  # the first wrong case will do
+
+
+@pytest.mark.parametrize(("name", "of"), WRONG_STEPS.items())
+def test_oracle_catches_a_wrong_step_rule(oracle: Oracle, name: str, of: str) -> None:
+    wrong = mutant("step", name)
+    find(positions(of), lambda case: not step_agrees(oracle, wrong, of, case), settings=SEARCH)
+
+
+@pytest.mark.parametrize(("name", "of"), WRONG_CHAINS.items())
+def test_oracle_catches_a_wrong_chain_rule(oracle: Oracle, name: str, of: str) -> None:
+    wrong = mutant("chain", name)
+    find(drafted_blocks(), lambda case: not block_agrees(oracle, wrong, of, case), settings=SEARCH)
+
+
+def test_oracle_tells_tokenwise_from_block(oracle: Oracle) -> None:
+    wrong = rule("chain", "tokenwise")
+    find(drafted_blocks(), lambda case: not block_agrees(oracle, wrong, "block", case), settings=SEARCH)
+
+
+def test_oracle_catches_labels_that_never_move(oracle: Oracle) -> None:
+    wrong = mutant("step", "nobody_moves")
+    find(law_pairs(3), lambda pair: not winner_agrees(oracle, wrong, *pair, 2), settings=SEARCH)
+
+
+def test_the_search_finds_nothing_in_a_right_rule(oracle: Oracle) -> None:
+    right = rule("step", "rejection")
+    with pytest.raises(NoSuchExample):
+        find(positions("rejection"), lambda case: not step_agrees(oracle, right, "rejection", case), settings=MANY)
