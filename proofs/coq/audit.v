@@ -1,6 +1,6 @@
 (* The statement of every headline theorem, and what it assumes beyond its hypotheses: nothing. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection recursive duality iid optimal winner loop block tokenwise dominance kseq lifted robust target_only wellformed rationals.
+Require Import prob rejection recursive duality iid optimal winner loop block tokenwise dominance block_optimal kseq lifted robust target_only wellformed rationals.
 Set Printing Width 100.
 Check E_const.
 Print Assumptions E_const.
@@ -82,6 +82,10 @@ Check token_length.
 Print Assumptions token_length.
 Check block_dominates.
 Print Assumptions block_dominates.
+Check kept_bound.
+Print Assumptions kept_bound.
+Check block_optimal.
+Print Assumptions block_optimal.
 Check kseq_lossless.
 Print Assumptions kseq_lossless.
 Check kseq_acceptance.
