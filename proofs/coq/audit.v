@@ -1,6 +1,6 @@
 (* The statement of every headline theorem, and what it assumes beyond its hypotheses: nothing. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection recursive duality iid optimal winner loop block tokenwise dominance block_optimal kseq lifted robust target_only wellformed rationals.
+Require Import prob rejection recursive duality iid optimal winner labels loop block tokenwise dominance block_optimal kseq lifted robust target_only wellformed rationals.
 Set Printing Width 100.
 Check E_const.
 Print Assumptions E_const.
@@ -54,6 +54,18 @@ Check optimal_rule.
 Print Assumptions optimal_rule.
 Check iid_optimum.
 Print Assumptions iid_optimum.
+Check slopeE.
+Print Assumptions slopeE.
+Check race_law.
+Print Assumptions race_law.
+Check labels_select.
+Print Assumptions labels_select.
+Check label_law_dist.
+Print Assumptions label_law_dist.
+Check labels_lossless.
+Print Assumptions labels_lossless.
+Check labels_acceptance.
+Print Assumptions labels_acceptance.
 Check winner_lossless.
 Print Assumptions winner_lossless.
 Check winner_acceptance.
