@@ -1,6 +1,7 @@
 (* The statement of every headline theorem, and what it assumes beyond its hypotheses: nothing. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection recursive duality iid optimal winner labels loop block tokenwise dominance block_optimal kseq lifted robust target_only wellformed rationals.
+Require Import prob rejection recursive duality iid optimal winner labels loop block tokenwise
+  dominance block_optimal kseq lifted robust target_only wellformed rationals.
 Set Printing Width 100.
 Check E_const.
 Print Assumptions E_const.
