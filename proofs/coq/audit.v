@@ -1,6 +1,7 @@
 (* The statement of every headline theorem, and what it assumes beyond its hypotheses: nothing. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection recursive duality iid optimal winner loop block tokenwise dominance kseq lifted robust target_only wellformed rationals.
+Require Import prob rejection recursive duality iid optimal winner labels loop block tokenwise
+  dominance block_optimal kseq lifted robust target_only wellformed rationals.
 Set Printing Width 100.
 Check E_const.
 Print Assumptions E_const.
@@ -54,6 +55,18 @@ Check optimal_rule.
 Print Assumptions optimal_rule.
 Check iid_optimum.
 Print Assumptions iid_optimum.
+Check slopeE.
+Print Assumptions slopeE.
+Check race_law.
+Print Assumptions race_law.
+Check labels_select.
+Print Assumptions labels_select.
+Check label_law_dist.
+Print Assumptions label_law_dist.
+Check labels_lossless.
+Print Assumptions labels_lossless.
+Check labels_acceptance.
+Print Assumptions labels_acceptance.
 Check winner_lossless.
 Print Assumptions winner_lossless.
 Check winner_acceptance.
@@ -82,6 +95,10 @@ Check token_length.
 Print Assumptions token_length.
 Check block_dominates.
 Print Assumptions block_dominates.
+Check kept_bound.
+Print Assumptions kept_bound.
+Check block_optimal.
+Print Assumptions block_optimal.
 Check kseq_lossless.
 Print Assumptions kseq_lossless.
 Check kseq_acceptance.

@@ -55,7 +55,8 @@ have := line 0; rewrite lexx ler01 G0 => /(_ isT) l0.
 have := line 1; rewrite lexx ler01 G1 => /(_ isT) l1.
 have y0 : 0 <= 1 - x by rewrite subr_ge0.
 have := ler_add (ler_wpmul2l y0 l0) (ler_wpmul2l x0 l1).
-rewrite sub0r mulr0 add0r mulr1 => h; apply: le_trans (_ : (1 - x) * (G x + mu * - x) + x * (G x + mu * (1 - x)) <= _) => //.
+rewrite sub0r mulr0 add0r mulr1 => h.
+apply: le_trans (_ : (1 - x) * (G x + mu * - x) + x * (G x + mu * (1 - x)) <= _) => //.
 by rewrite le_eqVlt; apply/orP; left; apply/eqP; ring.
 Qed.
 

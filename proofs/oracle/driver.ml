@@ -26,6 +26,8 @@ let answer = function
   | [ "greedy_draft"; n; p; q; top; x ] -> o_greedy_draft (vocab n) (vec p) (vec q) (ids top) (ids x)
   | [ "kseq"; n; k; rho; p; q; x ] -> o_kseq (vocab n) (int k) (rat rho) (vec p) (vec q) (ids x)
   | [ "clipped"; n; c; d; p; q ] -> o_clipped (vocab n) (rat c) (rat d) (vec p) (vec q)
+  | [ "label_law"; n; k; q; move; places ] ->
+      o_label_law (vocab n) (nat (int_of_string k - 1)) (vec q) (table move) (ids places)
   | [ "overlap"; n; p; q ] -> [ o_overlap (vocab n) (vec p) (vec q) ]
   | [ "tokenwise"; n; p; q; x ] -> o_tokenwise (vocab n) (table p) (table q) (ids x)
   | [ "block"; n; p; q; x ] -> o_block (vocab n) (table p) (table q) (ids x)

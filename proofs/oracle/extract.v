@@ -2,7 +2,7 @@
    Laws come as lists of rationals, drafts as lists of token ids. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Coq Require Import ZArith QArith Qcanon.
-Require Import prob rejection recursive iid optimal loop block tokenwise dominance kseq target_only rationals.
+Require Import prob rejection recursive iid optimal labels loop block tokenwise dominance kseq target_only rationals.
 From Coq Require Import ExtrOcamlBasic ExtrOcamlZBigInt.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -33,6 +33,11 @@ Definition o_clipped (c d : Qc) (p q : seq Qc) : seq Qc :=
   map (fun y => clipped (of_list p : T -> R) (of_list q) (c : R) (d : R) y : Qc) vocabulary.
 Definition o_overlap (p q : seq Qc) : Qc := overlap (of_list p : T -> R) (of_list q).
 
+(* the law of the winner of k+1 drafts: row i of move is the law of the label of draft i, places its order *)
+Definition o_label_law (k : nat) (q : seq Qc) (move : seq (seq Qc)) (places : seq nat) : seq Qc :=
+  map (fun i => label_law (of_list q : T -> R) (fun i l : T => of_list (nth [::] move i) l)
+    (fun l : T => nth O places l) k i : Qc) vocabulary.
+
 (* chain rules: the law of (drafts kept, next token), given the drafts and the rows along them *)
 Definition along (rows : seq (seq Qc)) (c : seq T) : T -> R := of_list (nth [::] rows (size c)).
 Definition block_law (m : prog R T (seq T)) (ds : seq T) : seq Qc :=
@@ -51,5 +56,5 @@ Definition o_target_only_tau (g : nat) (p : seq (seq Qc)) (nodes : seq (seq nat)
 End Oracle.
 Set Extraction AccessOpaque.
 Extraction Language OCaml.
-Extraction "oracle.ml" rational numerator denominator o_recursive o_recursive_wor o_greedy_draft o_kseq o_clipped
+Extraction "oracle.ml" rational numerator denominator o_recursive o_recursive_wor o_greedy_draft o_kseq o_clipped o_label_law
   o_overlap o_tokenwise o_block o_block_tau o_target_only_tau.

@@ -22,6 +22,7 @@ from hypothesis.errors import NoSuchExample
 from specsim import discover, expected_kept, expected_tokens, forking, optimum
 from specsim.expected_tree import drawn_trees
 from specsim.testing.strategies import law_pairs, rational_laws
+from specsim.verify.step import optimal
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 MUTANTS = Path(__file__).parents[1] / "mutants"
@@ -184,6 +185,20 @@ def winner_agrees(oracle: Oracle, module: ModuleType, p: Any, q: Any, num_drafts
     )
 
 
+def labels_agree(oracle: Oracle, module: ModuleType, p: Any, q: Any, num_drafts: int) -> bool:
+    """The winner's law, from the labels that the rule gives its drafts, is the law it is verified against."""
+    plan = module.prepare(p, q, num_drafts)
+    by_token = optimal._label_law(plan, np.arange(len(p)))[:, plan.place]
+    won = oracle.ask("label_law", len(p), num_drafts, row(q), rows(by_token), ids(plan.place))
+    return won == oracle.ask("clipped", len(p), plan.fill[0], plan.cut[0], row(p), row(q))
+
+
+@MANY
+@given(st.integers(2, 5).flatmap(law_pairs), st.integers(1, 4))
+def test_labels_of_the_optimal_rule_select_the_proven_law(oracle: Oracle, pair: Any, num_drafts: int) -> None:
+    assert labels_agree(oracle, optimal, *pair, num_drafts)
+
+
 @MANY
 @given(st.integers(2, 3).flatmap(law_pairs), st.integers(1, 3))
 def test_optimal_rule_selects_the_proven_law(oracle: Oracle, pair: tuple[Any, Any], num_drafts: int) -> None:
@@ -252,6 +267,7 @@ def test_oracle_tells_tokenwise_from_block(oracle: Oracle) -> None:
 def test_oracle_catches_labels_that_never_move(oracle: Oracle) -> None:
     wrong = mutant("step", "nobody_moves")
     find(law_pairs(3), lambda pair: not winner_agrees(oracle, wrong, *pair, 2), settings=SEARCH)
+    find(law_pairs(3), lambda pair: not labels_agree(oracle, wrong, *pair, 2), settings=SEARCH)
 
 
 def test_the_search_finds_nothing_in_a_right_rule(oracle: Oracle) -> None:
