@@ -34,7 +34,7 @@ def own_law(p: Array, q: Array, num_drafts: int, grid: float | None = None) -> t
     label = joint.sum(axis=0)
     up_to = label.cumsum()
     winner = (joint * mean_slope(up_to - label, up_to, Draws(num_drafts, 0, num_drafts))).sum(axis=1)
-    w = optimal._winners(plan.pooled, q, plan.fill, plan.cut)
+    w = optimal.winners(plan)
     kept = winner * accept_probability(p, w, np.arange(len(p)))
     return w, winner, kept, kept + (winner - kept).sum() * residual(p, w)
 

@@ -9,13 +9,16 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import real.cli
 import real.gpu
+import specsim
 import specsim.cli
+import specsim.trees
 from real import drafts_report, forced_report
 from real.report import markdown
 from specsim.report import refresh, rules_table
@@ -51,6 +54,39 @@ def test_example_says_what_the_library_says() -> None:
     for expression, claimed in claims:
         value = eval(expression, names)
         assert round(float(getattr(value, "value", value)), 4) == float(claimed)
+
+
+def test_commented_numbers_are_the_library_s() -> None:
+    """Those of the other blocks: each comment is made here from the values and must stand in the README."""
+    names: dict[str, dict[str, Any]] = {}
+    for title in ("Will it help?", "Several drafts", "Blocks and trees"):
+        text = re.search(rf"## {re.escape(title)}\n.*?```python\n(.*?)```", README, re.S)
+        assert text is not None
+        exec(compile(text[1], title, "exec"), names.setdefault(title, {}))
+    time, drafts, blocks = names.values()
+    p, q, toy = drafts["p"], drafts["q"], (blocks["p"], blocks["q"])
+    schemes, chains = ("iid", "distinct", "without_replacement", "greedy"), ("tokenwise", "block", "greedy_block")
+    trees, models = ("tokenwise", "traversal", "multipath_block", "lifted"), (blocks["target"], blocks["draft"])
+    best = [specsim.optimal_acceptance(p, q, num_drafts=2, sampling=s) for s in schemes]
+    tau = [specsim.expected_tokens(*toy, gamma=2, rule=r) for r in chains]
+    two = specsim.trees.paths(2, 2)
+    kept = [specsim.expected_kept(r, *models, two, scheme="paths") for r in trees]
+    speed, alpha = time["found"].speedup, specsim.convert_acceptance(0.65, kind="draft_rate", to="alpha", gamma=3)
+    for said in (
+        ", ".join(f"({plan.gamma}, {plan.speedup.value:.2f})" for plan in time["plans"]),
+        f"{specsim.break_even_alpha(time['times'], gamma=4, context=2048):.2f}: below this acceptance",
+        f"{speed.value:.2f} [{speed.low:.2f}, {speed.high:.2f}]",
+        f"{alpha:.2f}: why an engine's",
+        f"{time['answer'].mean_s:.2f}, {time['answer'].quantile(0.99):.2f} seconds",
+        ", ".join(f"{v:.3g}" for v in best),
+        f"{specsim.acceptance_rate(p, q, rule='optimal', num_drafts=2):.2f}: the sampler",
+        ", ".join(f"{v:.2f}" for v in tau) + " tokens per target call",
+        ", ".join(f"{v:.2f}" for v in kept),
+        f"{specsim.path_optimum(*models, num_paths=2, gamma=2).value:.2f}: no verifier of two paths",
+        f"{specsim.speed_of_light(models[0], nodes=16):.2f}: no tree of 16",
+        f"{specsim.stationary_tau(*toy, rule='block', gamma=4):.2f}: the long run",
+    ):
+        assert said in README
 
 
 @pytest.mark.parametrize("line", SHELL)
@@ -205,10 +241,8 @@ def test_distinct_drafts_are_as_good_as_claimed() -> None:
 
 def test_recorded_optimal_rule_is_fast() -> None:
     """On rows without zeros: prepare at most 4 argsorts, one verify at most 5 % of one, binned prepare at most 2."""
-    path = ROOT / "tests" / "bench" / "optimal.txt"
-    if not path.exists():
-        pytest.skip("no recorded run yet: README says so")
-    lines = [line.split() for line in path.read_text().splitlines() if re.match(r"(dirichlet|softmax)", line)]
+    text = (ROOT / "tests" / "bench" / "optimal.txt").read_text()
+    lines = [line.split() for line in text.splitlines() if re.match(r"(dirichlet|softmax)", line)]
     assert len(lines) == 8
     for line in lines:
         prepare, binned = (float(v[:-1]) for v in line if re.fullmatch(r"\d+\.\d\dx", v))

@@ -81,9 +81,7 @@ def is_large(p: Array) -> bool:
 
 def _winners(p: Array, q: Array, count: int | Draws) -> Array:
     """w = max(c q, min(p, d q)), the law of the optimal rule's winner."""
-    plan = optimal.prepare(p, q, count)
-    xp = array_namespace(plan.p)
-    return xp.maximum(plan.fill * plan.q, xp.minimum(plan.p, plan.cut * plan.q))
+    return optimal.winners(optimal.prepare(p, q, count))
 
 
 def _of_row(count: int | Draws, row: tuple[int, ...]) -> int | Draws:

@@ -21,9 +21,9 @@ Array = Any
 DRAWS, GRID = 200, 0.01
 
 
-def kept(p: Array, q: Array, plan: optimal.Plan) -> float:
+def kept(p: Array, plan: optimal.Plan) -> float:
     """The probability that the plan's winner is kept, from its law w and not from the formula of the optimum."""
-    w = np.maximum(plan.fill * q, np.minimum(plan.pooled, plan.cut * q))
+    w = optimal.winners(plan)
     return float(np.minimum(p, w / w.sum()).sum())
 
 
@@ -51,7 +51,7 @@ def main() -> None:
             rounds=ROUNDS,
         )
         best = optimal_acceptance(p, q, num_drafts=k)
-        off, off_in_bins = (kept(p, q, w) - float(best) for w in (plan, optimal.prepare(p, q, k, grid=GRID)))
+        off, off_in_bins = (kept(p, w) - float(best) for w in (plan, optimal.prepare(p, q, k, grid=GRID)))
         print(
             f"{kind:<16}{vocab:>8}{k:>4}{sort:>17.2f}{ours:>12.2f}{ours / sort:>6.2f}x"
             f"{binned:>12.2f}{binned / sort:>6.2f}x{draws / DRAWS:>11.4f}{draws / DRAWS / sort:>8.2%}"

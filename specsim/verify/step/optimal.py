@@ -104,7 +104,7 @@ def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = No
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
     xp = array_namespace(plan.p)
-    count, winners = drafts.shape[-1], _winners(plan.pooled, plan.q, plan.fill, plan.cut)
+    count, w = drafts.shape[-1], winners(plan)
     missing, drafts = drafts < 0, xp.where(drafts < 0, 0, drafts)
     labels = [xp.where(missing[..., k, None], 0, _label_law(plan, drafts[..., k])) for k in range(count)]
     up_to = [xp.where(missing[..., k, None], 1, xp.cumulative_sum(row, axis=-1)) for k, row in enumerate(labels)]
@@ -115,10 +115,10 @@ def transition(plan: Plan, drafts: Array) -> Array:
             if j != k:
                 wins = wins * (up_to[j] - labels[j] if j < k else up_to[j])
         chance = xp.sum(wins, axis=-1, keepdims=True)
-        kept = chance * accept_probability(plan.p, winners, drafts[..., k])[..., None]
+        kept = chance * accept_probability(plan.p, w, drafts[..., k])[..., None]
         law = law + kept * one_hot(drafts[..., k], plan.p)
         replaced = replaced + (chance - kept)
-    return law + replaced * residual(plan.p, winners)
+    return law + replaced * residual(plan.p, w)
 
 
 def acceptance(plan: Plan) -> Array:
@@ -143,8 +143,13 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     return xp.where(kept, token, other)[..., 0]
 
 
+def winners(plan: Plan) -> Array:
+    """w (..., V), the law of the winner."""
+    return _winners(plan.pooled, plan.q, plan.fill, plan.cut)
+
+
 def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
-    """w, the law of the winner."""
+    """w where p, q are given, c and d found."""
     xp = array_namespace(p, q)
     return xp.maximum(fill * q, xp.minimum(p, cut * q))
 
