@@ -3,21 +3,19 @@
 p is always the target law and q the draft law, both after warping, with the vocabulary on the last axis.
 """
 
-from specsim._random import keyed_uniforms
-from specsim.algebra import Speed, draft_then_verify, early_exit, multi_token_heads
-from specsim.bounds import optimal_acceptance, optimum
+from specsim.base.uniforms import keyed_uniforms
+from specsim.bounds.curves import acceptance_curves
+from specsim.bounds.optimum import optimal_acceptance, optimum
 from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
 from specsim.bounds.transport import optimal_coupling
-from specsim.curves import acceptance_curves
-from specsim.decide import Claim, break_even_alpha, check_claim, plan
+from specsim.claims.check import Claim, check_claim
 from specsim.discover import algorithms
-from specsim.exact import acceptance_rate, output_law
-from specsim.expected import expected_tokens
-from specsim.expected_tree import expected_kept
-from specsim.fastest import FastestShapes, fastest_shapes
-from specsim.guarantee import guarantee
-from specsim.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
+from specsim.exact.chain import expected_tokens
+from specsim.exact.guarantee import guarantee
+from specsim.exact.posterior import hit_posterior, tree_survival
+from specsim.exact.step import acceptance_rate, output_law
+from specsim.exact.tree import expected_kept
 from specsim.latency import (
     LatencyModel,
     ModelShape,
@@ -26,15 +24,13 @@ from specsim.latency import (
     memory_bound,
     roofline,
 )
-from specsim.laws import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
-from specsim.lengths import accepted_length_law, block_efficiency, renewal
-from specsim.measures import convert_acceptance, survival_hazards
-from specsim.parallel import dsi, pearl
-from specsim.planner import operations_factor, optimal_gamma, relative_costs, speedup
-from specsim.posterior import hit_posterior, tree_survival
-from specsim.predict import Prediction, predict
-from specsim.request import batch_tokens, inter_token_law, request_law
-from specsim.simulate import (
+from specsim.laws.make import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
+from specsim.laws.warp import warp
+from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewal
+from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
+from specsim.lengths.measures import convert_acceptance, survival_hazards
+from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
+from specsim.simulation import (
     Automaton,
     BlockChain,
     Trace,
@@ -50,8 +46,14 @@ from specsim.simulate import (
     stationary,
     stationary_tau,
 )
-from specsim.stopping import Stopping, optimal_stopping
-from specsim.sweep import batch_schedule, context_boundary, sweep
+from specsim.speed.grid import batch_schedule, context_boundary, sweep
+from specsim.speed.methods import Speed, draft_then_verify, early_exit, multi_token_heads
+from specsim.speed.parallel import dsi, pearl
+from specsim.speed.plan import break_even_alpha, plan
+from specsim.speed.prediction import Prediction, predict
+from specsim.speed.ratio import operations_factor, optimal_gamma, relative_costs, speedup
+from specsim.speed.shapes import FastestShapes, fastest_shapes
+from specsim.speed.stopping import Stopping, optimal_stopping
 from specsim.trees import (
     beam_tree,
     draw_tree,
@@ -63,8 +65,9 @@ from specsim.trees import (
     tree_value,
 )
 from specsim.types import Draws, Law, TokenTree
-from specsim.verify import verify_chain, verify_step, verify_tree
-from specsim.warp import warp
+from specsim.verify.sample_chain import verify_chain
+from specsim.verify.sample_step import verify_step
+from specsim.verify.sample_tree import verify_tree
 
 __all__ = [
     "Automaton",

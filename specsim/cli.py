@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from specsim import discover, report
-from specsim._files import write_bytes
+from specsim import discover
+from specsim.base.files import write_bytes
+from specsim.report import tables
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Exact theory of speculative decoding.")
 
@@ -22,10 +23,10 @@ def rules(
 ) -> None:
     """Print the table of shipped rules, or refresh it in a document."""
     if write is None:
-        typer.echo(report.rules_table())
+        typer.echo(tables.rules_table())
         return
     try:
-        write_bytes(write, report.refresh(write.read_text(encoding="utf-8"), "rules", report.rules_table()).encode())
+        write_bytes(write, tables.refresh(write.read_text(encoding="utf-8"), "rules", tables.rules_table()).encode())
     except (OSError, ValueError) as error:
         _fail(str(error))
 
@@ -87,7 +88,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Will speculation help, with how many drafts, by how much? A prediction, with what it rests on."""
-    from specsim.advise import command
+    from specsim.commands.plan import command
 
     try:
         if kept is not None and alpha is not None:
@@ -113,24 +114,25 @@ def validate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score the predictor on published speedups: per source, and every row that cannot be or needs an explanation."""
-    from specsim import published, validate
+    from specsim.claims import rows as published
+    from specsim.claims import score as validation
 
     try:
         rows = published.shipped() if file is None else published.read(file)
-        found = validate.validate(rows, fit=[name.strip() for name in fit.split(",") if name.strip()])
+        found = validation.validate(rows, fit=[name.strip() for name in fit.split(",") if name.strip()])
     except ValueError as error:
         _fail(str(error))
     if as_json:
-        shown = {"sources": validate.summary(found), "rows": [score._asdict() for score in found.scores]}
+        shown = {"sources": validation.summary(found), "rows": [score._asdict() for score in found.scores]}
         typer.echo(json.dumps(shown, allow_nan=False))
     else:
-        typer.echo(validate.report(found))
+        typer.echo(validation.report(found))
 
 
 @app.command()
 def plots(folder: Annotated[Path, typer.Argument(help="Where plan.png, validation.png and lengths.png go.")]) -> None:
     """Draw the plots of the README anew. Needs the extra `plot`."""
-    from specsim import plots
+    from specsim.report import plots
 
     try:
         for path in plots.write_all(folder):
@@ -155,7 +157,7 @@ def simulate(
         str | None, typer.Option(help="Instead of gamma: children per level, as 2,2,1; paths or a beam, as 2x3.")
     ] = None,
     num_drafts: Annotated[int, typer.Option(help="Candidates per position of a step rule.")] = 1,
-    sampling: Annotated[str | None, typer.Option(help="How candidates, or a tree's children, are drawn.")] = None,
+    scheme: Annotated[str | None, typer.Option(help="How candidates, or a tree's children, are drawn.")] = None,
     step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None,
     blocks: Annotated[float | None, typer.Option(help="Target calls in all; 1e5 if no tokens are given.")] = None,
     tokens: Annotated[float | None, typer.Option(help="Instead of blocks: tokens emitted in all.")] = None,
@@ -167,7 +169,7 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Decode with a rule on toy models whose laws are known: tokens per block beside the exact value, hazards."""
-    from specsim.simulate import command
+    from specsim.commands import simulation as command
 
     try:
         blocks = 1e5 if blocks is None and tokens is None else blocks
@@ -176,8 +178,8 @@ def simulate(
             if n is not None and not n.is_integer():
                 raise ValueError(f"{name} must be a whole number, got {n}")
         shown, finished = command.run(
-            target, draft, rule=rule, gamma=gamma, tree=command.shape(tree, sampling), num_drafts=num_drafts,
-            sampling=sampling, step=step, burn_in=burn_in, sequences=sequences, seed=seed, backend=backend,
+            target, draft, rule=rule, gamma=gamma, tree=command.shape(tree, scheme), num_drafts=num_drafts,
+            scheme=scheme, step=step, burn_in=burn_in, sequences=sequences, seed=seed, backend=backend,
             checkpoint=checkpoint, as_json=as_json, **{name: None if n is None else int(n) for name, n in much.items()},
         )  # fmt: skip
     except (ValueError, TypeError, ImportError) as error:

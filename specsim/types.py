@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
-Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim._dist
-Sampling = Literal["single", "iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
+Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim.base.arrays
+Scheme = Literal["single", "iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
 Status = Literal["optimal", "upper bound"]
 
 
@@ -27,7 +27,7 @@ class StepRule(Protocol):
     the first uniform, and else draws the token from ``left_over(p, q)``, which never is x, with the second.
     """
 
-    DRAFTS: Sampling  # how the candidates must be drawn from q; "single" means exactly one
+    DRAFTS: Scheme  # how the candidates must be drawn from q; "single" means exactly one
     EXACT: bool  # only + - * / and comparisons: runs on Fractions
     THEOREM: str  # file in proofs/, or "open"
     PAPER: str
@@ -149,7 +149,7 @@ class Draws(NamedTuple):
 
     >>> from specsim import optimal_acceptance
     >>> law = Draws(least=2, extra=0.5, limit=3)  # two or three i.i.d. drafts, as a coin falls
-    >>> float(optimal_acceptance([.5, .3, .2], [.1, .3, .6], num_drafts=law, sampling="distinct").round(4))
+    >>> float(optimal_acceptance([.5, .3, .2], [.1, .3, .6], num_drafts=law, scheme="distinct").round(4))
     0.7305
     """
 

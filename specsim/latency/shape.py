@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from specsim import _check
+from specsim.base import check
 from specsim.latency.tables import find
 
 
@@ -189,7 +189,7 @@ def _field(values: dict[str, Any], config: str, *names: str, default: int | None
     """The first of these fields that is there; the default where none is, an error where there is no default."""
     for name in names:
         if values.get(name) is not None:
-            return _check.integer(values[name], f"config {config}: {name}", 0 if default == 0 else 1)
+            return check.integer(values[name], f"config {config}: {name}", 0 if default == 0 else 1)
     if default is None:
         raise ValueError(f"config {config} has no {' or '.join(names)}; its fields: {', '.join(sorted(values))}")
     return default

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from specsim._dist import at, pick, row_at
-from specsim.chains import Table, after_block, blocks, strong_law, target_law
-from specsim.guarantee import rational_table
+from specsim.base.arrays import at, pick, row_at
+from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
+from specsim.exact.small_laws import rational_table
 from specsim.testing import backends
 from specsim.testing.cases import drafted_tuples, edge_laws, every_corner, fractions, random_laws, rational_uniforms
 from specsim.testing.sampler import kept_and_token

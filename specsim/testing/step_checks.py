@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from specsim import discover, forking
-from specsim._dist import at, pick
+from specsim import discover
+from specsim.base.arrays import at, pick
 from specsim.draft import distinct
-from specsim.exact import draft_tuples, enumerate_step
-from specsim.exact import scheme as sampling
+from specsim.exact import forking
+from specsim.exact.step import draft_tuples, enumerate_step, scheme_of
 from specsim.testing import backends
 from specsim.testing.cases import (
     GRIDS,
@@ -29,7 +29,7 @@ from specsim.testing.cases import (
 )
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, Draws, StepRule
-from specsim.verify import takes
+from specsim.verify.lookup import takes
 
 
 def sizes(rule: ModuleType) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
 
 def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
     """Candidates (..., num_drafts) as the rule expects them."""
-    scheme = discover.find("draft", sampling(rule, num_drafts))
+    scheme = discover.find("draft", scheme_of(rule, num_drafts))
     return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
@@ -94,7 +94,7 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int |
     """The same for one pair of rational rows."""
     plan = rule.prepare(p, q, num_drafts)
     count = rule.uniforms(num_drafts)
-    for x in drafted_tuples(q, num_drafts, sampling(rule, num_drafts)):
+    for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
         law = forking.law(partial(_run, rule, plan, x, count))
         wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
         assert law == wanted, f"{where} p={p} q={q} drafts={x}: the sampler's law is {law}, transition says {wanted}"
@@ -144,7 +144,7 @@ def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draw
     """1 + min p(H) - Pr[all drafts in H] over all sets H: the optimum for any draft law, by T03, on a few tokens."""
     members = np.array(list(np.ndindex(*(2,) * p.shape[-1])), dtype=bool)
     p_mass = np.where(members, p[..., None, :], 0).sum(axis=-1)
-    drafts_within = discover.find("draft", sampling(rule, num_drafts)).within(q[..., None, :], members, num_drafts)
+    drafts_within = discover.find("draft", scheme_of(rule, num_drafts)).within(q[..., None, :], members, num_drafts)
     return 1 + (p_mass - drafts_within).min(axis=-1)
 
 
@@ -158,7 +158,7 @@ def edges(rule: ModuleType) -> None:
 
 
 def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str) -> None:
-    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), sampling(rule, num_drafts))
+    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), scheme_of(rule, num_drafts))
     plan = rule.prepare(*(np.broadcast_to(w, (len(x), len(w))) for w in (p, q)), num_drafts)
     token = rule.verify(plan, x, u)
     inside = (token >= 0) & (token < len(p))

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim._dist import one_hot
-from specsim.chains import blocks
-from specsim.expected_tree import continued_law, drawn_trees, kept_law
+from specsim.base.arrays import one_hot
+from specsim.exact.chain import blocks
+from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.testing import backends
 from specsim.testing.cases import corners, edge_laws, fractions
 from specsim.testing.sampler import kept_and_token

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from specsim import _check, discover
+from specsim import discover
+from specsim.base import check as _check
 from specsim.types import Array, TokenTree
 
 SCHEMES = ("paths", "beam", "deterministic")  # of whole trees; the others are draft schemes, node by node

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from specsim._dist import at, is_exact, normalize_or, pick, positive_part, wide
+from specsim.base.arrays import at, is_exact, normalize_or, pick, positive_part, wide
 from specsim.types import Array
 
 EXACT = True

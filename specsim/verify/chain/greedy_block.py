@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import at, positive_part, wide
+from specsim.base.arrays import at, positive_part, wide
 from specsim.types import Array
 from specsim.verify.chain import block
 

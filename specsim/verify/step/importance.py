@@ -23,8 +23,8 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim import _check
-from specsim._dist import (
+from specsim.base import check
+from specsim.base.arrays import (
     accept_probability,
     accepts,
     at,
@@ -67,7 +67,7 @@ def prepare(p: Array, q: Array, num_drafts: int, live: int = LIVE) -> Plan:
     xp = array_namespace(p, q)
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     vocab = p.shape[-1]
-    dead = vocab - min(_check.integer(live, "live", 1), vocab)
+    dead = vocab - min(check.integer(live, "live", 1), vocab)
     order = _ranked(xp.where(q > 0, inside(q, num_drafts) - p, 2), max(TIE, noise(p)))  # never drafted: never live
     alive = xp.sort(order[..., : vocab - dead], axis=-1)
     ratio = xp.where(q > 0, p / xp.where(q > 0, p + q, 1), 1)  # increases with p/q

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, accepts, ids, one_hot, overlap, pick, positive_part, residual, wide
+from specsim.base.arrays import accept_probability, accepts, ids, one_hot, overlap, pick, positive_part, residual, wide
 from specsim.draft.without_replacement import without
 from specsim.types import Array
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from specsim._dist import at, normalize_or, pick, positive_part, row_at, wide
+from specsim.base.arrays import at, normalize_or, pick, positive_part, row_at, wide
 from specsim.draft.without_replacement import without
 from specsim.types import Array, TokenTree
 from specsim.verify.tree._walk import Level, by_node, levels, to_children
