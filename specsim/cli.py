@@ -13,6 +13,7 @@ import typer
 from specsim import discover
 from specsim.base.files import write_bytes
 from specsim.report import tables
+from specsim.report.markers import refresh
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Exact theory of speculative decoding.")
 
@@ -26,7 +27,7 @@ def rules(
         typer.echo(tables.rules_table())
         return
     try:
-        write_bytes(write, tables.refresh(write.read_text(encoding="utf-8"), "rules", tables.rules_table()).encode())
+        write_bytes(write, refresh(write.read_text(encoding="utf-8"), "rules", tables.rules_table()).encode())
     except (OSError, ValueError) as error:
         _fail(str(error))
 

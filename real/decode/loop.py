@@ -137,7 +137,8 @@ def decode_batch(
     warping : Warping
         For target and draft alike.
     stop : set of int, or callable
-        Tokens after which a text ends; or a function of the new tokens (see `real.decode.stops`), also asked inside a block.
+        Tokens after which a text ends; or a function of the new tokens (see `real.decode.stops`), also asked inside
+        a block.
     rule : Verifier
         Decides what is kept.
     draw : callable
@@ -147,8 +148,8 @@ def decode_batch(
     told : callable
         Told the index of a text and its new tokens after each block.
     fixed : bool, optional
-        Run cycles of fixed shapes, which a GPU captures and replays (`real.decode.graphs`); by default on a GPU, where the
-        models allow it.
+        Run cycles of fixed shapes, which a GPU captures and replays (`real.decode.graphs`); by default on a GPU, where
+        the models allow it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Keys and values of a batch of sequences: preallocated tensors for `real.models.llama`, else the library's own cache."""
+"""Keys and values of a batch of sequences: preallocated tensors for `llama`, else the library's own cache."""
 
 from __future__ import annotations
 

@@ -28,12 +28,26 @@ def ratio_error(top: Array, bottom: Array) -> float:
 
 
 def clustered_wilson(kept: Array, tried: Array, z: float) -> tuple[float, float]:
+    """Wilson's interval for sum(kept) / sum(tried), for as many trials as would be worth as much if independent.
+
+    Counts of one sequence share contexts: where they spread more between sequences than coin flips do, the number of
+    trials is divided by the ratio of the variances.
+    """
     total = float(tried.sum())
     if not total or math.isinf(z):
         return 0.0, 1.0
     share = float(kept.sum()) / total
     coins = share * (1 - share) / total
     worth = total / max(1.0, ratio_error(kept, tried) ** 2 / coins) if coins else total
-    center = (share + z * z / (2 * worth)) / (1 + z * z / worth)
-    half = z * math.sqrt(share * (1 - share) / worth + (z / (2 * worth)) ** 2) / (1 + z * z / worth)
-    return max(center - half, 0.0), min(center + half, 1.0)
+    return wilson(share * worth, worth, z)
+
+
+def wilson(kept: float, tried: float, z: float) -> tuple[float, float]:
+    """Wilson's interval for a share of independent trials, z standard errors to each side."""
+    if not tried:
+        return 0.0, 1.0
+    share = kept / tried
+    center = (share + z * z / (2 * tried)) / (1 + z * z / tried)
+    half = z * math.sqrt(share * (1 - share) / tried + (z / (2 * tried)) ** 2) / (1 + z * z / tried)
+    # The ends are 0 and 1 exactly where nothing, or everything, was kept; rounding would miss them.
+    return 0.0 if share == 0 else max(center - half, 0.0), 1.0 if share == 1 else min(center + half, 1.0)

@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim.base import check
+from specsim.base.intervals import wilson
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array
 
@@ -116,7 +117,7 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     kept = np.array([weight[n >= i].sum() for i in places], dtype=np.int64)
     hazards = np.where(tried > 0, kept / np.maximum(tried, 1), np.nan)
     z = NormalDist().inv_cdf((1 + share) / 2)
-    intervals = np.array([_wilson(int(k), int(t), z) for k, t in zip(kept, tried, strict=True)]).reshape(-1, 2)
+    intervals = np.array([wilson(int(k), int(t), z) for k, t in zip(kept, tried, strict=True)]).reshape(-1, 2)
     return HazardEstimate(hazards, intervals, tried, kept)
 
 
@@ -182,16 +183,6 @@ def _counts(value: Array, name: str) -> Array:
     if w.sum() > _MOST:
         raise ValueError(f"{name} sums to {w.sum():g}; more than 2^53 are not counted exactly")
     return w.astype(np.int64)
-
-
-def _wilson(kept: int, tried: int, z: float) -> tuple[float, float]:
-    if not tried:
-        return 0.0, 1.0
-    share = kept / tried
-    center = (share + z * z / (2 * tried)) / (1 + z * z / tried)
-    half = z * math.sqrt(share * (1 - share) / tried + (z / (2 * tried)) ** 2) / (1 + z * z / tried)
-    # The ends are 0 and 1 exactly where nothing, or everything, was kept; rounding would miss them.
-    return 0.0 if kept == 0 else center - half, 1.0 if kept == tried else center + half
 
 
 def mixture_length_law(alpha: Array, weights: Array, *, gamma: int | None = None) -> Array:

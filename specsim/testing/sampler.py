@@ -101,7 +101,7 @@ def kept_and_token(verify: Callable[[Array], tuple[Array, Array]], count: int) -
 
 
 def forked_chain(rule: ModuleType) -> Any:
-    """The chain rule with the forked law of its `verify` in place of `transition`, for specsim.exact.chain.strong_law."""
+    """The chain rule with the forked law of its `verify` in place of `transition`, for `strong_law`."""
 
     def transition(plan: Any, drafts: Array) -> Array:
         return _joint(kept_and_token(partial(rule.verify, plan, drafts), rule.uniforms(len(drafts))))

@@ -20,7 +20,7 @@ from real.studies.forced.measure import Timing, measure
 
 @dataclass(frozen=True)
 class Settings:
-    """Named shapes, and what `real.studies.forced.measure.measure` is told; every draft is kept with probability `alpha`."""
+    """Named shapes, and what `measure` of forced acceptance is told; every draft is kept with probability `alpha`."""
 
     target: str = "llama-3.1-8b"
     drafts: tuple[str, ...] = ("llama-3.2-1b", "qwen2.5-0.5b")

@@ -9,12 +9,12 @@ from typing import Any
 from rich.table import Table
 
 from real.studies.compare.report import made_by
+from real.studies.trees.measure import ORACLE
 from specsim.base.files import write_bytes
 
 SCHEMA = "specsim-trees/1"
 NAMES = {("chain", "traversal"): "block"}  # what a rule is on a single path
 FEW = 0.9  # of the budget: who has fewer nodes than that is said to
-ORACLE = "likeliest texts of the target"  # trees that no draft can know
 PLOTTED = {  # lines of the plot: topology and rule -> style
     ("chain", "tokenwise"): "C7:", ("chain", "traversal"): "C7-",
     ("i.i.d. paths", "multipath_block"): "C0-", ("i.i.d. paths", "lifted, optimal"): "C1-",
