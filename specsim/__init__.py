@@ -69,6 +69,8 @@ from specsim.verify.sample_chain import verify_chain
 from specsim.verify.sample_step import verify_step
 from specsim.verify.sample_tree import verify_tree
 
+__version__ = "0.1.0"  # the only place: pyproject.toml reads it here
+
 __all__ = [
     "Automaton",
     "BlockChain",

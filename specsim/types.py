@@ -20,6 +20,9 @@ class StepRule(Protocol):
     ``plan = prepare(p, q, K)`` serves many draws; ``transition`` is the exact law of the token given the
     candidates, ``verify`` the sampler, ``acceptance`` the probability that the token is a candidate.
 
+    A lossy rule also has a `bias`: see `LossyStepRule`. One that needs exp or log, or another function that no Fraction
+    has, says EXACT = False: checks in Fractions are skipped, and say so; those in floats run.
+
     A rule of any family may also say what Coq has checked of it: PROVED, "lossless" or "acceptance", in brackets
     where that falls short of the rule as it is, -> the theorem's name in proofs/coq.
 
@@ -37,6 +40,17 @@ class StepRule(Protocol):
     def acceptance(self, plan: Any) -> Array: ...
     def uniforms(self, num_drafts: int) -> int: ...
     def verify(self, plan: Any, drafts: Array, u: Array) -> Array: ...
+
+
+class LossyStepRule(StepRule, Protocol):
+    """A step rule whose output law is not p, and that says by how much: lossless rules have no `bias`.
+
+    ``bias(plan)`` (...) is the exact total variation distance 1/2 sum |output - p| of the token's law from p, for
+    drafts drawn as DRAFTS says. Without it a rule is held to p itself; with it, to this number, by `output_is_target`
+    in Fractions and `laws_in_floats` in float64, and its acceptance to the optimum of lossless rules plus the bias.
+    """
+
+    def bias(self, plan: Any) -> Array: ...
 
 
 class ChainRule(Protocol):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from specsim.base import extras
 from specsim.base.files import write_bytes
 from specsim.claims import rows as published
 from specsim.claims import score as validation
@@ -163,10 +164,8 @@ def length_laws(axis: Any) -> None:
 
 def _figure(draws: Sequence[Callable[[Any], None]]) -> bytes:
     """A PNG with a panel for each; the same bytes every time."""
-    try:
+    with extras.needed("a plot"):
         import matplotlib as mpl
-    except ImportError:
-        raise ValueError("plots need matplotlib (extra `plot`)") from None
 
     mpl.use("agg")
     import matplotlib.pyplot as plt

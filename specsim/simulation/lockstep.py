@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from specsim.base import extras
 from specsim.simulation.blocks import Loop
 from specsim.simulation.chain_block import State
 from specsim.simulation.toys.pair import Pair
@@ -31,10 +32,8 @@ def on_numpy(pair: Pair, loop: Loop) -> Rounds:
 
 
 def on_jax(pair: Pair, loop: Loop) -> Rounds:
-    try:
+    with extras.needed("backend 'jax'"):
         import jax
-    except ImportError:
-        raise ImportError("backend 'jax' needs jax: install the extra `jax` (specsim-llm[jax])") from None
     scan = _compiled(loop)
     with jax.enable_x64(True):  # float64 here, whatever the user's setting
         pair = jax.tree.map(jax.numpy.asarray, pair)

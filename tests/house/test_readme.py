@@ -28,13 +28,19 @@ from specsim.report.tables import rules_table
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python(?: title=\S+)?\n(.*?)```", README, re.S)
-SHELL = [line for block in re.findall(r"```bash\n(.*?)```", README, re.S) for line in block.splitlines()]
+SHELL = [  # each command of a line by itself
+    command
+    for block in re.findall(r"```bash\n(.*?)```", README, re.S)
+    for line in block.splitlines()
+    for command in line.split(" && ")
+]
 COMMANDS = [
-    line
+    command
     for name in ("main", "tests")
     for line in subprocess.run(
         [ROOT / ".ci" / "readme", name], capture_output=True, text=True, check=True
     ).stdout.splitlines()
+    for command in line.split(" && ")
 ]
 RESULTS = ROOT / "real" / "results"
 RECORD = RESULTS / "bundled.json"

@@ -109,4 +109,7 @@ def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (gone.exit_code, "is no directory; make it first" in gone.stderr) == (2, True)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     none = CliRunner().invoke(app, ["plots", str(tmp_path)])
-    assert (none.exit_code, none.stderr) == (2, "error: plots need matplotlib (extra `plot`)\n")
+    assert (none.exit_code, none.stderr) == (
+        2,
+        "error: a plot needs matplotlib: install the extra `plot` (specsim-llm[plot])\n",
+    )

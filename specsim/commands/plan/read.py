@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, extras
 from specsim.base.arrays import at, overlap
 from specsim.latency import ModelShape
 from specsim.lengths.blocks import renewal, text_survival
@@ -215,11 +215,9 @@ def from_rows(path: Path) -> Given:
 
 
 def _tensors(path: Path) -> dict[str, Any]:
-    try:
+    with extras.needed(f"reading {path.name}"):
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
-    except ImportError:
-        raise ValueError(f"reading {path.name} needs the package safetensors (extra `real`)") from None
     try:
         return dict(load_file(path))
     except (OSError, SafetensorError, TypeError, KeyError) as error:
