@@ -72,6 +72,7 @@ def surface(axis: Any, latency: LatencyModel, acceptance: Acceptance, batch: int
     axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k.", markersize=2, label="best gamma")
     axis.axhline(own, color="black", linewidth=0.8, label=f"this draft, c = {own:.3f}")
     axis.set_xlabel("gamma (drafts per block)")
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylabel("c, draft step in target steps")
     axis.set_title(f"speedup, predicted; batch {batch}, context {context}", fontsize=9)
     axis.legend(fontsize=7)
@@ -104,7 +105,7 @@ def plane(
 
 def _filled(axis: Any, x: Any, y: Any, speed: Any) -> None:
     drawn = axis.contourf(x, y, speed, levels=20, cmap="viridis")
-    axis.figure.colorbar(drawn, ax=axis)
+    axis.figure.colorbar(drawn, ax=axis, label="predicted speedup")
     if speed.min() < 1 < speed.max():
         axis.contour(x, y, speed, levels=[1.0], colors="white", linewidths=1)
 
@@ -174,6 +175,6 @@ def _figure(draws: Sequence[Callable[[Any], None]]) -> bytes:
     for axis, draw in zip(axes[0], draws, strict=True):
         draw(axis)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
     plt.close(figure)
     return buffer.getvalue()
