@@ -163,6 +163,8 @@ def _read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any],
         raise ValueError(f"config {path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ValueError(f"config {path} is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"config {path} is nested too deep") from None
     if not isinstance(values, dict):
         raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
     return values, path.parent.name or path.stem if path.name == "config.json" else path.stem

@@ -14,6 +14,8 @@ from specsim.base.intervals import wilson
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array
 
+MAX_DRAFTS = 4096  # of one block
+
 
 class HazardEstimate(NamedTuple):
     """Hazards counted in a log: hazards, intervals (gamma, 2), and per position the blocks that tried and kept it.
@@ -102,6 +104,8 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     """
     n = _counts(accepted, "accepted")
     g = _counts(drafted, "drafted")
+    if g.max() > MAX_DRAFTS:
+        raise ValueError(f"drafted[{int(g.argmax())}] is {g.max()}; blocks have at most {MAX_DRAFTS} drafts")
     weight = np.ones(len(n), dtype=np.int64) if counts is None else _counts(counts, "counts")
     g = np.full(len(n), g[0]) if len(g) == 1 else g
     if not len(n) == len(g) == len(weight):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from specsim.base import extras
-from specsim.base.files import write_bytes
+from specsim.base.files import check_writable, write_bytes
 from specsim.claims import rows as published
 from specsim.claims import score as validation
 from specsim.latency import LatencyModel, roofline
@@ -29,9 +29,9 @@ FIT = ("magicdec-001", "magicdec-007", "magicdec-014")  # rows that the one over
 
 
 def write_all(folder: Path) -> list[Path]:
-    """plan.png, validation.png and lengths.png in a folder that is there; the names of the files."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is no directory; make it first")
+    """plan.png, validation.png and lengths.png in a folder, made if need be; the names of the files."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is no folder")
     target, draft, device, parts, alpha = PAIR
     times = roofline(target, draft, device, tensor_parallel=parts)
     made: dict[str, Callable[[], bytes]] = {
@@ -41,6 +41,8 @@ def write_all(folder: Path) -> list[Path]:
         ),
         "lengths.png": lambda: _figure([length_laws]),
     }
+    for name in made:
+        check_writable(folder / name)
     for name, draw in made.items():
         write_bytes(folder / name, draw())
     return [folder / name for name in made]

@@ -22,7 +22,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"claims": set(), "speed": {"claims"}, "testing": set()},
         {"report": set()},
         {"commands": set()},
-        {"cli": set()},
+        {"cli": set(), "__main__": {"cli"}},
     ],
     "real": [
         {"models": set(), "options": set()},
@@ -30,7 +30,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"pair": set()},
         {"studies": set(), "train": set()},
         {"gpu": set()},
-        {"cli": set()},
+        {"cli": set(), "__main__": {"cli"}},
     ],
 }
 HEAVY = {"jax": {"testing", "simulation"}, "torch": {"testing"}, "hypothesis": {"testing"}, "cvxpy": {"bounds"},

@@ -11,6 +11,7 @@ import numpy as np
 from specsim.commands.plan.emit import hazards_at
 from specsim.commands.plan.read import Given
 from specsim.latency import LatencyModel, Timing
+from specsim.report.text import table
 from specsim.speed.grid import context_boundary
 from specsim.speed.plan import break_even_alpha, plan
 from specsim.speed.prediction import Estimate, Prediction, interval, longest, predict
@@ -252,8 +253,7 @@ def text(found: Answer) -> str:
 
 
 def _columns(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return table(rows).splitlines()
 
 
 def as_json(found: Answer) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from specsim.speed.grid import Acceptance
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
 
+MOST = {"batch": 2**14, "context": 2**30}  # schedules try every batch
 FEW = 10  # texts below which the spread between them says little
 
 
@@ -52,6 +53,8 @@ def whole_numbers(text: str, name: str, least: int) -> list[int]:
         unit = 1024 if digits.endswith("k") else 1
         if not digits.removesuffix("k").isdecimal():
             raise ValueError(f"{name} has {part.strip()!r}, which is no whole number; write 1,8,64 or 1k,32k")
+        if len(digits) > 12 or int(digits.removesuffix("k")) * unit > MOST[name]:
+            raise ValueError(f"{name} is {digits[:20]}; it must be at most {MOST[name]}")
         found.append(check.integer(int(digits.removesuffix("k")) * unit, name, least))
     return found
 
@@ -93,6 +96,10 @@ def from_ranks(text: str) -> Given:
 def from_hazards(path: Path) -> Given:
     """A CSV of `position` (1, 2, ...) and `hazard`; or of `position`, `tried` and `kept`, blocks counted in a log."""
     table = csv.DictReader(_text(path).splitlines())
+    try:
+        lines = list(table)
+    except csv.Error as error:
+        raise ValueError(f"{path.name}, line {table.line_num + 1}: {error}") from None
     names = table.fieldnames or ()
     counted = "tried" in names and "kept" in names
     if "position" not in names or not (counted or "hazard" in names):
@@ -100,7 +107,6 @@ def from_hazards(path: Path) -> Given:
                          "position, tried and kept")  # fmt: skip
     if counted and "hazard" in names:
         raise ValueError(f"{path.name} has hazard beside tried and kept; leave out what is not to be read")
-    lines = list(table)
     if not lines:
         raise ValueError(f"{path.name} has no rows")
     for i, line in enumerate(lines, 1):
@@ -147,6 +153,8 @@ def from_histogram(path: Path) -> Given:
         held = json.loads(_text(path))
     except ValueError as error:
         raise ValueError(f"{path.name} is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path.name} is nested too deep") from None
     if not isinstance(held, dict) or not {"drafted", "counts"} <= set(held):
         fields = ", ".join(held) if isinstance(held, dict) else type(held).__name__
         raise ValueError(f'{path.name} holds {fields or "nothing"}; it needs "drafted" and "counts"')
@@ -220,7 +228,9 @@ def _tensors(path: Path) -> dict[str, Any]:
         from safetensors.numpy import load_file
     try:
         return dict(load_file(path))
-    except (OSError, SafetensorError, TypeError, KeyError) as error:
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (SafetensorError, TypeError, KeyError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
 
