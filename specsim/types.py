@@ -53,6 +53,10 @@ class LossyStepRule(StepRule, Protocol):
     def bias(self, plan: Any) -> Array: ...
 
 
+class NoClosedForm(ValueError):
+    """What ``acceptance`` of a `StepRule` raises where its sum would not fit: the hits can still be counted."""
+
+
 class ChainRule(Protocol):
     """gamma drafted tokens in a row -> how many are kept, and the token after them.
 

@@ -27,16 +27,17 @@ class Check(NamedTuple):
 def check(told: Check) -> None:
     """Run every conformance check on a rule; status 1 if one fails. What is skipped says why."""
     from specsim import discover
-    from specsim.testing import conform
+    from specsim.testing.conform import findings
 
     module = load(Path(told.rule)) if told.rule.endswith(".py") else discover.find(told.family, told.rule)
-    findings = conform(module, told.family)
-    if told.as_json:
-        typer.echo(json.dumps([finding._asdict() for finding in findings], indent=1))
-    else:
-        for finding in findings:
+    done = []
+    for finding in findings(module, told.family):  # each is shown as it ends: some checks take a minute
+        done.append(finding)
+        if not told.as_json:
             typer.echo(f"{finding.outcome}  {finding.check}  {finding.detail}".rstrip())
-    if any(finding.failed for finding in findings):
+    if told.as_json:
+        typer.echo(json.dumps([finding._asdict() for finding in done], indent=1))
+    if any(finding.failed for finding in done):
         raise typer.Exit(1)
 
 

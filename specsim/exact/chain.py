@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import arrays, check
 from specsim.base.arrays import normalize_or, positive_part
 from specsim.types import Array, Model
 
@@ -156,18 +156,18 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, 
     if callable(target) != callable(draft):
         raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
     if callable(target):
-        return _of_models(module, target, draft, gamma)
+        return arrays.at_most(_of_models(module, target, draft, gamma), gamma + 1)
     p, q = check.laws(target, draft, ("target", "draft"))
     if p.ndim != 1 or q.ndim != 1:
         raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
-    return _of_laws(module, np.asarray(p), np.asarray(q), gamma)
+    return arrays.at_most(_of_laws(module, np.asarray(p), np.asarray(q), gamma), gamma + 1)
 
 
 def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
     """Masses of the weights that can occur, merged where equal: the context is forgotten but for its weight."""
     some = q > 0
     p, q = p[some], q[some]
-    ratio, which = np.unique(p / q, return_inverse=True)
+    ratio, which = np.unique(arrays.quotient(p, q), return_inverse=True)
     chance = np.zeros_like(q, shape=len(ratio))
     np.add.at(chance, which, q)
     weight, mass, tau = np.ones_like(ratio[:1]), np.ones_like(ratio[:1]), 1
@@ -214,7 +214,7 @@ def _of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
             return 0
         p, q = rows(prefix)
         drafted = np.flatnonzero(np.asarray(q > 0))
-        after = module.advance(weight, p[drafted] / q[drafted])
+        after = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
         deeper = [kept((*prefix, int(y)), w) for y, w in zip(drafted, after, strict=True)]
         return (q[drafted] * (np.where(after < 1, after, 1) + np.array(deeper))).sum()
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import check
+from specsim.base import arrays, check
 from specsim.exact.step import enumerate_hits
 from specsim.trees import topology
 from specsim.types import Array
@@ -61,7 +61,7 @@ def hit_posterior(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Arra
         if bool(xp.any(off > (0 if law.dtype == object else 10 * check.TOLERANCE))):
             where, bias = check._first(off, off == xp.max(off))
             raise ValueError(f"rule {rule!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
-    return xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p)
+    return arrays.at_most(xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p), 1)
 
 
 def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:

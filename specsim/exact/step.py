@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from specsim import discover
-from specsim.base import check, sparse
+from specsim.base import arrays, check, sparse
 from specsim.types import Array, Draws
 from specsim.verify.lookup import candidates, step_rule
 
@@ -57,7 +57,7 @@ def acceptance_rate(
     0.64
     """
     module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme)
-    return module.acceptance(module.prepare(p, q, count))
+    return arrays.at_most(module.acceptance(module.prepare(p, q, count)), 1)
 
 
 def output_law(p: Array, q: Array, *, rule: str, num_drafts: int | Draws = 1, scheme: str | None = None) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import arrays, check
 from specsim.trees import enumerate_beams, enumerate_trees
 from specsim.types import Array, Draws, Model, TokenTree
 from specsim.verify.lookup import step_params, tree_rule
@@ -72,7 +72,8 @@ def expected_kept(
     if draws is not None:
         params["draws"] = draws
     law = kept_law(module, target, drawn_trees(draft, shape, scheme, draws), **params)
-    return sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
+    kept = sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
+    return arrays.at_most(kept, max(map(len, law)) - 1)
 
 
 def drawn_trees(draft: Model, shape: Any, scheme: str, draws: Callable[[Array], Draws] | None = None) -> list[Drawn]:

@@ -13,6 +13,7 @@ from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
 Curve = Callable[[int], float] | Sequence[float] | None
+UNIT = 1e-9  # rounding of t(1), which is 1 by definition
 
 
 def speedup(
@@ -36,7 +37,7 @@ def speedup(
     cost_ratio : float
         c, time of one draft step over one target step.
     verify_cost : callable or sequence, optional
-        t(m): time of a target pass over m tokens, in units of one target step. A sequence gives t(1), t(2), ...
+        t(m): time of a target pass over m tokens, in target steps, so that t(1) = 1. A sequence gives t(1), t(2), ...
         None: every pass costs one step (the usual assumption, and the largest single error in predictions).
     overhead : float
         o, everything else per cycle, in target steps.
@@ -49,7 +50,8 @@ def speedup(
     Raises
     ------
     ValueError
-        alpha outside [0, 1], gamma < 0, a negative cost, or a curve too short for gamma + 1 tokens.
+        alpha outside [0, 1], gamma < 0, a negative cost, or a curve that is too short for gamma + 1 tokens or does not
+        start at t(1) = 1.
 
     References
     ----------
@@ -79,12 +81,17 @@ def pass_time(curve: Curve, tokens: int) -> Any:
     if curve is None:
         return 1
     if callable(curve):
-        value = curve(tokens)
+        value, first = curve(tokens), curve(1)
     elif tokens > len(curve):
         raise ValueError(f"verify_cost has {len(curve)} entries; t({tokens}) is needed")
     else:
-        value = curve[tokens - 1]
-    return check.scalar(value, f"verify_cost at {tokens} tokens", "(0, inf)")
+        value, first = curve[tokens - 1], curve[0]
+    value = check.scalar(value, f"verify_cost at {tokens} tokens", "(0, inf)")
+    if not abs(first - 1) <= UNIT:
+        raise ValueError(
+            f"verify_cost at 1 token is {first}; it is in target steps, so 1: divide all of them by {first}"
+        )
+    return value
 
 
 def operations_factor(alpha: Array, *, gamma: int | None = None, ops_ratio: float = 0) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 from specsim.testing.chain_checks import CHAIN_CHECKS
@@ -85,9 +85,13 @@ def conform(module: ModuleType, family: str) -> list[Finding]:
     >>> any(finding.failed for finding in conform(rejection, "step"))
     False
     """
-    findings: list[Finding] = []
+    return list(findings(module, family))
+
+
+def findings(module: ModuleType, family: str) -> Iterator[Finding]:
+    """What `conform` returns, each as soon as its check is done: some take a minute."""
     for name, check in checks(family).items():
-        findings.append(find(name, check, module))
-        if name == "contract" and findings[-1].failed:
-            break  # without its names every other check would only raise AttributeError
-    return findings
+        finding = find(name, check, module)
+        yield finding
+        if name == "contract" and finding.failed:
+            return  # without its names every other check would only raise AttributeError

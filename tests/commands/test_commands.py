@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ RUNS = [
 ]  # fmt: skip
 
 
+CONFORM = import_module("specsim.testing.conform")  # the package binds the function to this name
 ROWS_OF_RULES, TABLE_OF_RULES = cache(tables.rules_rows), cache(tables.rules_table)
 
 
@@ -49,7 +51,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes seconds is made once, or tested elsewhere."""
     monkeypatch.setattr(tables, "rules_rows", ROWS_OF_RULES)
     monkeypatch.setattr(tables, "rules_table", TABLE_OF_RULES)
-    monkeypatch.setattr(specsim.testing, "conform", lambda module, family: [Finding("contract", "pass", "")])
+    monkeypatch.setattr(CONFORM, "findings", lambda module, family: iter([Finding("contract", "pass", "")]))
     monkeypatch.setattr(specsim.report.plots, "write_all", lambda folder: [folder / "plan.png"])
 
 
@@ -142,7 +144,9 @@ def test_the_doors_are_those_of_the_stub() -> None:
     assert re.findall(r'^    "(\w+)",$', stub, re.MULTILINE) == specsim.__all__
     with pytest.raises(AttributeError, match=r"^module 'specsim' has no attribute 'nothing'$"):
         specsim.nothing  # type: ignore[attr-defined]  # noqa: B018
-    code = "import specsim.simulation.run, specsim.laws.warp; assert callable(specsim.simulate) and callable(specsim.warp)"
+    code = (
+        "import specsim.simulation.run, specsim.laws.warp; assert callable(specsim.simulate) and callable(specsim.warp)"
+    )
     assert "numpy" in loaded(code)  # a submodule of the same name does not hide a function
 
 

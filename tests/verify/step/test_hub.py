@@ -311,3 +311,15 @@ def test_error_8_a_filter_applied_to_one_half() -> None:
     assert law.tolist() == fractions("1/2", "1/2").tolist()
     for p in (before, after):  # one version throughout is lossless for that version
         assert (enumerate_step(rejection, p, q, 1)[0] == p).all()
+
+
+def test_fewer_accepted_than_of_one_draft_is_said() -> None:
+    """15 live tokens of 1,000 leave the others to win as they like: with 8 drafts a third less than with one."""
+    p, q = np.random.default_rng(0).dirichlet(np.ones(1000), 2)
+    q = (p + q) / 2
+    with pytest.warns(
+        UserWarning, match=r"^importance with num_drafts=8 and 15 of 1000 tokens live accepts 0\..* alone \(0\.7"
+    ):
+        rate = acceptance_rate(p, q, rule="importance", num_drafts=8)
+    assert rate < acceptance_rate(p, q)
+    acceptance_rate(p, q, rule="importance", num_drafts=2)  # better than one: nothing to say
