@@ -22,6 +22,7 @@ from real.models.device import parse_device, parse_dtype
 from real.models.shapes import find_shape, random_model
 from real.options import parse_names, parse_numbers, positive, read_prompts
 from real.pair import Pair, load
+from real.studies import rows_command
 from real.studies.calibrate import Costs
 from real.studies.compare import report, rules_report
 from real.studies.compare.measure import Settings, check_prompts
@@ -70,9 +71,7 @@ def compare(
     gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
     calibrate: Annotated[str, typer.Option(help="Lengths timed in short samples; others are extrapolated.")] = "1-3",
     max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
-    widen: Annotated[
-        int, typer.Option(help="Run the target at the cost of this many million parameters (cost emulation).")
-    ] = 0,
+    widen: Annotated[int, typer.Option(help="Run the target at the cost of this many million parameters.")] = 0,
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
@@ -252,6 +251,7 @@ def drafts(
 
 
 app.command()(_clean_errors(trees_command.trees))
+app.command()(_clean_errors(rows_command.rows))
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:

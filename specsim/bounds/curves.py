@@ -139,8 +139,8 @@ def _accepted(
 
 
 def _sampled(
-    rule: ModuleType, scheme_module: ModuleType, p: Array, q: Array, num_drafts: int, samples: int, rng: np.random.Generator,
-    tell: Callable[[int], None],
+    rule: ModuleType, scheme_module: ModuleType, p: Array, q: Array, num_drafts: int, samples: int,
+    rng: np.random.Generator, tell: Callable[[int], None],
 ) -> tuple[float, float]:  # fmt: skip
     """Mean over rows of the hit probability, exact for each sampled tuple; with a 99 % half-width."""
     means, variance = [], 0.0
