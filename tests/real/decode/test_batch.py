@@ -19,13 +19,13 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 import real
-from real.cli import TINY
 from real.decode import graphs
 from real.decode.loop import Decoded, at_tokens, decode, decode_batch, keyed
 from real.decode.stops import Stream, cut, stopping
 from real.decode.warp import Warping
 from real.models import llama
 from real.models.model import LanguageModel, from_hf, full_logits
+from real.pair import TINY
 from specsim.base.arrays import pick
 from specsim.exact import forking
 from specsim.verify.chain import tokenwise

@@ -20,7 +20,7 @@ from real.decode.clock import PHASES
 from real.decode.loop import Loop, decode_batch, keyed
 from real.decode.warp import Warping
 from real.models.model import LanguageModel, from_hf
-from real.studies.calibrate import Costs, calibrate, copy_bandwidth
+from real.studies.calibrate import Costs, calibrate, copy_bandwidth, costs_of
 from real.studies.forced import report as forced_report
 from real.studies.forced.measure import Forced, Timing, even, measure
 from specsim import accepted_length_law, block_efficiency
@@ -94,6 +94,24 @@ def test_phases_add_up_and_lines_extend() -> None:
     assert falls.phase("verify", 8) == 11.5  # beyond: the median, not a line downwards
     one = Costs([0, 2], [0.0, 4.0], [0.0, 2.0], [9.0, 9.5], [1.0, 1.0], [1.0, 1.0], [11.0, 17.5], [0.0, 0.0])
     assert one.cycle(4) == pytest.approx(8 + 4 + 9.5 + 2)
+
+
+def test_one_estimator_for_what_is_timed_and_what_is_extrapolated() -> None:
+    """Under load each block loses a second in a phase at random: no median of a phase sees it, every cycle does."""
+    rng, visits = np.random.default_rng(0), {}
+    for gamma in range(7):
+        quiet = np.array([1.0 * gamma, 0.1 * gamma, 10.0, 1.0, 1.0])
+        delayed = [quiet + np.eye(5)[rng.integers(5)] for _ in range(200)]
+        visits[gamma] = [[block.tolist() for block in delayed[i : i + 4]] for i in range(0, 200, 4)]
+        old = sum(np.median(np.array(delayed), axis=0))
+        assert old == pytest.approx(quiet.sum())  # what the sum of medians says: a second too few
+    every, few = costs_of(visits), costs_of({g: visits[g] for g in (0, 1, 2, 3)})
+    for gamma in range(7):
+        assert every.cycle(gamma) == pytest.approx(13 + 1.1 * gamma, rel=1e-12)
+        assert few.cycle(gamma) == pytest.approx(13 + 1.1 * gamma, rel=0.02)  # phases are means: their noise remains
+    for k in range(4):
+        assert sum(getattr(few, f"{name}_s")[k] for name in PHASES) == pytest.approx(few.cycle_s[k], rel=1e-12)
+    assert costs_of({0: [[[1.0, 0, 0, 0, 0]] * 3, [[3.0, 0, 0, 0, 0]] * 3]}).cycle_s == [2.0]  # over visits, not blocks
 
 
 def test_calibration_takes_its_blocks_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,10 @@ import pytest
 from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
-from real import load
+from real import TINY, load
 from real.cli import app
 from real.decode.score import score
 from real.decode.warp import Warping
-from real.studies.rows_command import TINY
 from specsim import renewal
 from specsim.commands.plan.read import read_rows
 from specsim.lengths.blocks import text_survival

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from real.pair import Pair
     from specsim.types import Array
 
-TINY = Path(__file__).parents[1] / "tiny"
 EXAMPLES = (
     "specsim-real rows --count 16 --max-tokens 64 --out rows.safetensors",
     "specsim plan --rows rows.safetensors --cost-ratio 0.05",
@@ -50,7 +49,7 @@ def rows(
     from real.decode.warp import Warping
     from real.models.device import parse_device, parse_dtype
     from real.options import positive, read_prompts
-    from real.pair import load
+    from real.pair import TINY, load
 
     warping = Warping(temperature, top_k, top_p, min_p)
     check_writable(out)
