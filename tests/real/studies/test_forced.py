@@ -7,6 +7,7 @@ import itertools
 import json
 from fractions import Fraction as F
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -128,15 +129,40 @@ def test_calibration_takes_its_blocks_back(monkeypatch: pytest.MonkeyPatch) -> N
         assert sum(getattr(costs, f"{name}_s")[k] for name in PHASES) == costs.cycle_s[k]
 
 
+def assert_a_rewound_loop_repeats_its_rows() -> None:
+    """Not the tokens alone, which differ little: every number that the rule is told, for texts of two lengths."""
+    told: list[np.ndarray] = []
+
+    def prepare(p: Any, q: Any) -> Any:
+        told.append(np.concatenate([np.asarray(w).ravel() for w in (p, q)]))
+        return tokenwise.prepare(p, q)
+
+    rule: Any = SimpleNamespace(prepare=prepare, uniforms=tokenwise.uniforms, verify=tokenwise.verify)
+    options = 9, 3, [keyed(0, 0), keyed(0, 1)], Warping(), rule, pick, lambda _: None
+    prompts = [[1, 2, 3], [4, 5, 6, 7, 1]]
+    loop = Loop(*models(), prompts, *options)
+    first = loop.block([0, 1], 3)
+    for i, new in enumerate(first):
+        loop.keep(i, new, 3, lambda text, safe: None)
+        del loop.texts[i][len(prompts[i]) :]
+    loop.rewind([3, 5])
+    assert loop.block([0, 1], 3) == first
+    assert np.abs(told[0] - told[1]).max() < 1e-5
+
+
 def test_rewound_loops_repeat_their_block() -> None:
-    target, draft = models()
-    options = 9, 3, [keyed(0, 0)], Warping(), tokenwise, pick, lambda _: None
-    loop = Loop(target, draft, [[1, 2, 3]], *options)
-    first = loop.block([0], 3)
-    loop.keep(0, first[0], 3, lambda text, safe: None)
-    del loop.texts[0][3:]
-    loop.rewind([3])
-    assert loop.block([0], 3) == first
+    assert_a_rewound_loop_repeats_its_rows()
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_a_loop_rewound_to_another_length_is_caught(off: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rewind(loop: Loop, lengths: list[int]) -> None:
+        for i, length in enumerate(lengths):
+            loop._cycle.rollback(i, length - 1 + off)
+
+    monkeypatch.setattr(Loop, "rewind", rewind)
+    with pytest.raises(AssertionError):
+        assert_a_rewound_loop_repeats_its_rows()
 
 
 def test_copy_bandwidth_counts_bytes() -> None:

@@ -50,7 +50,7 @@ def test_bad_input_ends_with_one_line(tmp_path: Path) -> None:
     for words, message in (
         ("--count 0", "count must be at least 1, got 0"),
         ("--max-tokens 0", "max_tokens must be at least 1, got 0"),
-        ("--out no/such/r.safetensors", "output no/such/r.safetensors cannot be written"),
+        ("--out /dev/null/r.safetensors", "output /dev/null/r.safetensors cannot be written"),
         ("some-target", "give both a target and a draft, or neither"),
         ("--max-tokens 1000000", "GB, above 4.3; lower --count or --max-tokens"),
     ):
