@@ -16,6 +16,7 @@ EXAMPLES = examples("specsim rules", "specsim rules --markdown > rules.md", "spe
 class Rules(NamedTuple):
     """What `specsim rules` is told."""
 
+    brief: Annotated[bool, typer.Option("--brief", help="Four columns, for a README (markers: brief).")] = False
     write: Annotated[Path | None, typer.Option(help="Refresh the table between the markers of this file.")] = None
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown: the whole tables, with acceptances, tau and costs.")
@@ -34,11 +35,15 @@ def rules(told: Rules) -> None:
     if told.write is not None:
         text = _read(told.write)
         check_writable(told.write)
-        refresh(text, "rules", "")  # the markers, before the work
-        write_bytes(told.write, refresh(text, "rules", tables.rules_table()).encode())
+        name = "brief" if told.brief else "rules"
+        refresh(text, name, "")  # the markers, before the work
+        made = tables.rules_brief() if told.brief else tables.rules_table()
+        write_bytes(told.write, refresh(text, name, made).encode())
     elif told.as_json:
         head, *rows = tables.rules_rows()
         typer.echo(json.dumps([dict(zip(head, row, strict=True)) for row in rows], indent=1))
+    elif told.brief:
+        typer.echo(tables.rules_brief())
     elif told.as_markdown:
         typer.echo(tables.rules_table())
     else:

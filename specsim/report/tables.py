@@ -64,6 +64,24 @@ def rules_rows() -> list[list[str]]:
     return rows
 
 
+def rules_brief() -> str:
+    """Four columns of Markdown on every rule: name, drafts, verdict, and what two drafts give."""
+    rows = ["| rule | drafts | lossless | acceptance or tau |", "| --- " * 4 + "|"]
+    for rule in algorithms():
+        step = find("step", rule.name) if rule.family == "step" else None
+        for drafts in (step.DRAFTS, *getattr(step, "ALSO", ())) if step else (rule.drafts,):
+            scheme = drafts if step and drafts != "single" else None
+            verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
+            rows.append(f"| `{rule.name}` ({rule.family}) | {drafts} | {verdict} | {_gives(rule, drafts)} |")
+    return "\n".join(rows)
+
+
+def _gives(rule: Algorithm, drafts: str) -> str:
+    if rule.family != "step":
+        return f"tau {_tau(rule.name, rule.family)[1]}"
+    return _accepted(rule.name, drafts, 2) or f"{_accepted(rule.name, drafts, 1)}, one draft"
+
+
 def _row(rule: Algorithm, drafts: str, verdict: str, cells: list[str]) -> str:
     proved = ", ".join(rule.proved) or "no"
     return f"| `{rule.name}` | {drafts} | {verdict} | {rule.theorem} | {proved} | {rule.paper} | {' | '.join(cells)} |"

@@ -111,6 +111,18 @@ def verdict(record: dict[str, Any]) -> str:
     )
 
 
+def face(record: dict[str, Any]) -> str:
+    """Four columns of Markdown: predicted and measured speedup by length, and the verdict below."""
+    lines = ["| drafts a block | speedup, predicted | speedup, measured (95 %) | error |", "| --- | --- | --- | --- |"]
+    for row in record["pairs"]:
+        speed = row["speedup"]
+        error = speed["predicted"] / speed["measured"] - 1
+        lines.append(f"| {row['gamma']} | {speed['predicted']:.2f} | {span(speed, 2)} | {error:+.1%} |")
+    found = verdict(record)
+    lines += ["", f"Target: {target_name(record['provenance'])}; {found}. {made_by(record)}"]
+    return "\n".join(lines)
+
+
 def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:
     """One line: how many drafts the blocks of a gamma kept, measured and predicted."""
     least = row["blocks_keeping_at_least"]
