@@ -1,0 +1,111 @@
+"""Acceptance of every rule beside its family's, as small SVG files that are the same bytes at every build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+
+import specsim
+from specsim import discover, trees
+
+mpl.use("svg")
+
+import matplotlib.pyplot as plt
+
+RANK = np.arange(1, 25)
+WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))  # as in the table of rules
+P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
+Curves = dict[str, tuple[list[int], list[float]]]
+COUNTS = (1, 2, 3, 4)
+SHAPES = {"2": (2,), "2,1": (2, 1), "2,1,1": (2, 1, 1), "2,2": (2, 2)}
+
+
+def curves(family: str) -> Curves:
+    """Points of every rule of a family, and of what bounds them."""
+    return {"step": _step, "chain": _chain, "tree": _tree, "draft": _draft}[family]()
+
+
+def _line(value: Callable[[int], Any], over: tuple[int, ...]) -> tuple[list[int], list[float]]:
+    """A rule's points, at the numbers of drafts that it takes."""
+    points = []
+    for n in over:
+        try:
+            points.append((n, float(value(n))))
+        except ValueError:  # SpecHub draws pairs, rejection one draft
+            continue
+    return [n for n, _ in points], [y for _, y in points]
+
+
+def _step() -> Curves:
+    found = {
+        name: _line(lambda k, name=name: specsim.acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=k), COUNTS)
+        for name in discover.names("step")
+    }
+    best = _line(lambda k: specsim.optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=k), COUNTS)
+    return {**found, "optimum, i.i.d. drafts": best}
+
+
+def _chain() -> Curves:
+    over = (1, 2, 3, 4, 5, 6)
+    found = {
+        name: _line(lambda g, name=name: specsim.expected_tokens(P, Q, gamma=g, rule=name), over)
+        for name in discover.names("chain")
+    }
+    return found
+
+
+def _tree() -> Curves:
+    target, draft = (lambda _: P), (lambda _: Q)
+    found = {}
+    for name in discover.names("tree"):
+        scheme = discover.find("tree", name).CHILDREN[0]
+        shapes = [trees.paths(2, len(s)) if scheme == "paths" else trees.k_ary(s) for s in list(SHAPES.values())[:3]]
+        kept = [1 + float(specsim.expected_kept(name, target, draft, shape, scheme=scheme)) for shape in shapes]
+        found[f"{name} ({scheme})"] = ([1, 2, 3], kept)
+    return found
+
+
+def _draft() -> Curves:
+    return {
+        name: _line(
+            lambda k, name=name: specsim.optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=k, sampling=name), COUNTS
+        )
+        for name in discover.names("draft")
+        if name != "independent"
+    }
+
+
+AXES = {
+    "step": ("drafts for one position, K", "acceptance", "Zipf pair on 24 tokens"),
+    "chain": ("drafts per block, gamma", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
+    "tree": ("depth of a tree with two children at the root", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
+    "draft": ("drafts for one position, K", "largest acceptance of a lossless rule", "Zipf pair on 24 tokens"),
+}
+
+
+def draw(family: str, name: str, known: Curves, path: Path) -> None:
+    """One rule in colour, the others in grey, the optimum dashed."""
+    with mpl.rc_context({"svg.hashsalt": "specsim", "svg.fonttype": "path", "font.size": 9}):
+        figure, axes = plt.subplots(figsize=(5.2, 3.1), layout="constrained")
+        for label, (x, y) in known.items():
+            own = label.split(" (")[0] == name
+            if label.startswith("optimum"):
+                axes.plot(x, y, "--", color="0.25", lw=1.2, label=label, zorder=2)
+            elif own:
+                axes.plot(x, y, "o-", color="#d1661b", lw=2.4, ms=5, label=label, zorder=3)
+            else:
+                axes.plot(x, y, "-", color="0.72", lw=1, zorder=1)
+        axes.plot([], [], "-", color="0.72", lw=1, label="the others of the family")
+        across, up, title = AXES[family]
+        axes.set(xlabel=across, ylabel=up)
+        axes.set_title(title, fontsize=9, loc="left")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+        plt.close(figure)
