@@ -6,11 +6,12 @@ import json
 import shlex
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 import real.cli
 import real.gpu
 import specsim.cli
 from specsim.report import refresh
-from typer.testing import CliRunner
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

@@ -87,25 +87,35 @@ AXES = {
 }
 
 
+def _labels(axes: Any, name: str, ends: dict[str, tuple[float, float]]) -> None:
+    """Each line's name beside its end, in the margin, moved apart where they would overlap."""
+    low, high = axes.get_ylim()
+    step, below = (high - low) / 16, -np.inf
+    right = axes.get_xlim()[1]
+    for label, (x, y) in sorted(ends.items(), key=lambda end: end[1][1]):
+        below = max(y, below + step)
+        color = "#d1661b" if label.split(" (")[0] == name else "0.35"
+        at = (right + 0.02 * (right - axes.get_xlim()[0]), below)
+        line = {"arrowstyle": "-", "color": "0.85", "lw": 0.6, "shrinkA": 0, "shrinkB": 2}
+        axes.annotate(
+            label, (x, y), at, color=color, fontsize=8, va="center", annotation_clip=False, arrowprops=line, zorder=1
+        )
+
+
 def draw(family: str, name: str, known: Curves, path: Path) -> None:
-    """One rule in colour, the others in grey, the optimum dashed."""
+    """One rule in colour, the others in grey, the optimum dashed; every line is named at its end."""
     with mpl.rc_context({"svg.hashsalt": "specsim", "svg.fonttype": "path", "font.size": 9}):
-        figure, axes = plt.subplots(figsize=(5.2, 3.1), layout="constrained")
+        figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
         for label, (x, y) in known.items():
-            own = label.split(" (")[0] == name
-            if label.startswith("optimum"):
-                axes.plot(x, y, "--", color="0.25", lw=1.2, label=label, zorder=2)
-            elif own:
-                axes.plot(x, y, "o-", color="#d1661b", lw=2.4, ms=5, label=label, zorder=3)
-            else:
-                axes.plot(x, y, "-", color="0.72", lw=1, zorder=1)
-        axes.plot([], [], "-", color="0.72", lw=1, label="the others of the family")
+            own, bound = label.split(" (")[0] == name, label.startswith("optimum")
+            color, width = ("#d1661b", 2.4) if own else ("0.25", 1.2) if bound else ("0.7", 1)
+            axes.plot(x, y, "o-" if own else "--" if bound else ".-", color=color, lw=width, ms=5, zorder=2 + own)
+        _labels(axes, name, {label: (x[-1], y[-1]) for label, (x, y) in known.items()})
         across, up, title = AXES[family]
         axes.set(xlabel=across, ylabel=up)
         axes.set_title(title, fontsize=9, loc="left")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
         figure.savefig(path, format="svg", metadata={"Date": None})
         plt.close(figure)

@@ -9,10 +9,9 @@ from pathlib import Path
 from types import ModuleType
 
 import specsim
-from specsim import discover
-
 from _generate import checks, pictures
 from _generate.proofs import NOTES, put
+from specsim import discover
 
 FAMILY = {
     "step": "a step rule: several drafts for one position",
@@ -22,16 +21,25 @@ FAMILY = {
 }
 LABEL = {"step": "Step rules", "chain": "Chain rules", "tree": "Tree rules", "draft": "Draft schemes"}
 USE = {
-    "step": 'specsim.verify_step(p, q, drafts, u, rule="{0}")  # also rule="{0}" in acceptance_rate, output_law, guarantee',
-    "chain": 'specsim.verify_chain(p, q, drafts, u, rule="{0}")  # also rule="{0}" in expected_tokens, simulate',
-    "tree": 'specsim.verify_tree(p, q, tree, u, rule="{0}")  # also "{0}" in expected_kept, simulate',
-    "draft": '# "{0}" is what acceptance_rate, optimal_acceptance and simulate take as the scheme',
+    "step": 'specsim.verify_step(p, q, drafts, u, rule="{0}")',
+    "chain": 'specsim.verify_chain(p, q, drafts, u, rule="{0}")',
+    "tree": 'specsim.verify_tree(p, q, tree, u, rule="{0}")',
+    "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, sampling="{0}")',
 }
+ABOUT = (
+    "Every file in `specsim/verify/` is a rule, and every file in `specsim/draft/` a way to draw drafts. "
+    "Each page here is written from its file: law, theorem, what of it a machine has checked, acceptance.",
+    "The verdict *lossless* is computed by exact enumeration, not declared. For step rules the last columns hold the "
+    "exact probability that the token is one of K drafts, beside the largest that any lossless rule reaches for drafts "
+    "so drawn (bold where the rule reaches it), for p proportional to 1/i and q to 1/(7i mod 25) on 24 tokens; for "
+    "chain and tree rules tau, the tokens per target call of a first block, at p = (.5, .3, .2) and q = (.1, .3, .6) "
+    "in every context.",
+)
 SPECIAL = re.compile(r"([\\*_<>\[\]$|#~])")
 
 
 def write(folder: Path) -> None:
-    """`folder`/index.md, one page a rule, and its picture; the pictures of a family are drawn from one set of curves."""
+    """`folder`/index.md, and for each rule a page and its picture."""
     pages = {}
     for family in discover.FAMILIES:
         known = pictures.curves(family)
@@ -56,19 +64,8 @@ def _index() -> str:
     step, _, others = table.partition("\n\n")
     step = re.sub(r"^\| `(\w+)`", r"| [`\1`](step_\1.md)", step, flags=re.M)
     others = re.sub(r"^\| `(\w+)` \| (\w+)", r"| [`\1`](\2_\1.md) | \2", others, flags=re.M)
-    lines = [
-        "# Rules",
-        "",
-        "Every file in `specsim/verify/` is a rule, and every file in `specsim/draft/` a way to draw drafts. A page of this "
-        "section is written from the file: its law, its theorem, what of it a machine has checked, and its acceptance.",
-        "",
-        "The verdict *lossless* is computed by exact enumeration, not declared. For step rules the last columns hold the exact "
-        "probability that the token is one of K drafts, beside the largest that any lossless rule reaches for drafts so drawn "
-        "(bold where the rule reaches it), for p~i~ proportional to 1/i and q~i~ to 1/(7i mod 25) on 24 tokens; for chain and "
-        "tree rules tau, the tokens per target call of a first block, at p = (.5, .3, .2) and q = (.1, .3, .6) in every context.".replace(
-            "~i~", ""
-        ),
-        "",
+    lines = ["# Rules", "", ABOUT[0], "", ABOUT[1], ""]
+    lines += [
         "## Step rules",
         "",
         step,
@@ -105,10 +102,8 @@ def _page(family: str, name: str, module: ModuleType, pictured: bool) -> str:
     if family != "draft":
         parts += [*_facts(family, name, module), ""]
     if pictured:
-        parts += [
-            f"```{{image}} {family}_{name}.svg\n:alt: acceptance of {name} beside the others of its family\n:class: plot\n```",
-            "",
-        ]
+        alt = f"acceptance of {name} beside the others of its family"
+        parts += [f"```{{image}} {family}_{name}.svg\n:alt: {alt}\n```", ""]
     parts += ["## What it does", ""]
     for heading, text in _sections(module):
         parts += [f"{heading}", f": {_plain(text)}", ""]
