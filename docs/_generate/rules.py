@@ -61,7 +61,7 @@ def _index() -> str:
     table = subprocess.run(
         [sys.executable, "-m", "specsim.cli", "rules"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    step, _, others = table.partition("\n\n")
+    step, others = (_without(part, ("theorem", "paper", "cost")) for part in table.split("\n\n"))
     step = re.sub(r"^\| `(\w+)`", r"| [`\1`](step_\1.md)", step, flags=re.M)
     others = re.sub(r"^\| `(\w+)` \| (\w+)", r"| [`\1`](\2_\1.md) | \2", others, flags=re.M)
     lines = ["# Rules", "", ABOUT[0], "", ABOUT[1], ""]
@@ -88,6 +88,14 @@ def _index() -> str:
         pages = "\n".join(f"{family}_{name}" for name in discover.names(family))
         lines += [f"```{{toctree}}\n:caption: {label}\n:hidden:\n\n{pages}\n```", ""]
     return "\n".join(lines)
+
+
+def _without(table: str, columns: tuple[str, ...]) -> str:
+    """A Markdown table without columns that each rule's own page has."""
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.splitlines()]
+    kept = [i for i, name in enumerate(rows[0]) if name not in columns]
+    rows = [row + [""] * (len(rows[0]) - len(row)) for row in rows]
+    return "\n".join("| " + " | ".join(row[i] for i in kept) + " |" for row in rows)
 
 
 def _page(family: str, name: str, module: ModuleType, pictured: bool) -> str:
