@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
 Curves = dict[str, tuple[list[int], list[float]]]
 COUNTS = (1, 2, 3, 4)
-SHAPES = {"2": (2,), "2,1": (2, 1), "2,1,1": (2, 1, 1), "2,2": (2, 2)}
+GAMMAS = (1, 2, 3, 4, 5, 6)
+SHAPES = ((2,), (2, 1), (2, 1, 1))
 
 
 def curves(family: str) -> Curves:
@@ -41,21 +43,22 @@ def _line(value: Callable[[int], Any], over: tuple[int, ...]) -> tuple[list[int]
 
 
 def _step() -> Curves:
-    found = {
-        name: _line(lambda k, name=name: specsim.acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=k), COUNTS)
-        for name in discover.names("step")
-    }
-    best = _line(lambda k: specsim.optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=k), COUNTS)
-    return {**found, "optimum, i.i.d. drafts": best}
+    def rate(name: str, k: int) -> Any:
+        return specsim.acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=k)
+
+    found = {name: _line(partial(rate, name), COUNTS) for name in discover.names("step")}
+    return {**found, "optimum, i.i.d. drafts": _line(partial(_best, "iid"), COUNTS)}
+
+
+def _best(scheme: str, k: int) -> Any:
+    return specsim.optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=k, sampling=scheme)
 
 
 def _chain() -> Curves:
-    over = (1, 2, 3, 4, 5, 6)
-    found = {
-        name: _line(lambda g, name=name: specsim.expected_tokens(P, Q, gamma=g, rule=name), over)
-        for name in discover.names("chain")
-    }
-    return found
+    def tau(name: str, gamma: int) -> Any:
+        return specsim.expected_tokens(P, Q, gamma=gamma, rule=name)
+
+    return {name: _line(partial(tau, name), GAMMAS) for name in discover.names("chain")}
 
 
 def _tree() -> Curves:
@@ -63,20 +66,15 @@ def _tree() -> Curves:
     found = {}
     for name in discover.names("tree"):
         scheme = discover.find("tree", name).CHILDREN[0]
-        shapes = [trees.paths(2, len(s)) if scheme == "paths" else trees.k_ary(s) for s in list(SHAPES.values())[:3]]
+        shapes = [trees.paths(2, len(s)) if scheme == "paths" else trees.k_ary(s) for s in SHAPES]
         kept = [1 + float(specsim.expected_kept(name, target, draft, shape, scheme=scheme)) for shape in shapes]
         found[f"{name} ({scheme})"] = ([1, 2, 3], kept)
     return found
 
 
 def _draft() -> Curves:
-    return {
-        name: _line(
-            lambda k, name=name: specsim.optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=k, sampling=name), COUNTS
-        )
-        for name in discover.names("draft")
-        if name != "independent"
-    }
+    schemes = [name for name in discover.names("draft") if name != "independent"]  # that one has a law for each draft
+    return {name: _line(partial(_best, name), COUNTS) for name in schemes}
 
 
 AXES = {
@@ -90,12 +88,16 @@ AXES = {
 def _labels(axes: Any, name: str, ends: dict[str, tuple[float, float]]) -> None:
     """Each line's name beside its end, in the margin, moved apart where they would overlap."""
     low, high = axes.get_ylim()
-    step, below = (high - low) / 16, -np.inf
-    right = axes.get_xlim()[1]
-    for label, (x, y) in sorted(ends.items(), key=lambda end: end[1][1]):
-        below = max(y, below + step)
+    step, right = (high - low) / 16, axes.get_xlim()[1]
+    places: list[float] = []
+    ordered = sorted(ends.items(), key=lambda end: end[1][1])
+    for _, (_, y) in ordered:
+        places.append(max(y, places[-1] + step) if places else y)
+    for i in reversed(range(len(places))):  # those that were pushed beyond the top come down again
+        places[i] = min(places[i], high if i + 1 == len(places) else places[i + 1] - step)
+    for (label, (x, y)), place in zip(ordered, places, strict=True):
         color = "#d1661b" if label.split(" (")[0] == name else "0.35"
-        at = (right + 0.02 * (right - axes.get_xlim()[0]), below)
+        at = (right + 0.02 * (right - axes.get_xlim()[0]), place)
         line = {"arrowstyle": "-", "color": "0.85", "lw": 0.6, "shrinkA": 0, "shrinkB": 2}
         axes.annotate(
             label, (x, y), at, color=color, fontsize=8, va="center", annotation_clip=False, arrowprops=line, zorder=1

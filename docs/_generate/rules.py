@@ -172,10 +172,11 @@ def _checked(family: str, name: str) -> list[str]:
         return [*lines[:2], f"`{command}` runs them. No result is recorded of this version of the rule.", ""]
     style = {"pass": "verdict-pass", "FAIL": "verdict-fail", "skipped": "verdict-skip"}
     rows = [
-        f'| `{check}` | <span class="{style[what]}">{what}</span> | {_plain(detail)} |'
+        f'| `{check}` | <span class="{style[what]}">{what}</span> | {_plain(detail)}'.rstrip("| ") + " |"
         for check, what, detail in findings
     ]
-    return [*lines, "| check | result | |", "| --- | --- | --- |", *rows, ""]
+    head = "| check | result | why |" if any(detail for _, _, detail in findings) else "| check | result |"
+    return [*lines, head, "| --- " * (head.count("|") - 1) + "|", *rows, ""]
 
 
 def _plain(text: str) -> str:
