@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import real.cli
 import real.gpu
 import specsim.cli
-from specsim.report import refresh
+from specsim.report.markers import refresh
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

@@ -1,6 +1,6 @@
 """specsim on real language models: the same rule files, run, counted and timed (torch, transformers)."""
 
+from real.decode.warp import Warping
 from real.pair import Generation, Pair, load
-from real.warp import Sampling
 
-__all__ = ["Generation", "Pair", "Sampling", "load"]
+__all__ = ["Generation", "Pair", "Warping", "load"]

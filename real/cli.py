@@ -17,23 +17,28 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from transformers.utils.logging import disable_progress_bar
 
-from real import chains_report, drafts_report, forced_report, report, trees_command, trees_report
-from real.calibrate import Costs
-from real.compare import Settings, check_prompts
-from real.compare import compare as run_compare
-from real.drafts import SYNTHETIC, synthetic, written
-from real.drafts import measure as measure_drafts
-from real.forced import check, measure
-from real.keep import finish, kept, outputs
-from real.options import parse_device, parse_dtype, parse_names, parse_numbers, positive, read_prompts
+from real.decode.warp import Warping
+from real.models.device import parse_device, parse_dtype
+from real.models.shapes import find_shape, random_model
+from real.options import parse_names, parse_numbers, positive, read_prompts
 from real.pair import Pair, load
-from real.recipe import Recipe
-from real.record import Acceptance, Bandwidth, Gain, as_json
-from real.shapes import find_shape, random_model
-from real.train import train_pair
-from real.warp import Sampling
-from specsim._files import write_bytes, write_json
-from specsim.report import refresh
+from real.studies.calibrate import Costs
+from real.studies.compare import report, rules_report
+from real.studies.compare.measure import Settings, check_prompts
+from real.studies.compare.measure import compare as run_compare
+from real.studies.compare.record import Acceptance, Bandwidth, Gain, as_json
+from real.studies.drafts import report as drafts_report
+from real.studies.drafts.measure import SYNTHETIC, synthetic, written
+from real.studies.drafts.measure import measure as measure_drafts
+from real.studies.forced import report as forced_report
+from real.studies.forced.measure import check, measure
+from real.studies.keep import finish, kept, outputs
+from real.studies.trees import command as trees_command
+from real.studies.trees import report as trees_report
+from real.train.pair import train_pair
+from real.train.recipe import Recipe
+from specsim.base.files import write_bytes, write_json
+from specsim.report.markers import refresh
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Speculative decoding on real models: predict, then measure."
@@ -81,9 +86,9 @@ def compare(
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
 ) -> None:
     """Predict tau and speedup for every gamma, then measure both, side by side."""
-    sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
+    warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
     gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate")
-    settings = Settings(gammas, calibrated, max_tokens, sampling, parse_names(rule), seed)
+    settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed)
     outputs(out)
     texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
     if bool(target) != bool(draft):
@@ -100,7 +105,7 @@ def compare(
     check_prompts(pair, ids, max_tokens)
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
-        device=device, dtype=dtype, threads=threads, seed=seed, rule=rule, sampling=vars(sampling), prompts=len(ids),
+        device=device, dtype=dtype, threads=threads, seed=seed, rule=rule, warping=vars(warping), prompts=len(ids),
         max_tokens=max_tokens, widened_to_millions=widen or None, calibrated=settings.calibrated,
     )  # fmt: skip
     _run(pair, ids, settings, out, what)
@@ -150,7 +155,7 @@ def table(
 @app.command()
 @_clean_errors
 def forced(
-    target: Annotated[str, typer.Argument(help="Shape of the target (see real.shapes).")] = "100m",
+    target: Annotated[str, typer.Argument(help="Shape of the target (see real.models.shapes).")] = "100m",
     draft: Annotated[str, typer.Argument(help="Shape of the draft.")] = "10m",
     batch: Annotated[str, typer.Option(help="Texts at a time: 1 or 1,4.")] = "1,4",
     context: Annotated[str, typer.Option(help="Tokens before each text.")] = "128,1024",
@@ -223,7 +228,7 @@ def drafts(
     outputs(out)
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    counts, sampling = parse_numbers(num_drafts, "num_drafts"), Sampling(temperature, top_k, top_p)
+    counts, warping = parse_numbers(num_drafts, "num_drafts"), Warping(temperature, top_k, top_p)
     for name, value, least in (("rows", rows, 1), ("samples", samples, 2)):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
@@ -233,12 +238,12 @@ def drafts(
     pair = load(target or TINY / "target", draft or TINY / "draft")
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
-        dtype="float32", threads=threads, seed=seed, sampling=vars(sampling), prompts=len(texts), samples=samples,
+        dtype="float32", threads=threads, seed=seed, warping=vars(warping), prompts=len(texts), samples=samples,
     )  # fmt: skip
     record: dict[str, Any] = {"schema": drafts_report.SCHEMA, "complete": False, "provenance": what, "runs": []}
     with kept(record, out), _progress() as progress:
         task, name = progress.add_task("texts"), "bundled pair" if target is None else "the pair"
-        first = written(pair, texts, rows=rows, max_tokens=max_tokens, sampling=sampling, seed=seed, name=name)
+        first = written(pair, texts, rows=rows, max_tokens=max_tokens, warping=warping, seed=seed, name=name)
         for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
             progress.update(task, total=None, description=group.name)
             record["runs"].append(measure_drafts(group, counts, samples=samples, seed=seed))
@@ -252,7 +257,7 @@ app.command()(_clean_errors(trees_command.trees))
 def markdown(record: dict[str, Any], plot: str) -> str:
     """The tables of a record of any kind."""
     kinds: dict[str, Callable[[dict[str, Any], str], str]] = {
-        kind.SCHEMA: kind.markdown for kind in (report, chains_report, forced_report, drafts_report, trees_report)
+        kind.SCHEMA: kind.markdown for kind in (report, rules_report, forced_report, drafts_report, trees_report)
     }
     if record["schema"] not in kinds:
         raise KeyError(f"schema {record['schema']}; known: {', '.join(kinds)}")
@@ -267,7 +272,7 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: 
         record |= {"schema": report.SCHEMA, "pairs": []}
         runs = {settings.rules[0]: record}
     else:
-        record |= {"schema": chains_report.SCHEMA, "runs": list(runs.values()), "gains": []}
+        record |= {"schema": rules_report.SCHEMA, "runs": list(runs.values()), "gains": []}
     with kept(record, out), _progress() as progress:
         task = progress.add_task("", total=len(ids) * (2 + len(settings.gammas) * len(runs)))
 
@@ -287,7 +292,7 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, what: 
                 rows = record["gains"] if isinstance(found, Gain) else runs[rule]["pairs"]
                 rows.append(as_json(found) | ({"rule": rule} if isinstance(found, Gain) else {}))
                 write_json(out, record)
-    kind = report if len(runs) == 1 else chains_report
+    kind = report if len(runs) == 1 else rules_report
     finish(record, out, Console(), kind.table, kind.write_plot)
 
 

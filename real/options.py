@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import torch
-
 
 def parse_numbers(text: str, name: str = "gamma") -> tuple[int, ...]:
     """Whole numbers from "4", "1-8" or "1,2,4"."""
@@ -25,23 +23,6 @@ def parse_numbers(text: str, name: str = "gamma") -> tuple[int, ...]:
 def parse_names(text: str) -> tuple[str, ...]:
     """Names from "one" or "one,two"; whoever uses them says which are known."""
     return tuple(name.strip() for name in text.split(","))
-
-
-def parse_dtype(name: str) -> torch.dtype:
-    """A float type by name."""
-    known = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise ValueError(f"dtype {name!r} is unknown; known: {', '.join(known)}")
-    return known[name]
-
-
-def parse_device(name: str) -> str:
-    """A torch device that this machine has."""
-    try:
-        torch.zeros(1, device=name).item()  # a device without values, such as meta, is none to run on
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
-    return name
 
 
 def positive(value: int, name: str) -> int:

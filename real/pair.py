@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import torch
 
-from real.decode import Block, Stop, check_fit, decode_batch, keyed
-from real.loading import load_model, load_tokenizer, same_tokenizer
-from real.model import LanguageModel
-from real.options import parse_device
-from real.score import Score, score
-from real.stops import Stream, check_strings, cut, stopping
-from real.warp import Sampling
-from specsim.guarantee import require_lossless
-from specsim.verify import chain_rule
+from real.decode.loop import Block, Stop, check_fit, decode_batch, keyed
+from real.decode.score import Score, score
+from real.decode.stops import Stream, check_strings, cut, stopping
+from real.decode.warp import Warping
+from real.models.device import parse_device
+from real.models.loading import load_model, load_tokenizer, same_tokenizer
+from real.models.model import LanguageModel
+from specsim.exact.guarantee import require_lossless
+from specsim.verify.lookup import chain_rule
 
 
 class Generation(NamedTuple):
@@ -53,7 +53,7 @@ class Pair:
         gamma: int = 4,
         max_tokens: int = 64,
         seed: int = 0,
-        sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        warping: Warping = Warping(),  # noqa: B008 - frozen
         stop: Sequence[str] = (),
         stream: Callable[[str], None] | None = None,
         first_key: int = 0,
@@ -73,7 +73,7 @@ class Pair:
         seed : int
             Of the randomness. A text depends on (seed, its key, its prompt), not on its batch: exactly so in float64,
             but for near ties in float32; half types round differently in batches.
-        sampling : Sampling
+        warping : Warping
             Temperature, filters, penalty and bias, for both models.
         stop : sequence of str
             Strings that end a text, wherever in a block they are completed.
@@ -96,11 +96,11 @@ class Pair:
         if not prompts or not all(isinstance(one, str) for one in prompts):
             raise ValueError(f"prompt must be a text or a list of texts, at least one; got {prompt!r:.60}")
         check_strings(stop)
-        if not isinstance(sampling, Sampling):
-            raise TypeError(f"sampling must be a real.Sampling, got {type(sampling).__name__}")
+        if not isinstance(warping, Warping):
+            raise TypeError(f"warping must be a real.Warping, got {type(warping).__name__}")
         if stream is not None and len(prompts) != 1:
             raise ValueError(f"stream takes one prompt, got {len(prompts)}")
-        require_lossless(rule, temperature=sampling.temperature)
+        require_lossless(rule, temperature=warping.temperature)
         ids = [list(self.tokenizer(text)["input_ids"]) for text in prompts]
         shown = Stream(self._reader(ids[0]), stop, stream) if stream is not None else None
         runs = decode_batch(
@@ -110,7 +110,7 @@ class Pair:
             max_tokens=max_tokens,
             gamma=gamma,
             uniforms=[keyed(seed, first_key + i) for i in range(len(ids))],
-            sampling=sampling,
+            warping=warping,
             stop=self.stopping(stop),
             rule=chain_rule(rule),
             told=(lambda i, new: None) if shown is None else shown.tell,
@@ -124,7 +124,7 @@ class Pair:
         return out[0] if isinstance(prompt, str) else out
 
     def score(
-        self, text: str | Sequence[int], *, prompt: str = "", sampling: Sampling = Sampling(),  # noqa: B008 - frozen
+        self, text: str | Sequence[int], *, prompt: str = "", warping: Warping = Warping(),  # noqa: B008 - frozen
     ) -> Score:  # fmt: skip
         """Score a text under both models.
 
@@ -135,7 +135,7 @@ class Pair:
             `Generation` rather than its text, which may be cut into other tokens.
         prompt : str
             What stands before it; without one the text's first token takes its place.
-        sampling : Sampling
+        warping : Warping
             The setting the text was written with.
 
         Returns
@@ -159,7 +159,7 @@ class Pair:
             raise ValueError("text has no token to score: give more text, or a prompt")
         check_fit(self.target, head + ids, 1, "target")
         check_fit(self.draft, head + ids, 1, "draft")
-        return score(self.target, self.draft, head, ids, sampling)
+        return score(self.target, self.draft, head, ids, warping)
 
     def stopping(self, strings: Sequence[str] = ()) -> Stop:
         """Where texts of this pair end: at the tokenizer's end token, or at one of the strings."""
@@ -191,7 +191,7 @@ def load(
     dtype : torch.dtype
         Of both models.
     widen_to : int, optional
-        Run the target at the cost of this many parameters (*cost emulation*, see `real.widen`).
+        Run the target at the cost of this many parameters (*cost emulation*, see `real.models.widen`).
 
     Returns
     -------

@@ -1,162 +1,44 @@
 """specsim: the exact theory of speculative decoding, as a library.
 
 p is always the target law and q the draft law, both after warping, with the vocabulary on the last axis.
+
+The public names and where each is defined stand in the stub beside this file, `__init__.pyi`, which type checkers read.
+A name is imported when it is first used (SPEC 1 of scientific Python), so that importing specsim takes no time.
 """
 
-from specsim._random import keyed_uniforms
-from specsim.algebra import Speed, draft_then_verify, early_exit, multi_token_heads
-from specsim.bounds import optimal_acceptance, optimum
-from specsim.bounds.paths import path_bound, path_optimum
-from specsim.bounds.temperature import best_draft_temperature
-from specsim.bounds.transport import optimal_coupling
-from specsim.curves import acceptance_curves
-from specsim.decide import Claim, break_even_alpha, check_claim, plan
-from specsim.discover import algorithms
-from specsim.exact import acceptance_rate, output_law
-from specsim.expected import expected_tokens
-from specsim.expected_tree import expected_kept
-from specsim.fastest import FastestShapes, fastest_shapes
-from specsim.guarantee import guarantee
-from specsim.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
-from specsim.latency import (
-    LatencyModel,
-    ModelShape,
-    expected_experts,
-    from_measurements,
-    memory_bound,
-    roofline,
-)
-from specsim.laws import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
-from specsim.lengths import accepted_length_law, block_efficiency, renewal
-from specsim.measures import convert_acceptance, survival_hazards
-from specsim.parallel import dsi, pearl
-from specsim.planner import operations_factor, optimal_gamma, relative_costs, speedup
-from specsim.posterior import hit_posterior, tree_survival
-from specsim.predict import Prediction, predict
-from specsim.request import batch_tokens, inter_token_law, request_law
-from specsim.simulate import (
-    Automaton,
-    BlockChain,
-    Trace,
-    block_chain,
-    conditional_tau,
-    context_free,
-    markov,
-    merge_traces,
-    mixture,
-    ngram,
-    recorded,
-    simulate,
-    stationary,
-    stationary_tau,
-)
-from specsim.stopping import Stopping, optimal_stopping
-from specsim.sweep import batch_schedule, context_boundary, sweep
-from specsim.trees import (
-    beam_tree,
-    draw_tree,
-    eagle2_tree,
-    heap_tree,
-    optimal_tree,
-    sequoia_tree,
-    speed_of_light,
-    tree_value,
-)
-from specsim.types import Draws, Law, TokenTree
-from specsim.verify import verify_chain, verify_step, verify_tree
-from specsim.warp import warp
+import ast
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-__all__ = [
-    "Automaton",
-    "BlockChain",
-    "Claim",
-    "Draws",
-    "FastestShapes",
-    "HazardEstimate",
-    "LatencyModel",
-    "Law",
-    "ModelShape",
-    "Prediction",
-    "Speed",
-    "Stopping",
-    "TokenTree",
-    "Trace",
-    "acceptance_curves",
-    "acceptance_rate",
-    "accepted_length_law",
-    "algorithms",
-    "batch_schedule",
-    "batch_tokens",
-    "beam_tree",
-    "best_draft_temperature",
-    "block_chain",
-    "block_efficiency",
-    "break_even_alpha",
-    "check_claim",
-    "conditional_tau",
-    "context_boundary",
-    "context_free",
-    "convert_acceptance",
-    "dense_law",
-    "draft_then_verify",
-    "draw_tree",
-    "dsi",
-    "eagle2_tree",
-    "early_exit",
-    "estimate_hazards",
-    "expected_experts",
-    "expected_kept",
-    "expected_tokens",
-    "fastest_shapes",
-    "from_measurements",
-    "guarantee",
-    "heap_tree",
-    "hit_posterior",
-    "inter_token_law",
-    "keyed_uniforms",
-    "markov",
-    "memory_bound",
-    "merge_traces",
-    "mixture",
-    "mixture_length_law",
-    "multi_token_heads",
-    "ngram",
-    "normalize",
-    "one_hot_law",
-    "operations_factor",
-    "optimal_acceptance",
-    "optimal_coupling",
-    "optimal_gamma",
-    "optimal_stopping",
-    "optimal_tree",
-    "optimum",
-    "output_law",
-    "path_bound",
-    "path_optimum",
-    "pearl",
-    "plan",
-    "pool_texts",
-    "predict",
-    "recorded",
-    "relative_costs",
-    "renewal",
-    "request_law",
-    "residual",
-    "roofline",
-    "sequoia_tree",
-    "simulate",
-    "speed_of_light",
-    "speedup",
-    "stationary",
-    "stationary_tau",
-    "survival_hazards",
-    "sweep",
-    "top_k_law",
-    "total_variation",
-    "tree_survival",
-    "tree_value",
-    "verify_chain",
-    "verify_step",
-    "verify_tree",
-    "warp",
-]
+__version__ = "0.1.0"  # the only place: pyproject.toml reads it here
+
+
+def _homes() -> dict[str, str]:
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {
+        name.name: str(line.module) for line in stub.body if isinstance(line, ast.ImportFrom) for name in line.names
+    }
+
+
+_HOME = _homes()
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    """A public name from its module, or a submodule."""
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return import_module(f"specsim.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"specsim.{name}":
+                raise
+    raise AttributeError(f"module 'specsim' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -31,7 +31,7 @@ def find(family: str, name: str) -> ModuleType:
         return loaded
     known = names(family)
     if name not in known:
-        what = "sampling" if family == "draft" else "rule"
+        what = "scheme" if family == "draft" else "rule"
         raise ValueError(f"{what} {name!r} is unknown; {family} {what}s: {', '.join(known)}")
     return importlib.import_module(f"{FAMILIES[family]}.{name}")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
-Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim._dist
-Sampling = Literal["single", "iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
+Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim.base.arrays
+Scheme = Literal["single", "iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
 Status = Literal["optimal", "upper bound"]
 
 
@@ -20,6 +20,9 @@ class StepRule(Protocol):
     ``plan = prepare(p, q, K)`` serves many draws; ``transition`` is the exact law of the token given the
     candidates, ``verify`` the sampler, ``acceptance`` the probability that the token is a candidate.
 
+    A lossy rule also has a `bias`: see `LossyStepRule`. One that needs exp or log, or another function that no Fraction
+    has, says EXACT = False: checks in Fractions are skipped, and say so; those in floats run.
+
     A rule of any family may also say what Coq has checked of it: PROVED, "lossless" or "acceptance", in brackets
     where that falls short of the rule as it is, -> the theorem's name in proofs/coq.
 
@@ -27,7 +30,7 @@ class StepRule(Protocol):
     the first uniform, and else draws the token from ``left_over(p, q)``, which never is x, with the second.
     """
 
-    DRAFTS: Sampling  # how the candidates must be drawn from q; "single" means exactly one
+    DRAFTS: Scheme  # how the candidates must be drawn from q; "single" means exactly one
     EXACT: bool  # only + - * / and comparisons: runs on Fractions
     THEOREM: str  # file in proofs/, or "open"
     PAPER: str
@@ -37,6 +40,21 @@ class StepRule(Protocol):
     def acceptance(self, plan: Any) -> Array: ...
     def uniforms(self, num_drafts: int) -> int: ...
     def verify(self, plan: Any, drafts: Array, u: Array) -> Array: ...
+
+
+class LossyStepRule(StepRule, Protocol):
+    """A step rule whose output law is not p, and that says by how much: lossless rules have no `bias`.
+
+    ``bias(plan)`` (...) is the exact total variation distance 1/2 sum |output - p| of the token's law from p, for
+    drafts drawn as DRAFTS says. Without it a rule is held to p itself; with it, to this number, by `output_is_target`
+    in Fractions and `laws_in_floats` in float64, and its acceptance to the optimum of lossless rules plus the bias.
+    """
+
+    def bias(self, plan: Any) -> Array: ...
+
+
+class NoClosedForm(ValueError):
+    """What ``acceptance`` of a `StepRule` raises where its sum would not fit: the hits can still be counted."""
 
 
 class ChainRule(Protocol):
@@ -149,7 +167,7 @@ class Draws(NamedTuple):
 
     >>> from specsim import optimal_acceptance
     >>> law = Draws(least=2, extra=0.5, limit=3)  # two or three i.i.d. drafts, as a coin falls
-    >>> float(optimal_acceptance([.5, .3, .2], [.1, .3, .6], num_drafts=law, sampling="distinct").round(4))
+    >>> float(optimal_acceptance([.5, .3, .2], [.1, .3, .6], num_drafts=law, scheme="distinct").round(4))
     0.7305
     """
 

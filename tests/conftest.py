@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from typing import TypeVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two OpenMP threads per worker on a small machine collapse
 
 import hypothesis
 import pytest
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci")
@@ -23,6 +27,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         needs_gpu = [item for item in items if item.get_closest_marker("cuda")]
         config.hook.pytest_deselected(items=needs_gpu)
         items[:] = [item for item in items if not item.get_closest_marker("cuda")]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    return refuse_skip(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    return refuse_skip(report)
+
+
+def refuse_skip(report: Report) -> Report:
+    """In CI (CI=true) a test that is skipped because a package is missing has failed: the installation is broken.
+
+    CI_WITHOUT names, as a,b, the packages that a job leaves out on purpose.
+    """
+    reason = str(report.longrepr[-1]) if report.skipped and isinstance(report.longrepr, tuple) else ""
+    missing = "could not import" in reason or "not installed" in reason or "is installed" in reason
+    left_out = any(name and name in reason for name in os.environ.get("CI_WITHOUT", "").split(","))
+    if missing and not left_out and os.environ.get("CI") == "true":
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {reason}"
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -51,7 +51,7 @@ def _step() -> Curves:
 
 
 def _best(scheme: str, k: int) -> Any:
-    return specsim.optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=k, sampling=scheme)
+    return specsim.optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=k, scheme=scheme)
 
 
 def _chain() -> Curves:

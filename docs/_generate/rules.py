@@ -24,7 +24,7 @@ USE = {
     "step": 'specsim.verify_step(p, q, drafts, u, rule="{0}")',
     "chain": 'specsim.verify_chain(p, q, drafts, u, rule="{0}")',
     "tree": 'specsim.verify_tree(p, q, tree, u, rule="{0}")',
-    "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, sampling="{0}")',
+    "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, scheme="{0}")',
 }
 ABOUT = (
     "Every file in `specsim/verify/` is a rule, and every file in `specsim/draft/` a way to draw drafts. "
@@ -59,7 +59,7 @@ def _pictured(name: str, known: pictures.Curves) -> bool:
 
 def _index() -> str:
     table = subprocess.run(
-        [sys.executable, "-m", "specsim.cli", "rules"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "specsim", "rules", "--markdown"], capture_output=True, text=True, check=True
     ).stdout.strip()
     step, others = (_without(part, ("theorem", "paper", "cost")) for part in table.split("\n\n"))
     step = re.sub(r"^\| `(\w+)`", r"| [`\1`](step_\1.md)", step, flags=re.M)

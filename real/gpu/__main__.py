@@ -11,11 +11,11 @@ import torch
 import typer
 from transformers.utils.logging import disable_progress_bar
 
-from real.gpu import pair, parity, rules, shapes
 from real.gpu.book import BUDGET, Part, is_good, run_part
 from real.gpu.device import described, find_device, free
+from real.gpu.parts import pair, parity, rules, shapes
 from real.gpu.table import NAMES, markdown
-from specsim._files import check_writable
+from specsim.base.files import check_writable
 
 app = typer.Typer(add_completion=False)
 

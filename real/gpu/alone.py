@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from real import graphs
-from real.clock import silent, synchronize
-from real.model import LanguageModel
-from real.warp import Sampling
-from specsim._dist import pick
+from real.decode import graphs
+from real.decode.clock import silent, synchronize
+from real.decode.warp import Warping
+from real.models.model import LanguageModel
+from specsim.base.arrays import pick
 from specsim.verify.chain import tokenwise
 
 
@@ -50,7 +50,7 @@ def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, s
     float
         Seconds; on a GPU of a replayed graph.
     """
-    cycle = graphs.Graphs(model, None, batch, Sampling(), tokenwise, pick, silent, span, 0)
+    cycle = graphs.Graphs(model, None, batch, Warping(), tokenwise, pick, silent, span, 0)
     ids = torch.zeros(batch, tokens, dtype=torch.int64, device=model.device)
     places = position + torch.arange(tokens, device=model.device).expand(batch, -1)
     replay: Any = graphs._captured(lambda now, at: cycle._logits("target", now, at, tokens), (ids, places))

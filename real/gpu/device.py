@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from real.report import provenance
+from real.studies.compare.report import provenance
 
 
 def find_device(name: str) -> torch.device:
@@ -21,7 +21,7 @@ def find_device(name: str) -> torch.device:
 
 
 def described(device: torch.device, **what: Any) -> dict[str, Any]:
-    """Provenance of a run: `real.report.provenance`, GPU and driver."""
+    """Provenance of a run: `real.studies.compare.report.provenance`, GPU and driver."""
     gpu = None
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)

@@ -13,15 +13,15 @@ import torch
 from array_api_compat import array_namespace
 from torch import Tensor
 
-from real.cycle import Verifier
-from real.decode import Uniforms, decode_batch
+from real.decode.cycle import Verifier
+from real.decode.loop import Uniforms, decode_batch
+from real.decode.warp import Warping, probabilities
 from real.gpu.book import Row
 from real.gpu.device import free
 from real.gpu.models import random_tiny
-from real.model import LanguageModel, from_hf, full_logits
-from real.warp import Sampling, probabilities
-from specsim._dist import pick
-from specsim.laws import total_variation
+from real.models.model import LanguageModel, from_hf, full_logits
+from specsim.base.arrays import pick
+from specsim.laws.make import total_variation
 from specsim.testing.statistics import law_test
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
@@ -77,7 +77,7 @@ def text_law(rows: Callable[[Tensor], Tensor], device: torch.device) -> Array:
     for length in range(TOKENS):
         prefixes = itertools.product(range(VOCAB), repeat=length)
         laws = [
-            probabilities(rows(torch.tensor([*_START, *text], device=device)), Sampling()).double().cpu().numpy()
+            probabilities(rows(torch.tensor([*_START, *text], device=device)), Warping()).double().cpu().numpy()
             for text in prefixes
         ]
         law = (law[:, None] * np.stack(laws)).ravel()

@@ -34,7 +34,7 @@ def random_tiny(
     Returns
     -------
     PreTrainedModel
-        For `real.model.from_hf`.
+        For `real.models.model.from_hf`.
     """
     config = KINDS[kind](
         vocab_size=vocab, num_hidden_layers=layers, hidden_size=_HIDDEN, num_attention_heads=2, head_dim=_HIDDEN // 2,

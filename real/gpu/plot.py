@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from specsim._files import write_bytes
+from specsim.base.files import write_bytes
 
 Points = list[tuple[int, float, float]]  # gamma, predicted, measured
 

@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from real import corpus as text_corpus
-from real.clock import synchronize
-from real.corpus import Corpus
-from real.learn import batch_at, build, optimizers
-from real.recipe import Recipe, Shape, learning_rate
+from real.decode.clock import synchronize
+from real.train import corpus as text_corpus
+from real.train.corpus import Corpus
+from real.train.recipe import Recipe, Shape, learning_rate
+from real.train.step import batch_at, build, optimizers
 
 _PROBE = 10  # steps after which it is known how many fit into the time
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from specsim.base import extras
 from specsim.types import Array
 
 
@@ -18,10 +19,8 @@ def solved(
     `limits` makes the constraints from the variable. ImportError without cvxpy, ValueError for a solver that is not
     installed, RuntimeError if it finds nothing.
     """
-    try:
+    with extras.needed(caller):
         import cvxpy
-    except ImportError:
-        raise ImportError(f"{caller} needs cvxpy: install the extra `solve` (specsim-llm[solve])") from None
     if solver not in cvxpy.installed_solvers():
         raise ValueError(f"solver {solver!r} is unknown; installed: {', '.join(cvxpy.installed_solvers())}")
     variable = cvxpy.Variable(count, nonneg=True)

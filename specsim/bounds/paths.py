@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim import _check
-from specsim.bounds import optimal_acceptance
+from specsim.base import check
 from specsim.bounds._program import solved
+from specsim.bounds.optimum import optimal_acceptance
 from specsim.types import Array, Model
 
 MAX_VARIABLES = 2**18  # of the program: a minute or two
@@ -104,7 +104,7 @@ def path_optimum(
     >>> round(best.value * 81, 6), bool(best.gap < 1e-9)
     (131.0, True)
     """
-    num_paths, gamma = _check.integer(num_paths, "num_paths", 1), _check.integer(gamma, "gamma", 0)
+    num_paths, gamma = check.integer(num_paths, "num_paths", 1), check.integer(gamma, "gamma", 0)
     known = _drafted(_rows(target, draft), gamma)
     paths = np.flatnonzero([len(text) == gamma for text in known.texts])
     count, each = math.comb(len(paths) + num_paths - 1, num_paths), num_paths * gamma + 1
@@ -155,7 +155,7 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
     >>> print(path_bound([F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)], num_paths=2, gamma=2))
     134/81
     """
-    num_paths, gamma = _check.integer(num_paths, "num_paths", 1), _check.integer(gamma, "gamma", 0)
+    num_paths, gamma = check.integer(num_paths, "num_paths", 1), check.integer(gamma, "gamma", 0)
     rows = _rows(target, draft)
     vocab, bound = rows(())[0].shape[-1], 0
     texts: list[Text] = [()]
@@ -176,8 +176,8 @@ def _rows(target: Model | Array, draft: Model | Array) -> Rows:
     if callable(target) != callable(draft):
         raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
     if callable(target):
-        return _check.models(target, draft)
-    p, q = _check.laws(target, draft, ("target", "draft"))
+        return check.models(target, draft)
+    p, q = check.laws(target, draft, ("target", "draft"))
     if p.ndim != 1 or q.ndim != 1:
         raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
     return lambda text: (p, q)

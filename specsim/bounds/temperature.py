@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim import _check
-from specsim.bounds import optimal_acceptance
+from specsim.base import check
+from specsim.bounds.optimum import optimal_acceptance
+from specsim.laws.warp import apply
 from specsim.types import Array
-from specsim.warp import apply
 
 GRID = np.exp2(np.arange(-12, 13) / 4)  # from 1/8 to 8, and 1 among them
 NARROWINGS = 16  # of the interval around the best of the grid, to a relative width of 2e-4
@@ -26,7 +26,7 @@ class BestTemperature(NamedTuple):
     curve: Array
 
 
-def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, sampling: str) -> BestTemperature:
+def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme: str) -> BestTemperature:
     r"""Temperature of the draft that maximises the mean optimal acceptance at a budget of K drafts.
 
     .. math:: T^* = \operatorname{argmax}_T \; \tfrac1n \sum_r \alpha^*_K(p_r, q_r^{(T)}), \qquad
@@ -43,7 +43,7 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, sampli
         Target laws, and draft laws at temperature 1; leading axes broadcast.
     num_drafts : int
         Candidates K per position, at least 1; their expected number for "distinct".
-    sampling : str
+    scheme : str
         How the candidates are drawn (see `optimal_acceptance`).
 
     Returns
@@ -66,13 +66,15 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, sampli
     Examples
     --------
     >>> p, q = [0.4, 0.3, 0.2, 0.1, 0, 0], [0.8, 0.1, 0.02, 0.04, 0.02, 0.02]
-    >>> best = best_draft_temperature((p, q), num_drafts=2, sampling="iid")
+    >>> best = best_draft_temperature((p, q), num_drafts=2, scheme="iid")
     >>> round(best.temperature, 2), round(best.value, 4), round(best.at_one, 4)
     (2.39, 0.9668, 0.6944)
     """
     if not isinstance(rows, tuple) or len(rows) != 2:
         raise ValueError("rows must be a tuple (p, q) of target and draft laws")
-    p, q = (np.asarray(w) for w in _check.pair(*rows))
+    p, q = (np.asarray(w) for w in check.pair(*rows))
+    if not p.size:
+        raise ValueError(f"rows have shape {p.shape}: there is no mean acceptance")
     if p.dtype == object:
         raise TypeError("rows hold Fractions, whose powers are irrational; give floats")
     logits = np.log(q, where=q > 0, out=np.full(q.shape, -np.inf))
@@ -81,7 +83,7 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, sampli
     def mean(log_temperature: float) -> float:
         t = math.exp(log_temperature)
         draft = q if t == 1 else apply(logits, temperature=t, top_k=0, top_p=1.0, min_p=0.0)
-        found[t] = float(np.mean(optimal_acceptance(p, draft, num_drafts=num_drafts, sampling=sampling)))
+        found[t] = float(np.mean(optimal_acceptance(p, draft, num_drafts=num_drafts, scheme=scheme)))
         return found[t]
 
     grid = np.log(GRID).tolist()

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim import _check, discover
+from specsim import discover
+from specsim.base import check
 from specsim.bounds._program import solved
 from specsim.types import Array, Draws
 
@@ -53,7 +54,7 @@ class Coupling(NamedTuple):
     def transition(self, drafts: Array) -> Array:
         """Law of the token (..., V) given drafts (..., K): a lossless rule that hits with at least ``value``."""
         vocab = len(self.rest)
-        x = _check.tokens(drafts, "drafts", vocab, self.rest)
+        x = check.tokens(drafts, "drafts", vocab, self.rest)
         width = self.sets.shape[-1]
         keys, wanted = _keys(self.sets, vocab), _keys(_sets(x, vocab, width), vocab)
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -72,7 +73,7 @@ def optimal_coupling(
     q: Array = None,
     *,
     num_drafts: int | None = None,
-    sampling: str = "iid",
+    scheme: str = "iid",
     draft_law: Array = None,
     solver: str = "HIGHS",
 ) -> Coupling:
@@ -88,10 +89,10 @@ def optimal_coupling(
     p : array_like, shape (V,)
         Target law.
     q : array_like, shape (V,)
-        Draft law; (K, V) for ``sampling="independent"``. Not with draft_law.
+        Draft law; (K, V) for ``scheme="independent"``. Not with draft_law.
     num_drafts : int, optional
         Candidates K; 1 if not given, or as many as draft_law has axes.
-    sampling : str
+    scheme : str
         How the candidates are drawn from q: any draft scheme whose tuples can be enumerated.
     draft_law : array_like, shape (V,) * K, optional
         Probability of each ordered tuple of drafts, instead of q.
@@ -133,9 +134,9 @@ def optimal_coupling(
     if draft_law is not None:
         tuples, mass = _given(draft_law, len(target), num_drafts)
     else:
-        tuples, mass = _drawn(q, len(target), 1 if num_drafts is None else num_drafts, sampling)
+        tuples, mass = _drawn(q, len(target), 1 if num_drafts is None else num_drafts, scheme)
     sets, mass = _merged(tuples, mass, len(target))
-    instead = _instead("" if draft_law is not None else sampling, num_drafts or 1)
+    instead = _instead("" if draft_law is not None else scheme, num_drafts or 1)
     _fits(int((sets >= 0).sum()), MAX_FLOWS, f"{(sets >= 0).sum()} flows from sets of drafts to tokens", instead)
     return _solve(target, sets, mass, solver)
 
@@ -177,28 +178,28 @@ def _bound(p: Array, sets: Array, mass: Array, price: Array) -> tuple[float, Arr
     return float(mass.sum() + min(slack.min(), 0)), rank[:-1] <= last
 
 
-def _drawn(q: Array, vocab: int, num_drafts: int, sampling: str) -> tuple[Array, Array]:
+def _drawn(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, Array]:
     """Tuples (n, K) of a scheme and their probabilities (n,), over the support of q."""
-    scheme = discover.find("draft", sampling)
-    count: Any = _check.integer(num_drafts, "num_drafts", 1)
-    own_laws = getattr(scheme, "PER_DRAFT", False)
+    scheme_module = discover.find("draft", scheme)
+    count: Any = check.integer(num_drafts, "num_drafts", 1)
+    own_laws = getattr(scheme_module, "PER_DRAFT", False)
     q = _row(q, "q", (count,) if own_laws else ())
     if q.shape[-1] != vocab:
         raise ValueError(f"p has {vocab} tokens and q has {q.shape[-1]}: the vocabularies differ")
     support = np.flatnonzero(q.reshape(-1, vocab).any(axis=0))
     q, length, pads = q[..., support], count, 0
-    if hasattr(scheme, "draws"):  # a random number of draws: as many places as may be filled, -1 where none is
-        draws = scheme.draws(q, count)
+    if hasattr(scheme_module, "draws"):  # a random number of draws: as many places as may be filled, -1 where none is
+        draws = scheme_module.draws(q, count)
         length, pads = int(draws.least) + 1, 1
         count = Draws(draws.least, draws.extra, length)
     base = len(support) + pads
-    _fits(base**length, MAX_TUPLES, f"{base}^{length} draft tuples", _instead(sampling, num_drafts))
+    _fits(base**length, MAX_TUPLES, f"{base}^{length} draft tuples", _instead(scheme, num_drafts))
     step = max(CELLS // base, 1)
     found = []
     for start in range(0, base**length, step):
         index = np.arange(start, min(start + step, base**length))
         tuples = np.stack(np.unravel_index(index, (base,) * length), axis=-1) - pads
-        mass = scheme.probability(q, tuples, count)
+        mass = scheme_module.probability(q, tuples, count)
         found.append((tuples[mass > 0], mass[mass > 0]))
     tuples, mass = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return np.where(tuples < 0, -1, support[tuples]), mass
@@ -206,15 +207,13 @@ def _drawn(q: Array, vocab: int, num_drafts: int, sampling: str) -> tuple[Array,
 
 def _given(draft_law: Array, vocab: int, num_drafts: int | None) -> tuple[Array, Array]:
     """The tuples of a table (V,) * K and their probabilities."""
-    table = _host(_check.real_values(draft_law, "draft_law", 0, 1))
+    table = _host(check.real_values(draft_law, "draft_law", 0, 1))
     if not table.ndim or set(table.shape) != {vocab}:
         raise ValueError(f"draft_law has shape {table.shape}; with {vocab} tokens every axis must have {vocab} entries")
     if num_drafts not in (None, table.ndim):
         raise ValueError(f"draft_law has {table.ndim} axes, one for each draft, but num_drafts is {num_drafts}")
-    if abs(table.sum() - 1) > _check.TOLERANCE:
-        raise ValueError(
-            f"draft_law sums to {table.sum():.9g}; probabilities must sum to 1 within {_check.TOLERANCE:g}"
-        )
+    if abs(table.sum() - 1) > check.TOLERANCE:
+        raise ValueError(f"draft_law sums to {table.sum():.9g}; probabilities must sum to 1 within {check.TOLERANCE:g}")
     tuples = np.argwhere(table > 0)
     return tuples, table[tuple(tuples.T)]
 
@@ -225,22 +224,22 @@ def _fits(size: int, limit: int, what: str, instead: str) -> None:
         raise ValueError(f"the transport program over {what} is too large (at most {limit}); {instead}")
 
 
-def _instead(sampling: str, num_drafts: Any) -> str:
-    if sampling in ("independent", ""):  # no closed form is known
+def _instead(scheme: str, num_drafts: Any) -> str:
+    if scheme in ("independent", ""):  # no closed form is known
         return "give fewer tokens or drafts"
-    call = f"optimal_acceptance(p, q, num_drafts={num_drafts}, sampling={sampling!r})"
+    call = f"optimal_acceptance(p, q, num_drafts={num_drafts}, scheme={scheme!r})"
     return f"{call} gives the value and a certificate without it"
 
 
 def _row(value: Any, name: str, leading: tuple[int, ...] = ()) -> Array:
-    w = _check.law(value, name)
+    w = check.law(value, name)
     if tuple(w.shape[:-1]) != leading:
         raise ValueError(f"{name} has shape {tuple(w.shape)}; a coupling is of one row, {(*leading, w.shape[-1])}")
     return _host(w)
 
 
 def _host(w: Array) -> Array:
-    return _check.like(w, np.empty(0)).astype(np.float64)
+    return check.like(w, np.empty(0)).astype(np.float64)
 
 
 def _merged(tuples: Array, mass: Array, vocab: int) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from specsim._dist import at, is_exact, pick, positive_part, wide
+from specsim.base.arrays import at, is_exact, pick, positive_part, wide
 from specsim.draft import _occupancy, iid
 from specsim.types import Array, Draws
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from specsim._dist import at, one_hot, pick
+from specsim.base.arrays import at, one_hot, pick
 from specsim.draft import greedy
 from specsim.types import Array
 
@@ -58,6 +58,6 @@ def uniforms(num_drafts: int) -> int:
 def split(q: Array, num_drafts: int) -> tuple[Array, Array]:
     """The hub a (...), and q without it (..., V); ValueError for other numbers of candidates than 1 and 2."""
     if num_drafts not in COUNTS:
-        raise ValueError(f"sampling 'hub' draws 1 or 2 candidates, got num_drafts={num_drafts}")
+        raise ValueError(f"scheme 'hub' draws 1 or 2 candidates, got num_drafts={num_drafts}")
     (top,), rest = greedy.split(q, 2)
     return top, rest

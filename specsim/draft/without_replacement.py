@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from specsim._dist import at, ids, pick
+from specsim.base.arrays import at, ids, pick
 from specsim.types import Array
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim import _check
+from specsim.base import check
 from specsim.latency.model import LatencyModel, Timing
 
 Samples = float | Sequence[float]
@@ -94,7 +94,7 @@ def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tup
     for key, samples in table.items():
         point = () if key is None else key if isinstance(key, tuple) else (key,)
         low = (1, 1, 0)[-len(point) :] if len(point) == len(axes) else (1,) * len(point)
-        place = tuple(_check.integer(v, f"{name}[{key!r}]", m) for v, m in zip(point, low, strict=True))
+        place = tuple(check.integer(v, f"{name}[{key!r}]", m) for v, m in zip(point, low, strict=True))
         points[place] = _samples(samples, f"{name}[{key!r}]", "(0, inf)")
     lengths = {len(point) for point in points}
     short = len(axes) - 2  # what is left without batch and context
@@ -110,9 +110,7 @@ def _samples(samples: Samples, name: str, allowed: str) -> Timing:
     values = [samples] if np.ndim(samples) == 0 else list(samples)  # type: ignore[arg-type]
     if not values:
         raise ValueError(f"{name} is empty; give one time at least")
-    times = [
-        float(_check.scalar(v, f"{name}[{i}]" if len(values) > 1 else name, allowed)) for i, v in enumerate(values)
-    ]
+    times = [float(check.scalar(v, f"{name}[{i}]" if len(values) > 1 else name, allowed)) for i, v in enumerate(values)]
     mean, n = math.fsum(times) / len(times), len(times)
     if n == 1:
         return Timing(mean, 0.0 if mean == 0 else None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from specsim import _check
+from specsim.base import check
 
 
 class Timing(NamedTuple):
@@ -47,8 +47,8 @@ class LatencyModel(NamedTuple):
 
     def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
         """gamma draft steps, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
-        g = _check.integer(gamma, "gamma", 0)
-        b, s = _check.integer(batch, "batch", 1), _check.integer(context, "context", 0)
+        g = check.integer(gamma, "gamma", 0)
+        b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
         if g == 0:
             return Timing(0.0, 0.0), self.target(1, b, s), Timing(0.0, 0.0)
         draft = self.draft(b, s)
@@ -104,12 +104,12 @@ def constant(cost_ratio: float, *, verify_cost: Sequence[float] | None = None, o
     >>> constant(0.1, verify_cost=[1, 1.1, 1.3]).cycle(2).value
     1.5
     """
-    c = float(_check.scalar(cost_ratio, "cost_ratio", "[0, inf)"))
-    o = float(_check.scalar(overhead, "overhead", "[0, inf)"))
+    c = float(check.scalar(cost_ratio, "cost_ratio", "[0, inf)"))
+    o = float(check.scalar(overhead, "overhead", "[0, inf)"))
     if verify_cost is None:
         curve, words = None, "a target pass costs one step however many tokens it verifies"
     else:
-        curve = [float(_check.scalar(v, f"verify_cost[{i}]", "(0, inf)")) for i, v in enumerate(verify_cost)]
+        curve = [float(check.scalar(v, f"verify_cost[{i}]", "(0, inf)")) for i, v in enumerate(verify_cost)]
         words = "the given t(m)"
         if not curve or curve[0] != 1:
             raise ValueError(f"verify_cost[0] is {curve[0] if curve else 'missing'}; t(1) is one target step, 1")
@@ -158,9 +158,9 @@ def memory_bound(target_weights: float, draft_weights: float, *, bandwidth: floa
     >>> round(3.5 / memory_bound(1.0, 0.02).cycle(5).value, 2)  # tau = 3.5, gamma = 5
     3.18
     """
-    large = float(_check.scalar(target_weights, "target_weights", "(0, inf)"))
-    small = float(_check.scalar(draft_weights, "draft_weights", "[0, inf)"))
-    speed = large if bandwidth is None else float(_check.scalar(bandwidth, "bandwidth", "(0, inf)"))
+    large = float(check.scalar(target_weights, "target_weights", "(0, inf)"))
+    small = float(check.scalar(draft_weights, "draft_weights", "[0, inf)"))
+    speed = large if bandwidth is None else float(check.scalar(bandwidth, "bandwidth", "(0, inf)"))
     return LatencyModel(
         lambda tokens, batch, context: Timing(large / speed),
         lambda batch, context: Timing(small / speed),

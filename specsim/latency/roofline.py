@@ -9,7 +9,7 @@ from bisect import bisect_left
 from functools import cache
 from typing import NamedTuple
 
-from specsim import _check
+from specsim.base import check
 from specsim.latency.model import LatencyModel, Timing
 from specsim.latency.shape import ModelShape
 from specsim.latency.tables import Hardware, expected_experts, hardware, rows
@@ -116,28 +116,28 @@ def roofline(
     small = ModelShape.named(draft) if isinstance(draft, str) else draft
     for shape in (large, small):
         for field in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab"):
-            _check.integer(getattr(shape, field), f"{shape.name}: {field}", 1)
-        _check.scalar(shape.body, f"{shape.name}: body", "(0, inf)")
-        _check.scalar(shape.head, f"{shape.name}: head", "[0, inf)")
+            check.integer(getattr(shape, field), f"{shape.name}: {field}", 1)
+        check.scalar(shape.body, f"{shape.name}: body", "(0, inf)")
+        check.scalar(shape.head, f"{shape.name}: head", "[0, inf)")
     gpu = hardware(device) if isinstance(device, str) else device
     if dtype not in gpu.flops:
         raise ValueError(f"dtype {dtype!r} is not in the table for {gpu.name}; it has {', '.join(gpu.flops)}")
     constants = Constants() if constants is None else constants
     for name, value in constants._asdict().items():
-        _check.scalar(value, f"constants.{name}", "[0, inf)" if name.endswith("_s") else "(0, 1]")
-    over = float(_check.scalar(overhead_s, "overhead_s", "[0, inf)"))
+        check.scalar(value, f"constants.{name}", "[0, inf)" if name.endswith("_s") else "(0, 1]")
+    over = float(check.scalar(overhead_s, "overhead_s", "[0, inf)"))
     if draft_vocab is not None:
-        if not _check.integer(draft_vocab, "draft_vocab", 1) <= small.vocab:
+        if not check.integer(draft_vocab, "draft_vocab", 1) <= small.vocab:
             raise ValueError(f"draft_vocab is {draft_vocab}, more than the draft's vocabulary of {small.vocab}")
         small = small._replace(vocab=draft_vocab, head=small.head * draft_vocab / small.vocab)
-    width = BYTES[dtype] if weight_bytes is None else float(_check.scalar(weight_bytes, "weight_bytes", "(0, inf)"))
-    cached = float(_check.scalar(kv_bytes, "kv_bytes", "[0, inf)"))
-    most = None if draft_context is None else _check.integer(draft_context, "draft_context", 0)
-    ranks = _check.integer(tensor_parallel, "tensor_parallel", 1)
-    draft_ranks = _check.integer(draft_tensor_parallel, "draft_tensor_parallel", 1)
+    width = BYTES[dtype] if weight_bytes is None else float(check.scalar(weight_bytes, "weight_bytes", "(0, inf)"))
+    cached = float(check.scalar(kv_bytes, "kv_bytes", "[0, inf)"))
+    most = None if draft_context is None else check.integer(draft_context, "draft_context", 0)
+    ranks = check.integer(tensor_parallel, "tensor_parallel", 1)
+    draft_ranks = check.integer(draft_tensor_parallel, "draft_tensor_parallel", 1)
     if max(ranks, draft_ranks) > 1 and not gpu.link:
         raise ValueError(f"tensor_parallel is {ranks}, but the table has no link for {gpu.name}")
-    kappa = float(_check.scalar(correlation, "correlation", "(0, 1]"))
+    kappa = float(check.scalar(correlation, "correlation", "(0, 1]"))
 
     rate = gpu.flops[dtype]
     wide = min(rate, gpu.flops.get("bf16") or gpu.flops.get("fp16") or rate)  # attention multiplies in 16 bits
@@ -176,7 +176,7 @@ def roofline(
 # (gamma T_D + T(gamma + 1)) / T(1), over pairs of dense models at least 4 times apart, on the devices of
 # `data/verify_cost.csv` that the constants were not fitted on. Their cycles give 0.048 and 0.125, and 97 % and 94 % of
 # them lie within 1.96 of these; where several devices share the target (`data/verify_cost_tp.csv`) it is 97 % and 99 %.
-# `tests/test_latency.py` computes it anew.
+# `tests/latency/test_latency.py` computes it anew.
 CYCLE_ERROR = ((128, 0.06), (256, 0.13))
 _LEVELS = " and ".join(f"{error:.0%} for passes of up to {most} tokens in all" for most, error in CYCLE_ERROR)
 

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from specsim import _check
+from specsim.base import check
 from specsim.latency.tables import find
 
 
@@ -163,6 +163,8 @@ def _read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any],
         raise ValueError(f"config {path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ValueError(f"config {path} is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"config {path} is nested too deep") from None
     if not isinstance(values, dict):
         raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
     return values, path.parent.name or path.stem if path.name == "config.json" else path.stem
@@ -189,7 +191,7 @@ def _field(values: dict[str, Any], config: str, *names: str, default: int | None
     """The first of these fields that is there; the default where none is, an error where there is no default."""
     for name in names:
         if values.get(name) is not None:
-            return _check.integer(values[name], f"config {config}: {name}", 0 if default == 0 else 1)
+            return check.integer(values[name], f"config {config}: {name}", 0 if default == 0 else 1)
     if default is None:
         raise ValueError(f"config {config} has no {' or '.join(names)}; its fields: {', '.join(sorted(values))}")
     return default

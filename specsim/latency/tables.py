@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from specsim import _check
+from specsim.base import check
 
 
 class Hardware(NamedTuple):
@@ -144,9 +144,9 @@ def expected_experts(tokens: int, *, experts: int, per_token: int, correlation: 
     42.01
     """
     t, total, k = (
-        _check.integer(v, n, 1) for v, n in [(tokens, "tokens"), (experts, "experts"), (per_token, "per_token")]
+        check.integer(v, n, 1) for v, n in [(tokens, "tokens"), (experts, "experts"), (per_token, "per_token")]
     )
     if k > total:
         raise ValueError(f"per_token is {k}, more than the {total} experts of a layer")
-    kappa = float(_check.scalar(correlation, "correlation", "(0, 1]"))
+    kappa = float(check.scalar(correlation, "correlation", "(0, 1]"))
     return float(total * (1 - (1 - k / total) ** (t**kappa)))

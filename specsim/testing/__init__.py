@@ -1,13 +1,15 @@
 """Conformance tests for verification rules: what specsim runs on its own, usable on yours.
 
 Exact where that is possible (the law of a sampler in rationals, by forking its uniforms), otherwise statistical with
-a stated false-alarm rate and a stated smallest detectable distance. Needs the extra ``testing`` (hypothesis).
+a stated false-alarm rate and a stated smallest detectable distance. Only the strategies (`rational_laws`,
+`float_laws`, `tables`, `edge_uniforms`) need the extra ``testing``, which brings hypothesis.
 """
 
 from specsim.testing.cases import drafted_tuples, grid
 from specsim.testing.chain_checks import CHAIN_CHECKS
-from specsim.testing.conform import Finding, checks, conform
+from specsim.testing.conform import checks, conform
 from specsim.testing.draft_checks import DRAFT_CHECKS
+from specsim.testing.outcomes import Finding, Skipped
 from specsim.testing.sampler import sampler_law
 from specsim.testing.statistics import LawTest, assert_law, law_test
 from specsim.testing.step_checks import STEP_CHECKS
@@ -21,6 +23,7 @@ __all__ = [
     "TREE_CHECKS",
     "Finding",
     "LawTest",
+    "Skipped",
     "assert_law",
     "checks",
     "conform",

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from specsim import discover
-from specsim.exact import draft_tuples
-from specsim.guarantee import rational_laws
+from specsim.exact.small_laws import rational_laws
+from specsim.exact.step import draft_tuples
 from specsim.types import Array, Draws
 
 GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
@@ -49,7 +49,7 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
 
 
-def drafted_tuples(q: Array, num_drafts: int | Draws, sampling: str = "iid") -> Array:
+def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Array:
     """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 
     Parameters
@@ -58,7 +58,7 @@ def drafted_tuples(q: Array, num_drafts: int | Draws, sampling: str = "iid") -> 
         Draft law.
     num_drafts : int or Draws
         At least 1, or the law of the number of distinct drafts.
-    sampling : str
+    scheme : str
         The draft scheme.
 
     Returns
@@ -84,7 +84,7 @@ def drafted_tuples(q: Array, num_drafts: int | Draws, sampling: str = "iid") -> 
     support = np.flatnonzero(row > 0)
     tuples = draft_tuples(len(support), num_drafts)
     tuples = np.where(tuples < 0, -1, support[tuples])
-    return tuples[discover.find("draft", sampling).probability(row, tuples, num_drafts) > 0]
+    return tuples[discover.find("draft", scheme).probability(row, tuples, num_drafts) > 0]
 
 
 def corners(count: int) -> Array:
@@ -92,9 +92,9 @@ def corners(count: int) -> Array:
     return np.array(list(itertools.product([0.0, LAST_UNIFORM], repeat=count))).reshape(2**count, count)
 
 
-def every_corner(q: Array, num_drafts: int | Draws, count: int, sampling: str = "iid") -> tuple[Array, Array]:
+def every_corner(q: Array, num_drafts: int | Draws, count: int, scheme: str = "iid") -> tuple[Array, Array]:
     """All pairs of a drafted tuple and a corner: tokens (n, num_drafts) and uniforms (n, count)."""
-    x, u = drafted_tuples(q, num_drafts, sampling), corners(count)
+    x, u = drafted_tuples(q, num_drafts, scheme), corners(count)
     return np.repeat(x, len(u), axis=0), np.tile(u, (len(x), 1))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from types import ModuleType
@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from specsim._dist import at, pick, row_at
-from specsim.chains import Table, after_block, blocks, strong_law, target_law
-from specsim.guarantee import rational_table
+from specsim.base.arrays import at, pick, row_at
+from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
+from specsim.exact.small_laws import rational_table
 from specsim.testing import backends
 from specsim.testing.cases import drafted_tuples, edge_laws, every_corner, fractions, random_laws, rational_uniforms
+from specsim.testing.contract import same_names
+from specsim.testing.outcomes import Check, in_fractions
 from specsim.testing.sampler import kept_and_token
 from specsim.testing.statistics import assert_law
-from specsim.testing.step_checks import close, same_names
+from specsim.testing.step_checks import close
 from specsim.types import Array, ChainRule
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3))  # vocabulary, gamma
@@ -35,6 +37,7 @@ def contract(rule: ModuleType) -> None:
     assert (int(kept), int(token)) == (0, 1), "with gamma = 0 the token must be drawn from p"
 
 
+@in_fractions
 def transition_is_a_law(rule: ModuleType) -> None:
     """The joint law of (kept, next token) is non-negative and sums to exactly 1 for every drafted block."""
     for _, p, q, x in _drafted_blocks():
@@ -44,6 +47,7 @@ def transition_is_a_law(rule: ModuleType) -> None:
         assert law.sum() == 1, "a joint law that does not sum to 1"
 
 
+@in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
     """The forked law of `verify` equals `transition`, as rationals."""
     for where, p, q, x in _drafted_blocks():
@@ -59,6 +63,7 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, x: Array, where: 
     assert law == wanted, f"{where} drafts={x}: the sampler's law is {law}, transition says {wanted}"
 
 
+@in_fractions
 def strongly_lossless(rule: ModuleType) -> None:
     """One block continued by the target has the target's joint law over gamma+1 tokens."""
     for where, target, draft, gamma in standard_tables():
@@ -67,6 +72,7 @@ def strongly_lossless(rule: ModuleType) -> None:
             assert law.get(text, 0) == mass, f"{where}: text {text} has probability {law.get(text, 0)}, not {mass}"
 
 
+@in_fractions
 def survival_given_text(rule: ModuleType) -> None:
     """P(kept >= i | emitted text) is `survival` of the ratios q/p along the text: what tau is predicted from."""
     if hasattr(rule, "continuation"):  # the text after the block is not the target's alone: there is no such law
@@ -83,6 +89,7 @@ def survival_given_text(rule: ModuleType) -> None:
                 assert joint / mass == claimed[i - 1], f"{where}: text {text}, kept >= {i}: {joint / mass}"
 
 
+@in_fractions
 def advance_gives_kept(rule: ModuleType) -> None:
     """Drafts x_1..x_i are drafted and kept with probability Q(x_1..x_i) min(1, w_i), w_i by `advance`."""
     for where, target, draft, gamma in standard_tables():
@@ -100,6 +107,7 @@ def advance_gives_kept(rule: ModuleType) -> None:
                 assert kept == chance * min(1, weight), f"{where}: drafts {prefix} kept with probability {kept}"
 
 
+@in_fractions
 def below_full_information(rule: ModuleType) -> None:
     """E[kept] <= sum_i 1 - TV(P_i, Q_i) over the laws of the first i tokens: a rule that reports more is lossy."""
     for where, target, draft, gamma in standard_tables():
@@ -167,6 +175,7 @@ def frequencies(rule: ModuleType) -> None:
     assert_law(8 * outcome[:, 0] + outcome[:, 1], np.outer(law, law).ravel(), false_alarm=1e-9)
 
 
+@in_fractions
 def floats_follow_fractions(rule: ModuleType) -> None:
     """In float64 the joint law, the survival and the sampler's outcome are those of Fractions, up to gamma = 8.
 
@@ -245,7 +254,7 @@ def _random_blocks(rule: ModuleType, vocab: int, rows: int, gamma: int) -> tuple
     return p.reshape(rows, gamma + 1, vocab), q.reshape(rows, gamma, vocab), x, u
 
 
-CHAIN_CHECKS: dict[str, Callable[[ModuleType], None]] = {
+CHAIN_CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
         contract,

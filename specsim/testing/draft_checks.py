@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from specsim import forking
-from specsim.exact import draft_tuples
-from specsim.guarantee import rational_laws
+from specsim.exact import forking
+from specsim.exact.small_laws import rational_laws
+from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, random_laws, rational_uniforms
-from specsim.testing.step_checks import close, same_names
+from specsim.testing.contract import same_names
+from specsim.testing.step_checks import close
 from specsim.types import Array, DraftScheme, Draws
 
 

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from specsim import _check, discover, forking
+from specsim import discover
+from specsim.base import check
+from specsim.exact import forking
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
+
+REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 per call, and there are many calls
 
 
 def sampler_law(
@@ -22,7 +26,7 @@ def sampler_law(
     *,
     num_drafts: int = 1,
     uniforms: int = 2,
-    sampling: str = "iid",
+    scheme: str = "iid",
 ) -> Array:
     """Exact law of the token that a verifier emits on drafts of a scheme, with no sampling.
 
@@ -38,7 +42,7 @@ def sampler_law(
         Target and draft laws.
     num_drafts, uniforms : int
         Candidates, and how many uniforms the verifier takes.
-    sampling : str
+    scheme : str
         The draft scheme.
 
     Returns
@@ -49,12 +53,13 @@ def sampler_law(
     Raises
     ------
     ValueError
-        A row is not a law, the scheme is unknown, or verify returns no token id; TypeError if a row does not hold
+        A row is not a law, the scheme is unknown, verify returns no token id, or does not return the same one when it
+        is called again: its randomness must come from u; TypeError if a row does not hold
         Fractions.
 
     References
     ----------
-    proofs/README.md; specsim.forking.
+    proofs/README.md; specsim.exact.forking.
 
     Examples
     --------
@@ -68,14 +73,14 @@ def sampler_law(
     >>> [str(v) for v in sampler_law(biased, p, q)]  # should be 1/3, 2/3
     ['4/9', '5/9']
     """
-    p, q = _check.laws(p, q)
-    _check.integer(num_drafts, "num_drafts", 1)
-    _check.integer(uniforms, "uniforms", 0)
+    p, q = check.laws(p, q)
+    check.integer(num_drafts, "num_drafts", 1)
+    check.integer(uniforms, "uniforms", 0)
     if p.dtype != object or p.ndim != 1:
         raise TypeError("sampler_law needs one pair of rows of Fractions")
-    out, scheme = np.zeros_like(p), discover.find("draft", sampling)
-    for x in drafted_tuples(q, num_drafts, sampling):
-        weight = scheme.probability(q, x, num_drafts)
+    out, scheme_module = np.zeros_like(p), discover.find("draft", scheme)
+    for x in drafted_tuples(q, num_drafts, scheme):
+        weight = scheme_module.probability(q, x, num_drafts)
         law = forking.law(partial(_run, verify, p, q, x, uniforms))
         for token, mass in law.items():
             if not 0 <= token < len(p):
@@ -85,7 +90,18 @@ def sampler_law(
 
 
 def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: forking.Fork) -> int:
-    return int(verify(p, q, x, fork.uniforms(uniforms)))
+    """The token; ValueError if the same call gives another one, or asks other questions of the uniforms."""
+    u = fork.uniforms(uniforms)
+    token, box = int(verify(p, q, x, u)), list(fork.box)
+    for _ in range(REPEATS):  # the box now holds all answers, so a function of u gives the same
+        again = int(verify(p, q, x, u))
+        if again != token or fork.box != box:
+            raise ValueError(
+                f"verify gave token {token}, and {again} when called again on drafts {x.tolist()} and the same u: it "
+                "has randomness of its own, so its law is not known exactly; take every random number from u, and ask "
+                "for as many by uniforms="
+            )
+    return token
 
 
 def kept_and_token(verify: Callable[[Array], tuple[Array, Array]], count: int) -> dict[tuple[int, int], Fraction]:
@@ -99,7 +115,7 @@ def kept_and_token(verify: Callable[[Array], tuple[Array, Array]], count: int) -
 
 
 def forked_chain(rule: ModuleType) -> Any:
-    """The chain rule with the forked law of its `verify` in place of `transition`, for specsim.chains.strong_law."""
+    """The chain rule with the forked law of its `verify` in place of `transition`, for `strong_law`."""
 
     def transition(plan: Any, drafts: Array) -> Array:
         return _joint(kept_and_token(partial(rule.verify, plan, drafts), rule.uniforms(len(drafts))))
@@ -108,7 +124,7 @@ def forked_chain(rule: ModuleType) -> Any:
 
 
 def forked_tree(rule: ModuleType) -> Any:
-    """The same of a tree rule, for specsim.expected_tree.kept_law, whose trees fork one by one."""
+    """The same of a tree rule, for specsim.exact.tree.kept_law, whose trees fork one by one."""
 
     def prepare(p: Array, q: Array, tree: Any, **params: Any) -> list[Any]:
         trees = [tree._replace(tokens=tokens) for tokens in tree.tokens]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim import _check
+from specsim.base import check
 from specsim.types import Array
 
 
@@ -60,8 +60,8 @@ def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest
     >>> law_test([5200, 4800], [0.5, 0.5]).passed, law_test([6000, 4000], [0.5, 0.5]).passed
     (True, False)
     """
-    p = np.asarray(_check.law(law, "law"), dtype=np.float64)
-    c = _check.real_values(counts, "counts", 0, float("inf"))
+    p = np.asarray(check.law(law, "law"), dtype=np.float64)
+    c = check.real_values(counts, "counts", 0, float("inf"))
     if (c != np.floor(c)).any():
         raise ValueError("counts must be whole numbers")
     if c.shape != p.shape or p.ndim != 1:
@@ -69,7 +69,7 @@ def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest
     n = float(c.sum())
     if n == 0:
         raise ValueError("counts sum to 0: nothing was sampled")
-    delta = float(_check.scalar(false_alarm, "false_alarm", "(0, 1)"))
+    delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     spread = math.sqrt(math.log(1 / delta) / (2 * n))
     threshold = 0.5 * float(np.sqrt(p * (1 - p) / n).sum()) + spread
     # whatever the true law t is, sum sqrt(t (1 - t)) <= sqrt(V - 1)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+import itertools
 from fractions import Fraction
 from functools import partial
 from numbers import Rational
@@ -12,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from specsim import discover, forking
-from specsim._dist import at, pick
+from specsim import discover
+from specsim.base.arrays import at, pick
 from specsim.draft import distinct
-from specsim.exact import draft_tuples, enumerate_step
-from specsim.exact import scheme as sampling
+from specsim.exact import forking
+from specsim.exact.step import draft_tuples, enumerate_step, scheme_of
 from specsim.testing import backends
 from specsim.testing.cases import (
     GRIDS,
@@ -27,9 +26,11 @@ from specsim.testing.cases import (
     random_laws,
     rational_uniforms,
 )
+from specsim.testing.contract import same_names
+from specsim.testing.outcomes import Check, in_fractions
 from specsim.testing.statistics import assert_law
-from specsim.types import Array, Draws, StepRule
-from specsim.verify import takes
+from specsim.types import Array, Draws, LossyStepRule, StepRule
+from specsim.verify.lookup import takes
 
 
 def sizes(rule: ModuleType) -> tuple[int, ...]:
@@ -44,13 +45,15 @@ def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
 
 def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
     """Candidates (..., num_drafts) as the rule expects them."""
-    scheme = discover.find("draft", sampling(rule, num_drafts))
+    scheme = discover.find("draft", scheme_of(rule, num_drafts))
     return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
 def contract(rule: ModuleType) -> None:
     """The module has every name of specsim.types.StepRule, with the protocol's parameters."""
-    same_names(rule, StepRule)
+    same_names(rule, LossyStepRule if hasattr(rule, "bias") else StepRule)
+    known = ["single", *discover.names("draft")]
+    assert rule.DRAFTS in known, f"DRAFTS is {rule.DRAFTS!r}; known: {', '.join(known)}"
     assert (rule.__doc__ or "").strip(), "a rule's docstring states its law first"
     for num_drafts in counts(rule):
         p = q = np.array([0.5, 0.25, 0.25])
@@ -60,19 +63,7 @@ def contract(rule: ModuleType) -> None:
         assert np.shape(rule.verify(plan, x, u)) == (), "verify must return one token"
 
 
-def same_names(module: ModuleType, protocol: type) -> None:
-    """Every constant and function of a Protocol is in the module, parameters included."""
-    for name in protocol.__annotations__:
-        assert hasattr(module, name), f"constant {name} is missing"
-    for name, function in inspect.getmembers(protocol, inspect.isfunction):
-        if name.startswith("_"):
-            continue
-        assert callable(getattr(module, name, None)), f"function {name} is missing"
-        wanted = list(inspect.signature(function).parameters)[1:]
-        found = list(inspect.signature(getattr(module, name)).parameters)
-        assert found[: len(wanted)] == wanted, f"{name}{found} should take {wanted}"
-
-
+@in_fractions
 def transition_is_a_law(rule: ModuleType) -> None:
     """Every row of the kernel is non-negative and sums to exactly 1."""
     for _, num_drafts, p, q in _grids(rule):
@@ -83,6 +74,7 @@ def transition_is_a_law(rule: ModuleType) -> None:
         assert all(isinstance(v, Rational) for v in law.flat), "a float among Fractions: nothing it enters is exact"
 
 
+@in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
     """The forked law of `verify` equals `transition`, as rationals, for every tuple that can be drafted."""
     for name, num_drafts, p, q in _grids(rule):
@@ -94,7 +86,7 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int |
     """The same for one pair of rational rows."""
     plan = rule.prepare(p, q, num_drafts)
     count = rule.uniforms(num_drafts)
-    for x in drafted_tuples(q, num_drafts, sampling(rule, num_drafts)):
+    for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
         law = forking.law(partial(_run, rule, plan, x, count))
         wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
         assert law == wanted, f"{where} p={p} q={q} drafts={x}: the sampler's law is {law}, transition says {wanted}"
@@ -104,6 +96,7 @@ def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) 
     return int(rule.verify(plan, x, fork.uniforms(count)))
 
 
+@in_fractions
 def output_is_target(rule: ModuleType) -> None:
     """The output law equals p exactly, or misses it by exactly the `bias` that the rule states."""
     for name, num_drafts, p, q in _grids(rule):
@@ -124,6 +117,7 @@ def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: in
         )
 
 
+@in_fractions
 def acceptance_is_exact(rule: ModuleType) -> None:
     """The closed form equals the probability, by enumeration, that the token is a draft."""
     for name, num_drafts, p, q in _grids(rule):
@@ -132,6 +126,7 @@ def acceptance_is_exact(rule: ModuleType) -> None:
         assert (claimed == hit).all(), f"{name} K={num_drafts}: acceptance differs from enumeration"
 
 
+@in_fractions
 def acceptance_below_optimum(rule: ModuleType) -> None:
     """No rule beats the transport optimum by more than its stated bias."""
     for name, num_drafts, p, q in _grids(rule):
@@ -144,7 +139,7 @@ def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draw
     """1 + min p(H) - Pr[all drafts in H] over all sets H: the optimum for any draft law, by T03, on a few tokens."""
     members = np.array(list(np.ndindex(*(2,) * p.shape[-1])), dtype=bool)
     p_mass = np.where(members, p[..., None, :], 0).sum(axis=-1)
-    drafts_within = discover.find("draft", sampling(rule, num_drafts)).within(q[..., None, :], members, num_drafts)
+    drafts_within = discover.find("draft", scheme_of(rule, num_drafts)).within(q[..., None, :], members, num_drafts)
     return 1 + (p_mass - drafts_within).min(axis=-1)
 
 
@@ -158,7 +153,7 @@ def edges(rule: ModuleType) -> None:
 
 
 def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str) -> None:
-    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), sampling(rule, num_drafts))
+    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), scheme_of(rule, num_drafts))
     plan = rule.prepare(*(np.broadcast_to(w, (len(x), len(w))) for w in (p, q)), num_drafts)
     token = rule.verify(plan, x, u)
     inside = (token >= 0) & (token < len(p))
@@ -185,12 +180,14 @@ def batches(rule: ModuleType) -> None:
 def frequencies(rule: ModuleType) -> None:
     """In float64 the tokens of two rows of one batch follow the product law: no drift, no shared randomness.
 
-    40,000 pairs over 9 outcomes: false-alarm rate 1e-9, smallest distance detected with that certainty 0.05.
+    40,000 pairs over 9 outcomes: false-alarm rate 1e-9, smallest distance detected with that certainty 0.05. A rule
+    that says EXACT = False, whose sampler is not forked, is asked at nine pairs of laws.
     """
-    rng = np.random.default_rng(11)
-    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
-    for num_drafts in counts(rule):
-        n = 40_000
+    rng, n = np.random.default_rng(11), 40_000
+    pairs = [(np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6]))]
+    if not rule.EXACT:
+        pairs += zip(*(w.astype(float) for w in random_laws(3, 8, seed=11)), strict=True)
+    for num_drafts, (p, q) in itertools.product(counts(rule), pairs):
         plan = rule.prepare(np.broadcast_to(p, (2 * n, 3)), np.broadcast_to(q, (2 * n, 3)), num_drafts)
         x = drawn(rule, np.broadcast_to(q, (2 * n, 3)), num_drafts, rng)
         token = rule.verify(plan, x, rng.random((2 * n, rule.uniforms(num_drafts)))).reshape(n, 2)
@@ -207,6 +204,7 @@ def same_on_every_backend(rule: ModuleType) -> None:
         backends.assert_same(lambda p, q, x, u, k=num_drafts: rule.verify(rule.prepare(p, q, k), x, u), p, q, x, u)
 
 
+@in_fractions
 def floats_follow_fractions(rule: ModuleType) -> None:
     """In float64 the kernel, the closed form, the bias and the sampler's tokens are those of Fractions.
 
@@ -230,6 +228,25 @@ def floats_follow_fractions(rule: ModuleType) -> None:
         assert (np.asarray(tokens) == np.asarray(wanted)).all(), f"{where}: other tokens in float64 than in Fractions"
 
 
+def laws_in_floats(rule: ModuleType) -> None:
+    """In float64: the kernel is a law, the output misses p by the stated `bias`, the acceptance is the enumerated one.
+
+    What there is of these for a rule that says EXACT = False; within 1e-12, on the laws of the exact checks.
+    """
+    for where, num_drafts, exact_p, exact_q in _grids(rule):
+        p, q = exact_p.astype(float), exact_q.astype(float)
+        plan, tuples = rule.prepare(p, q, num_drafts), draft_tuples(p.shape[-1], num_drafts)
+        kernel = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
+        assert kernel.min() >= 0, f"{where} K={num_drafts}: a negative probability"
+        close(kernel.sum(axis=-1), np.ones(kernel.shape[:-1]), f"{where} K={num_drafts}: a row of transition, summed,")
+        law, hit = enumerate_step(rule, p, q, num_drafts)
+        stated = rule.bias(plan) if hasattr(rule, "bias") else np.zeros(len(p))
+        close(abs(law - p).sum(axis=-1) / 2, stated, f"{where} K={num_drafts}: TV(output, p) from the stated bias")
+        close(rule.acceptance(plan), hit, f"{where} K={num_drafts}: acceptance")
+        bound = best_acceptance(rule, p, q, num_drafts) + stated
+        assert (hit <= bound + 1e-12).all(), f"{where} K={num_drafts}: acceptance above the optimum: lossy"
+
+
 def two_numbers_a_draft(rule: ModuleType) -> None:
     """Where a rule has `keeps` and `left_over`, `verify` is what they say: simulations look up the two instead."""
     if not hasattr(rule, "left_over"):
@@ -244,9 +261,9 @@ def two_numbers_a_draft(rule: ModuleType) -> None:
 
 
 def close(found: Array, wanted: Array, what: str) -> None:
-    """Floats within 1e-12 of exact values."""
+    """Floats within 1e-12 of what they should be."""
     error = np.abs(np.asarray(found, dtype=float) - np.asarray(wanted, dtype=float)).max()
-    assert error <= 1e-12, f"{what} differs from Fractions by {error:.3g}"
+    assert error <= 1e-12, f"{what} differs by {error:.3g}"
 
 
 def _grids(rule: ModuleType) -> list[tuple[str, int | Draws, Array, Array]]:
@@ -255,7 +272,7 @@ def _grids(rule: ModuleType) -> list[tuple[str, int | Draws, Array, Array]]:
     return grids + [("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried]
 
 
-STEP_CHECKS: dict[str, Callable[[ModuleType], None]] = {
+STEP_CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
         contract,
@@ -268,6 +285,7 @@ STEP_CHECKS: dict[str, Callable[[ModuleType], None]] = {
         batches,
         frequencies,
         floats_follow_fractions,
+        laws_in_floats,
         two_numbers_a_draft,
         same_on_every_backend,
     )

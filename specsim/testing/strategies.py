@@ -1,18 +1,22 @@
-"""Hypothesis strategies: the laws, tables and uniforms that break verifiers."""
+"""Hypothesis strategies: the laws, tables and uniforms that break verifiers. Needs the extra `testing` when called."""
 
 from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
-from hypothesis import strategies as st
 
+from specsim.base import extras
 from specsim.testing.cases import LAST_UNIFORM
 from specsim.types import Array
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
-def rational_laws(vocab: int, *, denominators: int = 12) -> st.SearchStrategy[Array]:
+
+def rational_laws(vocab: int, *, denominators: int = 12) -> SearchStrategy[Array]:
     """Laws of Fractions, zeros and one-hots included, shape (vocab,).
 
     Parameters
@@ -29,8 +33,8 @@ def rational_laws(vocab: int, *, denominators: int = 12) -> st.SearchStrategy[Ar
 
     Raises
     ------
-    ValueError
-        Never.
+    ImportError
+        hypothesis is not installed; the message names the extra.
 
     References
     ----------
@@ -43,6 +47,8 @@ def rational_laws(vocab: int, *, denominators: int = 12) -> st.SearchStrategy[Ar
     >>> print(sum(law))
     1
     """
+    with extras.needed("a strategy of laws"):
+        from hypothesis import strategies as st
     weights = st.lists(st.integers(0, denominators), min_size=vocab, max_size=vocab).filter(any)
     return st.one_of(weights, st.integers(0, vocab - 1).map(lambda i: [int(j == i) for j in range(vocab)])).map(_law)
 
@@ -51,8 +57,10 @@ def _law(weights: list[int]) -> Array:
     return np.array([Fraction(w, sum(weights)) for w in weights], dtype=object)
 
 
-def law_pairs(vocab: int) -> st.SearchStrategy[tuple[Array, Array]]:
+def law_pairs(vocab: int) -> SearchStrategy[tuple[Array, Array]]:
     """Pairs (p, q) of rational laws; p = q and disjoint supports come up often."""
+    with extras.needed("a strategy of laws"):
+        from hypothesis import strategies as st
     independent = st.tuples(rational_laws(vocab), rational_laws(vocab))
     equal = rational_laws(vocab).map(lambda w: (w, w))
     if vocab < 2:
@@ -70,7 +78,7 @@ def _split(drawn: tuple[int, Array, Array]) -> tuple[Array, Array]:
     return p, q
 
 
-def float_laws(vocab: int) -> st.SearchStrategy[Array]:
+def float_laws(vocab: int) -> SearchStrategy[Array]:
     """float64 laws with zeros and entries down to 1e-300, shape (vocab,).
 
     Parameters
@@ -85,8 +93,8 @@ def float_laws(vocab: int) -> st.SearchStrategy[Array]:
 
     Raises
     ------
-    ValueError
-        Never.
+    ImportError
+        hypothesis is not installed; the message names the extra.
 
     References
     ----------
@@ -98,12 +106,14 @@ def float_laws(vocab: int) -> st.SearchStrategy[Array]:
     >>> bool(abs(find(float_laws(4), lambda w: w[0] == 0).sum() - 1) < 1e-12)
     True
     """
+    with extras.needed("a strategy of laws"):
+        from hypothesis import strategies as st
     entry = st.one_of(st.just(0.0), st.floats(1e-6, 1), st.floats(1e-300, 1e-250))
     rows = st.lists(entry, min_size=vocab, max_size=vocab).filter(lambda w: max(w) >= 1e-6)
     return rows.map(lambda w: np.array(w) / np.sum(w))
 
 
-def tables(vocab: int, depth: int) -> st.SearchStrategy[dict[tuple[int, ...], Array]]:
+def tables(vocab: int, depth: int) -> SearchStrategy[dict[tuple[int, ...], Array]]:
     """A rational law for every prefix of up to `depth` tokens: a context-dependent toy model.
 
     Parameters
@@ -118,8 +128,8 @@ def tables(vocab: int, depth: int) -> st.SearchStrategy[dict[tuple[int, ...], Ar
 
     Raises
     ------
-    ValueError
-        Never.
+    ImportError
+        hypothesis is not installed; the message names the extra.
 
     References
     ----------
@@ -131,11 +141,13 @@ def tables(vocab: int, depth: int) -> st.SearchStrategy[dict[tuple[int, ...], Ar
     >>> len(find(tables(2, 2), lambda t: True))
     7
     """
+    with extras.needed("a strategy of laws"):
+        from hypothesis import strategies as st
     prefixes = [x for length in range(depth + 1) for x in itertools.product(range(vocab), repeat=length)]
     return st.fixed_dictionaries({prefix: rational_laws(vocab, denominators=6) for prefix in prefixes})
 
 
-def edge_uniforms(count: int) -> st.SearchStrategy[Array]:
+def edge_uniforms(count: int) -> SearchStrategy[Array]:
     """Uniforms in [0, 1), shape (count,), with both ends of the interval drawn often.
 
     Parameters
@@ -150,8 +162,8 @@ def edge_uniforms(count: int) -> st.SearchStrategy[Array]:
 
     Raises
     ------
-    ValueError
-        Never.
+    ImportError
+        hypothesis is not installed; the message names the extra.
 
     References
     ----------
@@ -163,5 +175,7 @@ def edge_uniforms(count: int) -> st.SearchStrategy[Array]:
     >>> find(edge_uniforms(2), lambda u: u.max() == 0).tolist()
     [0.0, 0.0]
     """
+    with extras.needed("a strategy of laws"):
+        from hypothesis import strategies as st
     one = st.one_of(st.just(0.0), st.just(LAST_UNIFORM), st.floats(0, LAST_UNIFORM))
     return st.lists(one, min_size=count, max_size=count).map(lambda u: np.array(u, dtype=np.float64))

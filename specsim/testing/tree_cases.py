@@ -10,8 +10,8 @@ from types import ModuleType
 import numpy as np
 
 from specsim import discover
-from specsim.expected_tree import Drawn, drawn_trees, texts
-from specsim.guarantee import rational_table
+from specsim.exact.small_laws import rational_table
+from specsim.exact.tree import Drawn, drawn_trees, texts
 from specsim.testing import backends
 from specsim.testing.cases import random_laws, rational_uniforms
 from specsim.trees import draw_tree, topology, uniforms
@@ -132,7 +132,7 @@ def batches_of_trees(
         shape = topology.paths(wide, 2) if scheme == "paths" else topology.k_ary((wide, below))
         drawing, plain = "without_replacement" if scheme == "beam" else scheme, q.astype(float)
         u = np.random.default_rng([vocab, number]).random((rows, uniforms(shape, drawing)))
-        tree = draw_tree(lambda text, law=plain: law[text[-1]], shape, u, sampling=drawing, prefix=(0,)).tree  # type: ignore[misc]
+        tree = draw_tree(lambda text, law=plain: law[text[-1]], shape, u, scheme=drawing, prefix=(0,)).tree  # type: ignore[misc]
         tokens = tree.tokens.copy()
         if scheme in (*ADAPTIVE, "beam", "deterministic"):
             tokens[: rows // 2, topology.mask(shape)[1:, wide]] = -1  # the root's last child and all below it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from types import ModuleType
@@ -12,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim._dist import one_hot
-from specsim.chains import blocks
-from specsim.expected_tree import continued_law, drawn_trees, kept_law
+from specsim.base.arrays import one_hot
+from specsim.exact.chain import blocks
+from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.testing import backends
 from specsim.testing.cases import corners, edge_laws, fractions
+from specsim.testing.contract import same_names
+from specsim.testing.outcomes import Check, in_fractions
 from specsim.testing.sampler import kept_and_token
-from specsim.testing.step_checks import close, same_names
+from specsim.testing.step_checks import close
 from specsim.testing.tree_cases import (
     along,
     batches_of_trees,
@@ -50,6 +51,7 @@ def contract(rule: ModuleType) -> None:
         assert (int(node), int(token)) == (0, 1), "without drafts the token must be drawn from p"
 
 
+@in_fractions
 def transition_is_a_law(rule: ModuleType) -> None:
     """The joint law of (kept node, next token) is non-negative and sums to exactly 1; no absent node is kept."""
     for where, target, drawn, _ in every_shape(rule, 3):
@@ -61,6 +63,7 @@ def transition_is_a_law(rule: ModuleType) -> None:
             assert not law[1:][tree.tokens < 0].any(), f"{where}: a node is kept that is not there"
 
 
+@in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
     """The forked law of `verify` equals `transition`, as rationals."""
     for scheme in rule.CHILDREN:
@@ -84,6 +87,7 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, tree: TokenTree, 
     assert law == wanted, f"{where} {tree.tokens}: the sampler's law is {law}, transition says {wanted}"
 
 
+@in_fractions
 def strongly_lossless(rule: ModuleType, nodes: int = 4) -> None:
     """The kept path and the token after it, continued by the target, have the target's joint law.
 
@@ -95,6 +99,7 @@ def strongly_lossless(rule: ModuleType, nodes: int = 4) -> None:
             assert made == goal, f"{where}: text {text} has probability {made}, not {goal}"
 
 
+@in_fractions
 def reductions(rule: ModuleType) -> None:
     """On one path and on one level the rule is what it says it is there, and no better than what is possible."""
     for scheme in rule.CHILDREN:
@@ -173,6 +178,7 @@ def batches(rule: ModuleType) -> None:
             assert np.allclose(law[k], rule.transition(row)), "transition mixes the rows of a batch"
 
 
+@in_fractions
 def floats_follow_fractions(rule: ModuleType) -> None:
     """In float64 the joint law and the sampler's outcome are those of Fractions, up to V = 16."""
     for vocab in (3, 16):
@@ -196,7 +202,7 @@ def same_on_every_backend(rule: ModuleType) -> None:
         backends.assert_same(kernel, p, q, tree.tokens, u)
 
 
-TREE_CHECKS: dict[str, Callable[[ModuleType], None]] = {
+TREE_CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
         contract,

@@ -1,10 +1,10 @@
 """Token trees: their shapes, how to draft them, and which shape is best."""
 
 from specsim.trees.beam import beam_tree, beam_uniforms, beams, enumerate_beams, gumbel_top_k
-from specsim.trees.draft import Drafted, draw_tree, enumerate_trees, probability, uniforms
-from specsim.trees.grow import Grown, eagle2_tree, heap_tree
-from specsim.trees.light import deterministic_tokens, entropy_bound, light_rate, speed_of_light
-from specsim.trees.sequoia import optimal_tree, sequoia_tree, tree_value
+from specsim.trees.best_shape import optimal_tree, sequoia_tree, tree_value
+from specsim.trees.drawn import Drafted, draw_tree, enumerate_trees, probability, uniforms
+from specsim.trees.likeliest import Grown, eagle2_tree, heap_tree
+from specsim.trees.limits import deterministic_tokens, entropy_bound, light_rate, speed_of_light
 from specsim.trees.topology import chain, check, children, depths, k_ary, leaves, mask, paths, ranks
 
 __all__ = [

@@ -8,65 +8,63 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim._dist import one_hot
+from specsim.base.arrays import one_hot
 from specsim.types import Array, Draws
 
 Counts = Callable[[Array], Draws]
 
 
-def _scheme(sampling: str, k: int) -> tuple[Any, bool]:
+def _scheme(scheme: str, k: int) -> tuple[Any, bool]:
     """The draft scheme that draws k siblings, and whether it draws a random number; ValueError if it cannot."""
-    module = discover.find("draft", "iid" if sampling == "paths" else sampling)
+    module = discover.find("draft", "iid" if scheme == "paths" else scheme)
     counts = getattr(module, "COUNTS", (k,))
     random = isinstance(counts[0], Draws)
     if getattr(module, "PER_DRAFT", False) or not (random or k in counts):
-        raise ValueError(f"sampling {sampling!r} cannot draw {k} siblings from one law")
+        raise ValueError(f"scheme {scheme!r} cannot draw {k} siblings from one law")
     return module, random
 
 
-def needs(sampling: str, k: int) -> int:
+def needs(scheme: str, k: int) -> int:
     """Uniforms that k children take."""
-    if sampling == "deterministic":
+    if scheme == "deterministic":
         return 0
-    scheme, random = _scheme(sampling, k)
-    return int(scheme.uniforms(Draws(1, 0, k) if random else k))
+    scheme_module, random = _scheme(scheme, k)
+    return int(scheme_module.uniforms(Draws(1, 0, k) if random else k))
 
 
-def _asked(sampling: str, q: Array, k: int, draws: Counts | None) -> tuple[Any, Any]:
+def _asked(scheme: str, q: Array, k: int, draws: Counts | None) -> tuple[Any, Any]:
     """The scheme, and the count it is told: k, or the law of a number of draws at q."""
-    scheme, random = _scheme(sampling, k)
+    scheme_module, random = _scheme(scheme, k)
     if random != (draws is not None):
-        raise ValueError(
-            f"sampling {sampling!r} {'needs' if random else 'takes no'} draws, the law of a number of draws"
-        )
+        raise ValueError(f"scheme {scheme!r} {'needs' if random else 'takes no'} draws, the law of a number of draws")
     if draws is not None and k == 1:
-        return scheme, Draws(1, 0, 1)  # one place is one draw
+        return scheme_module, Draws(1, 0, 1)  # one place is one draw
     law = k if draws is None else draws(q)
     if isinstance(law, Draws) and law.limit != k:
         raise ValueError(f"draws has a limit of {law.limit} where the shape has {k} siblings")
-    return scheme, law
+    return scheme_module, law
 
 
-def drawn(sampling: str, q: Array, u: Array, k: int, draws: Counts | None) -> Array:
+def drawn(scheme: str, q: Array, u: Array, k: int, draws: Counts | None) -> Array:
     """The children (..., k), -1 where there is none."""
-    if sampling == "deterministic":
+    if scheme == "deterministic":
         return likeliest(q, k)
-    scheme, asked = _asked(sampling, q, k, draws)
-    return scheme.draw(q, u, asked)
+    scheme_module, asked = _asked(scheme, q, k, draws)
+    return scheme_module.draw(q, u, asked)
 
 
-def probability(sampling: str, q: Array, drawn: Array, k: int, draws: Counts | None) -> Array:
+def probability(scheme: str, q: Array, drawn: Array, k: int, draws: Counts | None) -> Array:
     """Probability (...) that they are drawn."""
-    if sampling == "deterministic":
+    if scheme == "deterministic":
         xp = array_namespace(q)
         return xp.where(xp.all(likeliest(q, k) == drawn, axis=-1), 1, 0)
-    scheme, asked = _asked(sampling, q, k, draws)
-    return scheme.probability(q, drawn, asked)
+    scheme_module, asked = _asked(scheme, q, k, draws)
+    return scheme_module.probability(q, drawn, asked)
 
 
-def reported(sampling: str, q: Array, k: int) -> Array:
+def reported(scheme: str, q: Array, k: int) -> Array:
     """The law of a first child."""
-    return one_hot(likeliest(q, k)[..., 0], q) if sampling == "deterministic" else q
+    return one_hot(likeliest(q, k)[..., 0], q) if scheme == "deterministic" else q
 
 
 def likeliest(q: Array, k: int) -> Array:

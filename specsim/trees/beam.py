@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from specsim import _check
-from specsim._dist import is_exact
+from specsim.base import check
+from specsim.base.arrays import is_exact
 from specsim.trees import topology
-from specsim.trees.draft import Drafted, as_id, law_after
+from specsim.trees.drawn import Drafted, as_id, law_after
 from specsim.types import Array, Model, TokenTree
 
 EXACT = False
@@ -89,7 +89,7 @@ def beam_tree(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[A
     >>> drafted.tree.parents.tolist(), drafted.tree.tokens.tolist()
     ([-1, -1, 0, 1], [0, 1, 0, 0])
     """
-    u = _check.array(u, "u")
+    u = check.array(u, "u")
     if u.ndim != 1:
         raise ValueError(f"u has shape {tuple(u.shape)}; one tree takes one row (trees.beams runs a batch)")
     places: list[list[tuple[int, int]]] = []
@@ -107,13 +107,13 @@ def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, 
     >>> last.tokens.tolist(), last.parents.tolist()
     ([[0, 0], [0, 0]], [[0, 1], [0, 1]])
     """
-    width, depth = _check.integer(width, "width", 1), _check.integer(depth, "depth", 1)
+    width, depth = check.integer(width, "width", 1), check.integer(depth, "depth", 1)
     batch = tuple(u.shape[:-1])
     first = law_after(model, prefix, batch)
     vocab, xp = first.shape[-1], array_namespace(first)
     if is_exact(first):
         raise TypeError("stochastic beams need log and exp: give laws of floats (enumerate_beams takes Fractions)")
-    u = _check.uniforms(u, beam_uniforms(width, depth, vocab), batch, first)
+    u = check.uniforms(u, beam_uniforms(width, depth, vocab), batch, first)
     score = log_prob = xp.zeros_like(first[..., :1])
     history = xp.zeros((*batch, 1, 0), dtype=xp.int64, device=device(first))
     levels, rows, used = list[Level](), [first], 0
@@ -191,7 +191,7 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
     >>> [(tree.tokens.tolist(), str(weight)) for tree, _, weight in every]
     [([0], '1/3'), ([1], '2/3')]
     """
-    width, depth = _check.integer(width, "width", 1), _check.integer(depth, "depth", 1)
+    width, depth = check.integer(width, "width", 1), check.integer(depth, "depth", 1)
     laws: dict[Path, Array] = {(): law_after(model, prefix, ())}
     mass: dict[Path, Any] = {(): 1}
     for length in range(depth):

@@ -23,11 +23,11 @@ import typer
 from transformers import GenerationConfig
 
 import real
-from real.calibrate import copy_bandwidth
-from real.decode import decode, keyed
-from real.loading import load_hf, load_tokenizer
-from real.model import LanguageModel, from_hf
-from real.warp import Sampling
+from real.decode.loop import decode, keyed
+from real.decode.warp import Warping
+from real.models.loading import load_hf, load_tokenizer
+from real.models.model import LanguageModel, from_hf
+from real.studies.calibrate import copy_bandwidth
 
 TINY = Path(real.__file__).parent / "tiny"
 COLUMNS = "{:<21}{:>6}{:>24}{:>24}{:>19}{:>17}{:>16}"
@@ -61,7 +61,7 @@ def models(millions: int = 0) -> Models:
     """The bundled pair in float32; or its target at the cost of so many million parameters, both in bfloat16."""
     target, draft = load_hf(TINY / "target"), load_hf(TINY / "draft")
     if millions:
-        from real.widen import widen
+        from real.models.widen import widen
 
         target, draft = widen(target, millions * 1_000_000, dtype=torch.bfloat16), draft.to(torch.bfloat16)
     target.generation_config = GenerationConfig()  # its own names an end token, where `generate` would stop
@@ -104,7 +104,7 @@ def ours(pair: Models, prompt: list[int], setting: Setting, key: tuple[int, int]
     start = time.perf_counter()
     run = decode(
         target, draft if gamma else None, prompt, max_tokens=tokens, gamma=gamma, uniforms=keyed(*key),
-        sampling=Sampling(temperature), stop=frozenset(),
+        warping=Warping(temperature), stop=frozenset(),
     )  # fmt: skip
     seconds = time.perf_counter() - start
     return Run(run.tokens, [(b.start, b.drafted) for b in run.blocks], seconds, run.seconds / len(run.blocks))

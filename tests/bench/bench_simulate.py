@@ -29,9 +29,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from specsim import Automaton, markov, report, simulate
-from specsim.simulate import shards
-from specsim.simulate.shards import CORES
+from specsim import Automaton, markov, simulate
+from specsim.report import tables
+from specsim.simulation import shards
+from specsim.simulation.shards import CORES
 
 ROUNDS, GAMMA, SEQUENCES = 5, 4, 8192
 GOAL, RATIO = 2e6, 100  # tokens per second at V = 64; times the loop
@@ -127,7 +128,7 @@ def main(
         here, text = Path(__file__).parent, "\n\n".join(parts) + "\n"
         readme = here.parents[1] / "README.md"
         (here / "simulate.txt").write_text(text, encoding="utf-8")
-        shown = report.refresh(readme.read_text(encoding="utf-8"), "simulate", f"```text\n{text}```")
+        shown = tables.refresh(readme.read_text(encoding="utf-8"), "simulate", f"```text\n{text}```")
         readme.write_text(shown, encoding="utf-8")
 
 

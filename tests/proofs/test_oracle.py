@@ -19,8 +19,9 @@ from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from specsim import discover, expected_kept, expected_tokens, forking, optimum, trees
-from specsim.expected_tree import drawn_trees, texts
+from specsim import discover, expected_kept, expected_tokens, optimum, trees
+from specsim.exact import forking
+from specsim.exact.tree import drawn_trees, texts
 from specsim.testing.strategies import law_pairs as special_pairs
 from specsim.types import TokenTree
 from specsim.verify.step import optimal

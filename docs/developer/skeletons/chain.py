@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, at, leading, pick, residual, row_at
+from specsim.base.arrays import accept_probability, at, leading, pick, residual, row_at
 from specsim.types import Array
 
 EXACT = True  # only + - * / and comparisons: the checks run it on Fractions

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from specsim._dist import at, pick
+from specsim.base.arrays import at, pick
 from specsim.types import Array
 
 

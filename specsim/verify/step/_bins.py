@@ -7,7 +7,7 @@ import math
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
 
-from specsim._dist import is_exact
+from specsim.base.arrays import is_exact
 from specsim.types import Array
 
 LOWEST = 32  # all tokens with p/q < 2^-32 share the first bin: together they have at most that much of p

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import at, one_hot
+from specsim.base.arrays import at, one_hot
 from specsim.draft import iid
 from specsim.types import Array
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import ids
+from specsim.base.arrays import ids
 from specsim.draft import greedy
 from specsim.types import Array
 from specsim.verify.step import rejection

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, accepts, is_exact, noise, normalize_or, one_hot, pick, positive_part
+from specsim.base.arrays import accept_probability, accepts, is_exact, noise, normalize_or, one_hot, pick, positive_part
 from specsim.draft import iid
 from specsim.types import Array
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import pick
+from specsim.base.arrays import pick
 from specsim.draft import iid
 from specsim.types import Array
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, at, one_hot, overlap, pick, residual
+from specsim.base.arrays import accept_probability, at, one_hot, overlap, pick, residual
 from specsim.types import Array
 
 DRAFTS: Literal["single"] = "single"

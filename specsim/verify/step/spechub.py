@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, accepts, at, ids, normalize_or, one_hot, overlap, pick
+from specsim.base.arrays import accept_probability, accepts, at, ids, normalize_or, one_hot, overlap, pick
 from specsim.draft import hub
 from specsim.types import Array
 

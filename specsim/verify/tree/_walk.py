@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from specsim._dist import at, ids, row_at
+from specsim.base.arrays import at, ids, row_at
 from specsim.types import Array, TokenTree
 
 

@@ -24,11 +24,11 @@ from types import ModuleType
 
 from array_api_compat import array_namespace, device
 
-from specsim import _check
-from specsim._dist import ids, is_exact, normalize_or, wide
+from specsim.base import check
+from specsim.base.arrays import ids, is_exact, normalize_or, wide
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify import step_rule
+from specsim.verify.lookup import step_rule
 from specsim.verify.tree import traversal
 from specsim.verify.tree._walk import Level, by_node, levels, most_children, to_children
 
@@ -55,7 +55,7 @@ transition, verify = traversal.transition, traversal.verify  # the same once pre
 def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws: Counts | None = None) -> Plan:
     """T at every node, from the root down; for "distinct" siblings with the `draws` that draw_tree was given."""
     if (tree.scheme == "distinct") != (draws is not None):
-        raise ValueError(f"sampling {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
+        raise ValueError(f"scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
     siblings = SIBLINGS.get(tree.scheme, tree.scheme)
     rule = step_rule(step or STEPS.get(tree.scheme, "optimal"), max(most_children(tree), default=1), siblings)
     xp, p = array_namespace(p, q), wide(p)
@@ -97,7 +97,7 @@ def _law(rule: ModuleType, target: Array, q: Array, level: Level, draws: Counts 
         return xp.where(count > 0, rule.transition(rule.prepare(target, longer, number), drafts), target)
     for k in range(1, most + 1):
         rows = count == k
-        if not _check.concrete(rows) or xp.any(rows):
+        if not check.concrete(rows) or xp.any(rows):
             law = xp.where(rows, rule.transition(rule.prepare(target, longer, k), level.tokens[..., :k]), law)
     return law
 

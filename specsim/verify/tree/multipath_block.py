@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from specsim import _check
-from specsim._dist import at, prefix_scan, row_at, wide
+from specsim.base import check
+from specsim.base.arrays import at, prefix_scan, row_at, wide
 from specsim.draft.distinct import mean_slope
 from specsim.trees.topology import paths
 from specsim.types import Array, Draws, TokenTree
@@ -109,6 +109,6 @@ def _shape(tree: TokenTree) -> tuple[int, int]:
         raise ValueError(
             f"multipath_block verifies paths of equal length, shapes of trees.paths, not {parents.tolist()}"
         )
-    if _check.concrete(tree.tokens) and not array_namespace(tree.tokens).all(tree.tokens >= 0):
+    if check.concrete(tree.tokens) and not array_namespace(tree.tokens).all(tree.tokens >= 0):
         raise ValueError("multipath_block verifies whole paths; a node is absent")
     return count, len(parents) // count

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from specsim._dist import pick, row_at
+from specsim.base.arrays import pick, row_at
 from specsim.types import Array, TokenTree
 from specsim.verify.tree._walk import Level, levels, most_children, walk, walk_law
 

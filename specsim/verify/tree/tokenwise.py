@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
-from specsim._dist import pick, row_at
+from specsim.base.arrays import pick, row_at
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, TokenTree
-from specsim.verify import step_rule
+from specsim.verify.lookup import step_rule
 from specsim.verify.tree._walk import Level, levels, most_children, walk, walk_law
 
 STEPS = {  # how siblings were drawn -> the step rule unless another is named

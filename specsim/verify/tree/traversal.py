@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from specsim._dist import at, normalize_or, pick, positive_part, row_at, wide
+from specsim.base.arrays import at, normalize_or, pick, positive_part, row_at, wide
 from specsim.draft.without_replacement import without
 from specsim.types import Array, TokenTree
 from specsim.verify.tree._walk import Level, by_node, levels, to_children
@@ -102,7 +102,7 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
     for level in reversed(plan.levels):
         numbers = xp.asarray(level.rows, device=device(plan.rows))
         if level.rows[0] == 0:
-            mine = numbers  # the root's call always succeeds
+            mine = xp.broadcast_to(numbers, level.count.shape)  # the root's call always succeeds
         else:
             mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], numbers, -1)
         for k in reversed(range(level.tokens.shape[-1])):  # the first child that succeeds wins, so it is written last

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import at, pick, residual
+from specsim.base.arrays import at, pick, residual
 from specsim.verify.chain.tokenwise import *
 
 KILLED_BY = "edges"

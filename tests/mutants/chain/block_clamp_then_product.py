@@ -1,6 +1,6 @@
 """Products of clamped ratios against products of uniforms, with block residuals: theory/verification.md 11, error 1."""
 
-from specsim._dist import accept_probability
+from specsim.base.arrays import accept_probability
 from specsim.verify.chain.block import *
 from specsim.verify.chain.block import _steps, array_namespace, normalize_or, pick
 

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, positive_part
+from specsim.base.arrays import accept_probability, positive_part
 from specsim.verify.chain.tokenwise import *
 
 KILLED_BY = "transition_is_a_law"

@@ -1,6 +1,6 @@
 """Tests against the target, residual of p before a filter cut its tail: theory/verification.md 11, error 8."""
 
-from specsim._dist import accept_probability, array_namespace, residual
+from specsim.base.arrays import accept_probability, array_namespace, residual
 from specsim.verify.chain.tokenwise import *
 
 KILLED_BY = "strongly_lossless"

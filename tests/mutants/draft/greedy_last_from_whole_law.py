@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import pick
+from specsim.base.arrays import pick
 from specsim.draft.greedy import *
 
 KILLED_BY = "draws_follow_probability"

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import ids, pick
+from specsim.base.arrays import ids, pick
 from specsim.draft.without_replacement import *
 
 KILLED_BY = "edges"

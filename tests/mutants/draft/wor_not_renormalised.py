@@ -1,6 +1,6 @@
 """The law of the tuple forgets to renormalise what is left of q: theory/verification.md 11, error 7a."""
 
-from specsim._dist import at
+from specsim.base.arrays import at
 from specsim.draft.without_replacement import *
 
 KILLED_BY = "draws_follow_probability"

@@ -1,6 +1,6 @@
 """Residual proportional to |p - q| instead of (p - q)+ ("softmax of the difference", transformers#28508)."""
 
-from specsim._dist import accept_probability, accepts, normalize_or, one_hot, pick
+from specsim.base.arrays import accept_probability, accepts, normalize_or, one_hot, pick
 from specsim.verify.step.rejection import *
 from specsim.verify.step.rejection import Plan, array_namespace
 

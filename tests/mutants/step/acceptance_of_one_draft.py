@@ -1,6 +1,6 @@
 """Reports the acceptance of one draft whatever K is."""
 
-from specsim._dist import overlap
+from specsim.base.arrays import overlap
 from specsim.verify.step.recursive import *
 
 KILLED_BY = "acceptance_is_exact"

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import at, pick
+from specsim.base.arrays import at, pick
 from specsim.verify.step.rejection import *
 
 KILLED_BY = "edges"

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accepts
+from specsim.base.arrays import accepts
 from specsim.verify.step.rejection import *
 
 KILLED_BY = "edges"

@@ -1,6 +1,6 @@
 """A repeated draft is skipped without updating the residual (SpecHub's RRS mode; i.i.d. drafts, deduplicated)."""
 
-from specsim._dist import accept_probability, one_hot, residual
+from specsim.base.arrays import accept_probability, one_hot, residual
 from specsim.verify.step import recursive
 from specsim.verify.step.recursive import *
 

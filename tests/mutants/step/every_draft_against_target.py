@@ -1,6 +1,6 @@
 """Several drafts, each tested against p itself instead of what the earlier ones left over."""
 
-from specsim._dist import residual
+from specsim.base.arrays import residual
 from specsim.verify.step import recursive
 from specsim.verify.step.recursive import *
 

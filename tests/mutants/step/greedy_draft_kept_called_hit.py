@@ -1,6 +1,6 @@
 """Reports the probability that the last draft is kept, though a recovered token may be one of the others."""
 
-from specsim._dist import overlap
+from specsim.base.arrays import overlap
 from specsim.verify.step.greedy_draft import *
 
 KILLED_BY = "acceptance_is_exact"

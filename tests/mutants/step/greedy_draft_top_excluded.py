@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import normalize_or
+from specsim.base.arrays import normalize_or
 from specsim.verify.step import greedy_draft
 from specsim.verify.step.greedy_draft import *
 

@@ -1,6 +1,6 @@
 """Reports the probability that the winner is kept, though a recovered token may be a draft that lost."""
 
-from specsim._dist import overlap
+from specsim.base.arrays import overlap
 from specsim.verify.step import importance
 from specsim.verify.step.importance import *
 

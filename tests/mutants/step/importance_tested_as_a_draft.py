@@ -1,6 +1,6 @@
 """The winner is kept with probability min(1, p/q), as a plain draft would be: but winners have the law w, not q."""
 
-from specsim._dist import residual
+from specsim.base.arrays import residual
 from specsim.verify.step import importance
 from specsim.verify.step.importance import *
 

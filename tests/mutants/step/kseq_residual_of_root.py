@@ -1,6 +1,6 @@
 """Residual proportional to (p - rho q)+, which is right at the root only, with rho = K."""
 
-from specsim._dist import residual
+from specsim.base.arrays import residual
 from specsim.verify.step import kseq
 from specsim.verify.step.kseq import *
 

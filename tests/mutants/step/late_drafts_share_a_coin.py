@@ -1,6 +1,6 @@
 """From the third draft on, drafts share the second one's coin: harmless on coarse grids."""
 
-from specsim._dist import accepts, pick
+from specsim.base.arrays import accepts, pick
 from specsim.verify.step.recursive import *
 
 KILLED_BY = "sampler_is_transition"

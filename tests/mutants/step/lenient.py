@@ -1,6 +1,6 @@
 """Accepts with probability min(1, 2 p/q) and says nothing of its bias: more than any lossless rule can accept."""
 
-from specsim._dist import overlap
+from specsim.base.arrays import overlap
 from specsim.verify.step import rejection
 from specsim.verify.step.rejection import *
 

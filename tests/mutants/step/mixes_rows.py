@@ -1,6 +1,6 @@
 """A residual normalised over the whole batch instead of row by row."""
 
-from specsim._dist import positive_part
+from specsim.base.arrays import positive_part
 from specsim.verify.step import rejection
 from specsim.verify.step.rejection import *
 

@@ -1,6 +1,6 @@
 """Draws the token from q instead of p."""
 
-from specsim._dist import pick
+from specsim.base.arrays import pick
 from specsim.verify.step.naive import *
 
 KILLED_BY = "sampler_is_transition"

@@ -1,6 +1,6 @@
 """The target is tested as it is, but the residual is that of p before a filter cut its tail (section 11, error 8)."""
 
-from specsim._dist import residual
+from specsim.base.arrays import residual
 from specsim.verify.step import rejection
 from specsim.verify.step.rejection import *
 

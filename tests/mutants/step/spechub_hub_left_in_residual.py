@@ -1,6 +1,6 @@
 """Draws from what both kinds of pairs leave over of p, though failed pairs have already emitted all of p(a)."""
 
-from specsim._dist import normalize_or, positive_part
+from specsim.base.arrays import normalize_or, positive_part
 from specsim.verify.step import spechub
 from specsim.verify.step.spechub import *
 

@@ -1,6 +1,6 @@
 """The residual is used as it is, without dividing by its mass."""
 
-from specsim._dist import positive_part
+from specsim.base.arrays import positive_part
 from specsim.verify.step import rejection
 from specsim.verify.step.rejection import *
 

@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accepts, at, pick, residual
+from specsim.base.arrays import accepts, at, pick, residual
 from specsim.verify.step import optimal
 from specsim.verify.step.optimal import *
 

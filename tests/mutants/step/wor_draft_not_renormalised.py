@@ -2,7 +2,7 @@
 
 from array_api_compat import array_namespace
 
-from specsim._dist import accept_probability, ids, one_hot, residual
+from specsim.base.arrays import accept_probability, ids, one_hot, residual
 from specsim.verify.step.recursive_wor import *
 
 KILLED_BY = "output_is_target"

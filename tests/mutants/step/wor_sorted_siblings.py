@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from specsim._dist import at
+from specsim.base.arrays import at
 from specsim.verify.step import recursive_wor
 from specsim.verify.step.recursive_wor import *
 

@@ -2,7 +2,7 @@
 
 from types import FunctionType
 
-from specsim._dist import ids
+from specsim.base.arrays import ids
 from specsim.verify.tree import traversal
 from specsim.verify.tree.traversal import *
 

@@ -1,0 +1,281 @@
+"""The decode loop: draft, verify, roll back. Plain decoding is the same loop with gamma = 0."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from real.decode import graphs
+from real.decode.clock import silent
+from real.decode.cycle import Cycle, Eager, Verifier
+from real.decode.draft import Draw
+from real.decode.warp import Warping, check_vocabulary
+from real.models.memory import explain_oom
+from real.models.model import LanguageModel
+from specsim.base import check
+from specsim.base.arrays import pick
+from specsim.base.uniforms import keyed_stream
+from specsim.verify.chain import tokenwise
+
+Uniforms = Callable[[int, int], Tensor]  # position in the text, how many -> uniforms in [0, 1)
+Stop = Callable[[list[int], int], int | None]  # new tokens, how many are known to be safe -> length where it ends
+
+
+class Block(NamedTuple):
+    """One target call: where it started (tokens of text before it), drafts proposed, drafts that became text."""
+
+    start: int
+    drafted: int
+    accepted: int
+
+
+class Decoded(NamedTuple):
+    """Result of `decode`: the new tokens, the blocks that made them, seconds of each, and from the prompts' end on."""
+
+    tokens: list[int]
+    blocks: list[Block]
+    cycles: list[float]
+    seconds: float
+
+
+def keyed(seed: int, sequence: int) -> Uniforms:
+    """Uniforms that depend only on (seed, sequence, position)."""
+    stream = keyed_stream(seed, sequence)
+    return lambda position, count: torch.from_numpy(stream(position, count))
+
+
+def at_tokens(ids: Iterable[int]) -> Stop:
+    """End a text after the first of these tokens."""
+    ends = frozenset(ids)
+    return lambda text, safe: next((i + 1 for i in range(safe, len(text)) if text[i] in ends), None)
+
+
+def check_fit(model: LanguageModel, prompt: list[int], max_tokens: int, name: str) -> None:
+    """ValueError for an empty prompt, foreign ids, or a text that would not fit into the context."""
+    check.integer(max_tokens, "max_tokens", 1)
+    if not isinstance(prompt, list) or not all(isinstance(t, int) for t in prompt):
+        other = [type(t).__name__ for t in prompt if not isinstance(t, int)] if isinstance(prompt, list) else []
+        got = f"a list with {other[0]}" if other else type(prompt).__name__
+        raise TypeError(f"the prompt must be a list of token ids (int), got {got}")
+    if not prompt:
+        raise ValueError("the prompt is empty: it must have at least one token")
+    known = min(model.vocab_size, model.embeddings) if name == "target" else model.vocab_size
+    bad = [(i, t) for i, t in enumerate(prompt) if not 0 <= t < known]
+    if bad:
+        raise ValueError(f"prompt[{bad[0][0]}] is token {bad[0][1]}, outside the vocabulary 0..{known - 1}")
+    if len(prompt) + max_tokens > model.context:
+        raise ValueError(
+            f"a prompt of {len(prompt)} tokens and max_tokens={max_tokens} need {len(prompt) + max_tokens} "
+            f"positions; the {name} has a context of {model.context}"
+        )
+
+
+def decode(
+    target: LanguageModel,
+    draft: LanguageModel | None,
+    prompt: list[int],
+    *,
+    max_tokens: int,
+    gamma: int,
+    uniforms: Uniforms,
+    warping: Warping = Warping(),  # noqa: B008 - frozen
+    stop: frozenset[int] | Stop = frozenset(),
+    rule: Verifier = tokenwise,
+    draw: Draw = pick,
+    mark: Callable[[str], None] = silent,
+) -> Decoded:
+    """Write up to `max_tokens` tokens after one prompt: `decode_batch` with a batch of one."""
+    return decode_batch(
+        target, draft, [prompt], max_tokens=max_tokens, gamma=gamma, uniforms=[uniforms], warping=warping, stop=stop,
+        rule=rule, draw=draw, mark=mark,
+    )[0]  # fmt: skip
+
+
+def decode_batch(
+    target: LanguageModel,
+    draft: LanguageModel | None,
+    prompts: Sequence[list[int]],
+    *,
+    max_tokens: int,
+    gamma: int,
+    uniforms: Sequence[Uniforms],
+    warping: Warping = Warping(),  # noqa: B008 - frozen
+    stop: frozenset[int] | Stop = frozenset(),
+    rule: Verifier = tokenwise,
+    draw: Draw = pick,
+    mark: Callable[[str], None] = silent,
+    told: Callable[[int, list[int]], None] = lambda i, new: None,
+    fixed: bool | None = None,
+) -> list[Decoded]:
+    """Write up to `max_tokens` tokens after each prompt.
+
+    Each turn drafts, runs the target once over the last tokens and the drafts, lets the rule decide, and rolls both
+    caches back to what was kept: sequences keep different numbers of drafts, and none waits for another. The
+    randomness, the rule and the draw are arguments, so that a test can follow every branch of this very loop. A text
+    depends on its own prompt and uniforms only, not on its batch (up to the rounding of batched kernels).
+
+    Parameters
+    ----------
+    target : LanguageModel
+        The model whose law the texts have.
+    draft : LanguageModel or None
+        The proposer; None only with gamma = 0.
+    prompts : sequence of lists of int
+        At least one token each.
+    max_tokens : int
+        Tokens to write, at least 1.
+    gamma : int
+        Drafts per block; 0 is plain decoding. Fewer are drafted where fewer can still be used.
+    uniforms : sequence of callables
+        For each prompt, (position, count) -> float64 uniforms; called once per block, with the length of the text
+        before it.
+    warping : Warping
+        For target and draft alike.
+    stop : set of int, or callable
+        Tokens after which a text ends; or a function of the new tokens (see `real.decode.stops`), also asked inside
+        a block.
+    rule : Verifier
+        Decides what is kept.
+    draw : callable
+        Draws draft tokens (b,) from laws (b, V) and uniforms (b,).
+    mark : callable
+        Told the phase of `real.decode.clock` that ends.
+    told : callable
+        Told the index of a text and its new tokens after each block.
+    fixed : bool, optional
+        Run cycles of fixed shapes, which a GPU captures and replays (`real.decode.graphs`); by default on a GPU, where
+        the models allow it.
+
+    Returns
+    -------
+    list of Decoded
+        tokens (those that end the text included), blocks, cycles, seconds.
+
+    Raises
+    ------
+    ValueError
+        Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft; during
+        the run, logits that are not finite, with the position.
+    """
+    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed)
+    ends = stop if callable(stop) else at_tokens(stop)
+    began = time.perf_counter()
+    mark("")
+    seconds = [0.0] * len(prompts)
+    cycles: list[list[float]] = [[] for _ in prompts]
+    while loop.open:
+        for length, group in loop.groups():
+            start = time.perf_counter()
+            for i, new in zip(group, loop.block(group, length), strict=True):
+                if loop.keep(i, new, length, ends):
+                    seconds[i] = time.perf_counter() - began
+                told(i, loop.texts[i][loop.blocks[i][-1].start :])
+            mark("host")
+            for i in group:
+                cycles[i].append(time.perf_counter() - start)
+    texts = [text[len(prompt) :] for text, prompt in zip(loop.texts, prompts, strict=True)]
+    return [Decoded(*each) for each in zip(texts, loop.blocks, cycles, seconds, strict=True)]
+
+
+class Loop:
+    """The texts of a batch while they are written.
+
+    Parameters are those of `decode_batch`. `texts`, `blocks` and `open` (texts not finished) can be read; whoever
+    drives the loop calls `block` for texts that draft equally many tokens, then `keep` for each.
+    """
+
+    def __init__(
+        self, target: LanguageModel, draft: LanguageModel | None, prompts: Sequence[list[int]], max_tokens: int,
+        gamma: int, uniforms: Sequence[Uniforms], warping: Warping, rule: Verifier, draw: Draw,
+        mark: Callable[[str], None], fixed: bool | None = None,
+    ) -> None:  # fmt: skip
+        check.integer(gamma, "gamma", 0)
+        _check_batch(target, draft, prompts, max_tokens, gamma, uniforms)
+        check_vocabulary(warping, target.vocab_size)
+        self.texts = [list(prompt) for prompt in prompts]
+        self.blocks: list[list[Block]] = [[] for _ in prompts]
+        self.open = set(range(len(prompts)))
+        self._starts = [len(prompt) for prompt in prompts]
+        self._ends = [len(prompt) + max_tokens for prompt in prompts]
+        self.gamma, self._target, self._uniforms = gamma, target, uniforms
+        self._rule, self._mark = rule, mark
+        small = draft if gamma else None
+        possible = graphs.supports(target, small, warping)
+        if fixed and not possible:
+            raise ValueError("fixed: these models or this sampling cannot run in fixed shapes (see real.decode.graphs)")
+        work = target, small, len(prompts), warping, rule, draw, mark
+        use_graphs = possible and (target.device.type == "cuda" if fixed is None else fixed)
+        self._cycle: Cycle = graphs.Graphs(*work, max(self._ends), gamma) if use_graphs else Eager(*work)
+        for i, prompt in enumerate(prompts):
+            with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
+                self._cycle.read(i, prompt[:-1])
+
+    def groups(self) -> list[tuple[int, list[int]]]:
+        """Texts that draft equally many tokens in their next block: all alike, but for those near their end."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for i in sorted(self.open):
+            # The block adds one token of its own.
+            found[min(self.gamma, self._ends[i] - len(self.texts[i]) - 1)].append(i)
+        return sorted(found.items())
+
+    def block(self, group: list[int], length: int) -> list[list[int]]:
+        """Draft and verify one block of each text of a group; the new tokens of each, before any stop."""
+        count = length + self._rule.uniforms(length)
+        rows = [self._uniforms[i](len(self.texts[i]), count) for i in group]
+        u = (rows[0][None] if len(rows) == 1 else torch.stack(rows)).to(self._target.device)
+        with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
+            out = self._cycle.run(self.texts, group, length, u)
+        for i, row in zip(group, out, strict=True):
+            fine = row[2 + length :]
+            if 0 in fine:
+                whose, offset = divmod(fine.index(0), length + 1)  # length + 1 rows of the target, then the draft's
+                where = f"of text {i} " if len(self.texts) > 1 else ""
+                raise ValueError(
+                    f"block {len(self.blocks[i])}: the {('target', 'draft')[whose]}'s logits at position "
+                    f"{len(self.texts[i]) + offset} {where}are not finite (dtype {self._target.dtype})"
+                )
+        return [[*row[2 : 2 + row[0]], row[1]] for row in out]
+
+    def keep(self, i: int, new: list[int], length: int, ends: Stop) -> bool:
+        """Add a block's tokens to a text, cut where it ends, and roll back; whether the text is finished."""
+        start, kept = len(self.texts[i]), len(new) - 1
+        self._cycle.rollback(i, start + kept)
+        text = self.texts[i][self._starts[i] :] + new
+        end = ends(text, start - self._starts[i])
+        if end is not None:
+            new = text[start - self._starts[i] : end]
+        self.texts[i] += new
+        self.blocks[i].append(Block(start, length, min(kept, len(new))))
+        done = end is not None or len(self.texts[i]) == self._ends[i]
+        if done:
+            self.open.discard(i)
+        return done
+
+    def rewind(self, lengths: Sequence[int]) -> None:
+        """Go back to these lengths of the texts; cut `texts` first."""
+        for i, length in enumerate(lengths):
+            self._cycle.rollback(i, length - 1)
+            self.open.add(i)
+
+
+def _check_batch(
+    target: LanguageModel, draft: LanguageModel | None, prompts: Sequence[list[int]], max_tokens: int, gamma: int,
+    uniforms: Sequence[Uniforms],
+) -> None:  # fmt: skip
+    if len(prompts) == 0 or len(uniforms) != len(prompts):
+        raise ValueError(f"got {len(prompts)} prompts and {len(uniforms)} sources of uniforms: one each, at least one")
+    if gamma and draft is None:
+        raise ValueError(f"gamma={gamma} needs a draft model")
+    for prompt in prompts:
+        check_fit(target, prompt, max_tokens, "target")
+        if gamma and draft is not None:
+            check_fit(draft, prompt, max_tokens, "draft")
+    if gamma and draft is not None and draft.vocab_size != target.vocab_size:
+        raise ValueError(
+            f"the target has {target.vocab_size} tokens and the draft {draft.vocab_size}: load them as a pair"
+        )

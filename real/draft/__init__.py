@@ -1,1 +1,0 @@
-"""Proposers: each returns drafted tokens and the law each was drawn from."""

@@ -1,0 +1,1 @@
+"""What `python -m real.gpu` runs, one file a part."""

@@ -1,0 +1,105 @@
+"""Part `parity`: the loop on the device writes the CPU's tokens, and texts that have the target's law."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from real.decode import graphs
+from real.decode.loop import Decoded, decode_batch, keyed
+from real.decode.warp import Warping
+from real.gpu import law
+from real.gpu.book import Part, Row, Task, one
+from real.gpu.models import KINDS, random_tiny
+from real.models.model import LanguageModel, from_hf
+
+_VOCAB = 8
+_WARPINGS = (Warping(), Warping(0.6), Warping(0), Warping(0.8, top_k=4, top_p=0.9, repetition_penalty=1.3),
+              Warping(0.9, min_p=0.05, logit_bias=((2, 0.7),)))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Pairs of models, a row for each ten; cases for each; texts of a law test, and how many at a time."""
+
+    pairs: int = 20
+    cases: int = 4
+    texts: int = 1_000_000
+    batch: int = 16_384  # attention kernels take at most 65,535 (texts x heads)
+
+
+TINY = Settings(pairs=2, cases=3, texts=3_000, batch=1_000)
+
+
+def part(device: torch.device, *, tiny: bool) -> Part:
+    """Same uniforms, same tokens; then the joint law, and a wrong verifier that its test must reject."""
+    settings = TINY if tiny else Settings()
+    tasks, texts = list[Task](), (settings.texts, settings.batch)
+    for fixed in (False, True):
+        for first in range(0, settings.pairs, 10):
+            seeds = range(first, min(first + 10, settings.pairs))
+            key = f"tokens/{_mode(fixed)}/pairs {seeds[0]} to {seeds[-1]}"
+            tasks.append(one(key, partial(same_tokens, seeds, settings.cases, device, fixed)))
+    for dtype in (torch.float32, torch.bfloat16):
+        for fixed in (False, True):
+            key = f"law/{str(dtype).removeprefix('torch.')}/{_mode(fixed)}"
+            tasks.append(one(key, partial(law.tested, device, dtype, fixed, *texts, planted=False)))
+        if dtype == torch.float32:
+            tasks.append(one("planted/float32", partial(law.tested, device, dtype, None, *texts, planted=True)))
+    return Part("parity", asdict(settings), tasks)
+
+
+def _mode(fixed: bool) -> str:
+    return "graphs" if fixed else "eager"
+
+
+def same_tokens(seeds: range, cases: int, device: torch.device, fixed: bool) -> Row:
+    """Decode random cases here and, eagerly in float64, on the CPU; `different` holds the cases that disagree."""
+    tokens, run, different = 0, 0, []
+    for seed in seeds:
+        here, there = _pair(seed, device)
+        rng = np.random.default_rng([seed, cases])
+        for case in (_case(rng) for _ in range(cases)):
+            if fixed and not graphs.supports(*here, case["warping"]):
+                continue
+            wanted = _decoded(there, case, seed, fixed=False)
+            found = _decoded(here, case, seed, fixed=fixed)
+            tokens, run = tokens + sum(len(r.tokens) for r in wanted), run + 1
+            if [(r.tokens, r.blocks) for r in found] != [(r.tokens, r.blocks) for r in wanted]:
+                different.append({"seed": seed} | {name: repr(value) for name, value in case.items()})
+    return {"cases": run, "tokens": tokens, "different": different, "passed": run > 0 and not different}
+
+
+Both = tuple[LanguageModel, LanguageModel]
+
+
+def _pair(seed: int, device: torch.device) -> tuple[Both, Both]:
+    """Target and draft on the device, and on the CPU."""
+    kind = list(KINDS)[seed % len(KINDS)]
+    make: Callable[..., Any] = partial(random_tiny, kind, _VOCAB, kv_heads=1 + seed % 2)
+    plain = make(2 * seed), make(2 * seed + 1, near=2 * seed)
+    here, there = ((from_hf(a), from_hf(b)) for a, b in ([copy.deepcopy(m).to(device) for m in plain], plain))
+    return here, there
+
+
+def _case(rng: np.random.Generator) -> dict[str, Any]:
+    """Prompts of several lengths, speculation length, end, stop tokens and sampling."""
+    sizes = rng.integers(1, 7, size=rng.integers(1, 6))
+    return {
+        "prompts": [rng.integers(_VOCAB, size=size).tolist() for size in sizes],
+        "max_tokens": int(rng.integers(1, 25)),
+        "gamma": int(rng.integers(0, 7)),
+        "stop": frozenset(rng.choice(_VOCAB, size=rng.integers(0, 3), replace=False).tolist()),
+        "warping": _WARPINGS[rng.integers(len(_WARPINGS))],
+    }
+
+
+def _decoded(pair: Both, case: dict[str, Any], seed: int, *, fixed: bool) -> list[Decoded]:
+    sources = [keyed(seed, i) for i in range(len(case["prompts"]))]
+    return decode_batch(*pair, uniforms=sources, fixed=fixed, **case)

@@ -1,0 +1,94 @@
+"""Part `rules`: what a call of each verification rule costs over a real vocabulary, beside one softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from real.decode import graphs
+from real.decode.cycle import plain
+from real.gpu.alone import seconds_of
+from real.gpu.book import Part, Row, one
+from real.models.memory import explain_oom
+from specsim import discover
+from specsim.base.arrays import pick
+from specsim.verify.lookup import takes
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Vocabulary, rows at a time, drafts (K of a step rule, gamma of a chain rule), calls in a row."""
+
+    vocab: int = 128_256
+    batches: tuple[int, ...] = (1, 8, 64)
+    drafts: tuple[int, ...] = (1, 4)
+    calls: int = 50
+
+
+TINY = Settings(vocab=500, batches=(1, 2), calls=3)
+
+
+def part(device: torch.device, *, tiny: bool) -> Part:
+    """A row for each rule, batch and number of drafts."""
+    settings = TINY if tiny else Settings()
+    softmax = cache(partial(_softmax, settings, device))
+    tasks = []
+    for family, letter in (("step", "K"), ("chain", "gamma")):
+        for name, rule in discover.rules(family).items():
+            for batch in settings.batches:
+                for count in (k for k in settings.drafts if family == "chain" or takes(rule, k)):
+                    key = f"{family}/{name}/batch {batch}/{letter} {count}"
+                    rows = (batch,) if family == "step" else (batch, count + 1)
+                    tasks.append(one(key, partial(_timed, settings, device, rule, family, rows, count, softmax)))
+    return Part("rules", asdict(settings), tasks)
+
+
+def _softmax(settings: Settings, device: torch.device, rows: tuple[int, ...]) -> float:
+    logits = _logits(settings, device, rows, 0)
+    return seconds_of(lambda: torch.softmax(logits, -1), device, calls=settings.calls)
+
+
+def _logits(settings: Settings, device: torch.device, rows: tuple[int, ...], seed: int) -> Tensor:
+    generator = torch.Generator(device).manual_seed(seed)
+    return 3 * torch.randn(*rows, settings.vocab, generator=generator, device=device)
+
+
+def _timed(
+    settings: Settings, device: torch.device, rule: Any, family: str, rows: tuple[int, ...], count: int,
+    softmax: Callable[[tuple[int, ...]], float],
+) -> Row:  # fmt: skip
+    """Microseconds of preparing and verifying once, as a cycle does; on a GPU also from a replayed graph."""
+    with explain_oom(f"laws of {rows} rows over {settings.vocab} tokens", f"batch {max(rows[0] // 2, 1)}"):
+        p, q, drafts, u = _inputs(settings, device, rule, family, rows, count)
+
+        def call(now: Tensor) -> Tensor:
+            more = (count,) if family == "step" else ()
+            w = [plain(x) for x in (p, q, drafts, now)]
+            token = rule.verify(rule.prepare(w[0], w[1], *more), w[2], w[3])
+            return token[1] if family == "chain" else token  # type: ignore[no-any-return]
+
+        us = {"us": 1e6 * seconds_of(lambda: call(u), device, calls=settings.calls)}
+        if device.type == "cuda":
+            replay: Any = graphs._captured(call, (u,))
+            us["graph_us"] = 1e6 * seconds_of(lambda: replay(u), device, calls=settings.calls)
+        return us | {"softmax_us": 1e6 * softmax(rows)}
+
+
+def _inputs(
+    settings: Settings, device: torch.device, rule: Any, family: str, rows: tuple[int, ...], count: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Laws that differ as those of two models do, drafts from q, uniforms."""
+    logits = _logits(settings, device, rows, 0)
+    p, q = logits.softmax(-1), (logits + 0.2 * _logits(settings, device, rows, 1)).softmax(-1)
+    generator = torch.Generator(device).manual_seed(2)
+    own = torch.rand(rows[0], count, dtype=torch.float64, generator=generator, device=device)
+    u = torch.rand(rows[0], rule.uniforms(count), dtype=torch.float64, generator=generator, device=device)
+    if family == "chain":
+        q = q[:, :count]
+        return p, q, pick(q, own), u
+    return p, q, pick(q[:, None], own), u

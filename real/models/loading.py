@@ -1,0 +1,141 @@
+"""Models and tokenizers from local directories or the Hugging Face hub; safetensors only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from real.models.memory import explain_oom
+from real.models.model import LanguageModel, from_hf
+from real.models.widen import widen
+
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+_PROBE = "Speculative decoding, 1234567890: naïve façade 漢字 🙂\n\tdef f(x):  return x"
+
+
+def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32) -> Any:
+    """Load a Hugging Face causal language model from safetensors files, onto the CPU.
+
+    Parameters
+    ----------
+    path : str or path
+        Local directory, or id of a model on the Hugging Face hub.  Code from the hub is never run.
+    dtype : torch.dtype
+        One of float64, float32, bfloat16 and float16.
+
+    Returns
+    -------
+    PreTrainedModel
+        All its weights as they are in the files.
+
+    Raises
+    ------
+    ValueError
+        If there is no such model, or its files are not safetensors or incomplete.
+    """
+    where = os.fspath(path)
+    if Path(where).is_dir():
+        found = sorted(entry.name for entry in Path(where).iterdir())
+        pickled = [name for name in found if name.startswith("pytorch_model") and name.endswith(".bin")]
+        safe = any(name.endswith(".safetensors") for name in found)
+        if pickled and not safe:
+            raise ValueError(f"{where} holds {pickled[0]} but no *.safetensors; pickled weights are not loaded")
+        if not safe or "config.json" not in found:
+            listing = ", ".join(found) or "nothing"
+            raise ValueError(f"{where} is no model: looked for config.json and *.safetensors, found {listing}")
+    options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    model, report = _fetch(AutoModelForCausalLM, where, dtype=dtype, **options)
+    if report["missing_keys"] or report["mismatched_keys"]:  # Hugging Face would leave them random
+        lacking = sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]]))
+        raise ValueError(f"{where} lacks weights of its model or has them in another shape: {lacking[0]}")
+    return model
+
+
+def load_model(
+    path: str | os.PathLike[str],
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: str | torch.device = "cpu",
+    widen_to: int | None = None,
+) -> LanguageModel:
+    """Load a causal language model, ready to run.
+
+    Parameters
+    ----------
+    path : str or path
+        As for `load_hf`.
+    dtype : torch.dtype
+        One of float64, float32, bfloat16 and float16.
+    device : str or torch.device
+        Where to run it.
+    widen_to : int, optional
+        Parameters of a *cost emulation*: the same function at the cost of a larger model (see `real.models.widen`).
+
+    Returns
+    -------
+    LanguageModel
+        On the fast path where `real.models.llama` supports the model.
+
+    Raises
+    ------
+    ValueError
+        As `load_hf`, or if `from_hf` or `widen` refuses the model.
+    """
+    small = load_hf(path, dtype=dtype if widen_to is None else torch.float32)
+    with explain_oom(f"the weights of {os.fspath(path)}", "bfloat16, or a smaller model"):
+        model = small if widen_to is None else widen(small, widen_to, dtype=dtype)
+        return from_hf(model.to(device))
+
+
+def _fetch(auto: Any, where: str, **options: Any) -> Any:
+    """`auto.from_pretrained`, with its many errors as one short ValueError."""
+    path_like = where.startswith((".", "/", "~")) or where.count("/") > 1 or Path(where).is_file()
+    if path_like and not Path(where).is_dir():  # said at once, where the hub would be asked again and again
+        raise ValueError(f"{where} is no directory; looked for one with config.json, *.safetensors and tokenizer.json")
+    try:
+        return auto.from_pretrained(where, trust_remote_code=False, **options)
+    except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
+        reason = str(error).strip().partition("\n")[0]
+    if Path(where).is_dir():
+        raise ValueError(f"{where} could not be loaded: {reason}")
+    raise ValueError(f"{where!r} is neither a local directory nor could it be fetched from the hub: {reason}")
+
+
+def load_tokenizer(path: str | os.PathLike[str]) -> Any:
+    where = os.fspath(path)
+    if Path(where).is_dir() and not any((Path(where) / name).is_file() for name in _TOKENIZER_FILES):
+        raise ValueError(f"{where} holds no tokenizer: looked for {', '.join(_TOKENIZER_FILES)}")
+    return _fetch(AutoTokenizer, where)
+
+
+def same_tokenizer(a: Any, b: Any) -> None:
+    """Check that two tokenizers are the same function.
+
+    Widths of model heads say nothing here: Qwen2.5 pads them differently over one tokenizer. Nor do the roles of
+    special tokens: a base draft serves an instruct target, and the target's say when a text ends.
+
+    Parameters
+    ----------
+    a, b : PreTrainedTokenizerBase
+        Loaded tokenizers.
+
+    Raises
+    ------
+    ValueError
+        Naming the first token, or the probe text, on which they differ.
+    """
+    first, second = a.get_vocab(), b.get_vocab()
+    if first != second:
+        differing = [token for token in first.keys() | second.keys() if first.get(token) != second.get(token)]
+        # by smallest id: the first place where the two lists of tokens part
+        token = min(differing, key=lambda t: (min(v[t] for v in (first, second) if t in v), t))
+        here, there = first.get(token), second.get(token)
+        raise ValueError(f"tokenizers differ: token {token!r} is {here} in the first, {there} in the second")
+    ids, others = a.encode(_PROBE), b.encode(_PROBE)
+    if ids != others:
+        raise ValueError(f"tokenizers differ: a probe text is {ids} in the first, {others} in the second")

@@ -1,0 +1,277 @@
+"""Random-weight Llama models of any shape: real time without real weights.
+
+Nothing of Hugging Face is built, so that a model exists once, on its device and in its dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from real.models import llama, store
+from real.models.memory import check_memory
+from real.models.model import LanguageModel
+
+_THETA, _EPS = 500_000.0, 1e-5  # of Llama 3
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size of a Llama.
+
+    Parameters
+    ----------
+    layers, hidden, ffn : int
+        Layers, width, width inside the feed-forward part.
+    heads, kv_heads : int
+        Query heads, and the key and value heads they share evenly.
+    vocab, context : int
+        Tokens, and the largest number of positions.
+    head_dim : int, optional
+        Width of a head; hidden / heads by default.
+    tied : bool
+        Whether the head is the embedding.
+    qkv_bias : bool
+        Whether queries, keys and values have biases, as in Qwen2.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that cannot share evenly, or an odd width of a head.
+
+    Examples
+    --------
+    >>> Shape(layers=2, hidden=16, ffn=32, heads=2, kv_heads=1, vocab=10, context=8).parameters
+    5008
+    """
+
+    layers: int
+    hidden: int
+    ffn: int
+    heads: int
+    kv_heads: int
+    vocab: int
+    context: int
+    head_dim: int | None = None
+    tied: bool = False
+    qkv_bias: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no model."""
+        for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "context"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"heads {self.heads} must be a multiple of kv_heads {self.kv_heads}")
+        if self.head_dim is None and self.hidden % self.heads:
+            raise ValueError(f"hidden {self.hidden} must be a multiple of heads {self.heads}, or head_dim given")
+        if self.head_width < 2 or self.head_width % 2:
+            raise ValueError(f"head_dim must be even and at least 2, got {self.head_width}")
+
+    @property
+    def head_width(self) -> int:
+        """Of one head."""
+        return self.hidden // self.heads if self.head_dim is None else self.head_dim
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in all weights; a tied head counts once."""
+        layer, outside = (sum(map(math.prod, sizes.values())) for sizes in (self._layer(), self._outside()))
+        return self.layers * layer + outside
+
+    def kv_bytes_per_token(self, dtype: torch.dtype) -> int:
+        """Bytes that one position adds to the cache.
+
+        Parameters
+        ----------
+        dtype : torch.dtype
+            Of keys and values.
+
+        Returns
+        -------
+        int
+            Over all layers.
+
+        Examples
+        --------
+        >>> SHAPES["llama-3.1-8b"].kv_bytes_per_token(torch.bfloat16)
+        131072
+        """
+        return 2 * self.layers * self.kv_heads * self.head_width * dtype.itemsize
+
+    def tensors(self) -> dict[str, tuple[int, ...]]:
+        """Sizes of the weights.
+
+        Returns
+        -------
+        dict of str to tuple
+            By name, in the layout of `real.models.llama.Weights`; "head" is missing where it is tied.
+        """
+        layers = {f"layers.{i}.{name}": size for i in range(self.layers) for name, size in self._layer().items()}
+        return self._outside() | layers
+
+    def _layer(self) -> dict[str, tuple[int, ...]]:
+        queries, projected = self.heads * self.head_width, (self.heads + 2 * self.kv_heads) * self.head_width
+        return {
+            "norm_in": (self.hidden,),
+            "qkv": (projected, self.hidden),
+            **({"qkv_bias": (projected,)} if self.qkv_bias else {}),
+            "out": (self.hidden, queries),
+            "norm_mlp": (self.hidden,),
+            "gate_up": (2 * self.ffn, self.hidden),
+            "down": (self.hidden, self.ffn),
+        }
+
+    def _outside(self) -> dict[str, tuple[int, ...]]:
+        table = (self.vocab, self.hidden)
+        return {"embedding": table, "norm": (self.hidden,), **({} if self.tied else {"head": table})}
+
+
+# Sizes of the first three: the models' published configurations.
+SHAPES = {
+    "llama-3.1-8b": Shape(32, 4096, 14336, heads=32, kv_heads=8, vocab=128256, context=131072),
+    "llama-3.2-1b": Shape(16, 2048, 8192, heads=32, kv_heads=8, vocab=128256, context=131072, tied=True),
+    "qwen2.5-0.5b": Shape(24, 896, 4864, heads=14, kv_heads=2, vocab=151936, context=32768, tied=True, qkv_bias=True),
+    "300m": Shape(16, 1024, 4096, heads=16, kv_heads=16, vocab=32000, context=4096, tied=True),
+    "100m": Shape(12, 640, 2560, heads=10, kv_heads=10, vocab=32000, context=4096, tied=True),
+    "50m": Shape(8, 512, 2048, heads=8, kv_heads=8, vocab=32000, context=4096, tied=True),
+    "10m": Shape(2, 256, 1024, heads=4, kv_heads=4, vocab=32000, context=4096, tied=True),
+    "tiny": Shape(2, 16, 32, heads=2, kv_heads=1, vocab=32, context=1024, tied=True),
+}
+
+
+def find_shape(name: str) -> Shape:
+    """Look a shape up.
+
+    Parameters
+    ----------
+    name : str
+        A key of `SHAPES`.
+
+    Returns
+    -------
+    Shape
+        The shape of that name.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name.
+
+    Examples
+    --------
+    >>> find_shape("tiny").parameters
+    5200
+    """
+    if name not in SHAPES:
+        raise ValueError(f"shape {name!r} is unknown; known: {', '.join(SHAPES)}")
+    return SHAPES[name]
+
+
+def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device, seed: int = 0) -> LanguageModel:
+    """Make a Llama with random weights on the fast path.
+
+    The cost is that of a trained model of this shape, rope scaling apart, which changes numbers only.
+
+    Parameters
+    ----------
+    shape : Shape
+        Its size.
+    dtype : torch.dtype
+        Of weights and cache.
+    device : str or torch.device
+        Where the weights are made.
+    seed : int
+        Seeds them; the same on one device and dtype.
+
+    Returns
+    -------
+    LanguageModel
+        Projections keep the variance of what they read, so that activations stay near 1 whatever the depth; logits
+        have a standard deviation near 2: neither flat nor one token.
+
+    Raises
+    ------
+    ValueError
+        If the memory cannot suffice, before any is taken; names the largest tensor and the smallest change that fits.
+
+    Examples
+    --------
+    >>> model = random_model(SHAPES["tiny"], dtype=torch.float32, device="cpu")
+    >>> model.cache().forward(torch.tensor([[1, 2, 3]]), rows=1).shape
+    torch.Size([1, 1, 32])
+    """
+    device = torch.device(device)
+    check_memory(_bytes(shape, dtype, device), device, partial(_what_fits, shape, dtype, device))
+    generator = torch.Generator(device).manual_seed(seed)
+    made = {name: _draw(name, size, dtype, generator) for name, size in shape.tensors().items()}
+    weights = _weights(shape, made)
+    read = shape.parameters - (0 if shape.tied else shape.vocab * shape.hidden)
+    return LanguageModel(
+        vocab_size=shape.vocab, context=shape.context, dtype=dtype, device=device, embeddings=shape.vocab,
+        new_store=partial(store.Llama, weights), weight_bytes=read * dtype.itemsize, weights=weights,
+    )  # fmt: skip
+
+
+def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
+    weight = torch.empty(size, dtype=dtype, device=generator.device)
+    if "norm" in name:
+        return weight.fill_(1)
+    scale = 0.1 if len(size) == 1 else size[-1] ** -0.5 * (2 if name in ("embedding", "head") else 1)
+    weight.normal_(std=scale, generator=generator)
+    # Packed one by one: all at once, and the model would stand in memory twice.
+    return weight if len(size) == 1 or name == "embedding" else llama.pack(weight)
+
+
+def _weights(shape: Shape, made: dict[str, Tensor]) -> llama.Weights:
+    absent: dict[str, Any] = dict.fromkeys(("qkv_bias", "out_bias", "gate_up_bias", "down_bias"))
+    layers = [
+        llama._Layer(**{**absent, **{name: made[f"layers.{i}.{name}"] for name in shape._layer()}})
+        for i in range(shape.layers)
+    ]
+    embedding = made["embedding"]
+    head = llama.pack(embedding) if shape.tied else made["head"]
+    cos, sin = _rope(shape, embedding)
+    return llama.Weights(
+        embedding=embedding, layers=layers, norm=made["norm"], head=head, head_bias=None,
+        eps=_EPS, cos=cos, sin=sin, heads=shape.heads, kv_heads=shape.kv_heads,
+    )  # fmt: skip
+
+
+def _rope(shape: Shape, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Tables (context, 1, head_dim) of the default scheme, in float32 first, as Hugging Face computes them."""
+    positions = torch.arange(shape.context, dtype=torch.float32, device=like.device)
+    steps = torch.arange(0, shape.head_width, 2, dtype=torch.float32, device=like.device) / shape.head_width
+    angles = positions[:, None, None] * (1 / _THETA**steps)
+    cos, sin = angles.cos().to(like.dtype), angles.sin().to(like.dtype)
+    return torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
+
+
+def _bytes(shape: Shape, dtype: torch.dtype, device: torch.device) -> dict[str, int]:
+    """Of every tensor held; on a CPU a tied head is packed apart from the embedding."""
+    tables = dict.fromkeys(("rope.cos", "rope.sin"), (shape.context, shape.head_width))
+    sizes: dict[str, tuple[int, ...]] = {**shape.tensors(), **tables}
+    if device.type == "cpu":
+        sizes["head"] = sizes["embedding"]
+    return {name: math.prod(size) * dtype.itemsize for name, size in sizes.items()}
+
+
+def _what_fits(shape: Shape, dtype: torch.dtype, device: torch.device, free: int) -> str:
+    """The smallest change: half precision for the whole model, else fewer layers, else both."""
+    dtypes = [dtype] if dtype.itemsize <= 2 else [torch.bfloat16, dtype]
+
+    def total(layers: int, d: torch.dtype) -> int:
+        return sum(_bytes(replace(shape, layers=layers), d, device).values())
+
+    if total(shape.layers, dtypes[0]) <= free:
+        return f"in {dtypes[0]} it would fit"
+    for d in reversed(dtypes):
+        layers = (free - total(1, d)) // (total(2, d) - total(1, d)) + 1
+        if layers >= 1:
+            return f"{layers} of its {shape.layers} layers would fit" + ("" if d is dtype else f" in {d}")
+    return "no number of its layers would fit: take a smaller hidden size, vocab or context"

@@ -1,0 +1,142 @@
+"""Keys and values of a batch of sequences: preallocated tensors for `llama`, else the library's own cache."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from real.models import llama
+from real.models.memory import check_memory, explain_oom
+
+_FIRST_CAPACITY = 256
+
+
+class Llama:
+    """Keys and values of a batch of sequences.
+
+    It has no lengths of its own: `append` is told where to write, rows from there on are dead, and taking
+    tokens back is nothing but a smaller start in the next call.
+
+    Parameters
+    ----------
+    model : Weights
+        The model that fills it.
+    batch : int
+        Number of sequences.
+
+    Attributes
+    ----------
+    kv : Tensor, shape (2, layers, batch, kv heads, capacity, head_dim)
+        Keys and values.
+    """
+
+    def __init__(self, model: llama.Weights, batch: int) -> None:
+        self._model = model
+        # (keys or values, layer, sequence, head, position, head_dim); positions are added by doubling
+        self.kv = model.cos.new_empty(2, len(model.layers), batch, model.kv_heads, 0, model.cos.shape[-1])
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many positions, keeping what is there.
+
+        Parameters
+        ----------
+        capacity : int
+            Positions; may pass the model's context.
+
+        Raises
+        ------
+        ValueError, MemoryError
+            If they do not fit, with how many would.
+        """
+        old, batch = self.kv, self.kv.shape[2]
+        size = math.prod([*old.shape[:4], capacity, old.shape[5]]) * old.itemsize
+        what = f"keys and values of {batch} texts at {capacity} positions"
+
+        def fit(free: int) -> str:
+            positions, texts = capacity * free // size, batch * free // size
+            return f"{positions} positions a text would fit" + (f", or {texts} texts at a time" if texts else "")
+
+        check_memory({what: size}, old.device, fit)
+        with explain_oom(what, "shorter texts, or fewer at a time"):
+            self.kv = old.new_zeros(*old.shape[:4], capacity, old.shape[5])
+        self.kv[..., : old.shape[4], :] = old
+
+    def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
+        """Run tokens and store their keys and values, as `real.models.model.Store` says.
+
+        Parameters
+        ----------
+        tokens : Tensor, shape (b, m), int64
+            Token ids, on the model's device.
+        which : list of int
+            The sequences they belong to, increasing.
+        starts : list of int
+            Number of positions before them, for each, all stored by earlier calls.
+        rows : int
+            How many of the last positions to return logits for.
+
+        Returns
+        -------
+        Tensor, shape (b, rows, vocab)
+            Logits; an ordinary tensor, free to be changed in place.
+        """
+        end = max(starts) + tokens.shape[1]
+        with torch.inference_mode():
+            if end > self.kv.shape[4]:
+                context = self._model.cos.shape[0]
+                self.reserve(min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length())))
+            slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
+            run = self._aligned if slab else self._ragged
+            hidden = run(tokens, which, starts, rows, end)
+        return llama.linear(hidden, self._model.head, self._model.head_bias)
+
+    def _aligned(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
+        model, start, m = self._model, starts[0], tokens.shape[1]
+        held = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
+        # One query sees everything; of several, query i sees the positions up to start + i.
+        mask = None if m == 1 else held.new_full((m, end), -torch.inf).triu_(start + 1)[None, None]
+        place = llama.Place(model.cos[start:end], model.sin[start:end], mask)
+        return llama.forward(model, layers(held), layers(held[..., start:, :]), place, tokens, rows)
+
+    def _ragged(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
+        device, m = tokens.device, tokens.shape[1]
+        sequences = torch.tensor(which, device=device)[:, None]
+        positions = torch.tensor(starts, device=device)[:, None] + torch.arange(m, device=device)
+        place = llama.ragged(self._model, positions, sequences, end)
+        if len(which) < self.kv.shape[2]:
+            place = place._replace(take=sequences[:, 0])
+        new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(self.kv)]
+        return llama.forward(self._model, layers(self.kv[..., :end, :]), new, place, tokens, rows)
+
+
+class Generic:
+    """Store of any Hugging Face model whose cache can be cropped: sequences run one after another."""
+
+    def __init__(self, model: Any, batch: int) -> None:
+        self._model = model
+        self._caches = [DynamicCache(config=model.config) for _ in range(batch)]
+
+    def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
+        each = zip(tokens, which, starts, strict=True)
+        return torch.stack([self._one(row, self._caches[i], start, rows) for row, i, start in each])
+
+    @torch.no_grad()
+    def _one(self, tokens: Tensor, cache: DynamicCache, start: int, rows: int) -> Tensor:
+        stale = cache.get_seq_length() - start
+        if stale > 0:
+            cache.crop(-stale)
+        # Positions are left to the model: it counts from the length of the cache, which is now `start`.
+        out = self._model(input_ids=tokens[None], past_key_values=cache, use_cache=True, logits_to_keep=max(rows, 1))
+        if cache.get_seq_length() != start + tokens.shape[0]:
+            raise ValueError(f"{type(self._model).__name__} does not keep its past in the cache it is given")
+        logits: Tensor = out.logits[0]
+        return logits[logits.shape[0] - rows :]
+
+
+def layers(kv: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """Keys and values of each layer, from (2, layers, ...)."""
+    return list(zip(kv[0].unbind(), kv[1].unbind(), strict=True))

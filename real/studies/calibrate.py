@@ -1,0 +1,211 @@
+"""What one cycle's parts cost on this machine: the time half of a prediction, from a few short measurements.
+
+The decode loop itself runs a few blocks from one fixed text, for gamma = 0 and some short speculation lengths in turn,
+and a clock splits them: one decode step, t(m) at several m, one draft step, one call of the rule, and what the host
+does. No acceptance enters. Longer lengths are predicted from these along straight lines that do not fall; the measured
+curve itself may, since a pass over one or two tokens can be the slow case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from real.decode.clock import PHASES, Clock, silent
+from real.decode.cycle import Verifier
+from real.decode.loop import Loop, keyed
+from real.decode.warp import Warping
+from real.models.model import LanguageModel
+from specsim.base import check
+from specsim.base.arrays import pick
+
+_WARM_UP = 2
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of a cycle by phase, medians, for each calibrated gamma; spread is the quartile range over the median.
+
+    gammas starts with 0, plain decoding; a list of phases holds one number for each gamma.
+    """
+
+    gammas: list[int]
+    draft_s: list[float]
+    sample_s: list[float]
+    verify_s: list[float]
+    rule_s: list[float]
+    host_s: list[float]
+    cycle_s: list[float]
+    spread: list[float]
+
+    def cycle(self, gamma: int) -> float:
+        """Predicted seconds of a cycle with gamma drafts: measured where it was calibrated, on lines elsewhere."""
+        if gamma in self.gammas:
+            return self.cycle_s[self.gammas.index(gamma)]
+        return sum(self.phase(name, gamma) for name in PHASES)
+
+    def phase(self, name: str, gamma: int) -> float:
+        """Predicted seconds of a phase; a line through its values at the calibrated gammas from 1 on."""
+        values = getattr(self, f"{name}_s")
+        if gamma in self.gammas:
+            return float(values[self.gammas.index(gamma)])
+        x, y = np.array(self.gammas[1:]), np.array(values[1:])
+        if len(x) == 1:  # one point: drafting grows with gamma, the others stay
+            return float(y[0] * gamma / x[0] if name in ("draft", "sample") else y[0])
+        slope, level = np.polyfit(x, y, 1)
+        # Where a few lengths happen to get cheaper (two tokens can be a slow case), longer ones do not go on doing so.
+        return float(level + slope * gamma if slope > 0 else np.median(y))
+
+
+class Calibration:
+    """Times the phases of a decode cycle after fixed texts, a sample at a time.
+
+    Samples taken in between other measurements see the machine as those do, whatever else it is doing.
+
+    Parameters
+    ----------
+    target, draft : LanguageModel
+        The two models.
+    texts : sequence of lists of int
+        A batch of texts, of the lengths to be timed at.
+    warping : Warping
+        As in decoding.
+    rule : Verifier
+        As in decoding.
+    gammas : sequence of int
+        Speculation lengths to time, at least 1 each; 0 is added.
+    fixed : bool, optional
+        As in decoding. Fixed shapes have no phases but "host" and the rest, which counts as "verify".
+    max_tokens : int, optional
+        Tokens that the texts of the decoding to be predicted may grow by: fixed shapes are sized for them.
+
+    Raises
+    ------
+    ValueError
+        No gammas, a gamma below 1, or texts with no room for a block.
+    """
+
+    def __init__(
+        self, target: LanguageModel, draft: LanguageModel, texts: Sequence[list[int]], *, warping: Warping,
+        rule: Verifier, gammas: Sequence[int], fixed: bool | None = None, max_tokens: int | None = None,
+    ) -> None:  # fmt: skip
+        lengths = [0, *sorted({check.integer(g, "gammas", 1) for g in gammas})]
+        if len(lengths) == 1:
+            raise ValueError("gammas is empty: give at least one speculation length to time")
+        self._clock = Clock(target.device)
+        # On a GPU a mark waits, which the decoding to be predicted does not: there a cycle is timed as a whole.
+        mark = silent if target.device.type == "cuda" else self._clock.mark
+        room = max(lengths) + 1 if max_tokens is None else max_tokens
+        self._loops = [
+            Loop(target, draft if g else None, texts, room, g, [keyed(0, i) for i in range(len(texts))], warping,
+                 rule, pick, mark, fixed)
+            for g in lengths
+        ]  # fmt: skip
+        self._seconds: list[list[list[float]]] = []
+        for _ in range(_WARM_UP):
+            self.sample()
+        self._seconds.clear()
+
+    def sample(self) -> None:
+        """Run one block of each length."""
+        found = []
+        for loop in self._loops:
+            self._clock.seconds.clear()
+            self._clock.mark("")
+            again(loop, loop.gamma)
+            self._clock.mark("host" if self._clock.seconds else "verify")
+            found.append([self._clock.seconds[name] for name in PHASES])
+        self._seconds.append(found)
+
+    def costs(self) -> Costs:
+        """Medians of the samples so far; at least one.
+
+        Returns
+        -------
+        Costs
+            By phase and length.
+        """
+        parts = np.array(self._seconds)  # (samples, lengths, phases)
+        low, middle, high = np.quantile(parts.sum(axis=2), [0.25, 0.5, 0.75], axis=0)
+        phases: dict[str, Any] = {f"{n}_s": np.median(parts[:, :, i], axis=0).tolist() for i, n in enumerate(PHASES)}
+        gammas = [loop.gamma for loop in self._loops]
+        return Costs(gammas=gammas, **phases, cycle_s=middle.tolist(), spread=((high - low) / middle).tolist())
+
+
+def calibrate(
+    target: LanguageModel,
+    draft: LanguageModel,
+    texts: Sequence[list[int]],
+    *,
+    warping: Warping,
+    rule: Verifier,
+    gammas: Sequence[int],
+    repeats: int = 15,
+    fixed: bool | None = None,
+) -> Costs:
+    """Time the phases of a decode cycle at once: `repeats` samples of a `Calibration`.
+
+    Parameters
+    ----------
+    target, draft, texts, warping, rule, gammas, fixed
+        As for `Calibration`.
+    repeats : int
+        Samples; two more are run and dropped.
+
+    Returns
+    -------
+    Costs
+        Medians.
+
+    Raises
+    ------
+    ValueError
+        As `Calibration`.
+    """
+    found = Calibration(target, draft, texts, warping=warping, rule=rule, gammas=gammas, fixed=fixed)
+    for _ in range(check.integer(repeats, "repeats", 1)):
+        found.sample()
+    return found.costs()
+
+
+def again(loop: Loop, length: int) -> None:
+    """Run one block of every text, then take it back."""
+    group = list(range(len(loop.texts)))
+    before = [len(text) for text in loop.texts]
+    for i, new in zip(group, loop.block(group, length), strict=True):
+        loop.keep(i, new, length, lambda text, safe: None)
+        del loop.texts[i][before[i] :]
+        loop.blocks[i].clear()
+    loop.rewind(before)
+
+
+def copy_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 7) -> float:
+    """Bytes a second that a copy moves, read and written bytes both counted; median.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where.
+    size : int
+        Bytes copied.
+    repeats : int
+        Measurements.
+
+    Returns
+    -------
+    float
+        What memory can do here, to compare a decode step with.
+    """
+    source = torch.ones(size // 4, dtype=torch.float32, device=device)
+    other, clock, seconds = torch.empty_like(source), Clock(device), []
+    for _ in range(repeats + _WARM_UP):
+        clock.seconds.clear()
+        clock.mark("")
+        other.copy_(source)
+        clock.mark("copy")
+        seconds.append(clock.seconds["copy"])
+    return 2 * size / float(np.median(seconds[_WARM_UP:]))

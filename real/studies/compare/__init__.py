@@ -1,0 +1,1 @@
+"""Predicted beside measured: tau and speedup of a pair of models."""

@@ -1,0 +1,141 @@
+"""What a comparison finds, and its JSON form."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from real.studies.calibrate import Costs
+from real.studies.intervals import Estimate
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What the scored texts say: mean acceptance per position, hazards at the largest gamma, texts and tokens."""
+
+    mean: Estimate
+    hazards: list[float]
+    texts: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bytes a second: weights a plain step reads over its time, beside what a copy moves here."""
+
+    baseline: float
+    copy: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One gamma: predictions, measurements, and what parts them."""
+
+    gamma: int
+    tau_predicted: Estimate
+    tau_over_positions: float | None  # every position counted alike: biased, shown to show it
+    tau_measured: Estimate
+    tau_difference: Estimate  # measured - predicted, simultaneous over all gammas of the run
+    calls_predicted: float
+    calls_measured: int
+    tokens: int
+    tokens_per_s_predicted: float
+    tokens_per_s_measured: Estimate
+    plain_tokens_per_s: Estimate
+    speedup_predicted: float
+    speedup_measured: Estimate
+    cycle_s_predicted: float
+    cycle_s_measured: float
+    plain_s_predicted: float
+    plain_s_measured: float
+    kept_predicted: list[float]  # expected number of blocks that keep 1, 2, ... drafts or more
+    kept_measured: list[int]
+    phases_s: dict[str, float]  # of a cycle, measured; empty on a GPU, where a clock would slow the loop
+
+    @property
+    def error_tau(self) -> float:
+        """The acceptance half of the speedup's error: predicted over measured tau, less 1."""
+        return self.tau_predicted.value / self.tau_measured.value - 1
+
+    @property
+    def error_time(self) -> float:
+        """The time half: predicted over measured price of a cycle in plain steps, inverted, less 1."""
+        measured = self.cycle_s_measured / self.plain_s_measured
+        return measured * self.plain_s_predicted / self.cycle_s_predicted - 1
+
+    @property
+    def outside(self) -> float | None:
+        """Share of a cycle spent outside the two models."""
+        if not self.phases_s:
+            return None
+        return 1 - (self.phases_s["draft"] + self.phases_s["verify"]) / sum(self.phases_s.values())
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A rule over the first rule of the run at one gamma: ratios, above 1 where it is better."""
+
+    gamma: int
+    tau_predicted: Estimate
+    tau_measured: Estimate
+    tau_difference: Estimate  # measured - predicted, simultaneous with those of the rows
+    speed_predicted: float
+    speed_measured: Estimate
+
+
+Found = Acceptance | Costs | Bandwidth | Row | Gain
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    """The JSON form of what `compare` yields; see real/results/README.md for the schema."""
+    if isinstance(found, Acceptance):
+        return asdict(found) | {"mean": {"predicted": found.mean.value, "interval": _span(found.mean)}}
+    if isinstance(found, (Costs, Bandwidth)):
+        return asdict(found)
+    tau = {
+        "predicted": found.tau_predicted.value,
+        "predicted_interval": _span(found.tau_predicted),
+        "measured": found.tau_measured.value,
+        "interval": _span(found.tau_measured),
+        "difference_interval": _span(found.tau_difference),
+    }
+    if isinstance(found, Gain):
+        speed = found.speed_measured
+        return {
+            "gamma": found.gamma,
+            "tau": tau,
+            "speed": {"predicted": found.speed_predicted, "measured": speed.value, "interval": _span(speed)},
+        }
+    return {
+        "gamma": found.gamma,
+        "tau": tau | {"predicted_over_positions": found.tau_over_positions},
+        "target_calls": {"predicted": found.calls_predicted, "measured": found.calls_measured, "tokens": found.tokens},
+        "tokens_per_s": {
+            "predicted": found.tokens_per_s_predicted,
+            "measured": found.tokens_per_s_measured.value,
+            "interval": _span(found.tokens_per_s_measured),
+            "plain_measured": found.plain_tokens_per_s.value,
+        },
+        "speedup": {
+            "predicted": found.speedup_predicted,
+            "measured": found.speedup_measured.value,
+            "interval": _span(found.speedup_measured),
+            "error_tau": found.error_tau,
+            "error_time": found.error_time,
+        },
+        "cycle_s": {
+            "predicted": found.cycle_s_predicted,
+            "measured": found.cycle_s_measured,
+            "plain_predicted": found.plain_s_predicted,
+            "plain_measured": found.plain_s_measured,
+            "phases_measured": found.phases_s,
+            "outside_models": found.outside,
+        },
+        "blocks_keeping_at_least": {"predicted": found.kept_predicted, "measured": found.kept_measured},
+    }
+
+
+def _span(e: Estimate) -> list[float] | None:
+    return [e.low, e.high] if np.isfinite([e.low, e.high]).all() else None

@@ -1,0 +1,258 @@
+"""What a person sees of a comparison: a table, a plot, and the JSON record."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+from rich.table import Table
+
+from real.studies.compare.record import Acceptance, Bandwidth
+from real.studies.intervals import Estimate
+from specsim.base.files import write_bytes
+from specsim.types import Array
+
+SCHEMA = "specsim-compare/2"
+CLIFF = 0.1  # of a cycle: what is worth naming
+
+
+def provenance(**what: Any) -> dict[str, Any]:
+    """Machine, versions and settings of a run."""
+    packages = ("specsim-llm", "torch", "transformers", "numpy", "scipy")
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()},
+        "versions": {"python": platform.python_version()} | {p: _version(p) for p in packages},
+        **what,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def summary(found: Acceptance) -> str:
+    """One line on the scored texts."""
+    hazards = " ".join(f"{h:.3f}" for h in found.hazards)
+    return (
+        f"acceptance per position {_show(found.mean, 3)} over {found.tokens} tokens of {found.texts} texts that the "
+        f"target wrote\nhazards met by a decoder, position 1..{len(found.hazards)}: {hazards}"
+    )
+
+
+def bandwidth(found: Bandwidth) -> str:
+    """One line on how good the baseline is: a slow one inflates every speedup."""
+    return (
+        f"plain decoding reads its weights at {found.baseline / 1e9:.1f} GB/s, {found.baseline / found.copy:.0%} of "
+        f"what a copy moves here ({found.copy / 1e9:.1f} GB/s, read and written; small models sit in the cache)"
+    )
+
+
+def target_name(what: dict[str, Any]) -> str:
+    """The target of a record, with what its cost stands for."""
+    millions = what.get("widened_to_millions")
+    return str(what["target"]) + (f" at the cost of {millions} M parameters (cost emulation)" if millions else "")
+
+
+def table(record: dict[str, Any]) -> Group:
+    """Predicted beside measured, one line per gamma, and what it amounts to; intervals are 95 % over prompts."""
+    out = Table(title="predicted (from scores and short timings) beside measured (by decoding)")
+    out.add_column("gamma", justify="right")
+    for group, fields in (
+        ("tau", ("predicted", "measured")),
+        ("target calls", ("predicted", "measured")),
+        ("speedup", ("predicted", "measured")),
+        ("speedup error", ("acceptance", "time")),
+        ("outside", ("the models",)),
+    ):
+        for field in fields:
+            out.add_column(f"{group}\n{field}", justify="right")
+    for r in record["pairs"]:
+        tau, calls, speed, outside = r["tau"], r["target_calls"], r["speedup"], r["cycle_s"]["outside_models"]
+        out.add_row(
+            str(r["gamma"]),
+            f"{tau['predicted']:.2f} {bracket(tau['predicted_interval'], '.2f')}".rstrip(),
+            _span(tau, 2),
+            f"{calls['predicted']:.0f}",
+            str(calls["measured"]),
+            f"{speed['predicted']:.2f}",
+            _span(speed, 2),
+            f"{speed['error_tau']:+.1%}",
+            f"{speed['error_time']:+.1%}",
+            "" if outside is None else f"{outside:.0%}",
+        )
+    best = max(record["pairs"], key=lambda r: r["speedup"]["measured"])
+    said = [verdict(record), *cliffs(record)]
+    return Group(out, *said, *([histogram(record, best)] if record["complete"] else []))
+
+
+def errors(speeds: list[tuple[int, dict[str, Any]]], calibrated: list[int]) -> str:
+    """Median errors of predicted speedups, (gamma, entry): of all, and of the lengths that were not timed before."""
+    off = {True: [], False: []}  # type: dict[bool, list[float]]
+    for gamma, entry in speeds:
+        off[gamma in calibrated].append(abs(entry["predicted"] / entry["measured"] - 1))
+    beyond = f", {np.median(off[False]):.1%} over the lengths not calibrated" if off[False] else ""
+    return f"median error of the predicted speedup {np.median(off[True] + off[False]):.1%}{beyond}"
+
+
+def verdict(record: dict[str, Any]) -> str:
+    """Which gamma is best, by prediction and by measurement, and what taking the predicted one costs."""
+    speeds = [(row["gamma"], row["speedup"]) for row in record["pairs"]]
+    predicted = max(speeds, key=lambda pair: pair[1]["predicted"])
+    measured = max(speeds, key=lambda pair: pair[1]["measured"])
+    loss = 1 - predicted[1]["measured"] / measured[1]["measured"]
+    return (
+        f"best gamma: {predicted[0]} predicted ({predicted[1]['predicted']:.2f}x), "
+        f"{measured[0]} measured ({_span(measured[1], 2)}x); "
+        + ("the prediction found it; " if loss == 0 else f"the predicted one is {loss:.1%} slower; ")
+        + errors(speeds, record["provenance"]["calibrated"])
+        + ("" if measured[1]["measured"] > 1 else "; speculation does not pay here")
+    )
+
+
+def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:
+    """One line: how many drafts the blocks of a gamma kept, measured and predicted."""
+    least = row["blocks_keeping_at_least"]
+
+    def shares(at_least: list[float], blocks: float) -> str:
+        counts = np.array([blocks, *at_least]) - np.array([*at_least, 0])
+        return " ".join(f"{share:.1%}" for share in counts / blocks)
+
+    expected = record["acceptance"]["tokens"] / row["tau"]["predicted"]  # blocks over the scored texts
+    return (
+        f"blocks of gamma {row['gamma']} that keep 0, 1, ... drafts, predicted: "
+        f"{shares(least['predicted'], expected)}; measured: "
+        f"{shares(least['measured'], row['target_calls']['measured'])}"
+    )
+
+
+def cliffs(record: dict[str, Any]) -> list[str]:
+    """Steps of the measured t(m): where a pass over one token more takes a tenth more, or less."""
+    times = {1: record["costs"]["verify_s"][0]} if record["costs"]["gammas"][0] == 0 else {}
+    for row in record["pairs"]:
+        if row["cycle_s"]["phases_measured"]:
+            times[row["gamma"] + 1] = row["cycle_s"]["phases_measured"]["verify"]
+    lines = []
+    for m in sorted(times):
+        step = times[m] / times.get(m - 1, times[m]) - 1
+        if abs(step) > CLIFF:
+            lines.append(
+                f"cliff at {m} tokens (gamma {m - 1}): a target pass over them takes {times[m] * 1e3:.3g} ms, "
+                f"{abs(step):.0%} {'more' if step > 0 else 'less'} than over {m - 1}"
+            )
+    return lines
+
+
+def _show(e: Estimate, digits: int) -> str:
+    if e.low == float("-inf"):  # one prompt: no interval
+        return f"{e.value:.{digits}f}"
+    return f"{e.value:.{digits}f} [{e.low:.{digits}f}, {e.high:.{digits}f}]"
+
+
+def write_plot(path: Path, record: dict[str, Any]) -> None:
+    """PNG of tau and speedup against gamma: predictions as lines, measurements with their intervals."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    rows, what = record["pairs"], record["provenance"]
+    gammas = [r["gamma"] for r in rows]
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for axis, key, title in ((axes[0], "tau", "tau (tokens per target call)"), (axes[1], "speedup", "speedup")):
+        entries = [r[key] for r in rows]
+        axis.plot(gammas, [e["predicted"] for e in entries], color="tab:blue", label="predicted")
+        values = np.array([e["measured"] for e in entries])
+        axis.errorbar(gammas, values, bars(entries), fmt="o", color="tab:orange", capsize=3, label="measured, 95 %")
+        axis.set(xlabel="gamma (drafts per block)", title=title, xticks=gammas)
+        axis.grid(alpha=0.3)
+    alike = [r["tau"]["predicted_over_positions"] for r in rows]
+    axes[0].plot(gammas, alike, ":", color="gray", label="every position alike (biased)")
+    axes[1].axhline(1, color="black", linewidth=0.8)
+    axes[0].legend()
+    warping = what["warping"]
+    figure.suptitle(f"target: {target_name(what)}, draft: {what['draft']}, T = {warping['temperature']:g}", fontsize=10)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    plt.close(figure)
+    write_bytes(path, buffer.getvalue())
+
+
+def bars(entries: list[dict[str, Any]]) -> Array | None:
+    """Lengths of error bars (2, n) of measured values; None where there are no intervals."""
+    if any(e["interval"] is None for e in entries):
+        return None
+    return np.abs(np.array([e["interval"] for e in entries]).T - [e["measured"] for e in entries])
+
+
+def markdown(record: dict[str, Any], plot: str) -> str:
+    """Markdown table of a recorded comparison, with what it was run on and its plot."""
+    what = record["provenance"]
+    lines = [
+        "| gamma | tau predicted | tau measured | difference | every position alike | target calls measured "
+        "| speedup predicted | speedup measured | error: acceptance | error: time | outside the models |",
+        "| --- " * 11 + "|",
+    ]
+    for r in record["pairs"]:
+        tau, speed, outside = r["tau"], r["speedup"], r["cycle_s"]["outside_models"]
+        alike = tau["predicted_over_positions"]
+        lines.append(
+            f"| {r['gamma']} | {tau['predicted']:.3f} | {_span(tau)} | {bracket(tau['difference_interval'], '+.3f')} "
+            f"| {'' if alike is None else f'{alike:.3f}'} | {r['target_calls']['measured']} "
+            f"| {speed['predicted']:.2f} | {_span(speed, 2)} "
+            f"| {speed['error_tau']:+.1%} | {speed['error_time']:+.1%} "
+            f"| {'' if outside is None else f'{outside:.1%}'} |"
+        )
+    mean, rates = record["acceptance"]["mean"], record["bandwidth"]
+    timed = ", ".join(map(str, what["calibrated"]))
+    lines += [
+        "",
+        f"Target: {target_name(what)}. Cycles timed at gamma {timed} only; {verdict(record)}. "
+        f"Acceptance per position {mean['predicted']:.3f} over {record['acceptance']['tokens']} tokens of "
+        f"{record['acceptance']['texts']} texts. Plain decoding reads weights at {rates['baseline'] / 1e9:.1f} GB/s "
+        f"(a copy moves {rates['copy'] / 1e9:.1f} GB/s). {made_by(record)}",
+        "",
+        *(f"- {line}" for line in cliffs(record)),
+        "",
+        f"![predicted and measured]({plot})",
+    ]
+    return "\n".join(lines)
+
+
+def made_by(record: dict[str, Any]) -> str:
+    """Machine, versions and command of a record, as a sentence, and what ended it early; a killed run could not say."""
+    what = record["provenance"]
+    used, machine = what["versions"], what["machine"]
+    return (
+        f"Measured {what['date'][:10]} on {machine['processor']}, {what['threads']} thread, {what['dtype']}, Python "
+        f"{used['python']}, torch {used['torch']}, transformers {used['transformers']}: `{what['command']}`."
+        + ("" if record["complete"] else f" Incomplete: {record.get('failed', 'still running')}.")
+    )
+
+
+def _span(entry: dict[str, Any], digits: int = 3) -> str:
+    return f"{entry['measured']:.{digits}f} {bracket(entry['interval'], f'.{digits}f')}".rstrip()
+
+
+def bracket(interval: list[float] | None, form: str) -> str:
+    """Nothing where one prompt gives no interval."""
+    return "" if interval is None else f"[{interval[0]:{form}}, {interval[1]:{form}}]"

@@ -1,0 +1,152 @@
+"""What a person sees of several chain rules compared in one run: tables, a plot, and the JSON record."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from real.decode.warp import Warping
+from real.studies.compare import report
+from specsim.base.files import write_bytes
+
+SCHEMA = "specsim-chains/1"
+
+
+def columns(record: dict[str, Any], what: str) -> list[list[str]]:
+    """Cells of a table, headings first: tau, or speedup, of each rule by gamma, and what the later rules gain."""
+    runs, gains = record["runs"], record["gains"]
+    by = {(run["rule"], row["gamma"]): row[what] for run in runs for row in run["pairs"]}
+    won = {(g["rule"], g["gamma"]): g["tau" if what == "tau" else "speed"] for g in gains}
+    head, form = ["gamma"], ".3f" if what == "tau" else ".2f"
+    for run in runs:
+        head += [f"{run['rule']}: {what} predicted", "measured", *(["difference"] if what == "tau" else [])]
+    for run in runs[1:]:
+        head += [f"{run['rule']} over {runs[0]['rule']}: predicted", "measured"]
+    lines = [head]
+    for row in runs[0]["pairs"]:
+        cells = [str(row["gamma"])]
+        for run in runs:
+            entry = by.get((run["rule"], row["gamma"]))
+            cells += _pair(entry, form)
+            if what == "tau":
+                cells.append(report.bracket(entry and entry["difference_interval"], "+.3f"))
+        for run in runs[1:]:
+            cells += _pair(_less_one(won.get((run["rule"], row["gamma"]))), "+.1%")
+        lines.append(cells)
+    return lines
+
+
+def _pair(entry: dict[str, Any] | None, form: str) -> list[str]:
+    if entry is None:
+        return ["", ""]
+    interval = report.bracket(entry["interval"], form)
+    return [f"{entry['predicted']:{form}}", f"{entry['measured']:{form}} {interval}".rstrip()]
+
+
+def _less_one(entry: dict[str, Any] | None) -> dict[str, Any] | None:
+    if entry is None:
+        return None
+    interval = entry["interval"] and [end - 1 for end in entry["interval"]]
+    return {"predicted": entry["predicted"] - 1, "measured": entry["measured"] - 1, "interval": interval}
+
+
+def missed(record: dict[str, Any]) -> list[str]:
+    """Which differences of measured and predicted tau, or gain in tau, have a simultaneous interval without 0."""
+    found = [(run["rule"], row) for run in record["runs"] for row in run["pairs"]]
+    found += [(f"gain of {row['rule']}", row) for row in record["gains"]]
+    return [
+        f"{name}, gamma {row['gamma']}"
+        for name, row in found
+        if row["tau"]["difference_interval"] and not _holds(row["tau"]["difference_interval"], 0)
+    ]
+
+
+def _holds(interval: list[float], value: float) -> bool:
+    return interval[0] <= value <= interval[1]
+
+
+def verdict(record: dict[str, Any]) -> str:
+    """Whether the predictions of tau stand, over all intervals at once; and the same for the plain 95 % ones."""
+    rows = [row["tau"] for run in record["runs"] for row in run["pairs"] if row["tau"]["interval"]]
+    if not rows:
+        return "one prompt: no intervals"
+    out, number = missed(record), len(rows) + len(record["gains"])
+    alone = sum(not _holds(tau["interval"], tau["predicted"]) for tau in rows)
+    return (
+        f"{number - len(out)} of {number} differences between measured and predicted (tau of each rule, and gains) "
+        "hold 0 within intervals that hold all at once at 99 % (Bonferroni; 99 % each would leave out "
+        f"{0.01 * number:.2f} on average)" + (f", all but {'; '.join(out)}" if out else "") + f". {alone} of "
+        f"{len(rows)} predictions lie outside the 95 % interval of what was measured, where "
+        f"{0.05 * len(rows):.1f} would on average if they had no sampling error; they, too, come from sampled texts"
+    )
+
+
+def table(record: dict[str, Any]) -> Group:
+    """Both tables for a terminal, and what they amount to."""
+    shown: list[Any] = []
+    for what in ("tau", "speedup"):
+        head, *lines = columns(record, what)
+        out = Table(title=f"{what}: predicted (from scores and short timings) beside measured (by decoding)")
+        for name in head:
+            out.add_column(name.replace(": ", "\n"), justify="right")
+        for cells in lines:
+            out.add_row(*cells)
+        shown.append(out)
+    return Group(*shown, verdict(record))
+
+
+def markdown(record: dict[str, Any], plot: str) -> str:
+    """Markdown of a record: both tables, the verdict, what it was run on, and its plot."""
+    what, text = record["provenance"], []
+    for name in ("tau", "speedup"):
+        head, *lines = columns(record, name)
+        text += [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
+    said, off = what["warping"], vars(Warping())
+    filters = ", ".join(f"{n} {v:g}" for n, v in said.items() if n not in ("temperature", "logit_bias") and v != off[n])
+    timed = ", ".join(map(str, what["calibrated"]))
+    text += [
+        f"Target: {report.target_name(what)}; temperature {said['temperature']:g}, {filters or 'no filters'}; "
+        f"{what['prompts']} prompts, up to {what['max_tokens']} tokens each. {verdict(record)}. "
+        f"Cycles timed at gamma {timed} only. {report.made_by(record)}",
+        "",
+        f"![tau of chain rules, predicted and measured]({plot})",
+    ]
+    return "\n".join(text)
+
+
+def write_plot(path: Path, record: dict[str, Any]) -> None:
+    """PNG: tau of every rule, and gains over the first one; predictions as lines, measurements with 95 % intervals."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    first = record["runs"][0]["rule"]
+    shown = [(left, run["pairs"], "tau", run["rule"]) for run in record["runs"]]
+    for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
+        rows = [gain for gain in record["gains"] if gain["rule"] == rule]
+        shown += [(right, rows, what, f"{rule}, {what}") for what in ("tau", "speed")]
+    for i, (axis, rows, what, name) in enumerate(shown):
+        gammas, entries = [row["gamma"] for row in rows], [row[what] for row in rows]
+        look = {"color": f"C{i}", "markersize": 4}
+        axis.plot(gammas, [e["predicted"] for e in entries], ("-", "--")[i % 2], color=f"C{i}", label=name)
+        values = [e["measured"] for e in entries]
+        axis.errorbar(gammas, values, report.bars(entries), fmt="os"[i % 2], capsize=3, alpha=0.7, **look)
+    left.set(title="tau (tokens per target call)")
+    right.set(title=f"gain over {first}")
+    right.yaxis.set_major_formatter(lambda ratio, _: f"{ratio - 1:+.0%}")
+    right.axhline(1, color="black", linewidth=0.8)
+    for axis in (left, right):
+        axis.set(xlabel="gamma (drafts per block)", xticks=[row["gamma"] for row in record["runs"][0]["pairs"]])
+        axis.grid(alpha=0.3)
+        if axis.get_legend_handles_labels()[0]:  # a run that was stopped may have no gains
+            axis.legend(title="lines: predicted; dots: measured, 95 %", fontsize=8, title_fontsize=8)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    plt.close(figure)
+    write_bytes(path, buffer.getvalue())

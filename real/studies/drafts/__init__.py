@@ -1,0 +1,1 @@
+"""Ways to draw several drafts and rules to verify them, on a pair's own laws."""

@@ -1,0 +1,124 @@
+"""What a person sees of a comparison of draft schemes: tables, a plot, and the JSON record."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from real.studies.compare.report import made_by
+from specsim.base.files import write_bytes
+
+SCHEMA = "specsim-drafts/1"
+COLUMNS = {  # heading: (rule, sampling); rule "" is the optimum of the scheme
+    "i.i.d., recursive rejection": ("recursive", "iid"),
+    "i.i.d., optimal": ("optimal", "iid"),
+    "without replacement, recursive rejection": ("recursive_wor", "without_replacement"),
+    "distinct, optimal": ("optimal", "distinct"),
+    "*optimum without replacement*": ("", "without_replacement"),
+}
+COMPARED = (2, 4, 8)
+
+
+def point(group: dict[str, Any], rule: str, scheme: str, num_drafts: int) -> dict[str, Any] | None:
+    """The entry of a rule (or an optimum) at one number of drafts, if it was computed."""
+    key = (rule, scheme, num_drafts)
+    return next((c for c in group["rows"] if (c["rule"], c["scheme"], c["num_drafts"]) == key), None)
+
+
+def _cell(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    return f"{found['value']:.4f}" + (f" ±{found['error']:.4f}" if found["error"] > 5e-5 else "")
+
+
+def numbers(group: dict[str, Any], num_drafts: int) -> str:
+    """Mean number of distinct drafts, the central 90 % of its frequencies, and the median number of draws."""
+    one = next(n for n in group["distinct"] if n["num_drafts"] == num_drafts)
+    below = np.cumsum(one["frequencies"])
+    low, high = (int(np.searchsorted(below, level)) for level in (0.05, 0.95))
+    return f"{one['expected']:.2f} [{low}, {high}]; {one['draws_median_most'][0]:.0f}"
+
+
+def lines(record: dict[str, Any]) -> list[list[str]]:
+    """Cells of the comparison at equal expected numbers of distinct drafts, a line for each group and number."""
+    return [
+        [group["name"], str(k), *(_cell(point(group, *key, k)) for key in COLUMNS.values()), numbers(group, k)]
+        for group in record["runs"]
+        for k in COMPARED
+        if point(group, "optimal", "distinct", k)
+    ]
+
+
+HEAD = ["rows", "drafts", *COLUMNS, "tokens of `distinct`: mean [90 %]; median draws"]
+
+
+def table(record: dict[str, Any]) -> Table:
+    """The comparison for a terminal."""
+    out = Table(title="acceptance at equal expected numbers of distinct drafts")
+    for name in HEAD:
+        out.add_column(name.replace("`", "").replace("*", ""), justify="left" if name == "rows" else "right")
+    for cells in lines(record):
+        out.add_row(*cells)
+    return out
+
+
+def markdown(record: dict[str, Any], plot: str) -> str:
+    """Markdown of a record: the comparison, what it was computed on, and its plot."""
+    what = record["provenance"]
+    text = ["| " + " | ".join(HEAD) + " |", "| --- " * len(HEAD) + "|"]
+    text += ["| " + " | ".join(cells) + " |" for cells in lines(record)]
+    groups = "; ".join(f"{g['name']}: {g['positions']} positions, V = {g['vocab']}" for g in record["runs"])
+    text += [
+        "",
+        f"Mean acceptance over positions ({groups}). Exact, except where ± stands: a 99 % interval where drafts were "
+        f"sampled ({what['samples']} tuples a position, the hit probability of each exact), a bound on the quadrature "
+        f"under *optimum without replacement*. `distinct` draws at most 1024. {made_by(record)}",
+        "",
+        f"![acceptance against number of drafts]({plot})",
+    ]
+    return "\n".join(text)
+
+
+def write_plot(path: Path, record: dict[str, Any]) -> None:
+    """PNG: every rule and optimum on the first group; what is missing to the optimum without replacement, on all."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+    first = record["runs"][0]
+    names = sorted({(c["rule"], c["scheme"]) for c in first["rows"]}, key=lambda name: (name[0] == "", name))
+    for i, (rule, scheme) in enumerate(names):
+        curve = [c for c in first["rows"] if (c["rule"], c["scheme"]) == (rule, scheme)]
+        shown = f"{rule}, {scheme}" if rule else f"optimum, {scheme}"
+        dashes = "-" if rule else ":" if scheme == "iid" else "--"
+        if rule or scheme in ("iid", "without_replacement"):
+            left.plot(
+                [c["num_drafts"] for c in curve], [c["value"] for c in curve], dashes, marker="o" if rule else None,
+                color=f"C{i % 10}" if rule else "black", markersize=3, label=shown,
+            )  # fmt: skip
+    left.set(xlabel="number of drafts (expected, if distinct)", title=f"acceptance, {first['name']}", xscale="log")
+    left.legend(fontsize=7)
+    for i, group in enumerate(record["runs"]):
+        for (rule, scheme), style in zip(list(COLUMNS.values())[1:4], (":", "--", "-"), strict=True):
+            found = [(k, point(group, rule, scheme, k), point(group, "", "without_replacement", k)) for k in COMPARED]
+            gaps = [(k, 100 * (a["value"] - b["value"])) for k, a, b in found if a and b]
+            label = f"{rule}, {scheme}" if i == 0 else None
+            right.plot(*zip(*gaps, strict=True), style, color=f"C{i}", marker="o", markersize=3, label=label)
+        right.plot([], [], color=f"C{i}", label=group["name"])
+    right.axhline(0, color="black", linewidth=0.8)
+    right.set(xlabel="number of drafts", title="points above the optimum without replacement", xscale="log")
+    right.legend(fontsize=7)
+    for axis, ticks in ((left, sorted({c["num_drafts"] for c in first["rows"]})), (right, COMPARED)):
+        axis.set_xticks(ticks, [str(k) for k in ticks])
+        axis.minorticks_off()
+        axis.grid(alpha=0.3)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    plt.close(figure)
+    write_bytes(path, buffer.getvalue())

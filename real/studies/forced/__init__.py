@@ -1,0 +1,1 @@
+"""Predicted times on random weights, under a forced law of the accepted length."""

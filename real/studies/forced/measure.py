@@ -1,0 +1,209 @@
+"""Forced acceptance: the loop timed under a chosen law of the accepted length, whatever the models say.
+
+With random weights of any shape this checks the *time* half of a prediction; its acceptance half is exact here, since
+the law is given. Texts are not the target's: nothing but time is measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from array_api_compat import array_namespace
+from torch import Tensor
+
+from real.decode.clock import silent, synchronize
+from real.decode.loop import Loop, Uniforms, keyed
+from real.decode.warp import Warping
+from real.models.model import LanguageModel
+from real.studies.calibrate import Calibration, Costs
+from specsim.base import check as _check
+from specsim.base.arrays import pick
+from specsim.lengths.blocks import block_efficiency
+from specsim.types import Array
+from specsim.verify.chain import tokenwise
+
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+class Forced(NamedTuple):
+    """A verifier that keeps n drafts with P(n >= i) = alpha_1 ... alpha_i, and works as hard as tokenwise does.
+
+    Parameters
+    ----------
+    alpha : tuple of float
+        Hazards, at least as many as drafts in a block.
+    """
+
+    alpha: tuple[float, ...]
+
+    def prepare(self, p: Array, q: Array) -> tokenwise.Plan:
+        """As tokenwise."""
+        return tokenwise.prepare(p, q)
+
+    def uniforms(self, gamma: int) -> int:
+        """One more than tokenwise: the last decides how many are kept."""
+        return tokenwise.uniforms(gamma) + 1
+
+    def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
+        """(kept (b,), token (b,)): the token is tokenwise's."""
+        _, token = tokenwise.verify(plan, drafts, u[..., :-1])
+        xp, kept = array_namespace(u), drafts[..., :0].sum(-1)
+        for survival in np.cumprod(self.alpha[: drafts.shape[-1]]).tolist():  # numbers: a graph may capture this
+            kept = kept + xp.astype(u[..., -1] < survival, kept.dtype)
+        return kept, token
+
+
+def even(sequence: int) -> Uniforms:
+    """Uniforms whose last number runs evenly through [0, 1), block by block, so that tau meets its law quickly."""
+    count, rest = itertools.count(1), keyed(0, sequence)
+
+    def draw(position: int, size: int) -> Tensor:
+        u = rest(position, size)
+        u[-1] = (next(count) * _GOLDEN + sequence * _GOLDEN**2) % 1
+        return u
+
+    return draw
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One gamma under a forced law: predicted and measured, seconds a cycle and speedup over plain decoding."""
+
+    gamma: int
+    tau_predicted: float
+    tau_measured: float
+    cycle_s_predicted: float
+    cycle_s_measured: float
+    plain_s_predicted: float
+    plain_s_measured: float
+    cycles: int
+
+    @property
+    def speedup_predicted(self) -> float:
+        """tau times what a cycle costs in plain steps."""
+        return self.tau_predicted * self.plain_s_predicted / self.cycle_s_predicted
+
+    @property
+    def speedup_measured(self) -> float:
+        """Tokens a second of both loops, run in turn; medians of the turns."""
+        return self.tau_measured * self.plain_s_measured / self.cycle_s_measured
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured speedup, less 1."""
+        return self.speedup_predicted / self.speedup_measured - 1
+
+
+def measure(
+    target: LanguageModel,
+    draft: LanguageModel,
+    *,
+    batch: int,
+    context: int,
+    alpha: Sequence[float],
+    gammas: Sequence[int],
+    calibrated: Sequence[int] = (1, 2, 3),
+    turns: int = 8,
+    cycles: int = 5,
+    step: Callable[[str], None] = lambda what: None,
+    fixed: bool | None = None,
+) -> Iterator[Costs | Timing]:
+    """Predict each gamma's cycle from a few short lengths, and run plain and speculative decoding in turn.
+
+    Calibration, plain decoding and every gamma take turns, so that a machine that slows down slows all of them.
+
+    Parameters
+    ----------
+    target, draft : LanguageModel
+        Of one vocabulary; their weights may be random.
+    batch : int
+        Texts at a time; each keeps its own number of drafts.
+    context : int
+        Tokens before the middle of the measurement.
+    alpha : sequence of float
+        Hazards of the forced law.
+    gammas : sequence of int
+        Lengths to predict and measure, up to len(alpha).
+    calibrated : sequence of int
+        Lengths whose phases are timed in advance.
+    turns, cycles : int
+        Turns of each loop, and blocks in a turn.
+    step : callable
+        Told the stage, once a turn; there is one more turn, to warm up.
+    fixed : bool, optional
+        As in `real.decode.decode_batch`.
+
+    Yields
+    ------
+    Costs, Timing
+        The calibration, then a Timing for each gamma.
+
+    Raises
+    ------
+    ValueError
+        A hazard outside [0, 1], too few of them, or a text that would not fit a context.
+    """
+    longest = check(target, draft, batch, context, gammas, turns, cycles)
+    hazards = [float(a) for a in _check.real_values(list(alpha), "alpha", 0, 1)]
+    if max([*gammas, *calibrated]) > len(hazards):
+        raise ValueError(f"alpha has {len(hazards)} entries; gamma {max([*gammas, *calibrated])} needs as many")
+    rule, warping = Forced(tuple(hazards)), Warping()
+    rng = np.random.default_rng(0)
+    # Lengths differ, as in any batch whose texts were not begun together.
+    texts = [rng.integers(target.vocab_size, size=context - i).tolist() for i in range(batch)]
+    calibration = Calibration(target, draft, texts, warping=warping, rule=rule, gammas=calibrated, fixed=fixed,
+                              max_tokens=longest)  # fmt: skip
+    tau = {g: float(block_efficiency(hazards[:g])) if g else 1.0 for g in (0, *gammas)}
+    begun = {g: [text[: max(len(text) - int(turns * cycles * tau[g] / 2), 2)] for text in texts] for g in tau}
+    loops = {
+        g: Loop(target, draft if g else None, begun[g], longest, g, [even(i) for i in range(batch)], warping, rule,
+                pick, silent, fixed)
+        for g in tau
+    }  # fmt: skip
+    seconds: dict[int, list[float]] = {g: [] for g in tau}
+    for turn in range(turns + 1):
+        step(f"turn {turn} of {turns}")
+        for g in tau if turn % 2 else reversed(tau):
+            seconds[g].append(_turn(loops[g], g, cycles, target.device))
+        for _ in range(3):
+            calibration.sample()
+    costs = calibration.costs()
+    yield costs
+    cycle = {g: float(np.median(seconds[g][1:])) for g in tau}  # the first turn warms up
+    for g in gammas:
+        written = sum(len(text) - len(start) for text, start in zip(loops[g].texts, begun[g], strict=True))
+        run = sum(len(blocks) for blocks in loops[g].blocks)
+        yield Timing(g, tau[g], written / run, costs.cycle(g), cycle[g], costs.cycle(0), cycle[0], run)
+
+
+def check(
+    target: LanguageModel, draft: LanguageModel, batch: int, context: int, gammas: Sequence[int], turns: int = 8,
+    cycles: int = 5,
+) -> int:  # fmt: skip
+    """Tokens that a text may grow by; ValueError where `measure` could not run."""
+    _check.integer(batch, "batch", 1)
+    longest = (turns + 1) * cycles * (max(gammas) + 1) + 1
+    limit = min(target.context, draft.context)
+    if context <= batch:
+        raise ValueError(f"context {context} must be more than batch {batch}: texts of a batch differ in length")
+    if context + longest > limit:
+        raise ValueError(f"context {context}: texts may grow to {context + longest} positions, the models hold {limit}")
+    return longest
+
+
+def _turn(loop: Loop, gamma: int, cycles: int, device: torch.device) -> float:
+    """Seconds of a cycle of the whole batch, over a few."""
+    group = list(range(len(loop.texts)))
+    synchronize(device)
+    began = time.perf_counter()
+    for _ in range(cycles):
+        for i, new in zip(group, loop.block(group, gamma), strict=True):
+            loop.keep(i, new, gamma, lambda text, safe: None)
+    synchronize(device)
+    return (time.perf_counter() - began) / cycles

@@ -1,0 +1,95 @@
+"""What a person sees of a run under forced acceptance: a table, a plot, and the JSON record."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from real.studies.compare.report import errors, made_by
+from real.studies.forced.measure import Timing
+from specsim.base.files import write_bytes
+
+SCHEMA = "specsim-forced/1"
+
+
+def as_json(found: Timing) -> dict[str, Any]:
+    """The JSON form of a row; see real/results/README.md for the schema."""
+    return asdict(found) | {
+        "speedup": {"predicted": found.speedup_predicted, "measured": found.speedup_measured, "error": found.error}
+    }
+
+
+def summary(record: dict[str, Any]) -> str:
+    """Median errors over all settings."""
+    speeds = [(r["gamma"], r["speedup"]) for run in record["runs"] for r in run["rows"]]
+    return errors(speeds, record["provenance"]["calibrated"])
+
+
+def _name(run: dict[str, Any]) -> str:
+    return f"batch {run['batch']}, context {run['context']}"
+
+
+def table(record: dict[str, Any]) -> Table:
+    """Predicted beside measured speedup, one line per setting and gamma."""
+    out = Table(title=f"forced acceptance: {summary(record)}")
+    for name in ("setting", "gamma", "tau", "cycle ms\npredicted", "cycle ms\nmeasured", "speedup\npredicted",
+                 "speedup\nmeasured", "error"):  # fmt: skip
+        out.add_column(name, justify="left" if name == "setting" else "right")
+    for run in record["runs"]:
+        for r in run["rows"]:
+            out.add_row(
+                _name(run), str(r["gamma"]), f"{r['tau_predicted']:.2f}", f"{r['cycle_s_predicted'] * 1e3:.1f}",
+                f"{r['cycle_s_measured'] * 1e3:.1f}", f"{r['speedup']['predicted']:.2f}",
+                f"{r['speedup']['measured']:.2f}", f"{r['speedup']['error']:+.1%}",
+            )  # fmt: skip
+    return out
+
+
+def markdown(record: dict[str, Any], plot: str) -> str:
+    """Markdown table of a record: predicted and measured speedup of each setting, by gamma."""
+    runs, what = [run for run in record["runs"] if run["rows"]], record["provenance"]
+    if not runs:
+        return "No setting was finished."
+    head = "".join(f" {_name(run)}: predicted | measured | error |" for run in runs)
+    lines = [f"| gamma | tau, exact |{head}", "| --- " * (2 + 3 * len(runs)) + "|"]
+    for k, first in enumerate(runs[0]["rows"]):
+        cells = [
+            f"{r['speedup']['predicted']:.2f} | {r['speedup']['measured']:.2f} | {r['speedup']['error']:+.1%}"
+            for r in (run["rows"][k] for run in runs if k < len(run["rows"]))
+        ]
+        lines.append(f"| {first['gamma']} | {first['tau_predicted']:.3f} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        f"Random weights shaped {what['target']} (target) and {what['draft']} (draft), every draft kept with "
+        f"probability {what['alpha']:g}. Cycles timed at gamma {', '.join(map(str, what['calibrated']))} only; "
+        f"{summary(record)}. {made_by(record)}",
+        "",
+        f"![predicted and measured under forced acceptance]({plot})",
+    ]
+    return "\n".join(lines)
+
+
+def write_plot(path: Path, record: dict[str, Any]) -> None:
+    """PNG of speedup against gamma: predictions as lines, measurements as dots."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
+    for colour, run in enumerate(record["runs"]):
+        gammas = [r["gamma"] for r in run["rows"]]
+        axis.plot(gammas, [r["speedup"]["predicted"] for r in run["rows"]], color=f"C{colour}", label=_name(run))
+        axis.plot(gammas, [r["speedup"]["measured"] for r in run["rows"]], "o", color=f"C{colour}")
+    axis.axhline(1, color="black", linewidth=0.8)
+    axis.set(xlabel="gamma (drafts per block)", title="speedup: predicted (lines), measured (dots)")
+    axis.grid(alpha=0.3)
+    axis.legend()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    plt.close(figure)
+    write_bytes(path, buffer.getvalue())

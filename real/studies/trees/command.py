@@ -1,0 +1,91 @@
+"""The command `specsim-real trees`: tau at equal node budgets, on toy models taken from the bundled pair."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from transformers.utils.logging import disable_progress_bar
+
+from real.decode.warp import Warping
+from real.options import parse_numbers, positive, read_prompts
+from real.pair import Pair, load
+from real.studies.compare import report
+from real.studies.drafts.measure import written
+from real.studies.keep import finish, kept, outputs
+from real.studies.trees import report as trees_report
+from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
+from specsim.base.files import write_json
+
+TINY = Path(__file__).parents[2] / "tiny"
+
+
+def trees(
+    budgets: Annotated[str, typer.Option(help="Drafted nodes per target call: 8 or 8,16,32.")] = "8,16,32",
+    blocks: Annotated[int, typer.Option(help="Blocks of each text.")] = 40,
+    sequences: Annotated[int, typer.Option(help="Texts decoded, independent of each other.")] = 256,
+    count: Annotated[int, typer.Option(help="Prompts from which target and draft write what trigrams count.")] = 64,
+    max_tokens: Annotated[int, typer.Option(help="Tokens written after each.")] = 128,
+    symbols: Annotated[int, typer.Option(help="Characters of the trigrams, the last one for all that are rarer.")] = 48,
+    recorded: Annotated[int, typer.Option(help="Texts along which rows are recorded.")] = 8,
+    top_k: Annotated[int, typer.Option(help="Tokens that a recorded row keeps, at least 4; 0 for all.")] = 40,
+    seed: int = 0,
+    threads: int = 1,
+    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("trees.json"),
+) -> None:
+    """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
+    outputs(out)
+    sizes, warping = parse_numbers(budgets, "budgets"), Warping(top_k=top_k)
+    for name, value, least in (
+        ("budgets", min(sizes), 4), ("blocks", blocks, 1), ("sequences", sequences, 4), ("count", count, 1),
+        ("max_tokens", max_tokens, 4), ("symbols", symbols, SIBLINGS), ("recorded", recorded, 1),
+        ("top_k", top_k or SIBLINGS, SIBLINGS),
+    ):  # fmt: skip
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    torch.set_num_threads(positive(threads, "threads"))
+    disable_progress_bar()
+    prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
+    what = report.provenance(
+        command=" ".join(["specsim-real", *sys.argv[1:]]), target="bundled", draft="bundled", dtype="float32",
+        threads=threads, seed=seed, warping=vars(warping), prompts=len(prompts), blocks=blocks, sequences=sequences,
+    )  # fmt: skip
+    record: dict[str, Any] = {"schema": trees_report.SCHEMA, "complete": False, "provenance": what, "runs": []}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with kept(record, out), Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("texts of both models", total=2 * steps(sizes))
+        pair, own = load(TINY / "target", TINY / "draft"), load(TINY / "draft", TINY / "draft")
+        texts = [_text(model, prompts[:count], max_tokens, seed) for model in (pair, own)]
+        rows = written(
+            pair, prompts[:recorded], rows=10**9, max_tokens=64, warping=warping, seed=seed, name="recorded rows"
+        )
+        both = (trigrams(texts[0], texts[1], symbols), recited(rows))
+        said = (
+            f"Trigrams: of {symbols - 1} characters and one for all others, additive smoothing {SMOOTHING:g}, the "
+            f"target's counted in {len(texts[0])} characters that the bundled target wrote, the draft's in "
+            f"{len(texts[1])} that the bundled draft wrote.",
+            f"Recorded rows: {len(rows.p)} positions along {recorded} texts of the bundled target at temperature 1"
+            + (f" and top-k {top_k}" if top_k else "")
+            + ", read round and round; an approximation: whatever is emitted, the rows of the recorded text follow.",
+        )
+        for models, sentence in zip(both, said, strict=True):
+            run: dict[str, Any] = {"name": models.name, "what": sentence, "rows": []}
+            record["runs"].append(run)
+            for row in measure(models, sizes, blocks=blocks, sequences=sequences, seed=seed):
+                run["rows"].append(row)
+                write_json(out, record)
+                progress.update(
+                    task, advance=1, description=f"{models.name}, {row['topology']}, {row['rule']}, {row['budget']}"
+                )
+    finish(record, out, Console(), trees_report.table, trees_report.write_plot)
+
+
+def _text(pair: Pair, prompts: list[str], max_tokens: int, seed: int) -> str:
+    """What the target of a pair writes after the prompts, one after the other."""
+    found: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, seed=seed)
+    return "".join(pair.tokenizer.decode(text.tokens) for text in found)

@@ -1,0 +1,163 @@
+"""What a person sees of a comparison of trees at equal node budgets: tables, a plot, and the JSON record."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from real.studies.compare.report import made_by
+from real.studies.trees.measure import ORACLE
+from specsim.base.files import write_bytes
+
+SCHEMA = "specsim-trees/1"
+NAMES = {("chain", "traversal"): "block"}  # what a rule is on a single path
+FEW = 0.9  # of the budget: who has fewer nodes than that is said to
+PLOTTED = {  # lines of the plot: topology and rule -> style
+    ("chain", "tokenwise"): "C7:", ("chain", "traversal"): "C7-",
+    ("i.i.d. paths", "multipath_block"): "C0-", ("i.i.d. paths", "lifted, optimal"): "C1-",
+    ("RSD-C", "traversal"): "C2--", ("RSD-S", "tokenwise, recursive_wor"): "C3:", ("RSD-S", "traversal"): "C3--",
+    ("Sequoia", "tokenwise, recursive_wor"): "C4:", ("Sequoia", "traversal"): "C4--",
+    ("k-ary, distinct", "lifted, optimal"): "C5-", ("EAGLE-2", "target_only"): "C8:",
+    (ORACLE, "target_only"): "k--",
+}  # fmt: skip
+
+
+def row_of(run: dict[str, Any], topology: str, rule: str, budget: int) -> dict[str, Any] | None:
+    """One row of a group, if it was measured."""
+    key = (topology, rule, budget)
+    return next((r for r in run["rows"] if (r["topology"], r["rule"], r["budget"]) == key), None)
+
+
+def budgets(record: dict[str, Any]) -> list[int]:
+    """The budgets of a record, in order."""
+    return sorted({row["budget"] for run in record["runs"] for row in run["rows"]})
+
+
+def leading(run: dict[str, Any], budget: int) -> list[dict[str, Any]]:
+    """The row of largest tau, and those whose interval meets its interval; trees that no draft can know left out."""
+    rows = [row for row in run["rows"] if row["budget"] == budget and row["topology"] != ORACLE]
+    best = max(rows, key=lambda row: float(row["tau"]))
+    return [row for row in rows if _interval(row)[1] >= _interval(best)[0]]
+
+
+def _interval(row: dict[str, Any]) -> list[float]:
+    return row["interval"] or [row["tau"], row["tau"]]
+
+
+def _cell(run: dict[str, Any], row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    said = [row["shape"]] if len(row["shapes_tried"]) > 1 else []
+    said += [f"{row['nodes']:.1f} nodes"] if row["nodes"] < FEW * row["budget"] else []
+    shape = f" ({'; '.join(said)})" if said else ""
+    number = _number(row["tau"], row["interval"])
+    return (f"**{number}**" if row in leading(run, row["budget"]) else number) + shape
+
+
+def _number(value: float, interval: list[float] | None) -> str:
+    """Exact numbers have no interval."""
+    return f"{value:.3f}" + ("" if interval is None else f" ±{(interval[1] - interval[0]) / 2:.3f}")
+
+
+def _bounds(run: dict[str, Any], topology: str, budget: int) -> str:
+    """Full information, where the best row of the topology started its blocks, for the trees that it drafted."""
+    rows = [r for r in run["rows"] if (r["topology"], r["budget"]) == (topology, budget) and r["bound"]]
+    if not rows:
+        return ""
+    best = max(rows, key=lambda r: r["tau"])
+    return f"*{_number(best['bound'][0], best['bound'][1:])}*"
+
+
+def lines(record: dict[str, Any]) -> list[list[str]]:
+    """Cells of the table, a line for each rule on trees of a kind, and after these what no rule exceeds on them."""
+    found, order = [], record["runs"][0]["rows"]
+    sizes = budgets(record)
+    for topology in dict.fromkeys(row["topology"] for row in order):
+        rules = dict.fromkeys((row["rule"], row["lossless"]) for row in order if row["topology"] == topology)
+        for rule, lossless in rules:
+            cells = [_cell(run, row_of(run, topology, rule, n)) for run in record["runs"] for n in sizes]
+            name = NAMES.get((topology, rule), rule)
+            found.append([topology, f"`{name}`" if "," not in name else _step(name), _verdict(lossless), *cells])
+        bounds = [_bounds(run, topology, n) for run in record["runs"] for n in sizes]
+        if any(bounds):
+            found.append([topology, "*full information*", "", *bounds])
+    return found
+
+
+def _step(name: str) -> str:
+    rule, step = name.split(", ")
+    return f"`{rule}` of `{step}`"
+
+
+def _verdict(lossless: bool) -> str:
+    return "yes" if lossless else "no"
+
+
+def head(record: dict[str, Any]) -> list[str]:
+    """Names of the columns."""
+    sizes = budgets(record)
+    return ["trees", "rule", "lossless", *(f"{run['name']}: {n} nodes" for run in record["runs"] for n in sizes)]
+
+
+def table(record: dict[str, Any]) -> Table:
+    """The comparison for a terminal."""
+    out = Table(title="tau at equal node budgets")
+    for name in head(record):
+        out.add_column(name)
+    for cells in lines(record):
+        out.add_row(*(cell.replace("`", "").replace("*", "") for cell in cells))
+    return out
+
+
+def markdown(record: dict[str, Any], plot: str) -> str:
+    """Markdown of a record: the comparison, what it was computed on, and its plot."""
+    what, names = record["provenance"], head(record)
+    text = ["| " + " | ".join(names) + " |", "| --- " * len(names) + "|"]
+    text += ["| " + " | ".join(cells) + " |" for cells in lines(record)]
+    text += [
+        "",
+        f"Tokens per target call over the first {what['blocks']} blocks of {what['sequences']} texts; ± is a 99 % "
+        "interval over texts, which start evenly spaced in recorded rows (trees are drawn, what a rule keeps of each "
+        "is summed exactly; `greedy_block` is simulated in full); numbers without one are exact. In brackets the "
+        "shape, chosen among a few in a shorter run of its own: children by depth (1^3: three levels of one child). "
+        "Bold is the largest tau that a draft can reach, and what its interval does not tell apart. The budget is on "
+        "different texts that the target reads, on average where equal siblings make it random, and what shapes leave "
+        f"unused of it is lost: nodes stand in brackets where they are under {100 * FEW:.0f} % of it. "
+        "*Full information* bounds every lossless rule on the trees of the best line above it, in the contexts where "
+        "that started its blocks. " + " ".join(run["what"] for run in record["runs"]) + " " + made_by(record),
+        "",
+        f"![tau against node budget]({plot})",
+    ]  # fmt: skip
+    return "\n".join(text)
+
+
+def write_plot(path: Path, record: dict[str, Any]) -> None:
+    """PNG: tau against the budget, a panel for each pair; bars are the intervals."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(record["runs"]), figsize=(13, 5.4), layout="constrained", squeeze=False)
+    sizes = budgets(record)
+    for axis, run in zip(axes[0], record["runs"], strict=True):
+        for (topology, rule), style in PLOTTED.items():
+            rows = [row for n in sizes if (row := row_of(run, topology, rule, n))]
+            ranges = [(row["interval"][1] - row["interval"][0]) / 2 if row["interval"] else 0 for row in rows]
+            label = f"{topology}: {NAMES.get((topology, rule), rule)}"
+            axis.errorbar(
+                [row["budget"] for row in rows], [row["tau"] for row in rows], ranges, fmt=style, marker="o",
+                markersize=3, capsize=2, label=label,
+            )  # fmt: skip
+        axis.set(xlabel="node budget", ylabel="tau, tokens per target call", title=run["name"], xscale="log")
+        axis.set_xticks(sizes, [str(n) for n in sizes])
+        axis.minorticks_off()
+        axis.grid(alpha=0.3)
+    axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    plt.close(figure)
+    write_bytes(path, buffer.getvalue())

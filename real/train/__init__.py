@@ -1,0 +1,1 @@
+"""A small target and draft, trained from text."""

@@ -1,0 +1,107 @@
+"""A training run that can be stopped: its state, saved whole, and Ctrl-C that waits for the end of a step."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from real.train.corpus import Corpus
+from real.train.recipe import Recipe
+from real.train.step import optimizers
+
+STAGES = ("draft", "target", "write", "distil")
+
+
+@dataclass
+class Run:
+    """What a checkpoint holds: the models, the place in the stages, and what the target wrote."""
+
+    target: Any
+    draft: Any
+    stage: int = 0
+    step: int = 0
+    optimizers: list[torch.optim.Optimizer] = field(default_factory=list)
+    written: list[Tensor] = field(default_factory=list)
+
+
+def fingerprint(recipe: Recipe, corpus: Corpus) -> dict[str, Any]:
+    """Every setting that a checkpoint depends on, flat, by name."""
+    flat: dict[str, Any] = {"corpus_sha256": corpus.sha256}
+    for name, value in asdict(recipe).items():
+        flat |= {f"{name}.{key}": v for key, v in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def save(path: Path, run: Run, settings: dict[str, Any], seconds: float) -> None:
+    """Write the checkpoint so that a power cut leaves the old one or the new one."""
+    state = {
+        "settings": settings,
+        "seconds": seconds,
+        "stage": run.stage,
+        "step": run.step,
+        "target": run.target.state_dict(),
+        "draft": run.draft.state_dict(),
+        "optimizers": [optimizer.state_dict() for optimizer in run.optimizers],
+        "written": run.written,
+    }
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def load(path: Path, run: Run, recipe: Recipe, settings: dict[str, Any]) -> float:
+    """Fill the run from the checkpoint, if there is one; returns the seconds it had taken."""
+    if not path.exists():
+        return 0.0
+    try:
+        state = torch.load(path, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise ValueError(f"out: {str(path)!r} is not a checkpoint; remove it to start afresh") from error
+    for name, value in settings.items():
+        if state["settings"].get(name) != value:
+            raise ValueError(
+                f"{name}={value!r}, but the unfinished run in {str(path)!r} has "
+                f"{name}={state['settings'].get(name)!r}; use its settings or remove the file"
+            )
+    run.target.load_state_dict(state["target"])
+    run.draft.load_state_dict(state["draft"])
+    run.stage, run.step, run.written = state["stage"], state["step"], state["written"]
+    if state["optimizers"]:
+        model = run.target if STAGES[run.stage] == "target" else run.draft
+        run.optimizers = optimizers(model, recipe.weight_decay)
+        for optimizer, saved in zip(run.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+    return float(state["seconds"])
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[list[int]]:
+    """Collect the first Ctrl-C, so that a step ends before the run does; a second one acts at once."""
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield caught  # only the main thread may set handlers
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: object) -> None:
+        caught.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield caught
+    finally:
+        signal.signal(signal.SIGINT, before)

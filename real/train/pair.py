@@ -1,0 +1,266 @@
+"""Train a small language model and a smaller one that drafts for it, on one processor core.
+
+Four stages, each a function of the recipe and of the step's number alone, so that a run that was
+stopped goes on to the weights it would have had: the draft learns the text, the target learns the
+text, the target writes, and the draft learns the target's distributions, on the corpus and on what
+the target wrote, since a draft model is used on text that its target writes.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import math
+import platform
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM
+
+from real.train import corpus as text_corpus
+from real.train.checkpoint import STAGES, Run, deferred_interrupt, fingerprint, load, save
+from real.train.corpus import Corpus
+from real.train.evaluate import evaluate, write
+from real.train.recipe import PROMPT, Recipe, learning_rate
+from real.train.step import batch_at, build, cross_entropy, divergence, optimizers
+
+_WRITTEN_AT_ONCE = 32  # windows per call of the target
+
+
+def _plan(recipe: Recipe, stage: str) -> tuple[int, float]:
+    """Steps and highest learning rate of a stage."""
+    if stage == "write":
+        return -(-recipe.written // _WRITTEN_AT_ONCE), 0.0
+    return getattr(recipe, f"{stage}_steps"), getattr(recipe, f"{stage}_rate")
+
+
+def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str) -> Tensor:
+    """Loss of the run's step, on the windows that are its turn."""
+    own = round(recipe.written_share * recipe.batch) if stage == "distil" else 0
+    seed = 4 * recipe.seed + STAGES.index(stage)
+    ids = torch.empty(0, recipe.window, dtype=torch.long)
+    if own < recipe.batch:
+        ids = batch_at(stream, run.step, recipe.batch - own, recipe.window, seed)
+    if stage != "distil":
+        return cross_entropy(run.target if stage == "target" else run.draft, ids)
+    written = torch.cat(run.written)
+    turn = torch.arange(run.step * own, (run.step + 1) * own) % len(written)
+    return divergence(run.target, run.draft, torch.cat([ids, written[turn]]))
+
+
+def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
+    """Add the run's step of windows that the target writes."""
+    count = min(_WRITTEN_AT_ONCE, recipe.written - run.step * _WRITTEN_AT_ONCE)
+    seed = [recipe.seed, STAGES.index("write"), run.step]
+    starts = np.random.default_rng(seed).integers(len(stream) - PROMPT + 1, size=count)
+    prompts = torch.stack([stream[start : start + PROMPT] for start in starts])
+    with torch.autocast("cpu", torch.bfloat16):
+        draws = int(np.random.SeedSequence(seed).generate_state(1)[0])
+        run.written.append(write(run.target, prompts, recipe.window, seed=draws))
+
+
+def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:
+    """Carry the run on; yields the loss after each step, when `run` is whole and can be saved."""
+    while run.stage < len(STAGES):
+        stage = STAGES[run.stage]
+        steps, highest = _plan(recipe, stage)
+        model = run.target if stage == "target" else run.draft
+        if not run.optimizers:
+            run.optimizers = optimizers(model, recipe.weight_decay)
+        while run.step < steps:
+            loss = math.nan
+            if stage == "write":
+                _write_more(recipe, run, stream)
+            else:
+                rate = learning_rate(run.step, steps, highest, recipe.warmup)
+                value = _loss(recipe, run, stream, stage)
+                value.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                for optimizer in run.optimizers:
+                    for group in optimizer.param_groups:
+                        group["lr"] = rate * group["scale"]
+                    optimizer.step()
+                    optimizer.zero_grad()
+                loss = value.item()
+            run.step += 1
+            yield loss
+        run.stage, run.step, run.optimizers = run.stage + 1, 0, []
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _windows(stream: Tensor, window: int) -> Tensor:
+    """All whole windows of a stream, in order."""
+    return stream[: len(stream) // window * window].view(-1, window)
+
+
+def _check_out(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ValueError(f"out: cannot write to {str(out)!r} ({error})") from error
+
+
+def _save_model(model: Any, tokenizer: Any, folder: Path) -> Any:
+    """Save a model as bfloat16; returns it as users load it, rounded, but to compute in float32."""
+    model.to(torch.bfloat16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def _export(
+    out: Path, run: Run, recipe: Recipe, corpus: Corpus, tokenizer: Any, own_text: bool, seconds: float
+) -> dict[str, Any]:
+    """Write the pair and what it measures; recipe.json last, so that it marks a whole pair."""
+    (out / "recipe.json").unlink(missing_ok=True)
+    target, draft = (
+        _save_model(model, tokenizer, out / name) for name, model in (("target", run.target), ("draft", run.draft))
+    )
+    source = "text given by the user" if own_text else f"Python {platform.python_version()} standard library"
+    prompts = text_corpus.cut_prompts(tokenizer, corpus.held_out, seed=recipe.seed)
+    note = {
+        "note": f"Cut from held-out files of the {source}" + ("" if own_text else ", under the PSF licence (PSF-2.0)"),
+        "files": [name for name, _ in prompts],
+        "prompts": [text for _, text in prompts],
+    }
+    _dump(out / "prompts.json", note)
+
+    held_out = torch.from_numpy(text_corpus.token_stream(tokenizer, corpus.held_out))
+    windows = _windows(held_out, recipe.window)
+    packages = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
+    record = {
+        "recipe": asdict(recipe),
+        "source": source,
+        "corpus_sha256": corpus.sha256,
+        "held_out_files": len(corpus.held_out),
+        "held_out_tokens": windows.numel(),
+        "parameters": {"target": target.num_parameters(), "draft": draft.num_parameters()},
+        "measured": evaluate(target, draft, windows),
+        "seconds": round(seconds),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in packages},
+    }
+    _dump(out / "recipe.json", record)
+    return record
+
+
+def _dump(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def train_pair(
+    out: str | Path,
+    recipe: Recipe | None = None,
+    *,
+    text: Sequence[str | Path] = (),
+    threads: int = 1,
+    progress: bool = True,
+    checkpoint_every: float = 120.0,
+) -> dict[str, Any]:
+    """Train the pair and save it: target/, draft/, prompts.json and recipe.json in `out`.
+
+    A checkpoint in `out` is rewritten every `checkpoint_every` seconds and at Ctrl-C; the same call
+    carries it on, to the very weights that an unbroken run gives with as many threads.
+
+    Parameters
+    ----------
+    out : path
+        Folder to make or fill.
+    recipe : Recipe, optional
+        Sizes, steps and rates; by default those of the bundled pair.
+    text : sequence of paths
+        UTF-8 files to learn from; by default the running Python's standard library.
+    threads : int
+        Processor threads.
+    progress : bool
+        Show bars with the loss and the time left, on standard error.
+    checkpoint_every : float
+        Seconds.
+
+    Returns
+    -------
+    dict
+        What recipe.json holds: ``recipe``, ``source``, ``corpus_sha256``, ``held_out_files``,
+        ``held_out_tokens``, ``parameters``, ``measured`` (see `evaluate`), ``seconds`` of training,
+        ``python`` and ``packages``.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot work, before any training, or if `out` holds the checkpoint of a run
+        with other settings.
+    KeyboardInterrupt
+        At Ctrl-C, after the checkpoint is written.
+    """
+    out, recipe = Path(out), recipe or Recipe()
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    _check_out(out)
+    paths = [Path(path) for path in text]
+    documents = text_corpus.text_documents(paths) if paths else text_corpus.stdlib_documents()
+    corpus = text_corpus.split(documents, recipe.held_out)
+    tokenizer = text_corpus.train_tokenizer(corpus.train, recipe.vocab, recipe.window)
+    stream, held_out = (
+        torch.from_numpy(text_corpus.token_stream(tokenizer, side)) for side in (corpus.train, corpus.held_out)
+    )
+    for use, tokens in (("to learn from", stream), ("held out", held_out)):
+        if len(tokens) < recipe.window:
+            raise ValueError(f"text: {len(tokens)} tokens {use} do not fill one window of {recipe.window}")
+
+    size = len(tokenizer), recipe.window, recipe.seed
+    run = Run(target=build(recipe.target, *size), draft=build(recipe.draft, *size))
+    settings, checkpoint = fingerprint(recipe, corpus), out / "checkpoint.pt"
+    before = load(checkpoint, run, recipe, settings)
+    started = saved = time.monotonic()
+
+    with _threads(threads), deferred_interrupt() as interrupted, _bars(progress) as bars:
+        tasks: dict[int, Any] = {}
+        for loss in _steps(recipe, run, stream):
+            stage, steps = STAGES[run.stage], _plan(recipe, STAGES[run.stage])[0]
+            if run.stage not in tasks:
+                tasks[run.stage] = bars.add_task(stage, total=steps, completed=run.step - 1, loss="")
+            shown = "-" if math.isnan(loss) else f"{loss:.3f}"
+            bars.update(tasks[run.stage], completed=run.step, loss=shown)
+            now = time.monotonic()
+            if interrupted or now - saved >= checkpoint_every:
+                saved, seconds = now, before + now - started
+                save(checkpoint, run, settings, seconds)
+                bars.console.print(f"{stage} {run.step}/{steps}: loss {shown}, {seconds:.0f} s")
+            if interrupted:
+                raise KeyboardInterrupt(f"the run is kept in {checkpoint}")
+    with _threads(threads):
+        record = _export(out, run, recipe, corpus, tokenizer, bool(text), before + time.monotonic() - started)
+    checkpoint.unlink(missing_ok=True)
+    return record
+
+
+def _bars(show: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description:>7}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, quiet=not show),
+        disable=not show,
+    )

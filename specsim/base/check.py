@@ -1,0 +1,289 @@
+"""The front door: every public function validates here, before any work.
+
+Lists become float64; Fraction, JAX and torch input stays what it is. Nothing is renormalised, clipped or broadcast
+silently. Values of traced arrays (jax.jit, vmap, grad) cannot be read, so only shapes are checked there.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_numpy_array
+
+from specsim.types import Array, Law
+
+TOLERANCE = 1e-6  # a row's sum may differ from 1 by this much; Fractions must sum to 1 exactly
+
+
+def integer(value: Any, name: str, minimum: int) -> int:
+    """A Python int of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return int(value)
+
+
+def scalar(value: Any, name: str, allowed: str) -> Any:
+    """One number inside an interval written as in mathematics, "(0, 1]"; rationals stay exact, others become float."""
+    if is_array_api_obj(value) and value.shape == ():
+        value = (_unmasked(value, name) if isinstance(value, np.ndarray) else value).item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be one number, got {value!r}")
+    value = value if isinstance(value, Rational) else float(value)
+    low, high = (float(end) for end in allowed[1:-1].split(","))
+    above = value > low if allowed[0] == "(" else value >= low
+    below = value < high if allowed[-1] == ")" else value <= high
+    if not (above and below):
+        raise ValueError(f"{name} is {value}; it must lie in {allowed}")
+    return value
+
+
+def array(value: Any, name: str) -> Array:
+    """An array of its own namespace; lists and Python numbers become float64, or objects if they hold Fractions."""
+    if isinstance(value, Law):
+        raise TypeError(f"{name} is a Law of a few tokens, which this function does not take; see specsim.dense_law")
+    if is_array_api_obj(value) and not isinstance(value, np.generic):
+        if isinstance(value, np.ndarray):
+            value = _numbers(_unmasked(value, name), name)
+        xp = array_namespace(value)
+        if value.dtype == object or xp.isdtype(value.dtype, ("real floating", "complex floating")):
+            return value
+        return xp.astype(value, float if is_jax_array(value) else xp.float64)
+    out = _numbers(_rectangular(value, name), name)
+    if out.dtype == object and any(isinstance(v, Fraction) for v in out.flat):
+        if any(isinstance(v, float) for v in out.flat):
+            raise TypeError(f"{name} mixes Fractions and floats; use Fractions throughout for an exact result")
+        return out
+    if out.dtype.kind == "c":
+        raise TypeError(f"{name} has dtype {out.dtype}; give real numbers")
+    if isinstance(value, np.floating):
+        return out
+    try:
+        return out.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name} must hold numbers ({error})") from None
+
+
+def _rectangular(value: Any, name: str) -> Array:
+    if isinstance(value, (bytearray, memoryview)):  # NumPy would read them as small integers
+        value = bytes(value)
+    if isinstance(value, np.ndarray):
+        return _unmasked(value, name)
+    if isinstance(value, (list, tuple)):  # NumPy would forget the masks of rows
+        value = [_unmasked(row, f"{name}[{i}]") if isinstance(row, np.ndarray) else row for i, row in enumerate(value)]
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise TypeError(f"{name} must have rows of equal length") from None
+
+
+def _numbers(value: Array, name: str) -> Array:
+    """A NumPy array that holds numbers: NumPy would read text and bytes as such, too."""
+    suspect = value.flat if value.dtype == object or value.dtype.kind in "SUVMm" else ()
+    for entry in suspect:
+        if isinstance(entry, (str, bytes, np.void, np.datetime64, np.timedelta64)):
+            raise TypeError(f"{name} must hold numbers (got {entry!r})")
+    return value
+
+
+def _unmasked(value: Array, name: str) -> Array:
+    """A NumPy array without a mask; TypeError where an entry is masked."""
+    if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):  # numpy.ma takes time to import
+        return value
+    mask = np.ma.getmaskarray(value)
+    if mask.any():
+        raise TypeError(f"{name}{_first(mask, mask)[0]} is masked; give a number there (numpy.ma.filled)")
+    return value.data
+
+
+def real_values(value: Any, name: str, low: float, high: float) -> Array:
+    """An array whose entries all lie in [low, high], or [low, inf); the error names the first that does not."""
+    w = array(value, name)
+    if concrete(w):
+        inside = w >= low  # false for NaN
+        if math.isfinite(high):
+            inside = inside & (w <= high)
+        elif w.dtype != object:
+            inside = inside & array_namespace(w).isfinite(w)
+        if not bool(array_namespace(w).all(inside)):
+            index, entry = _first(w, ~inside)
+            raise ValueError(
+                f"{name}{index} is {entry}; it must lie in [{low}, {high}{')' if high == math.inf else ']'}"
+            )
+    return w
+
+
+def last_axis(w: Array, name: str) -> None:
+    """ValueError unless there is a last axis with at least one token."""
+    if w.ndim == 0 or w.shape[-1] == 0:
+        raise ValueError(f"{name} must have a last axis of at least one token, got shape {tuple(w.shape)}")
+
+
+def law(value: Any, name: str) -> Array:
+    """Rows that are probability laws on the last axis: no NaN, no negative entry, sum 1."""
+    # Integers of JAX and torch are more likely a mistake than a law, so they are not converted.
+    w = value if is_array_api_obj(value) and not isinstance(value, (np.ndarray, np.generic)) else array(value, name)
+    last_axis(w, name)
+    if concrete(w):
+        _check_rows(w, name)
+    return w
+
+
+def _check_rows(w: Array, name: str) -> None:
+    xp = array_namespace(w)
+    exact = w.dtype == object
+    if not exact and not xp.isdtype(w.dtype, "real floating"):
+        raise TypeError(f"{name} has dtype {w.dtype}; probabilities are floats or Fractions")
+    if exact and not all(isinstance(v, (int, Fraction)) for v in w.flat):
+        raise TypeError(f"{name} is an object array with entries other than int and Fraction")
+    if not bool(xp.all(w >= 0)):
+        index, entry = _first(w, ~(w >= 0))
+        problem = "not a number" if entry != entry else "negative"
+        raise ValueError(f"{name}{index} is {entry}: {problem}; probabilities must be >= 0")
+    total = xp.sum(w if exact or w.dtype.itemsize >= 4 else xp.astype(w, xp.float32), axis=-1)
+    off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
+    if bool(xp.any(off)):
+        index, entry = _first(total, off)
+        allowed = "exactly" if exact else f"within {TOLERANCE:g}"
+        shown = entry if exact else f"{entry:.9g}"
+        raise ValueError(
+            f"{name}{index} sums to {shown}; probabilities must sum to 1 {allowed} (specsim.normalize rescales)"
+        )
+
+
+def laws(p: Any, q: Any, names: tuple[str, str] = ("p", "q")) -> tuple[Array, Array]:
+    """Two arrays of laws over one vocabulary, in one namespace."""
+    p, q = one_kind(law(p, names[0]), law(q, names[1]), p, q, names)
+    same_vocabulary(p, q, *names)
+    return p, q
+
+
+def same_vocabulary(p: Array, q: Array, *names: str) -> None:
+    """ValueError unless both have as many tokens."""
+    if p.shape[-1] != q.shape[-1]:
+        raise ValueError(
+            f"{names[0]} has {p.shape[-1]} tokens and {names[1]} has {q.shape[-1]}: the vocabularies differ"
+        )
+
+
+def model(value: Any, name: str) -> Callable[[tuple[Any, ...]], Array]:
+    """A function from a text to the law of the next token."""
+    if not callable(value):
+        raise TypeError(f"{name} must be a function from a text (a tuple of token ids) to a law, got {value!r}")
+    return value  # type: ignore[no-any-return]
+
+
+def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, Array]]:
+    """Both laws after a text, over one vocabulary whatever the text."""
+    target, draft = model(target, "target"), model(draft, "draft")
+    first, _ = laws(target(()), draft(()), ("target()", "draft()"))
+
+    def rows(text: tuple[int, ...]) -> tuple[Array, Array]:
+        p, q = laws(target(text), draft(text), (f"target{text}", f"draft{text}"))
+        same_vocabulary(p, first, f"target{text}", "target()")
+        return p, q
+
+    return rows
+
+
+def pair(p: Any, q: Any) -> tuple[Array, Array]:
+    """The same, with leading axes broadcast."""
+    p, q = laws(p, q)
+    leading("p and q", p.shape[:-1], q.shape[:-1])
+    p, q = array_namespace(p).broadcast_arrays(p, q)
+    return p, q
+
+
+def leading(names: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The broadcast of leading axes; ValueError with the shapes if there is none."""
+    try:
+        return np.broadcast_shapes(*(tuple(s) for s in shapes))
+    except ValueError:
+        raise ValueError(f"leading axes of {names} do not broadcast: {[tuple(s) for s in shapes]}") from None
+
+
+def one_kind(a: Array, b: Array, raw_a: Any, raw_b: Any, names: tuple[str, str]) -> tuple[Array, Array]:
+    """Both exact or both floats, of one library; what was no array yet (raw_a, raw_b) follows the other."""
+    if is_array_api_obj(raw_a) and not is_array_api_obj(raw_b) and not is_numpy_array(a):
+        b = array_namespace(a).asarray(b, dtype=a.dtype)
+    elif is_array_api_obj(raw_b) and not is_array_api_obj(raw_a) and not is_numpy_array(b):
+        a = array_namespace(b).asarray(a, dtype=b.dtype)
+    if (a.dtype == object) != (b.dtype == object):
+        raise TypeError(f"one of {names[0]}, {names[1]} holds Fractions and the other floats; use one kind")
+    if not same_library(a, b):
+        raise TypeError(f"{names[0]} and {names[1]} are arrays of different libraries: {type(a)}, {type(b)}")
+    return a, b
+
+
+def same_library(a: Array, b: Array) -> bool:
+    """Whether two arrays belong to one array library."""
+    return array_namespace(a) is array_namespace(b)
+
+
+def like(value: Array, other: Array) -> Array:
+    """An array moved into the library (and to the device) of another."""
+    if same_library(value, other):
+        return value
+    if is_jax_array(value) and not concrete(value):
+        raise TypeError("a traced JAX array cannot be combined with arrays of another library; pass JAX arrays")
+    host = np.asarray(value.cpu() if hasattr(value, "cpu") else value)
+    return (
+        host if is_numpy_array(other) else array_namespace(other).asarray(host, device=getattr(other, "device", None))
+    )
+
+
+def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0) -> Array:
+    """Token ids in 0..vocab-1 as int64, in the library of `other`; low = -1 where a place may be empty."""
+    x = value if is_array_api_obj(value) and not isinstance(value, np.ndarray) else _rectangular(value, name)
+    xp = array_namespace(x)
+    empty = 0 in x.shape
+    if not empty and not xp.isdtype(x.dtype, "integral"):
+        raise TypeError(f"{name} must hold integer token ids, got dtype {x.dtype}")
+    if concrete(x) and not empty:
+        bad = (x < low) | (x >= vocab)
+        if bool(xp.any(bad)):
+            index, entry = _first(x, bad)
+            raise ValueError(f"{name}{index} is token {entry}, outside the vocabulary 0..{vocab - 1}")
+    if not is_jax_array(x):  # JAX keeps the integers its user chose; torch indexes with int64 only
+        x = xp.astype(x, xp.int64)
+    return x if other is None else like(x, other)
+
+
+def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Array:
+    """Uniforms in [0, 1), last axis of length `count`, leading axes equal to `batch`."""
+    u = like(array(value, "u"), other)
+    if tuple(u.shape) != (*batch, count):
+        raise ValueError(f"u has shape {tuple(u.shape)}; this rule needs {(*batch, count)}")
+    if concrete(u):
+        if u.dtype == object:  # numbers are checked; forking uniforms are in range by construction
+            bad = np.reshape(
+                [isinstance(v, (int, float, Fraction)) and not 0 <= v < 1 for v in u.flat], u.shape
+            ).astype(bool)
+        else:
+            bad = ~((u >= 0) & (u < 1))
+        if bool(array_namespace(u).any(bad)):
+            index, entry = _first(u, bad)
+            raise ValueError(f"u{index} is {entry}; uniforms lie in [0, 1)")
+    return u
+
+
+def concrete(w: Array) -> bool:
+    """Whether values can be read: false under a JAX transformation."""
+    jax = sys.modules.get("jax")
+    return jax is None or not isinstance(w, jax.core.Tracer)
+
+
+def _first(w: Array, bad: Array) -> tuple[str, Any]:
+    """Index (as text) and value of the first entry where bad."""
+    bad = np.asarray(bad.cpu() if hasattr(bad, "cpu") else bad)
+    where = tuple(int(i) for i in np.argwhere(bad)[0])
+    entry = w[where] if where else w
+    entry = entry.item() if hasattr(entry, "item") else entry
+    return ("".join(f"[{i}]" for i in where), entry)

@@ -1,0 +1,47 @@
+"""One line for a package that is not installed: what needs it, and which extra of this distribution brings it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+DISTRIBUTION = "specsim-llm"
+EXTRA = {  # the package that is imported -> the extra that installs it
+    "cvxpy": "solve",
+    "hypothesis": "testing",
+    "jax": "jax",
+    "matplotlib": "plot",
+    "ot": "bench",
+    "safetensors": "real",
+    "tokenizers": "real",
+    "torch": "real",
+    "transformers": "real",
+}
+
+
+def missing(error: ImportError, what: str = "this") -> str:
+    """One line of what `what` needs and which extra installs it; the error's own words if no extra would help.
+
+    >>> missing(ModuleNotFoundError("No module named 'torch'", name="torch.nn"), "specsim-real compare")
+    'specsim-real compare needs torch: install the extra `real` (specsim-llm[real])'
+    >>> missing(ImportError("libfoo.so: no such file"))
+    'libfoo.so: no such file'
+    """
+    package = (error.name or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or package not in EXTRA:
+        return " ".join(str(error).split())
+    extra = EXTRA[package]
+    return f"{what} needs {package}: install the extra `{extra}` ({DISTRIBUTION}[{extra}])"
+
+
+@contextmanager
+def needed(what: str) -> Iterator[None]:
+    """Import optional packages inside: an ImportError that leaves says in one line what to install.
+
+    >>> with needed("sorting"):
+    ...     import math
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ImportError(missing(error, what)) from None

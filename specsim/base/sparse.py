@@ -1,0 +1,152 @@
+"""Laws of a few tokens (specsim.types.Law): checked, and run on the union of their tokens instead of the vocabulary.
+
+Rules and bounds treat all tokens alike, and a token that both laws lack takes no part in them. So rows over V tokens
+are the same problem as rows over the union of their ids, whose width depends on shapes alone. Where order matters
+(cdfs, ties) tokens stand in the order of their ids, and so do the places of the union: the same token comes out. Places
+left over, where ids coincide, have probability 0 and come last.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_numpy_array
+
+from specsim.base import arrays, check
+from specsim.types import Array, Law
+
+
+class Union(NamedTuple):
+    """The tokens (..., W) that the places of compact rows stand for, ascending, -1 at places left over."""
+
+    ids: Array
+    vocab: int
+
+
+def checked(law: Law, ids_name: str, values_name: str) -> Law:
+    """The law with ids and values as arrays of one library; ValueError naming what makes it none."""
+    values = check.law(law.values, values_name)
+    vocab = check.integer(law.vocab, "vocab", 1) if check.concrete(law.vocab) else law.vocab
+    ids = check.tokens(law.ids, ids_name, vocab, values, low=-1)
+    if tuple(ids.shape) != tuple(values.shape):
+        raise ValueError(
+            f"{ids_name} has shape {tuple(ids.shape)} and {values_name} {tuple(values.shape)}; they must be the same"
+        )
+    if check.concrete(ids) and check.concrete(values):
+        xp = array_namespace(values)
+        ghost = (ids < 0) & (values != 0)
+        if bool(xp.any(ghost)):
+            where, entry = check._first(values, ghost)
+            raise ValueError(f"{values_name}{where} is {entry} where {ids_name} is -1, which stands for no token")
+        ascending = xp.sort(ids, axis=-1)
+        again = (ascending[..., 1:] == ascending[..., :-1]) & (ascending[..., 1:] >= 0)
+        if bool(xp.any(again)):
+            where, entry = check._first(ascending[..., 1:], again)
+            raise ValueError(f"{ids_name}{where[: where.rindex('[')]} lists token {entry} more than once")
+    return Law(ids, values, vocab)
+
+
+def dense(law: Law, vocab: int) -> Array:
+    """Rows over the vocabulary (..., vocab)."""
+    unused = law.ids < 0
+    return _scatter(law.values, array_namespace(law.values).where(unused, vocab, law.ids), vocab + 1)[..., :-1]
+
+
+def rows(p: Any, q: Any, axes: int = 1) -> tuple[Any, Any, Union | None]:
+    """Two Laws as compact rows and what their places stand for; anything else as it is, a Law beside it made dense.
+
+    `axes` is the number of trailing axes that share one union: 1 for rows, 2 for blocks of rows.
+    """
+    sparse = [checked(w, f"{n}.ids", f"{n}.values") if isinstance(w, Law) else None for n, w in (("p", p), ("q", q))]
+    if sparse[0] is None or sparse[1] is None:
+        p = p if sparse[0] is None else dense(sparse[0], _vocabulary(sparse[0], q, "p", "q"))
+        q = q if sparse[1] is None else dense(sparse[1], _vocabulary(sparse[1], p, "q", "p"))
+        return p, q, None
+    return _compact(sparse[0], sparse[1], axes)
+
+
+def _vocabulary(law: Law, other: Any, name: str, name_of_other: str) -> int:
+    vocab = int(check.law(other, name_of_other).shape[-1])
+    if check.concrete(law.vocab) and law.vocab != vocab:
+        raise ValueError(f"{name} has {law.vocab} tokens and {name_of_other} has {vocab}: the vocabularies differ")
+    return vocab
+
+
+def _compact(p: Law, q: Law, axes: int) -> tuple[Array, Array, Union]:
+    if check.concrete(p.vocab) and check.concrete(q.vocab) and p.vocab != q.vocab:
+        raise ValueError(f"p has {p.vocab} tokens and q has {q.vocab}: the vocabularies differ")
+    check.one_kind(p.values, q.values, p.values, q.values, ("p", "q"))
+    if min(w.ids.ndim for w in (p, q)) < axes:
+        raise ValueError(f"p and q must have at least {axes} axes, got {tuple(p.ids.shape)} and {tuple(q.ids.shape)}")
+    xp = array_namespace(p.ids, q.ids)
+    batch = check.leading("p and q", *(w.ids.shape[:-axes] for w in (p, q)))
+    ids = [xp.broadcast_to(w.ids, (*batch, *w.ids.shape[-axes:])) for w in (p, q)]
+    every = xp.concat([xp.reshape(w, (*batch, -1)) for w in ids], axis=-1)
+    every = xp.where(every < 0, p.vocab, every)  # what is not used comes last
+    order = xp.argsort(every, axis=-1)
+    ascending = xp.take_along_axis(every, order, axis=-1)
+    new = xp.astype(ascending[..., 1:] != ascending[..., :-1], every.dtype)
+    number = xp.concat([0 * every[..., :1], xp.cumulative_sum(new, axis=-1)], axis=-1)
+    places = xp.take_along_axis(number, xp.argsort(order, axis=-1), axis=-1)  # of each id
+    width = every.shape[-1]
+    union = _scatter(xp.where(every < p.vocab, every + 1, 0), places, width) - 1  # what nobody writes to holds -1
+    compact, start = [], 0
+    for law, own in zip((p, q), ids, strict=True):
+        size = math.prod(own.shape[-axes:])
+        place = xp.reshape(places[..., start : start + size], own.shape)
+        compact.append(_scatter(xp.broadcast_to(law.values, own.shape), place, width))
+        start += size
+    return compact[0], compact[1], Union(union, p.vocab)
+
+
+def _scatter(values: Array, index: Array, width: int) -> Array:
+    """Rows (..., width) that hold `values` (..., k) at `index`, and 0 elsewhere."""
+    xp, one = array_namespace(values, index), values[..., :1]
+    zero = 0 * one if arrays.is_exact(values) else xp.zeros_like(one)  # a Fraction's 0 is a Fraction
+    out = xp.broadcast_to(zero, (*values.shape[:-1], width))
+    if is_jax_array(values):
+        return xp.put_along_axis(out, index, values, axis=-1, inplace=False)
+    if not is_numpy_array(values):
+        return xp.scatter(out, -1, index, values)
+    out = out.copy()
+    np.put_along_axis(out, index, values, axis=-1)
+    return out
+
+
+def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
+    """Drafts (..., n) as places of the union; ValueError for one that is not there. -1 stays -1, if low allows it."""
+    if union is None:
+        return drafts
+    ids = union.ids
+    if is_numpy_array(ids) and is_array_api_obj(drafts):
+        ids = check.like(ids, drafts)
+    x = check.tokens(drafts, "drafts", union.vocab, ids, low)
+    if x.ndim == 0:
+        return x
+    check.leading("p, q and drafts", ids.shape[:-1], x.shape[:-1])
+    xp = array_namespace(x)
+    ids = ids[..., None, :]
+    place = xp.sum(xp.astype((ids >= 0) & (ids < x[..., None]), x.dtype), axis=-1)
+    if check.concrete(x) and check.concrete(ids):
+        last = ids.shape[-1] - 1
+        place = xp.where(place < last, place, last)
+        absent = (x >= 0) & (arrays.at(ids, place) != x)
+        if bool(xp.any(absent)):
+            where, entry = check._first(xp.broadcast_to(x, absent.shape), absent)
+            raise ValueError(f"drafts{where} is token {entry}, which its row of q lacks: it cannot have been drafted")
+    return xp.where(x < 0, x, place)
+
+
+def tokens(union: Union | None, places: Array, axes: int = 0) -> Array:
+    """What the places stand for; `axes` of them share the tokens of a row, as the drafts of a position do."""
+    if union is None:
+        return places
+    ids = check.like(union.ids, places)
+    return arrays.at(ids[(..., *[None] * axes, slice(None))], places)
+
+
+def law(union: Union | None, values: Array | None) -> Any:
+    """Compact rows as a Law."""
+    return values if union is None or values is None else Law(union.ids, values, union.vocab)

@@ -1,0 +1,1 @@
+"""What others printed, and whether it can be."""

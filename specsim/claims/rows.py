@@ -1,0 +1,181 @@
+"""Rows of measured speedups as papers print them: read, checked, and brought to one unit a row."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from specsim.lengths.blocks import block_efficiency
+
+REQUIRED = ("row_id", "source", "gamma_or_tree", "alpha_or_tau", "alpha_or_tau_kind", "measured_speedup")
+_OPTIONAL = ("table_or_figure", "hardware", "target", "draft", "c_or_draft_ms", "draft_unit", "target_ms", "verify_ms")
+_UNITS = ("ratio", "ratio c", "ms/token", "ms/draft step", "ms/level", "ms/cycle")
+_DEEPEST = 10_000  # drafting steps
+
+
+class Row(NamedTuple):
+    """One printed measurement; times in units of its own (milliseconds, or target steps where no step is printed).
+
+    levels: drafting steps in a cycle, None where the row does not say; tau: tokens per target call, None likewise;
+    draft: of a whole cycle; draft and verify None: not printed. slack: relative rounding of what is printed. machine:
+    rows that share it share an overhead. iid: tau was computed from one acceptance for all positions.
+
+    Examples
+    --------
+    >>> row = shipped()[0]
+    >>> row.name, row.plain, row.draft, row.verify
+    ('leviathan2023-001', 1.0, 0.14, None)
+    """
+
+    name: str
+    source: str
+    machine: tuple[str, ...]
+    levels: int | None
+    tau: float | None
+    plain: float
+    draft: float | None
+    verify: float | None
+    speedup: float
+    slack: float
+    iid: bool
+
+
+def shipped() -> list[Row]:
+    """The rows that come with the project (`specsim/latency/data/published.csv`)."""
+    text = (files("specsim.latency") / "data" / "published.csv").read_text(encoding="utf-8")
+    return parse(text, "published.csv")
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a file in the same format; ValueError names the row and the column of what is wrong."""
+    try:
+        return parse(path.read_text(encoding="utf-8-sig"), path.name)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text") from None
+
+
+def parse(text: str, name: str) -> list[Row]:
+    """Rows from the text of a CSV file."""
+    table = csv.DictReader(text.splitlines())
+    try:
+        lines = list(table)
+    except csv.Error as error:
+        raise ValueError(f"{name}, line {table.line_num + 1}: {error}") from None
+    missing = [column for column in REQUIRED if column not in (table.fieldnames or ())]
+    if missing:
+        raise ValueError(f"{name} has no column {', '.join(missing)}")
+    for column in sorted({*(table.fieldnames or ())} - {*REQUIRED, *_OPTIONAL}):  # target_s would be overlooked
+        if near := difflib.get_close_matches(column, (*REQUIRED, *_OPTIONAL), n=1, cutoff=0.8):
+            raise ValueError(f"{name} has a column {column}, which is not read; {near[0]} is")
+    found: list[Row] = []
+    for line in lines:
+        cells = {column: (line.get(column) or "").strip() for column in (*REQUIRED, *_OPTIONAL)}
+        where = f"{name}, row {cells['row_id'] or len(found) + 1}"
+        if None in line:
+            raise ValueError(f"{where} has more cells than there are columns; quote a cell that holds a comma")
+        found.append(_row(cells, where))
+    names = [row.name for row in found]
+    twice = {row for row in names if names.count(row) > 1}
+    if twice:
+        raise ValueError(f"{name} has two rows {', '.join(sorted(twice))}; row_id must be unique")
+    return found
+
+
+def _row(cells: dict[str, str], where: str) -> Row:
+    for column in ("row_id", "source"):
+        if not cells[column]:
+            raise ValueError(f"{where}: {column} is empty")
+    speedup = _number(cells, "measured_speedup", where)
+    if speedup is None:
+        raise ValueError(f"{where}: measured_speedup is empty")
+    levels = _levels(cells["gamma_or_tree"])
+    if levels is not None and levels > _DEEPEST:
+        raise ValueError(f"{where}: gamma_or_tree is {levels}, above {_DEEPEST}")
+    step, verify = _number(cells, "target_ms", where), _number(cells, "verify_ms", where)
+    if verify is not None and step is None:
+        raise ValueError(f"{where}: verify_ms is given without target_ms, so its unit is not known")
+    plain = 1.0 if step is None else step
+    printed = [cells["measured_speedup"], cells["alpha_or_tau"]]
+    draft = _draft(cells, levels, plain, step is not None, where)
+    # A tree's shape is part of what its constant costs; a chain's length is priced by its draft steps.
+    machine = [cells[column] for column in ("source", "table_or_figure", "hardware", "target", "draft")]
+    machine += [cells["gamma_or_tree"]] * (draft is None)
+    return Row(
+        cells["row_id"], cells["source"], tuple(machine), levels, _tau(cells, levels, where), plain, draft, verify,
+        speedup, sum(_rounding(text) for text in printed), cells["alpha_or_tau_kind"].startswith("alpha"),
+    )  # fmt: skip
+
+
+def _number(cells: dict[str, str], column: str, where: str) -> float | None:
+    text = cells[column]
+    if text in ("", "n/s"):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{where}: {column} is {text!r}, not a number") from None
+    least = 0.0 if column == "c_or_draft_ms" else 1e-300
+    if not least <= value < float("inf"):
+        raise ValueError(f"{where}: {column} is {text}; it must be a positive number")
+    return value
+
+
+def _levels(text: str) -> int | None:
+    """Drafting steps: a chain's length, or d of a tree."""
+    if text.isdigit():
+        return int(text)
+    depth = re.search(r"\bd\s*=\s*(\d+)", text)
+    return int(depth[1]) if depth else None
+
+
+def _draft(cells: dict[str, str], levels: int | None, plain: float, timed: bool, where: str) -> float | None:
+    cost, unit = _number(cells, "c_or_draft_ms", where), cells["draft_unit"]
+    if cost is None:
+        return None
+    if unit not in _UNITS:
+        raise ValueError(f"{where}: draft_unit is {unit!r}; give ratio, ms/token, ms/draft step, ms/level or ms/cycle")
+    if unit == "ms/cycle":
+        steps = 1
+    elif levels is None:
+        how = f"gamma_or_tree is {cells['gamma_or_tree']!r}: give a chain's length, d=... or ms/cycle"
+        raise ValueError(f"{where}: c_or_draft_ms is for one step, but {how}")
+    else:
+        steps = levels
+    if unit.startswith("ratio"):
+        return cost * steps * plain
+    if not timed:
+        raise ValueError(f"{where}: c_or_draft_ms is in {unit}, but target_ms is empty")
+    return cost * steps
+
+
+def _tau(cells: dict[str, str], levels: int | None, where: str) -> float | None:
+    kind, text = cells["alpha_or_tau_kind"], cells["alpha_or_tau"]
+    if kind.startswith("counts"):
+        pair = re.fullmatch(r"(\d+)\s*/\s*(\d+)", text)
+        if not pair or not int(pair[2]) <= int(pair[1]) or int(pair[1]) == 0:
+            raise ValueError(f"{where}: alpha_or_tau is {text!r}; counts are written drafted/accepted")
+        return None if not levels else 1 + levels * int(pair[2]) / int(pair[1])
+    value = None if kind.startswith("figure") else _number(cells, "alpha_or_tau", where)
+    if value is None:
+        return None
+    if kind.split("(")[0].strip() not in ("tau", "alpha"):
+        raise ValueError(f"{where}: alpha_or_tau_kind is {kind!r}; give alpha, tau or counts")
+    if kind.startswith("tau"):
+        return value
+    if value > 1:
+        raise ValueError(f"{where}: alpha_or_tau is {text}, but alpha is at most 1")
+    return None if levels is None else float(block_efficiency(value, gamma=levels))
+
+
+def _rounding(text: str) -> float:
+    """Half a unit of the last digit, relative."""
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?", text)
+    if not match or not float(text):
+        return 0.0
+    return 0.5 * 10.0 ** -len(match[2] or "") / float(text)

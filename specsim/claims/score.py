@@ -1,0 +1,194 @@
+"""Score predictors on published speedups: a constant is fitted on listed rows only, and every other row is a test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+from specsim.claims.check import check_claim
+from specsim.claims.rows import Row
+
+HEAD = ["source", "rows", "fitted", "tested", "median error", "mean", "worst", "textbook median", "refused", "flagged",
+        "skipped"]  # fmt: skip
+NARROW = (0, 1, 3, 4, 5, 6, 7)  # of them
+
+
+class Score(NamedTuple):
+    """One row: predicted and measured speedup, relative error, or why there is none.
+
+    `predicted` is tau times the plain step over the cycle as printed plus the fitted overhead; `textbook` lets
+    verification cost one plain step and nothing else (no fit). iid: tau is what one printed alpha gives if it holds at
+    every position.
+    """
+
+    name: str
+    source: str
+    measured: float
+    predicted: float | None
+    textbook: float | None
+    error: float | None
+    role: str
+    refused: tuple[str, ...]
+    flags: tuple[str, ...]
+    iid: bool
+
+
+class Validation(NamedTuple):
+    """Scores of all rows, and the overheads fitted: {machine: (overhead in the rows' unit, rows used)}.
+
+    Examples
+    --------
+    >>> from specsim.claims.rows import shipped
+    >>> found = validate(shipped(), fit=["magicdec-001", "magicdec-007", "magicdec-014"])
+    >>> sum(score.role == "fitted" for score in found.scores)
+    3
+    """
+
+    scores: tuple[Score, ...]
+    overheads: dict[tuple[str, ...], tuple[float, int]]
+
+
+def validate(rows: Sequence[Row], *, fit: Sequence[str] = ()) -> Validation:
+    r"""Predict each row from what is printed beside it, and compare.
+
+    .. math:: \hat S = \frac{\tau \, T}{T_D + T_V + \hat o}, \qquad
+        \hat o = \text{mean over fitted rows of} \; \frac{\tau \, T}{S} - T_D - T_V
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        From `published.shipped` or `published.read`.
+    fit : sequence of str
+        Names of the rows that the overhead is fitted on; rows of the same source, table, machine and models share it,
+        others have none. They are not scored.
+
+    Returns
+    -------
+    Validation
+        Rows without a printed verification time are predicted at one plain step for it. A row that prints neither
+        draft nor verification time is predicted only where a fitted row shares its machine; where one of them is
+        printed, an empty draft time counts as none, as for heads whose time is in the verification.
+
+    Raises
+    ------
+    ValueError
+        fit names a row that does not exist, prints no tau or is refused, the fitted overhead leaves a row no time at
+        all, or there is no row.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192; MagicDec, arXiv:2408.11049 (the composition).
+
+    Examples
+    --------
+    >>> from specsim.claims.rows import shipped
+    >>> found = validate(shipped(), fit=["magicdec-001", "magicdec-007", "magicdec-014"])
+    >>> summary(found)["MagicDec (arXiv 2408.11049)"]["tested"]
+    14
+    """
+    known = {row.name: row for row in rows}
+    if not known:
+        raise ValueError("there is no row to validate on")
+    left: dict[tuple[str, ...], list[float]] = {}
+    for name in dict.fromkeys(fit):
+        if name not in known:
+            raise ValueError(f"fit names {name!r}, which is no row of the file")
+        row = known[name]
+        if row.tau is None:
+            raise ValueError(f"fit names {name!r}, which prints no tokens per target call")
+        if refused := _bounds(row)[0]:
+            raise ValueError(f"fit names {name!r}, which is refused: {refused[0]}")
+        left.setdefault(row.machine, []).append(row.tau * row.plain / row.speedup - _printed(row))
+    overheads = {machine: (fmean(values), len(values)) for machine, values in left.items()}
+    return Validation(tuple(_score(row, overheads, row.name in set(fit)) for row in rows), overheads)
+
+
+def _printed(row: Row) -> float:
+    """The cycle as printed; verification at one plain step where it is not."""
+    return (row.draft or 0.0) + (row.plain if row.verify is None else row.verify)
+
+
+def _score(row: Row, overheads: dict[tuple[str, ...], tuple[float, int]], fitted: bool) -> Score:
+    refused, flags = _bounds(row)
+    if row.tau is None:
+        return Score(row.name, row.source, row.speedup, None, None, None, "no tau printed", refused, flags, row.iid)
+    if row.machine not in overheads and row.draft is None and row.verify is None:
+        return Score(row.name, row.source, row.speedup, None, None, None, "no cost printed", refused, flags, row.iid)
+    over = overheads.get(row.machine, (0.0, 0))[0]
+    if (cycle := _printed(row) + over) <= 0:
+        raise ValueError(f"the fitted overhead {over:.4g} leaves row {row.name!r} a cycle of {cycle:.4g}; fit others")
+    predicted = row.tau * row.plain / cycle
+    textbook = None if row.draft is None else row.tau * row.plain / (row.draft + row.plain)
+    role = "fitted" if fitted else "refused" if refused else "tested"
+    return Score(
+        row.name, row.source, row.speedup, predicted, textbook, predicted / row.speedup - 1, role, refused, flags,
+        row.iid,
+    )  # fmt: skip
+
+
+def _bounds(row: Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Refusals need what a row prints: a depth for the first bound, costs besides for the second."""
+    deep = row.levels or max(math.ceil(row.tau or 1), 1)
+    certain = row.levels is not None and row.verify is not None and row.draft is not None
+    claim = check_claim(
+        row.speedup, gamma=deep, tau=row.tau, rounding=min(row.slack, 0.5),
+        cost_ratio=(row.draft or 0.0) / row.plain / deep if certain else 0.0,
+        # where no costs are printed a pass may have been cheaper than a slow step: leave that bound out
+        verify_cost=(row.verify or row.plain) / row.plain if certain else 1e-9,
+    )  # fmt: skip
+    return claim.refused, tuple(f"{flag} (tau as i.i.d. alpha gives it)" if row.iid else flag for flag in claim.flags)
+
+
+def summary(found: Validation) -> dict[str, dict[str, Any]]:
+    """By source: rows tested, median, mean and worst absolute error, the textbook's median, and what was left out."""
+    table: dict[str, dict[str, Any]] = {}
+    for source in dict.fromkeys(score.source for score in found.scores):
+        mine = [score for score in found.scores if score.source == source]
+        tested = [score for score in mine if score.role == "tested"]
+        errors = [abs(score.error) for score in tested if score.error is not None]
+        book = [abs(score.textbook / score.measured - 1) for score in tested if score.textbook is not None]
+        table[source] = {
+            "rows": len(mine),
+            "fitted": sum(score.role == "fitted" for score in mine),
+            "tested": len(tested),
+            "median": median(errors) if errors else None,
+            "mean": fmean(errors) if errors else None,
+            "worst": max(errors) if errors else None,
+            "textbook_median": median(book) if book else None,
+            "refused": [score.name for score in mine if score.refused],
+            "flagged": [score.name for score in mine if score.flags],
+            "left_out": sum(score.role.startswith("no ") for score in mine),
+        }
+    return table
+
+
+def report_rows(found: Validation, whole: bool = True) -> list[list[str]]:
+    """The summary as a table: head, then a row for each source; not whole: what fits 80 columns."""
+    rows = [HEAD]
+    for source, s in summary(found).items():
+        shares = [s[key] for key in ("median", "mean", "worst", "textbook_median")]
+        cells = [source, s["rows"], s["fitted"], s["tested"]]
+        cells += ["" if v is None else f"{100 * v:.1f}%" for v in shares]
+        rows.append([str(cell) for cell in [*cells, len(s["refused"]), len(s["flagged"]), s["left_out"]]])
+    return rows if whole else [[row[i] for i in NARROW] for row in rows]
+
+
+def remarks(found: Validation) -> list[str]:
+    """The fitted overheads, and every refused or flagged row with the reason."""
+    lines = []
+    for machine, (overhead, used) in found.overheads.items():
+        where = ", ".join(part for part in machine if part)
+        lines.append(
+            f"fitted overhead {overhead:.4g} a cycle, in the unit of its rows' times, on {used} of them: {where}"
+        )
+    lines += [
+        f"note {source}: prints alpha, not tau; predicted as if every draft were as likely to be kept, which text that "
+        "is easy here and hard there is not"
+        for source in dict.fromkeys(score.source for score in found.scores if score.iid)
+    ]
+    for score in found.scores:
+        lines += [f"refused {score.name}: {reason}" for reason in score.refused]
+        lines += [f"flagged {score.name}: {reason}" for reason in score.flags]
+    return lines

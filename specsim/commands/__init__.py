@@ -1,0 +1,1 @@
+"""The commands of `specsim`, one file each, named after the command."""

@@ -1,0 +1,216 @@
+"""What the command `specsim simulate` does: models from short specifications, a run, its numbers as text or JSON."""
+
+from __future__ import annotations
+
+import json
+import operator
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+
+from specsim.commands.errors import sentence
+from specsim.commands.simulate import Simulate
+from specsim.exact.chain import expected_tokens
+from specsim.report.text import table
+from specsim.simulation.blocks import loop
+from specsim.simulation.run import simulate
+from specsim.simulation.stationary import block_chain, drafted
+from specsim.simulation.toys.models import Automaton, context_free, markov, mixture
+from specsim.simulation.toys.pair import paired
+from specsim.simulation.toys.texts import ngram, recorded
+from specsim.simulation.trace import Trace
+from specsim.trees import k_ary, paths
+from specsim.types import Array
+
+SUMMED = 2**16  # drafts that the exact value beside a simulation may take
+LEVEL = 0.99
+KINDS = ("law:1/2,.3,.2", "markov:FILE.npy", "text:FILE:ORDER", "mixture:WEIGHTS.npy:LAWS.npy", "recorded:ROWS.npy")
+MAX_NODES = 4096  # of a tree
+
+
+def models(target: str, draft: str) -> tuple[Automaton, Automaton]:
+    """Target and draft from specifications, as KINDS lists them.
+
+    Texts have one vocabulary, the characters of both.
+    """
+    parts = {name: _parts(name, spec) for name, spec in (("target", target), ("draft", draft))}
+    texts = {name: _text(name, rest) for name, (kind, rest) in parts.items() if kind == "text"}
+    vocab = "".join(sorted(set("".join(text for text, _ in texts.values()))))
+    made = []
+    for name, (kind, rest) in parts.items():
+        if kind == "law":
+            made.append(_law(name, rest))
+        elif kind == "markov":
+            made.append(markov(_table(name, rest)))
+        elif kind == "mixture":
+            weights, _, components = rest.partition(":")
+            made.append(mixture(_table(name, weights), _table(name, components)))
+        elif kind == "recorded":
+            made.append(recorded(*[_table(name, rest)] * 2)[0])
+        else:
+            text, order = texts[name]
+            made.append(ngram(text, order=order, vocab=vocab))
+    return made[0], made[1]
+
+
+def _parts(name: str, spec: str) -> tuple[str, str]:
+    kind, colon, rest = spec.partition(":")
+    if kind not in [known.partition(":")[0] for known in KINDS] or not colon or not rest:
+        raise ValueError(f"{name} {spec!r} is no model; give {' or '.join(KINDS)}")
+    return kind, rest
+
+
+def _law(name: str, rest: str) -> Automaton:
+    try:
+        # A float where there is no fraction: Fraction("1e999999999") would write all those digits out.
+        return context_free([float(Fraction(word) if "/" in word else word) for word in rest.split(",")])
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        raise ValueError(f"{name} law:{rest}: {error}") from None
+
+
+def _table(name: str, path: str) -> Array:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{name}: {path} cannot be read as an array ({sentence(error)})") from None
+
+
+def _text(name: str, rest: str) -> tuple[str, int]:
+    path, _, order = rest.rpartition(":")
+    if not path or not order.isdigit():
+        raise ValueError(f"{name} text:{rest} must end in the order, as in text:FILE:2")
+    try:
+        return Path(path).read_text(encoding="utf-8"), int(order)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name}: {path} cannot be read as text ({sentence(error)})") from None
+
+
+def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
+    """Parents of a tree from children per node, level by level, as 2,2,1, or paths, as 2x3 for two of three tokens.
+
+    For beams 2x3 stays what it is, width and depth.
+    """
+    if branching is None:
+        return None
+    separator = "x" if branching.count("x") == 1 else ","
+    words = [word.strip() for word in branching.split(separator)]
+    if not all(word.isdigit() for word in words):
+        raise ValueError(f"tree {branching!r} must be children per node, level by level, as 2,2,1, or paths, as 2x3")
+    numbers = [int(word) for word in words]
+    nodes = numbers[0] * numbers[1] if separator == "x" else sum(accumulate(numbers, operator.mul))
+    if nodes > MAX_NODES:
+        raise ValueError(f"tree {branching!r} has {nodes} nodes, more than {MAX_NODES}")
+    if scheme == "beam" and separator == "x":
+        return numbers
+    return [int(i) for i in (paths(*numbers) if separator == "x" else k_ary(numbers))]
+
+
+def run(told: Simulate) -> tuple[str, bool]:
+    """(what to print, whether the run was finished); a bar with the time left shows progress on a terminal."""
+    much = {name: _whole(n, name) for name, n in (("blocks", told.blocks), ("tokens", told.tokens))}
+    if told.blocks is None and told.tokens is None:
+        much["blocks"] = 100_000
+    options: dict[str, Any] = {
+        "rule": told.rule, "gamma": told.gamma, "tree": shape(told.tree, told.scheme), "num_drafts": told.num_drafts,
+        "scheme": told.scheme, "step": told.step, "burn_in": told.burn_in, "sequences": told.sequences, **much,
+    }  # fmt: skip
+    found, console = models(told.target, told.draft), Console(stderr=True)
+    trace: Trace | None = None
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("simulating", total=1.0)
+
+        def progress(share: float, so_far: Trace | None) -> None:
+            nonlocal trace
+            bar.update(task, completed=share)
+            trace = so_far
+
+        try:
+            trace = simulate(
+                *found, seed=told.seed, backend=told.backend, checkpoint=told.checkpoint, force=told.force,
+                progress=progress, **options,
+            )  # fmt: skip
+            finished = True
+        except KeyboardInterrupt:
+            finished = False
+    if trace is None:
+        return "interrupted before the first sequences were finished", False
+    numbers = summary(trace, exact_tau(*found, **options), finished)
+    if told.as_json:
+        return json.dumps(numbers, indent=1, allow_nan=False), finished
+    return "\n".join(lines(numbers, told.as_markdown)), finished
+
+
+def _whole(n: float | None, name: str) -> int | None:
+    if n is None:
+        return None
+    if not n.is_integer():
+        raise ValueError(f"{name} must be a whole number, got {n}")
+    return int(n)
+
+
+def exact_tau(target: Automaton, draft: Automaton, **options: Any) -> float | None:
+    """Tokens per block that the blocks counted have on average; None where it would take too long to say.
+
+    Texts that end with their tokens, not their blocks, have no such average unless all blocks are alike.
+    """
+    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "scheme", "step")}
+    pair = paired(target, draft)
+    rounds, alike = loop(**what, vocab=pair.p.shape[-1]), len(pair.p) == 1
+    if rounds.lasting or (options["blocks"] is None and not alike):
+        return None
+    if drafted(rounds, pair) <= SUMMED:
+        before, counted = options["burn_in"], -(-(options["blocks"] or 1) // options["sequences"])
+        chain = block_chain(target, draft, **what)
+        first = before * chain.mean(before) if before else 0
+        return float(((before + counted) * chain.mean(before + counted) - first) / counted)
+    if alike and rounds.family == "chain":
+        try:
+            return float(expected_tokens(pair.p[0], pair.q[0], gamma=rounds.depth, rule=what["rule"]))
+        except ValueError:  # too many products of ratios
+            return None
+    return None
+
+
+def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]:
+    """The numbers of a trace, ready for JSON."""
+    hazards = [None if np.isnan(h) else float(h) for h in trace.hazards]
+    return {
+        "settings": json.loads(trace.settings),
+        "finished": finished,
+        "blocks": trace.blocks,
+        "tokens": int(trace.lengths.sum()),
+        "tau": trace.tau,
+        "tau_interval": list(trace.tau_interval(LEVEL)) if len(trace.kept) > 1 else None,
+        "tau_exact": exact,
+        "level": LEVEL,
+        "kept": trace.histogram.tolist(),
+        "hazards": hazards,
+        "hazard_intervals": trace.hazard_intervals(LEVEL).tolist(),
+        "contexts": int((trace.starts > 0).sum()),
+        "seconds": trace.seconds,
+    }
+
+
+def lines(numbers: dict[str, Any], as_markdown: bool = False) -> list[str]:
+    """The same to read."""
+    interval, exact = numbers["tau_interval"], numbers["tau_exact"]
+    spread = f"  {LEVEL:.0%} interval {interval[0]:.4f} .. {interval[1]:.4f}" if interval else ""
+    rows = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
+    for i, n in enumerate(numbers["kept"]):
+        row = [str(i), f"{n / numbers['blocks']:.2%}", "", "", ""]
+        if i < len(numbers["hazards"]) and numbers["hazards"][i] is not None:
+            low, high = numbers["hazard_intervals"][i]
+            row[2:] = [str(i + 1), f"{numbers['hazards'][i]:.4f}", f"{low:.4f} .. {high:.4f}"]
+        rows.append(row)
+    out = [
+        f"blocks {numbers['blocks']}  tokens {numbers['tokens']}  in {numbers['seconds']:.2f} s",
+        f"tau {numbers['tau']:.4f}{spread}" + ("" if exact is None else f"  exact {exact:.4f}"),
+        "",
+        table(rows, as_markdown),
+    ]
+    return out if numbers["finished"] else ["interrupted; what was finished:", *out]

@@ -1,0 +1,1 @@
+"""What a rule does, by enumeration, in rationals where the laws are."""

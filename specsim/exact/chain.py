@@ -1,0 +1,221 @@
+"""Exact laws of chain rules on toy models, by summing over every drafted block. Fractions stay exact."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from specsim import discover
+from specsim.base import arrays, check
+from specsim.base.arrays import normalize_or, positive_part
+from specsim.types import Array, Model
+
+Table = Mapping[tuple[int, ...], Array]  # prefix of token ids -> next-token law (V,)
+Law = dict[tuple[int, ...], Array]
+
+
+def target_law(table: Table, length: int) -> Law:
+    """Law of the first `length` tokens under ancestral sampling."""
+    vocab = table[()].shape[-1]
+    return {
+        text: math.prod([table[text[:i]][y] for i, y in enumerate(text)])
+        for text in itertools.product(range(vocab), repeat=length)
+    }
+
+
+def blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, prefix: tuple[int, ...] = ()) -> Law:
+    """Law of (kept drafts..., next token) of one block after `prefix`."""
+    law: Law = {}
+    for x in itertools.product(range(target[()].shape[-1]), repeat=gamma):
+        weight, _, joint = _block(rule, target, draft, x, prefix)
+        for n, y in zip(*np.nonzero(joint), strict=True) if weight else ():
+            out = (*x[:n], int(y))
+            law[out] = law.get(out, 0) + weight * joint[n, y]
+    return law
+
+
+def _block(
+    rule: ModuleType, target: Table, draft: Table, x: tuple[int, ...], prefix: tuple[int, ...] = ()
+) -> tuple[Array, Any, Array]:
+    """(probability of the drafts x, plan, joint law of (kept, next token) given them)."""
+    vocab, gamma = target[()].shape[-1], len(x)
+    q = np.array([draft[prefix + x[:i]] for i in range(gamma)]).reshape(gamma, vocab)
+    weight = math.prod([q[i, t] for i, t in enumerate(x)])
+    if not weight:
+        return 0, None, None
+    plan = rule.prepare(np.array([target[prefix + x[:i]] for i in range(gamma + 1)]), q)
+    return weight, plan, rule.transition(plan, np.array(x, dtype=np.int64))
+
+
+def strong_law(rule: ModuleType, target: Table, draft: Table, gamma: int) -> tuple[Law, Array]:
+    """One block continued to gamma+1 tokens: (joint law of the text, E[drafts kept]).
+
+    Equal to `target_law(target, gamma + 1)` exactly when the rule is lossless; one-token marginals are not enough. The
+    continuation is the target's own, unless the rule says otherwise.
+    """
+    law: Law = {}
+    kept = 0
+    for x in itertools.product(range(target[()].shape[-1]), repeat=gamma):
+        weight, plan, joint = _block(rule, target, draft, x)
+        for n, y in zip(*np.nonzero(joint), strict=True) if weight else ():
+            kept += weight * joint[n, y] * int(n)
+            state = after_block(rule, plan, np.array(x, dtype=np.int64), n, y)
+            for text, mass in _continued(target, draft, (*x[:n], int(y)), state, gamma + 1):
+                law[text] = law.get(text, 0) + weight * joint[n, y] * mass
+    return law, kept
+
+
+def after_block(rule: ModuleType, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
+    """(above, below): the next token comes from (above p - below q)+ normalised; (1, 0), p itself, for most rules."""
+    if hasattr(rule, "continuation"):
+        return tuple(w[..., 0] for w in rule.continuation(plan, drafts, np.asarray(kept), np.asarray(token)))
+    return 1, 0
+
+
+def _continued(target: Table, draft: Table, text: tuple[int, ...], state: Any, length: int) -> Iterator[Any]:
+    """Every continuation of a text to `length` tokens, with its probability."""
+    if len(text) == length:
+        yield text, 1
+        return
+    (above, below), p = state, target[text]
+    q = draft.get(text, 0 * p)  # past the block the target is itself again: its last token has no draft law
+    law = normalize_or(positive_part(above * p - below * q), p) if below and len(text) < length - 1 else p
+    for y in np.flatnonzero(law):
+        for whole, mass in _continued(target, draft, (*text, int(y)), (above * p[y], below * q[y]), length):
+            yield whole, law[y] * mass
+
+
+def expected_blocks(rule: ModuleType, target: Table, draft: Table, gamma: int, length: int) -> Array:
+    """Expected number of target calls to write `length` tokens, by recursion over every prefix a block can end at."""
+
+    def remaining(prefix: tuple[int, ...]) -> Array:
+        left = length - len(prefix)
+        if left <= 0:
+            return 0
+        law = blocks(rule, target, draft, min(gamma, left - 1), prefix)
+        return 1 + sum(weight * remaining(prefix + out) for out, weight in law.items())
+
+    return remaining(())
+
+
+MAX_STATES = 2**20  # of the weight (context-free pairs), or drafted blocks (models)
+
+
+BITS = 44  # floats that agree so far are the same product in another order
+
+
+def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, rule: str = "tokenwise") -> Any:
+    r"""Expected tokens of a block, tau = E[n] + 1, the correction or bonus included.
+
+    .. math:: E[n] = \sum_{i=1}^{\gamma} E_{x \sim q}[\min(1, w_i)], \quad w_i = \text{advance}(w_{i-1}, p_i/q_i(x_i))
+
+    Tokenwise multiplies clipped ratios, w_i = prod min(1, p/q); block verification clips products,
+    w_i = min(1, w_{i-1} p/q); greedy block verification does not clip, which gives the full-information bound
+    sum_i 1 - TV(P_i, Q_i) that no verifier beats. It pays with the blocks after it, whose target it changes: this is
+    its first block, and along a text it can keep less than block verification (`specsim.simulate` shows it).
+
+    Parameters
+    ----------
+    target, draft : Model or array_like, shape (V,)
+        Functions from a prefix (a tuple of token ids) to the next-token law; or one law each, the same in every
+        context, for any gamma. Laws of Fractions keep the answer exact.
+    gamma : int
+        Drafted tokens per block, at least 0.
+    rule : str
+        Name of a chain rule (see `algorithms`).
+
+    Returns
+    -------
+    number
+        In [1, gamma+1], for a block that starts with the empty prefix.
+
+    Raises
+    ------
+    ValueError
+        A law is none (names the prefix), the vocabularies differ, the rule is unknown, or there are too many drafted
+        blocks to enumerate (says how many).
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192 (tokenwise); Sun et al. 2025, arXiv:2403.10444 (block).
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> p, q = [F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)]
+    >>> [str(expected_tokens(p, q, gamma=2, rule=r)) for r in ("tokenwise", "block", "greedy_block")]
+    ['19/9', '20/9', '7/3']
+    """
+    gamma = check.integer(gamma, "gamma", 0)
+    module = discover.find("chain", rule)
+    if callable(target) != callable(draft):
+        raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
+    if callable(target):
+        return arrays.at_most(_of_models(module, target, draft, gamma), gamma + 1)
+    p, q = check.laws(target, draft, ("target", "draft"))
+    if p.ndim != 1 or q.ndim != 1:
+        raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
+    return arrays.at_most(_of_laws(module, np.asarray(p), np.asarray(q), gamma), gamma + 1)
+
+
+def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
+    """Masses of the weights that can occur, merged where equal: the context is forgotten but for its weight."""
+    some = q > 0
+    p, q = p[some], q[some]
+    ratio, which = np.unique(arrays.quotient(p, q), return_inverse=True)
+    chance = np.zeros_like(q, shape=len(ratio))
+    np.add.at(chance, which, q)
+    weight, mass, tau = np.ones_like(ratio[:1]), np.ones_like(ratio[:1]), 1
+    for i in range(gamma):
+        if len(weight) * len(ratio) > MAX_STATES:
+            raise ValueError(
+                f"draft {i + 1} of gamma={gamma} meets {len(weight)} weights times {len(ratio)} ratios, more than "
+                f"{MAX_STATES}; use a smaller vocabulary or gamma, or specsim.simulate"
+            )
+        weight, mass = _merged(
+            module.advance(weight[:, None], ratio[None, :]).ravel(), (mass[:, None] * chance[None, :]).ravel()
+        )
+        tau = tau + (mass * np.where(weight < 1, weight, 1)).sum()
+    return tau
+
+
+def _merged(weight: Array, mass: Array) -> tuple[Array, Array]:
+    """Equal weights together; floats that agree to BITS become their mean, which keeps E[w]."""
+    keys, which = np.unique(weight if weight.dtype == object else _rounded(weight), return_inverse=True)
+    total, moment = np.zeros_like(mass, shape=len(keys)), np.zeros_like(mass, shape=len(keys))
+    np.add.at(total, which, mass)
+    np.add.at(moment, which, mass * weight)
+    some = total > 0
+    return moment[some] / total[some], total[some]
+
+
+def _rounded(w: Array) -> Array:
+    mantissa, exponent = np.frexp(w)
+    return np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS)
+
+
+def _of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
+    """Every drafted block, one law a prefix."""
+    rows = check.models(target, draft)
+    vocab = rows(())[0].shape[-1]
+    if vocab**gamma > MAX_STATES:
+        raise ValueError(
+            f"{vocab}^{gamma} drafted blocks are too many to enumerate (more than {MAX_STATES}); use a smaller "
+            "vocabulary or gamma, or specsim.simulate"
+        )
+
+    def kept(prefix: tuple[int, ...], weight: Any) -> Any:
+        if len(prefix) == gamma:
+            return 0
+        p, q = rows(prefix)
+        drafted = np.flatnonzero(np.asarray(q > 0))
+        after = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
+        deeper = [kept((*prefix, int(y)), w) for y, w in zip(drafted, after, strict=True)]
+        return (q[drafted] * (np.where(after < 1, after, 1) + np.array(deeper))).sum()
+
+    return 1 + kept((), 1)

@@ -1,0 +1,158 @@
+"""Exact laws: acceptance by closed form, output laws by enumeration. Fractions in, Fractions out."""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from specsim import discover
+from specsim.base import arrays, check, sparse
+from specsim.types import Array, Draws
+from specsim.verify.lookup import candidates, step_rule
+
+MAX_CELLS = 2**27  # of an enumeration: 1 GiB of float64
+
+
+def acceptance_rate(
+    p: Array, q: Array, *, rule: str = "rejection", num_drafts: int | Draws = 1, scheme: str | None = None
+) -> Array:
+    r"""Probability that a rule's token is one of its drafts, in closed form.
+
+    .. math:: \beta = \sum_v \min(p_v, q_v) = 1 - TV(p, q) \quad\text{for one draft under rejection.}
+
+    Parameters
+    ----------
+    p, q : array_like, shape (..., V), or Law
+        Target and draft laws after warping; leading axes broadcast.
+    rule : str
+        Name of a step rule (see `algorithms`).
+    num_drafts : int or Draws
+        Candidates K per position, at least 1. Of distinct drafts the expected number of distinct tokens, as far as
+        `specsim.draft.distinct.LIMIT` draws give as many, or the law of the number of draws itself.
+    scheme : str, optional
+        How the drafts are drawn; by default as the rule's DRAFTS says.
+
+    Returns
+    -------
+    array, shape (...), in [0, 1]
+        At most `optimal_acceptance` when the rule is lossless.
+
+    Raises
+    ------
+    ValueError
+        A row is not a law, the vocabularies differ, the rule is unknown or does not verify K such drafts.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192 (one draft); the rule's paper otherwise.
+
+    Examples
+    --------
+    >>> float(acceptance_rate([.5, .3, .2], [.1, .3, .6]).round(3))
+    0.6
+    >>> float(acceptance_rate([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3))
+    0.64
+    """
+    module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme)
+    return arrays.at_most(module.acceptance(module.prepare(p, q, count)), 1)
+
+
+def output_law(p: Array, q: Array, *, rule: str, num_drafts: int | Draws = 1, scheme: str | None = None) -> Array:
+    r"""Law of the token a rule emits, summed over every tuple of drafts.
+
+    .. math:: \pi(y) = \sum_x \Pr[x]\, T(y \mid x)
+
+    A rule is lossless when this is p. Cost V^(K+1): for small vocabularies.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (..., V), or Law
+        Target and draft laws; leading axes broadcast.
+    rule : str
+        Name of a step rule (see `algorithms`).
+    num_drafts : int or Draws
+        Candidates K per position, at least 1; of distinct drafts as in `acceptance_rate`.
+    scheme : str, optional
+        How the drafts are drawn; by default as the rule's DRAFTS says.
+
+    Returns
+    -------
+    array, shape (..., V), or Law if p and q are
+        The exact law; equal to p entry by entry for a lossless rule on Fractions.
+
+    Raises
+    ------
+    ValueError
+        A row is not a law, the rule is unknown, or the enumeration would not fit (the error says its size).
+
+    References
+    ----------
+    Definition; see proofs/README.md.
+
+    Examples
+    --------
+    >>> output_law([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3).tolist()
+    [0.5, 0.3, 0.2]
+    >>> output_law([.5, .3, .2], [.1, .3, .6], rule="greedy").tolist()
+    [1.0, 0.0, 0.0]
+    """
+    module, p, q, count, union = _front_door(p, q, rule, num_drafts, scheme)
+    return sparse.law(union, enumerate_step(module, p, q, count)[0])
+
+
+def _front_door(
+    p: Array, q: Array, rule: str, num_drafts: int | Draws, scheme: str | None
+) -> tuple[ModuleType, Array, Array, int | Draws, sparse.Union | None]:
+    p, q, union = sparse.rows(p, q)
+    p, q = check.pair(p, q)
+    count = candidates(num_drafts, scheme, q)
+    return step_rule(rule, num_drafts, scheme), p, q, count, union
+
+
+def scheme_of(rule: ModuleType, num_drafts: int | Draws) -> str:
+    """How so many drafts of a rule are drawn: a law of N is that of distinct drafts, and one draft is i.i.d."""
+    if isinstance(num_drafts, Draws):
+        return "distinct"
+    return "iid" if rule.DRAFTS == "single" else str(rule.DRAFTS)
+
+
+def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
+    """(output law (..., V), hit probability (...)) of a rule module by summing over all draft tuples."""
+    law, hits = enumerate_hits(rule, p, q, num_drafts)
+    return law, array_namespace(p).sum(hits, axis=-1)
+
+
+def enumerate_hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
+    """(output law, and what of it is emitted as one of the drafts), both (..., V), by summing over all draft tuples."""
+    xp = array_namespace(p)
+    tuples = xp.asarray(draft_tuples(p.shape[-1], num_drafts, p.shape[:-1]), device=device(p))
+    p, q = p[..., None, :], q[..., None, :]
+    law = rule.transition(rule.prepare(p, q, num_drafts), tuples)
+    drafts = discover.find("draft", scheme_of(rule, num_drafts))
+    joint = drafts.probability(q, tuples, num_drafts)[..., None] * law
+    drafted = xp.any(tuples[..., None] == xp.arange(p.shape[-1], device=device(p)), axis=-2)
+    return xp.sum(joint, axis=-2), xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-2)
+
+
+def draft_tuples(vocab: int, length: int | Draws, batch: tuple[int, ...] = ()) -> Array:
+    """All token tuples, shape (vocab**length, length), if a law for each fits in memory.
+
+    For a law of N those of every length that some row draws, -1 after the last token.
+    """
+    if isinstance(length, Draws):
+        lengths = np.unique(np.stack([length.least + 0 * length.extra, length.least + (length.extra > 0)]))
+        parts = [draft_tuples(vocab, int(n), batch) for n in lengths]
+        return np.concatenate(
+            [np.pad(x, ((0, 0), (0, int(lengths[-1]) - x.shape[1])), constant_values=-1) for x in parts]
+        )
+    cells = vocab ** (length + 1) * math.prod(batch)
+    if cells > MAX_CELLS:
+        size = f"{cells:.3g}" if cells < 1e300 else f"1e+{len(str(cells)) - 1}"
+        raise ValueError(
+            f"exact enumeration over {vocab}^{length} draft tuples needs {size} cells, more than {MAX_CELLS:.3g}; "
+            "use a smaller vocabulary (acceptance_rate and optimal_acceptance have closed forms at any size)"
+        )
+    return np.stack([g.ravel() for g in np.meshgrid(*[np.arange(vocab)] * length, indexing="ij")], axis=-1)

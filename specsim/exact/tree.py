@@ -1,0 +1,135 @@
+"""Exact laws of tree rules on toy models, by summing over every tree that can be drawn. Fractions stay exact."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from specsim.base import arrays, check
+from specsim.trees import enumerate_beams, enumerate_trees
+from specsim.types import Array, Draws, Model, TokenTree
+from specsim.verify.lookup import step_params, tree_rule
+
+Text = tuple[int, ...]
+Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children were drawn from, its probability
+
+
+def expected_kept(
+    rule: str, target: Model, draft: Model, shape: Any, *, scheme: str = "iid", step: str | None = None,
+    draws: Callable[[Array], Draws] | None = None,
+) -> Any:  # fmt: skip
+    r"""Expected number of drafts that a tree rule keeps, E[n]; a block has E[n] + 1 tokens on average.
+
+    .. math:: E[n] = \sum_T \Pr[T] \sum_{i} \text{depth}(i) \Pr[\text{node } i \text{ is kept} \mid T]
+
+    Parameters
+    ----------
+    rule : str
+        Name of a tree rule (see `algorithms`).
+    target, draft : Model
+        Functions from a prefix (a tuple of token ids) to the next-token law; laws of Fractions keep the answer exact.
+    shape : array_like of int, or (width, depth) for scheme "beam"
+        The tree's parents (see `specsim.trees`).
+    scheme : str
+        How siblings are drawn: one of the rule's CHILDREN.
+    step : str, optional
+        The step rule, for "tokenwise" and "lifted".
+    draws : callable, optional
+        For scheme "distinct": a row of q -> `Draws`.
+
+    Returns
+    -------
+    number
+        Between 0 and the depth of the tree, for a block that starts with the empty prefix.
+
+    Raises
+    ------
+    ValueError
+        The rule is unknown or does not verify the scheme, the shape is no tree, a law is none, the vocabularies differ,
+        or there are too many trees.
+
+    References
+    ----------
+    Weng et al. 2025, arXiv:2505.12398, compare verifiers of trees by this number.
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> from specsim.trees import paths
+    >>> p, q = (np.array([F(a, 3), F(3 - a, 3)]) for a in (1, 2))
+    >>> models = lambda text: p, lambda text: q
+    >>> [str(expected_kept(r, *models, paths(2, 2), scheme="paths")) for r in ("tokenwise", "traversal")]
+    ['4/3', '115/81']
+    """
+    module = tree_rule(rule, scheme)
+    check.models(target, draft)
+    params = step_params(module, rule, step)
+    if draws is not None:
+        params["draws"] = draws
+    law = kept_law(module, target, drawn_trees(draft, shape, scheme, draws), **params)
+    kept = sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
+    return arrays.at_most(kept, max(map(len, law)) - 1)
+
+
+def drawn_trees(draft: Model, shape: Any, scheme: str, draws: Callable[[Array], Draws] | None = None) -> list[Drawn]:
+    """Every tree that can be drawn; the shape of beams is (width, depth), as their parents depend on the draws."""
+    if scheme == "beam":
+        if np.shape(shape) != (2,):
+            raise ValueError(f"the shape of scheme 'beam' is (width, depth), got {shape!r}")
+        width, depth = shape
+        return enumerate_beams(draft, width=width, depth=depth)
+    return enumerate_trees(draft, shape, scheme=scheme, draws=draws)
+
+
+def kept_law(rule: ModuleType, target: Model, trees: Iterable[Drawn], **params: Any) -> dict[Text, Any]:
+    """Law of (kept drafts..., next token)."""
+    laws: dict[Text, Array] = {}
+
+    def after(text: Text) -> Array:
+        if text not in laws:
+            laws[text] = check.law(target(text), f"target{text}")
+            check.same_vocabulary(laws[text], laws[()], f"target{text}", "target()")
+        return laws[text]
+
+    out: dict[Text, Any] = {}
+    for batch in _batches(trees):
+        paths, first = [texts(tree) for tree, _, _ in batch], batch[0][0]
+        tokens = np.stack([tree.tokens for tree, _, _ in batch])
+        p = np.stack([np.stack([after(text) for text in rows]) for rows in paths])
+        q = np.stack([laws_of for _, laws_of, _ in batch])
+        joint = rule.transition(rule.prepare(p, q, first._replace(tokens=tokens), **params))
+        for (_, _, weight), rows, law in zip(batch, paths, joint, strict=True):
+            for i, y in zip(*np.nonzero(law), strict=True):
+                text = (*rows[i], int(y))
+                out[text] = out.get(text, 0) + weight * law[i, y]
+    return out
+
+
+def continued_law(law: dict[Text, Any], target: Model, length: int) -> Iterator[tuple[Text, Any, Any]]:
+    """Every text of that length: its probability when the target goes on after `kept_law`, and the target's own."""
+    vocab = target(()).shape[-1]
+    for text in itertools.product(range(vocab), repeat=length):
+        chances = [target(text[:i])[y] for i, y in enumerate(text)]
+        made = sum(law.get(text[:i], 0) * math.prod(chances[i:]) for i in range(1, length + 1))
+        yield text, made, math.prod(chances)
+
+
+def _batches(trees: Iterable[Drawn]) -> list[list[Drawn]]:
+    """Trees of one shape together."""
+    found: dict[bytes, list[Drawn]] = {}
+    for drawn in trees:
+        found.setdefault(np.asarray(drawn[0].parents).tobytes(), []).append(drawn)
+    return list(found.values())
+
+
+def texts(tree: TokenTree) -> list[Text]:
+    """The text of the root and of every node; that of the root where there is no node."""
+    found: list[Text] = [()]
+    for parent, token in zip(np.asarray(tree.parents).tolist(), tree.tokens.tolist(), strict=True):
+        found.append((*found[parent + 1], token) if token >= 0 else ())
+    return found

@@ -1,0 +1,1 @@
+"""Laws at one position: made, compared and warped."""

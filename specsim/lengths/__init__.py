@@ -1,0 +1,1 @@
+"""From acceptance to tokens: laws of the kept drafts, hazards, requests."""

@@ -1,0 +1,105 @@
+"""Tables that the code generates; the README's are checked against these by a test."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from specsim import trees
+from specsim.bounds.optimum import optimal_acceptance
+from specsim.discover import Algorithm, algorithms, find
+from specsim.exact.chain import expected_tokens
+from specsim.exact.guarantee import guarantee
+from specsim.exact.step import acceptance_rate
+from specsim.exact.tree import expected_kept
+from specsim.verify.lookup import takes
+
+P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of chains and trees
+Q = [Fraction(n, 10) for n in (1, 3, 6)]
+RANK = np.arange(1, 25)
+WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))  # of step rules: more than 15 tokens
+
+
+def rules_table() -> str:
+    """Markdown tables of every shipped rule: verdict by enumeration, theorem, what of it Coq has checked, paper, cost.
+
+    For step rules the acceptance beside the optimum of their drafts, bold where it is reached; for chain and tree rules
+    tau, by enumeration.
+    """
+    found = algorithms()
+    rows = [
+        "| step rule | drafts | lossless | theorem | machine-checked | paper "
+        "| K = 1, of the optimum | K = 2 | K = 3 | cost |",
+        "| --- " * 10 + "|",
+    ]
+    for rule in found:
+        module = find("step", rule.name) if rule.family == "step" else None
+        for drafts in (module.DRAFTS, *getattr(module, "ALSO", ())) if module else ():
+            cells = [_accepted(rule.name, drafts, k) for k in (1, 2, 3)]
+            verdict = _verdict(rule.name, "step", None if drafts == "single" else drafts)
+            rows.append(_row(rule, drafts, verdict, [*cells, _cost(module)]))
+    rows += [
+        "",
+        "| rule | family | drafts | lossless | theorem | machine-checked | paper "
+        "| tau, gamma = 1 or 2 siblings | gamma = 2, or 2 siblings and a child each | cost |",
+        "| --- " * 10 + "|",
+    ]
+    for rule in found:
+        if rule.family != "step":
+            cells = [*_tau(rule.name, rule.family), _cost(find(rule.family, rule.name))]
+            rows.append(_row(rule, f"{rule.family} | {rule.drafts}", _verdict(rule.name, rule.family), cells))
+    return "\n".join(rows)
+
+
+def rules_rows() -> list[list[str]]:
+    """The rules in short: head, then a row for each rule and family."""
+    rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked"]]
+    for rule in algorithms():
+        scheme = rule.drafts.partition(", ")[0] if rule.family == "step" and rule.drafts != "single" else None
+        verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
+        rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, ", ".join(rule.proved) or "no"])
+    return rows
+
+
+def _row(rule: Algorithm, drafts: str, verdict: str, cells: list[str]) -> str:
+    proved = ", ".join(rule.proved) or "no"
+    return f"| `{rule.name}` | {drafts} | {verdict} | {rule.theorem} | {proved} | {rule.paper} | {' | '.join(cells)} |"
+
+
+def _verdict(rule: str, family: str, scheme: str | None = None) -> str:
+    if guarantee(rule, family=family, scheme=scheme).lossless:
+        return "yes"
+    if guarantee(rule, family=family, scheme=scheme, temperature=0).lossless:
+        return "at temperature 0; otherwise its bias is exact: `bias`"
+    return "no"
+
+
+def _accepted(name: str, scheme: str, num_drafts: int) -> str:
+    rule = find("step", name)
+    if not takes(rule, num_drafts):
+        return ""
+    drawn = None if scheme == "single" else scheme
+    rate = acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, scheme=drawn)
+    if hasattr(rule, "bias"):  # lossy: the optimum of lossless rules is no measure of it
+        return f"{float(rate):.3f}"
+    best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=drawn or "iid")
+    return f"**{rate:.3f}**" if abs(rate - best) < 1e-12 else f"{rate:.3f} of {best:.3f}"
+
+
+def _tau(name: str, family: str) -> list[str]:
+    if family == "chain":
+        return [f"{float(expected_tokens(P, Q, gamma=gamma, rule=name)):.3f}" for gamma in (1, 2)]
+    p, q = (np.array(w, dtype=object) for w in (P, Q))
+    scheme = find(family, name).CHILDREN[0]
+    shapes = [trees.paths(2, n) if scheme == "paths" else trees.k_ary((2, 1)[:n]) for n in (1, 2)]
+    kept = [expected_kept(name, lambda _: p, lambda _: q, shape, scheme=scheme) for shape in shapes]
+    return [f"{1 + float(n):.3f} ({scheme})" for n in kept]
+
+
+def _cost(module: Any) -> str:
+    """What the docstring says of the cost."""
+    text = (module.__doc__ or "").partition("\nCost.")[2]
+    return " ".join(re.split(r"\n\S", text)[0].split()).rstrip(".")

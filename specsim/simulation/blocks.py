@@ -1,0 +1,293 @@
+"""One block of decoding, for a batch of texts: draft, verify, go on. One source for floats, Fractions and JAX.
+
+A block takes the state of the text and its uniforms (B, count), and returns the state after it, the number of drafts
+kept (B,) and the tokens emitted (B, depth + 1), -1 after the last. Its uniforms: first the drafts', then the rule's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from specsim import discover
+from specsim.base import check
+from specsim.base.arrays import at, pick
+from specsim.draft.distinct import draws
+from specsim.simulation.chain_block import State, chain_block, left_over, step_block
+from specsim.simulation.changed_targets import unchanged
+from specsim.simulation.toys.pair import Pair, after, searched
+from specsim.trees import drawn as trees
+from specsim.trees import topology
+from specsim.trees.beam import beam_sizes, beam_uniforms, beams, packed
+from specsim.types import Array, Draws, TokenTree
+from specsim.verify.lookup import candidates, step_params, takes
+
+Block = Callable[[Pair, State, Array], tuple[State, Array, Array]]
+
+
+CELLS = 2**22  # of the rows of p of a batch of trees: 32 MiB
+
+
+class Loop(NamedTuple):
+    """What runs in every block, checked: a rule and what it verifies."""
+
+    family: str
+    rule: ModuleType
+    depth: int  # most drafts that a block keeps
+    num_drafts: int
+    scheme: str
+    parents: tuple[int, ...] | None = None  # of a tree of one shape
+    beam: tuple[int, int] | None = None  # width and depth of trees whose parents differ from text to text
+    step: str | None = None  # the step rule that a tree rule runs, if it is told one
+    vocab: int = 0
+
+    @property
+    def scheme_module(self) -> ModuleType:
+        """How a step rule's candidates are drawn."""
+        return discover.find("draft", self.scheme)
+
+    @property
+    def lasting(self) -> int:
+        """How many tokens after a block's own a block can change."""
+        return max(self.depth - 1, 0) if hasattr(self.rule, "continuation") else 0
+
+    @property
+    def own_uniforms(self) -> int:
+        """How many a step rule needs at one position."""
+        distinct = self.scheme == "distinct"
+        return int(self.rule.uniforms(Draws(1, 0, self.scheme_module.LIMIT) if distinct else self.num_drafts))
+
+    @property
+    def uniforms(self) -> int:
+        """How many a block needs."""
+        if self.family == "chain":
+            return self.depth + int(self.rule.uniforms(self.depth))
+        if self.family == "step":
+            return self.depth * (int(self.scheme_module.uniforms(self.num_drafts)) + self.own_uniforms) + 1
+        return self.split + int(self.rule.uniforms(self.example, **self.params))
+
+    @property
+    def split(self) -> int:
+        """How many of them draft the tree."""
+        return beam_uniforms(*self.beam, self.vocab) if self.beam else trees.uniforms(self.parents, self.scheme)
+
+    @property
+    def together(self) -> int:
+        """How many texts fit into a batch: fewer where a tree's rows of p are many and long."""
+        nodes = len(self.example.depth) + 1 if self.family == "tree" else 1
+        return max(1, CELLS // (nodes * max(self.vocab, 1)))
+
+    @property
+    def example(self) -> TokenTree:
+        """A tree of this shape, before any token is known."""
+        if self.beam:
+            sizes = beam_sizes(*self.beam, self.vocab)
+            none = np.zeros((1, sum(sizes)), dtype=np.int64)
+            return TokenTree(none - 1, none, np.repeat(np.arange(len(sizes)) + 1, sizes), self.scheme)
+        parents = topology.shape(self.parents or ())
+        return TokenTree(parents, 0 * parents, topology.depths(parents), self.scheme)
+
+    @property
+    def siblings(self) -> int:
+        """Most children of a node of a tree of one shape."""
+        return max((len(below) for below in topology.children(self.parents or ())), default=0)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What the tree rule is told of a step rule."""
+        return {} if self.step is None else {"step": self.step}
+
+    @property
+    def draws(self) -> Callable[[Array], Draws] | None:
+        """The law of the number of distinct siblings' draws, where there is more than one place for them."""
+        return (lambda q: draws(q, self.num_drafts, self.siblings)) if self.scheme == "distinct" else None
+
+    def prepare(self, p: Array, q: Array, tree: TokenTree) -> Any:
+        """The tree rule's plan."""
+        more = {"draws": self.draws} if self.scheme == "distinct" else {}
+        return self.rule.prepare(p, q, tree, **self.params, **more)
+
+    def ready(self, pair: Pair) -> Pair:
+        """The pair with what blocks look up in it, worked out once."""
+        found = left_over(self.rule) if self.family != "tree" and self.num_drafts == 1 else None
+        return searched(pair, found) if self.family == "chain" or found else pair
+
+    def block(self, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+        """Run one block, on a pair made `ready`."""
+        return {"chain": _chain, "step": _step, "tree": _tree}[self.family](self, pair, state, u)
+
+    def start(self, pair: Pair, u: Array) -> State:
+        """The state of texts that are about to begin, as many as u (B, ...) has rows."""
+        zero = array_namespace(u).zeros(u.shape[0], dtype=array_namespace(u).int64)
+        return zero + pair.start, unchanged(pair.p[zero, :1], self.lasting)
+
+
+def loop(
+    rule: str | ModuleType, gamma: int | None, tree: Sequence[int] | None, num_drafts: int, scheme: str | None,
+    step: str | None = None, vocab: int = 0,
+) -> Loop:  # fmt: skip
+    """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
+    if (gamma is None) == (tree is None):
+        raise ValueError("give gamma (chains of drafts) or tree (the parents of a tree's nodes), one of the two")
+    if tree is not None and not (hasattr(tree, "__len__") and len(tree)):
+        raise ValueError(f"tree must list the parents of its nodes, got {tree!r}; plain decoding is gamma=0")
+    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    families = ["tree"] if tree is not None else ["chain", "step"]
+    family, module = _found(rule, families)
+    name = module.__name__.rpartition(".")[2]
+    if family != "step" and num_drafts != 1 and (tree is None or scheme != "distinct"):
+        raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
+    if tree is not None:
+        return _tree_loop(module, name, tree, num_drafts, scheme, step, vocab)
+    if step is not None:
+        raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
+    depth = check.integer(gamma, "gamma", 0)
+    known = [getattr(module, "DRAFTS", "single"), *getattr(module, "ALSO", ())]
+    known = ["iid" if name == "single" else name for name in known]
+    scheme = known[0] if scheme is None else scheme
+    if scheme not in known:
+        instead = ", which draws trees: give tree, not gamma" if scheme in topology.SCHEMES else ""
+        raise ValueError(f"rule {name!r} expects drafts drawn {' or '.join(known)}, not {scheme!r}{instead}")
+    if family == "step" and not takes(module, num_drafts):
+        raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
+    return Loop(family, module, depth, num_drafts, scheme, vocab=vocab)
+
+
+def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
+    """Family and module of a rule given by name, or as a module of its own."""
+    if not isinstance(rule, str):
+        family = "tree" if hasattr(rule, "CHILDREN") else "step" if hasattr(rule, "DRAFTS") else "chain"
+        if family not in families or not hasattr(rule, "verify"):
+            raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
+        return family, rule
+    known = {family: discover.names(family) for family in families}
+    for family, names in known.items():
+        if rule in names:
+            return family, discover.find(family, rule)
+    other = next((family for family in ("chain", "step", "tree") if rule in discover.names(family)), None)
+    if other is not None:
+        what = "verifies trees: give tree, not gamma" if other == "tree" else f"is a {other} rule: give gamma, not tree"
+        raise ValueError(f"rule {rule!r} {what}")
+    listed = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
+    raise ValueError(f"rule {rule!r} is unknown; {listed}")
+
+
+def _tree_loop(
+    module: ModuleType, name: str, tree: Sequence[int], num_drafts: int, scheme: str | None, step: str | None,
+    vocab: int,
+) -> Loop:  # fmt: skip
+    scheme = module.CHILDREN[0] if scheme is None else scheme
+    if scheme not in (known := (*module.CHILDREN, *getattr(module, "ALSO", ()))):
+        raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
+    step_params(module, name, step)  # refuses a step rule that is not asked for
+    if scheme == "beam":
+        if np.shape(tree) != (2,):
+            raise ValueError(f"tree must be (width, depth) for scheme 'beam', got {tree!r}")
+        width, deep = (check.integer(v, f"tree[{i}]", 1) for i, v in enumerate(tree))
+        run = Loop("tree", module, deep, 1, scheme, None, (width, deep), step, vocab)
+    else:
+        parents = topology.shape(tree, "tree")
+        trees.uniforms(parents, scheme)  # refuses what the scheme cannot draw
+        depth = int(topology.depths(parents).max(initial=0))
+        run = Loop("tree", module, depth, num_drafts, scheme, tuple(parents.tolist()), None, step, vocab)
+        if scheme == "distinct":
+            _check_places(run)
+    module.uniforms(run.example, **run.params)  # refuses what the rule cannot verify
+    return run
+
+
+def check_support(run: Loop, pair: Pair) -> None:
+    """ValueError if a law of the draft has fewer tokens than are drawn from it, all different."""
+    wanted = run.num_drafts if run.family == "step" else run.siblings
+    support = int((pair.q > 0).sum(axis=-1).min())
+    if run.scheme in topology.LAST_REPEATS and wanted > support:
+        how = run.scheme.replace("_", " ")
+        raise ValueError(f"{wanted} different drafts ({how}) are more than the {support} tokens of some law of draft")
+
+
+def _check_places(run: Loop) -> None:
+    """ValueError unless every node with siblings below has the same number of places, enough for what is expected."""
+    places = {len(below) for below in topology.children(run.parents or ())} - {0, 1}
+    if len(places) > 1:
+        raise ValueError(
+            f"tree has nodes with {sorted(places)} children; places for distinct drafts are 1 or one number"
+        )
+    if run.num_drafts > max(places, default=1):
+        raise ValueError(f"num_drafts={run.num_drafts} distinct drafts are expected in {max(places, default=1)} places")
+
+
+def _chain(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+    return chain_block(run.rule, run.depth, pair, state, u)
+
+
+def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+    """K candidates at each of gamma positions, drawn after the token emitted before them, while it was a candidate."""
+    if pair.token_sums is not None:
+        return step_block(run.rule, pair, state, u)
+    (node, levels), count, scheme_module = state, run.num_drafts, run.scheme_module
+    xp, split = array_namespace(u), scheme_module.uniforms(run.num_drafts)
+    each = split + run.own_uniforms
+    alive, kept, texts = node == node, 0 * node, []
+    for i in range(run.depth):
+        p, q, own = pair.p[node], pair.q[node], u[:, i * each : (i + 1) * each]
+        if getattr(scheme_module, "PER_DRAFT", False):
+            q = xp.broadcast_to(q[:, None, :], (q.shape[0], count, q.shape[-1]))
+        number = candidates(count, run.scheme, q)
+        x = scheme_module.draw(q, own[:, :split], number)
+        y = run.rule.verify(run.rule.prepare(p, q, number), x, own[:, split:])
+        texts.append(xp.where(alive, y, -1))
+        node = xp.where(alive, after(pair, node, y), node)
+        alive = alive & xp.any(x == y[:, None], axis=-1)
+        kept = kept + xp.astype(alive, kept.dtype)
+    y = pick(pair.p[node], u[:, -1])
+    texts.append(xp.where(alive, y, -1))
+    return (xp.where(alive, after(pair, node, y), node), levels), kept, xp.stack(texts, axis=-1)
+
+
+def _tree(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
+    """A tree of drafts for each text, of one shape or a beam, and a tree rule on it."""
+    node, levels = state
+    drafted, q, states = drafted_tree(run, pair, node, u[:, : run.split])
+    kept, token = run.rule.verify(run.prepare(pair.p[states], q, drafted), u[:, run.split :])
+    xp = array_namespace(u)
+    parents = xp.broadcast_to(xp.asarray(drafted.parents), drafted.tokens.shape)
+    tokens, above = (xp.concat([0 * token[:, None], w], axis=-1) for w in (drafted.tokens, parents + 1))
+    level_of = xp.asarray(node_depths(drafted))
+    depth, here, texts = level_of[kept], kept, []
+    for d in reversed(range(1, run.depth + 1)):  # from the kept node up
+        on = level_of[here] == d
+        texts.append(xp.where(on, at(tokens, here), -1))
+        here = xp.where(on, at(above, here), here)
+    texts = xp.stack([*reversed(texts), 0 * token - 1], axis=-1)
+    texts = xp.where(xp.arange(run.depth + 1) == depth[:, None], token[:, None], texts)
+    return (after(pair, at(states, kept), token), levels), depth, texts
+
+
+def drafted_tree(run: Loop, pair: Pair, node: Array, u: Array) -> tuple[TokenTree, Array, Array]:
+    """A tree for each text, the laws its nodes' children were drawn from, and the states (B, n+1) after its nodes."""
+
+    def draft(text: tuple[Any, ...]) -> Array:
+        here = node
+        for token in text:
+            here = after(pair, here, token)
+        return pair.q[here]
+
+    if run.beam:
+        drafted, q = packed(beams(draft, u, width=run.beam[0], depth=run.beam[1]))
+    else:
+        drafted, q = trees.draw_tree(draft, run.parents or (), u, scheme=run.scheme, draws=run.draws)
+    xp, nodes = array_namespace(u), [node]
+    for i in range(len(drafted.depth)):
+        above = drafted.parents[..., i] + 1
+        here = at(xp.stack(nodes, axis=-1), above) if run.beam else nodes[int(above)]
+        nodes.append(after(pair, here, drafted.tokens[:, i]))
+    return drafted, q, xp.stack(nodes, axis=-1)
+
+
+def node_depths(tree: TokenTree) -> Array:
+    """Depths (n+1,) of the root, 0, and of the nodes."""
+    return np.concatenate([[0], tree.depth])

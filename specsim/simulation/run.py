@@ -1,0 +1,204 @@
+"""Monte-Carlo decode loops: many texts in lockstep, shard by shard, on NumPy or compiled by JAX."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from specsim.base import check
+from specsim.base.files import check_writable
+from specsim.simulation.blocks import check_support, loop
+from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
+from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
+from specsim.simulation.toys.models import Automaton
+from specsim.simulation.toys.pair import paired
+from specsim.simulation.trace import Trace, load, merge_traces, same_settings, save, source_of
+from specsim.types import Array
+
+BACKENDS = ("numpy", "jax")
+MAX_SEQUENCES, MAX_NUMBER = 2**24, 2**48  # in one run; of a sequence, so that places in the generator fit 64 bits
+MAX_BLOCKS = 10**13  # or tokens: weeks of decoding
+
+Progress = Callable[[float, Trace | None], None]
+
+
+def simulate(
+    target: Automaton | Array,
+    draft: Automaton | Array,
+    *,
+    rule: str | ModuleType,
+    gamma: int | None = None,
+    tree: Sequence[int] | None = None,
+    num_drafts: int = 1,
+    scheme: str | None = None,
+    step: str | None = None,
+    blocks: int | None = None,
+    tokens: int | None = None,
+    burn_in: int = 0,
+    seed: int = 0,
+    sequences: int | range = 1024,
+    backend: str = "numpy",
+    keep_tokens: bool = False,
+    checkpoint: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Trace:
+    r"""Decode texts with a rule on models whose laws are known, and count.
+
+    .. math:: \hat\tau = \frac{\text{tokens emitted}}{\text{blocks}}
+
+    A chain rule verifies gamma drafts at a time. A step rule verifies K candidates at each of gamma positions in turn,
+    drawn after the token emitted before them, as long as that was a candidate; then a token of the target follows. A
+    tree rule verifies a tree of one shape. After a block of a rule with a `continuation` (greedy_block) the blocks that
+    follow are verified against the changed target until the change ends; changes nest.
+
+    Block b of sequence s takes its uniforms from the counter-based generator Philox with key (seed, b), from place s
+    times their number rounded up to a multiple of 4 on: neither batches, shards, backends nor the number of blocks
+    matter. Backends may differ where rounding decides.
+
+    Parameters
+    ----------
+    target, draft : Automaton or array_like, shape (V,)
+        Models (`markov`, `mixture`, `ngram`, `recorded`), or one law each. Fractions become floats.
+    rule : str or module
+        Name of a chain or step rule, or of a tree rule if tree is given; or a module that is one.
+    gamma : int, optional
+        Drafted positions per block; 0 is plain decoding.
+    tree : sequence of int, optional
+        Parents of the nodes of a token tree, instead of gamma (see `specsim.trees`); (width, depth) for scheme
+        "beam". For "distinct", of its places: one number of them wherever there is more than one.
+    num_drafts : int
+        Candidates K per position of a step rule.
+    scheme : str, optional
+        How a step rule's candidates or a tree's children are drawn, if the rule verifies several schemes; by default
+        the first that it names. With "distinct", num_drafts is how many distinct candidates are expected.
+    step : str, optional
+        The step rule that "tokenwise" and "lifted" trees run, if not their own choice.
+    blocks, tokens : int
+        How much to simulate, one of the two: blocks, or tokens emitted, in all. Every sequence runs the same number of
+        blocks, or until it has its share of the tokens; shares are rounded up.
+    burn_in : int
+        Blocks of every sequence that run first and are not counted (nor are their tokens kept): where contexts differ,
+        what follows is nearer to the long run (`stationary_tau`) than what a text begins with.
+    seed : int
+        In 0..2^64-1.
+    sequences : int or range
+        Texts, or their numbers where this run is a shard of a larger one; they are independent.
+    backend : str
+        "numpy", or "jax" (extra `jax`), which compiles the loop.
+    keep_tokens : bool
+        Whether to return the texts.
+    checkpoint : path, optional
+        A .npz file, written after every shard; what it holds of this simulation is not run again.
+    force : bool
+        Whether to begin anew whatever the checkpoint holds, also where it is of another simulation.
+    progress : callable, optional
+        Called with the share that is done, and with the trace of the shards that are finished (None at first): what an
+        interruption leaves.
+
+    Returns
+    -------
+    Trace
+        Counts, with tau, hazards and their intervals.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A model or argument is wrong (named), the rule cannot verify such drafts, or the checkpoint has other settings.
+    ImportError
+        The backend is not installed.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192 (the loop); Salmon et al. 2011 (Philox); the rule's paper.
+
+    Examples
+    --------
+    >>> trace = simulate([1/3, 2/3], [2/3, 1/3], rule="block", gamma=2, blocks=100_000)
+    >>> low, high = trace.tau_interval()
+    >>> low < 20 / 9 < high
+    True
+    """
+    pair = paired(target, draft)
+    pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
+    run = loop(rule, gamma, tree, num_drafts, scheme, step, pair.p.shape[-1])
+    check_support(run, pair)
+    if (blocks is None) == (tokens is None):
+        raise ValueError("give blocks or tokens, one of the two")
+    seed, burn_in = checked_seed(seed), _amount(burn_in, "burn_in", 0)
+    if not isinstance(sequences, range):
+        sequences = range(check.integer(sequences, "sequences", 1))
+    if not sequences or sequences.step != 1 or sequences.start < 0:
+        raise ValueError(f"sequences must be a range of consecutive numbers from 0 on, got {sequences}")
+    if sequences.stop > MAX_NUMBER or len(sequences) > MAX_SEQUENCES:
+        raise ValueError(f"sequences must be at most {MAX_SEQUENCES}, of numbers up to {MAX_NUMBER}, got {sequences}")
+    if backend not in BACKENDS:
+        raise ValueError(f"backend {backend!r} is unknown; known: {', '.join(BACKENDS)}")
+    each_blocks, each_tokens = (
+        None if n is None else -(-_amount(n, name, 1) // len(sequences))
+        for name, n in (("blocks", blocks), ("tokens", tokens))
+    )
+    digest = hashlib.sha256()
+    for table in pair[:3]:
+        digest.update(np.ascontiguousarray(table).data)
+    settings = {
+        "rule": run.rule.__name__,
+        "gamma": None if run.family == "tree" else run.depth,
+        "tree": run.beam or run.parents,
+        "step": run.step,
+        "num_drafts": run.num_drafts,
+        "scheme": run.scheme,
+        "blocks per sequence": each_blocks,
+        "tokens per sequence": each_tokens,
+        "burn_in": burn_in or None,
+        "seed": seed,
+        "keep_tokens": bool(keep_tokens),
+        "start": pair.start,
+        "rule (SHA-256)": source_of(run.rule),
+        "models (SHA-256)": digest.hexdigest(),
+    }
+    job = Job(run.ready(pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
+    path = None if checkpoint is None else check_writable(Path(checkpoint))
+    rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
+    return _pooled(job, sequences, rounds, path, force, progress or (lambda share, so_far: None))
+
+
+def _amount(value: int, name: str, least: int) -> int:
+    """A number of blocks or tokens that a machine can do."""
+    n = check.integer(value, name, least)
+    if n > MAX_BLOCKS:
+        raise ValueError(f"{name} must be at most {MAX_BLOCKS}, got {n}")
+    return n
+
+
+def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force: bool, progress: Progress) -> Trace:
+    """Shard after shard; the checkpoint is written after each."""
+    done, missing = None, list(sequences)
+    if path is not None and path.is_file() and not force:
+        done = load(path)
+        same_settings(done, job.settings, f"checkpoint {path} is of another simulation")
+        there = set(done.sequences.tolist())
+        if foreign := there - set(sequences):
+            raise ValueError(f"checkpoint {path} holds sequence {min(foreign)}, which is not in {sequences}")
+        missing = [s for s in sequences if s not in there]
+        progress(0.0 if missing else 1.0, done)
+    todo = list(consecutive(missing, min(max(len(sequences) // 4, SHARD), MOST, job.loop.together)))
+    with ThreadPoolExecutor(CORES) as pool:
+        for i, part in enumerate(todo):
+
+            def report(share: float, i: int = i, done: Trace | None = done) -> None:
+                progress((i + share) / len(todo), done)
+
+            new = shard(job, part, rounds, report, pool)
+            done = new if done is None else merge_traces(done, new)
+            if path is not None:
+                save(done, path)
+            progress((i + 1) / len(todo), done)
+    assert done is not None
+    return done

@@ -1,0 +1,130 @@
+"""Shards of a simulation: sequences that run from their beginnings in lockstep, a part of them on each core."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.simulation.blocks import Loop
+from specsim.simulation.chain_block import State
+from specsim.simulation.lockstep import Rounds
+from specsim.simulation.toys.pair import Pair
+from specsim.simulation.trace import Trace, stacked
+from specsim.types import Array
+
+SHARD, MOST = 256, 4096  # sequences that run together: a quarter of all, but at least and at most so many
+CHUNK = 2**18  # uniforms made at a time
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Job(NamedTuple):
+    """What every sequence runs."""
+
+    pair: Pair
+    loop: Loop
+    blocks: int | None
+    tokens: int | None
+    burn_in: int
+    seed: int
+    keep_tokens: bool
+    settings: str
+
+
+class Part(NamedTuple):
+    """Sequences in lockstep on one core, and what was counted of them."""
+
+    sequences: range
+    state: State | None
+    length: Array
+    kept: Array
+    starts: Array
+    texts: list[Array]
+
+
+def consecutive(numbers: list[int], most: int) -> Iterator[range]:
+    """Consecutive numbers, `most` of them at a time."""
+    at = 0
+    while at < len(numbers):
+        size = 1
+        while size < most and at + size < len(numbers) and numbers[at + size] == numbers[at] + size:
+            size += 1
+        yield range(numbers[at], numbers[at] + size)
+        at += size
+
+
+def checked_seed(seed: int) -> int:
+    """A key of Philox."""
+    if check.integer(seed, "seed", 0) >= 1 << 64:
+        raise ValueError(f"seed must be below 2^64, got {seed}")
+    return int(seed)
+
+
+def uniforms(seed: int, sequences: range, block: int, count: int) -> Array:
+    """The uniforms (len(sequences), count) of one block, keyed as `simulate` says.
+
+    Philox makes four numbers at a time. Its counter's third word is 1, which keeps clear of `keyed_uniforms`.
+    """
+    words = -(-count // 4)
+    key, counter = np.array([seed, block], np.uint64), np.array([sequences.start * words, 0, 1, 0], np.uint64)
+    bits = np.random.Philox(key=key, counter=counter)
+    return np.random.Generator(bits).random((len(sequences), 4 * words))[:, :count]
+
+
+def shard(
+    job: Job, sequences: range, rounds: Rounds, report: Callable[[float], None], pool: ThreadPoolExecutor
+) -> Trace:
+    """Run some sequences from their beginnings, a part of them on each core."""
+    clock, size = time.perf_counter(), len(sequences)
+    each = -(-size // min(CORES, max(size // SHARD, 1)))
+    parts = [_begun(job, sequences[at : at + each]) for at in range(0, size, each)]
+    most, done = job.burn_in + (job.blocks or job.tokens or 0), 0  # a block emits at least one token
+    step = -(-most // -(-most * each * job.loop.uniforms // CHUNK))  # rounds at a time, all alike: JAX compiles once
+    while done < most and (job.tokens is None or any((part.length < job.tokens).any() for part in parts)):
+        run = pool.map if done else map  # the first rounds one by one: what is compiled for one serves all
+        parts = list(run(partial(_further, job, rounds, done, step), parts))
+        done += step
+        length = sum(int(part.length.sum()) for part in parts)
+        report(min(1.0, done / most if job.tokens is None else length / (size * job.tokens)))
+    texts = [_joined(np.concatenate(part.texts)) for part in parts if job.keep_tokens]
+    kept, starts = np.concatenate([part.kept for part in parts]), sum(part.starts for part in parts)
+    found = stacked(texts) if texts else None
+    return Trace(job.settings, np.array(sequences), kept, job.pair.states, starts, found, time.perf_counter() - clock)
+
+
+def _begun(job: Job, sequences: range) -> Part:
+    kept = np.zeros((len(sequences), job.loop.depth + 1), dtype=np.int64)
+    return Part(sequences, None, kept[:, 0].copy(), kept, np.zeros(len(job.pair.p), dtype=np.int64), [])
+
+
+def _further(job: Job, rounds: Rounds, done: int, step: int, part: Part) -> Part:
+    """The same sequences after so many blocks more."""
+    u = np.stack([uniforms(job.seed, part.sequences, block, job.loop.uniforms) for block in range(done, done + step)])
+    state, (nodes, n, tokens) = rounds(part.state, u)
+    block = np.arange(done, done + step)[:, None]
+    counted = np.broadcast_to(block >= job.burn_in, n.shape)
+    if job.blocks is not None:
+        live = counted & (block < job.burn_in + job.blocks)
+    else:
+        emitted = np.where(counted, n + 1, 0)
+        live = counted & (part.length + np.cumsum(emitted, axis=0) - emitted < job.tokens)
+    kept = part.kept.copy()
+    np.add.at(kept, (np.broadcast_to(np.arange(len(kept)), n.shape)[live], n[live]), 1)
+    starts = part.starts + np.bincount(nodes[live], minlength=len(part.starts))
+    texts = [*part.texts, np.where(live[..., None], tokens, -1).astype(np.int32)] if job.keep_tokens else []
+    return Part(part.sequences, state, part.length + np.where(live, n + 1, 0).sum(axis=0), kept, starts, texts)
+
+
+def _joined(tokens: Array) -> Array:
+    """Tokens (R, B, depth+1) with gaps -> texts (B, T), -1 after the end of each."""
+    rows = tokens.transpose(1, 0, 2).reshape(tokens.shape[1], -1)
+    there = rows >= 0
+    out = np.full((len(rows), int(there.sum(axis=1).max(initial=0))), -1, dtype=rows.dtype)
+    out[np.arange(out.shape[1]) < there.sum(axis=1)[:, None]] = rows[there]
+    return out

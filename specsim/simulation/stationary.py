@@ -1,0 +1,300 @@
+"""Exact numbers beside the simulated ones: the chain of contexts that blocks start in, and tau in the long run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import discover
+from specsim.base import check
+from specsim.base.arrays import is_exact
+from specsim.exact.step import draft_tuples
+from specsim.exact.tree import Drawn
+from specsim.simulation.blocks import Loop, check_support, loop, node_depths
+from specsim.simulation.toys.long_run import MAX_STATES, long_run
+from specsim.simulation.toys.models import Automaton
+from specsim.simulation.toys.pair import Pair, after, paired
+from specsim.trees import drawn as trees
+from specsim.trees.likeliest import Grown
+from specsim.types import Array, Model
+
+MAX_DRAFTS = 2**22  # summed over in all
+
+
+class BlockChain(NamedTuple):
+    """Blocks as a Markov chain.
+
+    ``tau`` (S,): tokens expected of a block, by the state it starts in; ``jump`` (S, S): the law of the state after it;
+    ``states`` (S, 2): the states of target and draft; ``start``: the first block's.
+
+    >>> chain = block_chain([0.5, 0.5], [1.0, 0.0], rule="tokenwise", gamma=1)
+    >>> float(chain.mean(blocks=10))
+    1.5
+    """
+
+    tau: Array
+    jump: Array
+    states: Array
+    start: int
+
+    def mean(self, blocks: int) -> Any:
+        """Tokens per block expected of the first blocks of a text, as many as given."""
+        law, total = np.zeros_like(self.tau), 0
+        still = 0 if is_exact(law) else 1e-17  # by how much a law may move that moves no more
+        law[self.start] = law[self.start] + 1
+        for b in range(check.integer(blocks, "blocks", 1)):
+            total, before, law = total + law @ self.tau, law, law @ self.jump
+            if (abs(law - before) <= still).all():
+                return (total + (blocks - b - 1) * (law @ self.tau)) / blocks
+        return total / blocks
+
+
+def block_chain(
+    target: Automaton | Array,
+    draft: Automaton | Array,
+    *,
+    rule: str | ModuleType,
+    gamma: int | None = None,
+    tree: Sequence[int] | None = None,
+    num_drafts: int = 1,
+    scheme: str | None = None,
+    step: str | None = None,
+) -> BlockChain:
+    r"""The Markov chain of the contexts that blocks start in, by summing over everything that can be drafted.
+
+    .. math:: J_{st} = \Pr[\text{the text is in state } t \text{ after a block that starts in } s]
+
+    Parameters
+    ----------
+    target, draft : Automaton or array_like, shape (V,)
+        Models. Fractions keep the answer exact.
+    rule : str or module
+        As in `simulate`; not one that changes the target of later blocks.
+    gamma : int, optional
+        Drafted positions per block.
+    tree : sequence of int, optional
+        Parents of the nodes of a token tree, instead of gamma.
+    num_drafts : int
+        Candidates K per position of a step rule.
+    scheme : str, optional
+        How drafts are drawn; "distinct" candidates are too many to sum over.
+    step : str, optional
+        The step rule that a tree rule runs, if not its own choice.
+
+    Returns
+    -------
+    BlockChain
+        tau, jump, states, start.
+
+    Raises
+    ------
+    ValueError
+        As in `simulate`, or there is too much to enumerate (says how much).
+
+    References
+    ----------
+    Derived for this project; see `renewal` for the same chain along one text.
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> chain = block_chain([F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)], rule="tokenwise", gamma=2)
+    >>> str(chain.tau[0])
+    '19/9'
+    """
+    pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, scheme, step)
+    check_support(run, pair)
+    if run.lasting:
+        name = run.rule.__name__.rpartition(".")[2]
+        raise ValueError(f"rule {name!r} changes the target of later blocks: their states are no finite chain")
+    if len(pair.p) > MAX_STATES:
+        raise ValueError(f"target and draft reach {len(pair.p)} contexts, more than {MAX_STATES}; use simulate")
+    if (number := drafted(run, pair)) > MAX_DRAFTS:
+        many = "too many" if math.isinf(number) else f"{number:.3g}"
+        raise ValueError(f"there are {many} drafts to sum over, more than {MAX_DRAFTS}; use simulate")
+    if run.family == "tree":
+
+        def drawn(s: int) -> Iterable[Drawn]:
+            return trees.enumerate_trees(_draft_after(pair, s), run.parents or (), scheme=run.scheme)
+
+        return _of_trees(run.rule, pair, drawn, **run.params)
+    tau, jump = (_of_chains if run.family == "chain" else _of_steps)(run, pair)
+    return BlockChain(tau, jump, pair.states, pair.start)
+
+
+def grown_chains(
+    target: Automaton | Array, draft: Automaton | Array, grow: Callable[[Model], Sequence[Grown]]
+) -> list[BlockChain]:
+    r"""The Markov chains of block starts for deterministic trees that are grown anew in every context.
+
+    .. math:: \tau_s = 1 + \sum_{x \in T_s} p(x \mid s)
+
+    Nothing is drawn, and `target_only` keeps as much as any lossless rule can.
+
+    Parameters
+    ----------
+    target, draft : Automaton or array_like, shape (V,)
+        Models; the target as draft grows the trees that no draft can know.
+    grow : callable
+        The draft after a context, as a function of the text since -> as many `specsim.trees.Grown` in every context.
+
+    Returns
+    -------
+    list of BlockChain
+        As of `block_chain`, one for each of the trees that grow returns.
+
+    Raises
+    ------
+    ValueError
+        No model, or what grow raises.
+
+    References
+    ----------
+    Li et al. 2024, EAGLE-2, arXiv:2406.16858.
+
+    Examples
+    --------
+    >>> from specsim.trees import heap_tree
+    >>> (two,) = grown_chains([.5, .3, .2], [.1, .3, .6], lambda model: [heap_tree(model, nodes=2)])  # 2, and 2 2
+    >>> round(float(two.tau[0]), 2)
+    1.24
+    """
+    pair, rule = paired(target, draft), discover.find("tree", "target_only")
+    found = [grow(_draft_after(pair, s)) for s in range(len(pair.p))]
+
+    def of(j: int) -> BlockChain:
+        return _of_trees(rule, pair, lambda s: [(found[s][j].tree, found[s][j].q, 1)])
+
+    return [of(j) for j in range(len(found[0]))]
+
+
+def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
+    r"""Tokens per block in the long run, exactly: tau averaged over the contexts that blocks start in.
+
+    .. math:: \tau = \sum_s \pi_s \tau_s, \qquad \pi J = \pi
+
+    Parameters
+    ----------
+    target, draft : Automaton or array_like, shape (V,)
+        Models. Fractions keep the answer exact.
+    **options : Any
+        rule, gamma, tree, num_drafts, scheme, step as in `simulate`.
+
+    Returns
+    -------
+    number
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        As in `block_chain`, or the text can end up in contexts that never meet again.
+
+    References
+    ----------
+    Grassmann, Taksar and Heyman 1985 (elimination without subtractions); the long-run mean of Markov rewards.
+
+    Examples
+    --------
+    Half of the positions lie in easy stretches, but more than half of the blocks start in hard ones:
+
+    >>> from specsim import mixture, stationary
+    >>> stay = [[.9, .1], [.1, .9]]
+    >>> target, draft = (mixture(stay, [[.5, .5], hard]) for hard in ([.5, .5], [.9, .1]))
+    >>> run = dict(rule="tokenwise", gamma=4)
+    >>> per_position = stationary(target) @ block_chain(target, draft, **run).tau
+    >>> [round(float(tau), 3) for tau in (stationary_tau(target, draft, **run), per_position)]
+    [3.193, 3.574]
+    """
+    chain = block_chain(target, draft, **options)
+    return (long_run(chain.jump, chain.start) * chain.tau).sum()
+
+
+def drafted(run: Loop, pair: Pair) -> float:
+    """How many drafted blocks there are to sum over, contexts times tuples of tokens; a tree counts for a hundred."""
+    count, vocab = pair.p.shape
+    if run.scheme == "deterministic":
+        return int(100 * count)
+    if run.family == "tree" and run.scheme in ("beam", "distinct"):
+        return math.inf  # not enumerated here
+    if run.family == "tree":
+        return int(100 * count * vocab ** len(run.parents or ()))
+    return int(count * vocab ** (run.scheme_module.uniforms(run.num_drafts) if run.family == "step" else run.depth))
+
+
+def _of_chains(run: Loop, pair: Pair) -> tuple[Array, Array]:
+    """A chain rule's blocks, drafts by drafts."""
+    count, vocab = pair.p.shape
+    every = draft_tuples(vocab, run.depth) if run.depth else np.zeros((1, 0), dtype=np.int64)
+    tau, jump = np.zeros_like(pair.p, shape=count), np.zeros_like(pair.p, shape=(count, count))
+    for s in range(count):
+        drafts, weight, nodes = every, np.ones_like(pair.q[0], shape=len(every)), [np.full(len(every), s)]
+        for i in range(run.depth):
+            weight = weight * pair.q[nodes[i], drafts[:, i]]
+            nodes.append(after(pair, nodes[i], drafts[:, i]))
+        some = weight > 0
+        drafts, weight, states = drafts[some], weight[some], np.stack(nodes, axis=-1)[some]
+        plan = run.rule.prepare(pair.p[states], pair.q[states[:, :-1]])
+        mass = weight[:, None, None] * run.rule.transition(plan, drafts)
+        _add(pair, tau, jump, s, mass, states, np.arange(run.depth + 1))
+    return tau, jump
+
+
+def _draft_after(pair: Pair, state: int) -> Model:
+    """The draft after a context, as a function of the text since."""
+
+    def model(text: tuple[int, ...]) -> Array:
+        here = state
+        for token in text:
+            here = int(after(pair, np.asarray(here), np.asarray(token)))
+        return pair.q[here]
+
+    return model
+
+
+def _of_trees(rule: ModuleType, pair: Pair, drawn: Callable[[int], Iterable[Drawn]], **params: Any) -> BlockChain:
+    """A tree rule's blocks, tree by tree."""
+    tau, jump = np.zeros_like(pair.p, shape=len(pair.p)), np.zeros_like(pair.p, shape=(len(pair.p),) * 2)
+    for s in range(len(pair.p)):
+        for tree, q, weight in drawn(s):
+            nodes = [np.asarray(s)]
+            for i, parent in enumerate(tree.parents):
+                nodes.append(after(pair, nodes[parent + 1], tree.tokens[i]))
+            states = np.stack(nodes)
+            mass = weight * rule.transition(rule.prepare(pair.p[states], q, tree, **params))
+            _add(pair, tau, jump, s, mass[None], states[None], node_depths(tree))
+    return BlockChain(tau, jump, pair.states, pair.start)
+
+
+def _of_steps(run: Loop, pair: Pair) -> tuple[Array, Array]:
+    """A step rule's blocks: gamma positions that hit, or the first that misses."""
+    count, vocab = pair.p.shape
+    every = draft_tuples(vocab, run.num_drafts)
+    drafted = (every[:, :, None] == np.arange(vocab)).any(axis=1)
+    hits, misses, plain = (np.zeros_like(pair.p, shape=(count, count)) for _ in range(3))
+    for s in range(count):
+        p, q = pair.p[s], pair.q[s]
+        q = np.broadcast_to(q, (run.num_drafts, vocab)) if getattr(run.scheme_module, "PER_DRAFT", False) else q
+        weight = run.scheme_module.probability(q, every, run.num_drafts)
+        tuples, inside = every[weight > 0], drafted[weight > 0]
+        law = run.rule.transition(run.rule.prepare(p[None], q[None], run.num_drafts), tuples)
+        joint, then = weight[weight > 0][:, None] * law, after(pair, np.asarray(s), np.arange(vocab))
+        for rows, mass in ((hits, (joint * inside).sum(axis=0)), (misses, (joint * ~inside).sum(axis=0)), (plain, p)):
+            np.add.at(rows[s], then, mass)
+    one = np.ones_like(pair.p, shape=count)
+    tau, jump, reached = one, 0 * misses, np.diag(one)
+    for _ in range(run.depth):
+        jump, reached = jump + reached @ misses, reached @ hits
+        tau = tau + reached @ one
+    return tau, jump + reached @ plain
+
+
+def _add(pair: Pair, tau: Array, jump: Array, s: int, mass: Array, states: Array, depth: Array) -> None:
+    """Add masses (n, nodes, V) of (kept node, next token) to what blocks from s emit and where they lead."""
+    tau[s] = tau[s] + (mass.sum(axis=(0, 2)) * (depth + 1)).sum()
+    then = after(pair, states[..., None], np.arange(pair.p.shape[-1]))
+    np.add.at(jump[s], then.ravel(), mass.ravel())

@@ -1,0 +1,1 @@
+"""Toy models whose laws are known: automata, texts, recorded rows."""

@@ -1,0 +1,90 @@
+"""A target and a draft that read the same text: one automaton for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from specsim.base import check
+from specsim.simulation.toys.models import Automaton, automaton
+from specsim.types import Array
+
+MAX_CELLS = 2**26  # of the laws of both
+MAX_SEARCHED = 2**24  # of laws whose residuals are all worked out beforehand
+
+
+class Pair(NamedTuple):
+    """Contexts that some text leads to. Arrays are of one library; `step` is flat: after token y in state s, s V + y.
+
+    p, q (S, V): the laws of the next token; start: the state of the empty text; states (S, 2): what the target's and
+    the draft's own states are. For chain rules and step rules that are looked up (`searched`): cumulative rows of q;
+    and, of rules whose token after the drafts depends on the context alone, cumulative laws (2S, V) of that token,
+    where a draft failed and where none did.
+    """
+
+    p: Array
+    q: Array
+    step: Array
+    start: int
+    states: Array
+    q_sums: Array = None
+    token_sums: Array = None
+
+
+def paired(target: Any, draft: Any) -> Pair:
+    """The pair of two models; ValueError naming the argument if one is none, or their vocabularies differ."""
+    p, q = automaton(target, "target"), automaton(draft, "draft")
+    check.laws(p.rows, q.rows, ("target.rows", "draft.rows"))
+    if p.start == q.start and p.step.shape == q.step.shape and (p.step is q.step or (p.step == q.step).all()):
+        states = np.repeat(np.arange(len(p.rows))[:, None], 2, axis=1)  # they move together
+        return Pair(p.rows, q.rows, p.step.ravel(), p.start, states)
+    code = _reached(p, q)
+    states = np.stack(np.divmod(code, len(q.rows)), axis=-1)
+    start = int(np.searchsorted(code, p.start * len(q.rows) + q.start))
+    step = np.searchsorted(code, p.step[states[:, 0]] * len(q.rows) + q.step[states[:, 1]]).ravel()
+    return Pair(p.rows[states[:, 0]], q.rows[states[:, 1]], step, start, states)
+
+
+def _reached(p: Automaton, q: Automaton) -> Array:
+    """Numbers s_p S_q + s_q, sorted, of the pairs of states that some text leads to."""
+    count, vocab = len(p.rows) * len(q.rows), p.rows.shape[-1]
+    if count > MAX_CELLS:
+        raise ValueError(f"{len(p.rows)} states of target times {len(q.rows)} of draft are more than {MAX_CELLS}")
+    known, size = np.zeros(count, dtype=bool), 0
+    new = np.array([p.start * len(q.rows) + q.start])
+    while new.size:
+        known[new], size = True, size + len(new)
+        if size * vocab > MAX_CELLS:
+            raise ValueError(f"target and draft reach more than {MAX_CELLS // vocab} contexts together")
+        s, t = np.divmod(new, len(q.rows))
+        later = np.unique(p.step[s] * len(q.rows) + q.step[t])
+        new = later[~known[later]]
+    return np.flatnonzero(known)
+
+
+def after(pair: Pair, state: Array, token: Array) -> Array:
+    """The state that follows a token; -1, which is no token, counts as 0."""
+    return pair.step[state * pair.p.shape[-1] + array_namespace(token).where(token < 0, 0, token)]
+
+
+def searched(pair: Pair, left_over: Callable[[Array, Array], Array] | None) -> Pair:
+    """The pair with the cumulative rows that tokens are searched in, if they are few enough."""
+    sums = None
+    if left_over is not None and pair.p.size <= MAX_SEARCHED:
+        sums = np.cumsum(np.concatenate([left_over(pair.p, pair.q), pair.p]), axis=-1)
+    return pair._replace(q_sums=np.cumsum(pair.q, axis=-1), token_sums=sums)
+
+
+def drawn(sums: Array, row: Array, u: Array) -> Array:
+    """The token that `pick` draws at u from a row, by bisection in its cumulative sums (S, V): no row is formed."""
+    xp, size = array_namespace(sums), sums.shape[-1]
+    flat, first = xp.reshape(sums, (-1,)), row * size
+    bound, place = u * flat[first + (size - 1)], first
+    while size > 1:  # the first entry above the bound is one of so many from `place` on
+        half = size // 2
+        place = place + half * xp.astype(flat[place + (half - 1)] <= bound, place.dtype)
+        size -= half
+    return place - first

@@ -1,0 +1,1 @@
+"""From acceptance and time to a decision: speedups, lengths, shapes, methods."""

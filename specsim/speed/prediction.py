@@ -1,0 +1,215 @@
+"""Will it help, by how much, and how sure is that? Acceptance and time keep separate error budgets."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+from specsim.base import check
+from specsim.latency import LatencyModel, Timing
+from specsim.latency.model import total
+from specsim.lengths.blocks import block_efficiency
+from specsim.lengths.hazards import HazardEstimate
+from specsim.types import Array
+
+
+class Estimate(NamedTuple):
+    """A number and its interval; low and high are None where a part of it is a prediction of unknown error."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Prediction(NamedTuple):
+    """What `predict` says of one speculation length.
+
+    Times are in `unit`; tokens_per_time counts the whole batch, per second or per target step. variance_tau and
+    variance_time are the squared relative errors of the speedup owed to acceptance and to time; `main_error` names the
+    larger, or the one that is not known.
+
+    Examples
+    --------
+    >>> from specsim import latency
+    >>> found = predict(latency.constant(0.1), 0.7, gamma=3)
+    >>> found.speedup.value == found.tau.value / found.cycle.value, found.main_error
+    (True, 'none given')
+    """
+
+    gamma: int
+    batch: int
+    context: int
+    tau: Estimate
+    draft: float
+    verify: float
+    overhead: float
+    plain: float
+    cycle: Estimate
+    tokens_per_time: Estimate
+    speedup: Estimate
+    variance_tau: float
+    variance_time: float | None
+    main_error: str
+    unit: str
+    flags: tuple[str, ...]
+    assumptions: tuple[str, ...]
+
+
+def predict(
+    latency: LatencyModel,
+    acceptance: Array | HazardEstimate | None = None,
+    *,
+    gamma: int,
+    tau: float | None = None,
+    tau_error: float = 0.0,
+    batch: int = 1,
+    context: int = 0,
+    level: float = 0.95,
+) -> Prediction:
+    r"""Predicted speedup of speculation at one length, with its error split into acceptance and time.
+
+    .. math:: S = \frac{\tau \, T(1)}{\gamma T_D + T(\gamma + 1) + T_o}, \qquad
+        \left(\frac{\delta S}{S}\right)^2 = \left(\frac{\delta\tau}{\tau}\right)^2
+        + \left(\frac{\delta T(1)}{T(1)}\right)^2 + \left(\frac{\delta T_c}{T_c}\right)^2
+
+    Parameters
+    ----------
+    latency : LatencyModel
+        What passes and steps cost.
+    acceptance : float, array_like or HazardEstimate, optional
+        A number (the i.i.d. model, declared by giving it), a hazard curve of shape (n,) with n >= gamma, or hazards
+        counted in a log (see `estimate_hazards`), whose errors are carried along.
+    gamma : int
+        Speculation length, at least 0; 0 is plain decoding.
+    tau : float, optional
+        Instead of acceptance: measured tokens per target call.
+    tau_error : float
+        Its standard error.
+    batch, context : int
+        Sequences decoded together, and tokens before the block.
+    level : float
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    Prediction
+        The interval of tau is normal, cut at what is possible; the others are normal on a logarithmic scale. Measured
+        parts count as independent. Where they have no errors, the speedup takes the model's `cycle_error`.
+
+    Raises
+    ------
+    ValueError
+        tau outside [1, gamma + 1] (no algebra of one chain gives it), both or neither of acceptance and tau, a hazard
+        curve shorter than gamma, or whatever the latency model refuses.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192, theorem 3.8; MagicDec, arXiv:2408.11049 (measured parts).
+
+    Examples
+    --------
+    >>> from specsim import from_measurements
+    >>> times = from_measurements({1: [20.0, 20.4], 5: [21.0, 21.2]}, {None: [1.0, 1.1]}, overhead=[0.5, 0.7])
+    >>> found = predict(times, tau=3.2, tau_error=0.05, gamma=4)
+    >>> [round(v, 2) for v in found.speedup], found.main_error
+    ([2.5, 2.4, 2.6], 'acceptance')
+    """
+    g = check.integer(gamma, "gamma", 0)
+    share = float(check.scalar(level, "level", "(0, 1)"))
+    mean, error, said = _tokens(acceptance, g, tau, tau_error)
+    plain = latency.target(1, check.integer(batch, "batch", 1), check.integer(context, "context", 0))
+    draft, verify, overhead = latency.parts(g, batch, context)
+    cycle = total(draft, verify, overhead)
+    z = NormalDist().inv_cdf((1 + share) / 2)
+    of_tau = (error / mean) ** 2
+    of_cycle, of_step = _relative(cycle), _relative(plain)
+    of_time = None if of_cycle is None or of_step is None else of_cycle + of_step
+    if of_time is None and (error_of_cycle := latency.error(batch * (g + 1))) is not None:
+        of_time = error_of_cycle**2
+    of_time = of_time if g else 0.0  # plain decoding is compared with itself: the error of its step cancels
+    speed = mean * plain.value / cycle.value
+    low, high = (max(mean - z * error, 1.0), min(mean + z * error, g + 1.0))
+    speedup = interval(speed, None if of_time is None else of_tau + of_time, z)
+    flags = []
+    if speedup.low is not None and speedup.high is not None and speedup.low < 1 < speedup.high:
+        flags.append("the interval of the speedup holds 1: it may help or harm")
+    if isinstance(acceptance, HazardEstimate) and g and acceptance.tried[g - 1] < _FEW:
+        flags.append(
+            f"only {acceptance.tried[g - 1]:.0f} blocks came to draft {g}: its hazard, and the error, are uncertain"
+        )
+    if verify.value > 1.1 * plain.value:
+        flags.append(f"verifying {g + 1} tokens costs {verify.value / plain.value:.2f} plain steps, not one")
+    if g and cycle.value < plain.value:
+        flags.append("a whole cycle is cheaper than one plain step: check the times")
+    return Prediction(
+        g, batch, context, Estimate(mean, low, high), draft.value, verify.value, overhead.value, plain.value,
+        interval(cycle.value, of_cycle, z),
+        interval(batch * mean / cycle.value, None if of_cycle is None else of_tau + of_cycle, z),
+        speedup, of_tau, of_time, _main(of_tau, of_time), latency.unit, tuple(flags), (said, *latency.assumptions),
+    )  # fmt: skip
+
+
+_FEW = 30  # blocks below which a standard error is little more than a guess
+
+
+def longest(acceptance: Any, max_gamma: int) -> int:
+    """The longest draft that this acceptance speaks of, at most max_gamma."""
+    limit = check.integer(max_gamma, "max_gamma", 1)
+    if callable(acceptance):
+        return limit
+    if isinstance(acceptance, HazardEstimate):
+        return min(limit, int(sum(acceptance.tried > 0)))
+    a = check.real_values(acceptance, "acceptance", 0, 1)
+    return min(limit, len(a)) if a.ndim else limit
+
+
+def tokens_per_call(acceptance: Array | HazardEstimate, gamma: int) -> float:
+    """tau alone, as `predict` takes it from the acceptance."""
+    return _tokens(acceptance, gamma, None, 0.0)[0]
+
+
+def _tokens(
+    acceptance: Array | HazardEstimate | None, gamma: int, tau: float | None, tau_error: float
+) -> tuple[float, float, str]:
+    """tau, its standard error, and what was assumed."""
+    if (acceptance is None) == (tau is None):
+        raise ValueError("give acceptance or tau, one of them")
+    if tau is not None:
+        error = float(check.scalar(tau_error, "tau_error", "[0, inf)"))
+        given = float(check.scalar(tau, "tau", "(0, inf)"))
+        if not 1 <= given <= gamma + 1:
+            raise ValueError(f"tau is {given:g}; a block of {gamma} drafts emits between 1 and {gamma + 1} tokens")
+        return given, error, "tau is as measured"
+    if tau_error:
+        raise ValueError(f"tau_error is {tau_error}, but no tau is given")
+    if isinstance(acceptance, HazardEstimate):
+        return *acceptance.tau(gamma, wary=True), "hazards as counted, blocks independent"
+    if isinstance(acceptance, (int, float)):  # without arrays, as sweeps call this very often
+        a = float(check.scalar(acceptance, "acceptance", "[0, 1]"))
+        return math.fsum(a**i for i in range(gamma + 1)), 0.0, "acceptance is i.i.d., as declared"
+    a = check.real_values(acceptance, "acceptance", 0, 1)
+    if a.ndim == 0:
+        return float(block_efficiency(a, gamma=gamma)), 0.0, "acceptance is i.i.d., as declared"
+    if a.ndim != 1 or len(a) < gamma:
+        raise ValueError(f"acceptance has shape {tuple(a.shape)}; a curve needs {gamma} hazards for gamma = {gamma}")
+    return float(block_efficiency(a[:gamma])), 0.0, "hazards are exact, as given"
+
+
+def _relative(time: Timing) -> float | None:
+    return None if time.error is None else (time.error / time.value) ** 2
+
+
+def interval(value: float, variance: float | None, z: float) -> Estimate:
+    if variance is None:
+        return Estimate(value, None, None)
+    stretch = math.exp(z * math.sqrt(variance))
+    return Estimate(value, value / stretch, value * stretch)
+
+
+def _main(of_tau: float, of_time: float | None) -> str:
+    if of_time is None:
+        return "time, its error unknown"
+    if of_tau == of_time == 0:
+        return "none given"
+    return "acceptance" if of_tau > of_time else "time"

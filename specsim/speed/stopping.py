@@ -1,0 +1,252 @@
+"""When to stop drafting: the best that any controller which sees draft-side signals can do, exactly.
+
+Model.       After draft i of a block its signal s_i is seen (a bin of confidence, entropy, ...). Signals form a Markov
+             chain, and given them drafts are kept independently, draft i with probability r_i. Blocks are alike.
+State.       (i, s_i, w), w = r_1 ... r_i the probability that all so far are kept: a policy needs nothing else (T25).
+Optimum.     max E[N] / E[T] over policies, the root of max E[N] - theta E[T] = 0 by Dinkelbach's iteration; inside it a
+             dynamic program over the states that can occur. Drafting goes on above a threshold of w.
+Exact.       Fractions in, Fractions out.
+Paper.       Dinkelbach 1967; Mamou et al. 2024, DISCO, arXiv:2405.04304 (a controller of this kind).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.speed.ratio import BestGamma, Curve, cycle_cost
+from specsim.types import Array
+
+STATES = 200_000  # more than this do not fit; fewer bins or positions do
+
+
+class Threshold(NamedTuple):
+    """The rule: draft on while the last draft's confidence is at least so high, up to a length; and its speedup."""
+
+    confidence: Any
+    max_gamma: int
+    speedup: Any
+
+
+class Stopping(NamedTuple):
+    """The best causal policy; the best threshold on one draft's confidence and the best length beside it.
+
+    go_on[i, s]: least probability w, of those that can occur, at which drafting goes on after i drafts, the last with
+    signal s (one column where signals do not depend on each other); infinite where it never does. `lengths` is the law
+    of the number of drafts. `clairvoyant` knows beforehand which drafts will be kept: no controller reaches it.
+
+    Examples
+    --------
+    >>> best = optimal_stopping([[0.05, 0.45], [0.1, 0.2], [0.15, 0.05]], max_gamma=10, cost_ratio=0.1)
+    >>> [round(float(v), 4) for v in (best.static.speedup, best.threshold.speedup, best.speedup, best.clairvoyant)]
+    [1.9808, 2.0813, 2.0929, 2.6635]
+    """
+
+    speedup: Any
+    tau: Any
+    cycle: Any
+    lengths: Array
+    go_on: Array
+    threshold: Threshold
+    static: BestGamma
+    clairvoyant: Any
+
+
+class _State(NamedTuple):
+    """Last signal (0 where signals do not depend on each other), w, its probability, and what the next draft makes."""
+
+    signal: int
+    w: Any
+    chance: Any
+    then: list[tuple[Any, int]]  # probability, and place in the next level
+
+
+def optimal_stopping(
+    table: Array,
+    *,
+    max_gamma: int | None = None,
+    cost_ratio: float = 0,
+    verify_cost: Curve = None,
+    overhead: float = 0,
+) -> Stopping:
+    r"""The largest speedup of any policy that decides after each draft whether to draft on or to verify.
+
+    .. math:: S^* = \max_\pi \frac{E[N_\pi]}{E[T_\pi]}, \qquad N = 1 + \sum_{i \le g} 1[\text{drafts } 1..i
+        \text{ kept}], \quad T = g c + t(g + 1) + o, \quad T = 1 \text{ for } g = 0
+
+    It is the ceiling of every controller with these signals, randomised ones and such that remember earlier blocks
+    included (T25). If signals say nothing, it is the best static length.
+
+    Parameters
+    ----------
+    table : array_like
+        P(signal, kept), last axis (rejected, kept), given that the drafts before are kept. Shape (S, 2): the same at
+        every position; (n, S, 2): one a position; (n, S, S, 2): rows [i, s] for draft i + 1 after a draft with
+        signal s, row [0, 0] for the first draft. Each (S, 2) sums to 1.
+    max_gamma : int, optional
+        Longest draft; needed for (S, 2), where others give n.
+    cost_ratio : float
+        c, a draft step with its signal, in target steps.
+    verify_cost : callable or sequence, optional
+        t(m), as in `speedup`.
+    overhead : float
+        o, per cycle that drafts, in target steps.
+
+    Returns
+    -------
+    Stopping
+        speedup, tau and cycle of the optimum; its thresholds; what stands beside it.
+
+    Raises
+    ------
+    ValueError
+        A table of another shape, or that is no law (its place and sum), max_gamma missing or not n, a negative cost, a
+        curve too short, or more than 200,000 states.
+
+    References
+    ----------
+    Dinkelbach 1967, Management Science 13:492; Mamou et al. 2024, DISCO, arXiv:2405.04304 (thresholds).
+
+    Examples
+    --------
+    >>> best = optimal_stopping([[0.0, 0.5], [0.5, 0.0]], max_gamma=6, cost_ratio=0.25)  # the signal tells all
+    >>> round(float(best.speedup), 4), best.static.gamma, best.go_on.ravel().tolist()
+    (1.3298, 1, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    """
+    law, keep = _laws(table, max_gamma)
+    n = len(law)
+    costs: Any = {"cost_ratio": cost_ratio, "verify_cost": verify_cost, "overhead": overhead}
+    times = [Fraction(1) if law.dtype == object else 1.0, *(cycle_cost(g, **costs) for g in range(1, n + 1))]
+    levels = _levels(law, keep)
+    survival = [sum(state.chance * state.w for state in level) for level in levels]
+    curve = [sum(survival[: g + 1]) / times[g] for g in range(n + 1)]
+    static = max(range(n + 1), key=lambda g: curve[g])
+    speed = curve[static]
+    tokens, time, choices = _solve(levels, times, speed)
+    while tokens / time > speed:  # Dinkelbach: each round a better policy, of finitely many
+        speed = tokens / time
+        tokens, time, choices = _solve(levels, times, speed)
+    go_on = np.full((n, law.shape[1]), math.inf, dtype=law.dtype)
+    for i, (level, chosen) in enumerate(zip(levels, choices, strict=False)):
+        for state, go in zip(level, chosen, strict=True):
+            if go:
+                go_on[i, state.signal] = min(go_on[i, state.signal], state.w)
+    return Stopping(
+        speed, tokens, time, _lengths(levels, choices), go_on, _threshold(law, keep, times),
+        BestGamma(static, curve[static], np.array(curve)), _clairvoyant(survival, times),
+    )  # fmt: skip
+
+
+def _laws(table: Array, max_gamma: int | None) -> tuple[Array, Array]:
+    """P(signal) and P(kept | signal), both (n, rows, S): one row, or one for each signal before."""
+    w = np.asarray(check.array(table, "table"))
+    if w.ndim not in (2, 3, 4) or w.shape[-1] != 2 or (w.ndim == 4 and w.shape[1] != w.shape[2]) or 0 in w.shape:
+        raise ValueError(f"table must have shape (S, 2), (n, S, 2) or (n, S, S, 2), got {w.shape}")
+    check.law(w.reshape((*w.shape[:-2], -1)), "table")
+    if w.ndim == 2:
+        if max_gamma is None:
+            raise ValueError("give max_gamma with a table of shape (S, 2), the same at every position")
+        w = np.broadcast_to(w, (check.integer(max_gamma, "max_gamma", 1), *w.shape))
+    elif max_gamma is not None and check.integer(max_gamma, "max_gamma", 1) != len(w):
+        raise ValueError(f"max_gamma is {max_gamma}, but table has {len(w)} positions")
+    w = w[:, None] if w.ndim == 3 else w
+    w = w * Fraction(1) if w.dtype == object else w  # integers among Fractions would divide to floats
+    law = w.sum(axis=-1)
+    return law, w[..., 1] / np.where(law > 0, law, 1)
+
+
+def _levels(law: Array, keep: Array) -> list[list[_State]]:
+    """The states after 0, 1, ..., n drafts. Products are of sorted factors: equal ones are one state in floats too."""
+    rows = law.shape[1]
+    keys: dict[tuple[int, tuple[Any, ...]], int] = {(0, ()): 0}
+    levels = [[_State(0, 1, 1, [])]]
+    for i in range(len(law)):
+        found: dict[tuple[int, tuple[Any, ...]], int] = {}
+        below: list[_State] = []
+        for (signal, factors), at in keys.items():
+            state = levels[-1][at]
+            for s in range(law.shape[2]):
+                chance, r = law[i, signal, s], keep[i, signal, s]
+                if not chance:
+                    continue
+                # Once a draft is surely lost all that follows is one state; it may still pay where t falls.
+                key = (s if rows > 1 else 0, tuple(sorted((*factors, r))) if state.w and r else (0 * r,))
+                if key not in found:
+                    found[key] = len(below)
+                    below.append(_State(key[0], math.prod(key[1]), 0, []))
+                to = found[key]
+                below[to] = below[to]._replace(chance=below[to].chance + state.chance * chance)
+                state.then.append((chance, to))
+        if (count := sum(map(len, levels)) + len(below)) > STATES:
+            raise ValueError(f"{i + 1} drafts give {count} states, more than {STATES}: fewer signals or positions fit")
+        levels.append(below)
+        keys = found
+    return levels
+
+
+def _solve(levels: list[list[_State]], times: list[Any], theta: Any) -> tuple[Any, Any, list[list[bool]]]:
+    """E[N], E[T] and the choices of a policy of largest E[N] - theta E[T]; ties stop."""
+    choices: list[list[bool]] = []
+    more: list[tuple[Any, Any]] = [(0, 0)] * len(levels[-1])  # further tokens and time, by state
+    for i in range(len(levels) - 2, -1, -1):
+        best, chosen = [], []
+        for state in levels[i]:
+            tokens = sum(p * (levels[i + 1][to].w + more[to][0]) for p, to in state.then)
+            time = times[i + 1] - times[i] + sum(p * more[to][1] for p, to in state.then)
+            chosen.append(bool(tokens > theta * time))
+            best.append((tokens, time) if chosen[-1] else (0, 0))
+        choices.append(chosen)
+        more = best
+    return 1 + more[0][0], times[0] + more[0][1], choices[::-1]
+
+
+def _lengths(levels: list[list[_State]], choices: list[list[bool]]) -> Array:
+    """Law of the number of drafts under these choices."""
+    law, reach = [], [1]
+    for i, chosen in enumerate([*choices, [False] * len(levels[-1])]):
+        law.append(sum(p for p, go in zip(reach, chosen, strict=True) if not go))
+        then: list[Any] = [0] * (len(levels[i + 1]) if i < len(choices) else 0)
+        for state, p, go in zip(levels[i], reach, chosen, strict=True):
+            for chance, to in state.then if go else ():
+                then[to] += p * chance
+        reach = then
+    return np.array(law)
+
+
+def _threshold(law: Array, keep: Array, times: list[Any]) -> Threshold:
+    """Every threshold that tells two signals apart, with every greatest length."""
+    best = Threshold(1, 0, 1)  # plain decoding
+    for least in sorted(set(keep.ravel().tolist())):
+        drafting = np.zeros(law.shape[1], dtype=law.dtype)  # probability by signal, and that times w
+        drafting[0] = 1
+        kept, tokens, stopped = drafting, 1, 0
+        for i in range(len(law)):
+            after, alive = drafting[:, None] * law[i], kept[:, None] * law[i] * keep[i]
+            tokens = tokens + alive.sum()
+            speed = tokens / (stopped + after.sum() * times[i + 1])
+            if speed > best.speedup:
+                best = Threshold(least, i + 1, speed)
+            go = keep[i] >= least
+            stopped = stopped + np.where(go, 0, after).sum() * times[i + 1]
+            drafting, kept = (np.where(go, v, 0).sum(axis=0) for v in (after, alive))
+            if law.shape[1] == 1:
+                drafting, kept = drafting.sum(keepdims=True), kept.sum(keepdims=True)
+    return best
+
+
+def _clairvoyant(survival: list[Any], times: list[Any]) -> Any:
+    """The best ratio when the number of drafts that would be kept is known before drafting."""
+    law = [a - b for a, b in zip(survival, [*survival[1:], 0], strict=True)]
+    speed: Any = 1
+    while True:
+        chosen = [max(range(n + 1), key=lambda g: g - speed * times[g]) for n in range(len(law))]
+        better = sum(p * (g + 1) for p, g in zip(law, chosen, strict=True)) / sum(
+            p * times[g] for p, g in zip(law, chosen, strict=True)
+        )
+        if not better > speed:
+            return speed
+        speed = better

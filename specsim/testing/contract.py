@@ -1,0 +1,49 @@
+"""What a module must have to be a rule or a draft scheme: names, parameters, and a theorem that exists."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from types import ModuleType
+
+from specsim import discover
+from specsim.types import ChainRule, DraftScheme, StepRule, TreeRule
+
+PROTOCOLS: dict[str, type] = {"step": StepRule, "chain": ChainRule, "tree": TreeRule, "draft": DraftScheme}
+NOTES = Path(__file__).parents[2] / "proofs"  # in a checkout; an installed package has none
+
+
+def same_names(module: ModuleType, protocol: type) -> None:
+    """Every constant and function of a Protocol is in the module, parameters included."""
+    problem = missing(module, protocol)
+    family = next((name for name, other in PROTOCOLS.items() if not missing(module, other)), None)
+    if problem and family:
+        raise AssertionError(f"this looks like a {family} {'scheme' if family == 'draft' else 'rule'}; {problem}")
+    assert not problem, problem
+    if "THEOREM" in protocol.__annotations__:
+        known = theorems()
+        assert module.THEOREM in known, f"THEOREM is {module.THEOREM!r}; known: {', '.join(known)}"
+
+
+def missing(module: ModuleType, protocol: type) -> str:
+    """What the module lacks of a Protocol, in words; nothing if it has all."""
+    for name in protocol.__annotations__:
+        if not hasattr(module, name):
+            return f"constant {name} is missing"
+    for name, function in inspect.getmembers(protocol, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        if not callable(getattr(module, name, None)):
+            return f"function {name} is missing"
+        wanted = list(inspect.signature(function).parameters)[1:]
+        found = list(inspect.signature(getattr(module, name)).parameters)
+        if found[: len(wanted)] != wanted:
+            return f"{name}{found} should take {wanted}"
+    return ""
+
+
+def theorems(notes: Path = NOTES) -> list[str]:
+    """What a rule may name as THEOREM: "open", or a note in proofs/; without that folder, what a shipped rule names."""
+    found = {path.name[:3] for path in notes.glob("T[0-9][0-9]_*.md")}
+    shipped = {rule.THEOREM for family in ("step", "chain", "tree") for rule in discover.rules(family).values()}
+    return sorted({"open"} | (found or shipped))

@@ -1,0 +1,57 @@
+"""The three outcomes of a check: it passes, it fails, or it is skipped for a reason that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Concatenate, Literal, NamedTuple, ParamSpec
+
+Outcome = Literal["pass", "FAIL", "skipped"]
+Check = Callable[[ModuleType], None]
+P = ParamSpec("P")
+
+
+class Skipped(Exception):
+    """Raised by a check that has nothing to say of a rule; the message is the reason."""
+
+
+class Finding(NamedTuple):
+    """One check on one rule: its name, its outcome, and what it saw if it failed, or why it was skipped."""
+
+    check: str
+    outcome: Outcome
+    detail: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check ran and held; a check that was skipped has not passed."""
+        return self.outcome == "pass"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the check ran and did not hold."""
+        return self.outcome == "FAIL"
+
+
+def in_fractions(check: Callable[Concatenate[ModuleType, P], None]) -> Callable[Concatenate[ModuleType, P], None]:
+    """The check, skipped for a rule that says EXACT = False: its exp or log has no value among Fractions."""
+
+    @wraps(check)
+    def exact(rule: ModuleType, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if not rule.EXACT:
+            raise Skipped("the rule says EXACT = False, and this check runs in Fractions")
+        check(rule, *args, **kwargs)
+
+    return exact
+
+
+def find(name: str, check: Check, rule: ModuleType) -> Finding:
+    """The outcome of one check; whatever a rule under test raises is a failure."""
+    try:
+        check(rule)
+    except Skipped as reason:
+        return Finding(name, "skipped", str(reason))
+    except Exception as error:
+        return Finding(name, "FAIL", f"{type(error).__name__}: {error}")
+    return Finding(name, "pass", "")

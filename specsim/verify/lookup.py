@@ -1,0 +1,111 @@
+"""What to accept: the public samplers, and the look-up of a rule by name."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from specsim import discover
+from specsim.base import arrays, check
+from specsim.draft import distinct
+from specsim.types import Array, Draws
+
+
+def step_rule(name: str, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
+    """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
+    rule = discover.find("step", name)
+    if scheme is not None:
+        discover.find("draft", scheme)  # an unknown scheme gets the list of known ones
+        if scheme not in (rule.DRAFTS, *getattr(rule, "ALSO", ()), "iid" if rule.DRAFTS == "single" else None):
+            raise ValueError(f"rule {name!r} expects drafts drawn {rule.DRAFTS!r}, not {scheme!r}: not lossless")
+    if rule.DRAFTS == "single" and num_drafts != 1:
+        multi = [n for n, r in discover.rules("step").items() if r.DRAFTS != "single"]
+        raise ValueError(
+            f"rule {name!r} verifies one draft, got num_drafts={num_drafts}; multi-draft rules: {', '.join(multi)}"
+        )
+    if not takes(rule, num_drafts):
+        allowed = " or ".join(map(str, discover.find("draft", rule.DRAFTS).COUNTS))
+        raise ValueError(f"rule {name!r} verifies {allowed} drafts drawn {rule.DRAFTS!r}, got num_drafts={num_drafts}")
+    return rule
+
+
+def takes(rule: ModuleType, num_drafts: int | Draws) -> bool:
+    """Whether a step rule verifies that many drafts: its draft scheme may name in COUNTS the numbers it draws."""
+    if rule.DRAFTS == "single":
+        return num_drafts == 1
+    return num_drafts in getattr(discover.find("draft", rule.DRAFTS), "COUNTS", (num_drafts,))
+
+
+def candidates(num_drafts: Any, scheme: str | None, q: Array) -> int | Draws:
+    """What `prepare` takes: the number of drafts; of distinct drafts the law of N, for each row of q."""
+    if scheme == "distinct" and isinstance(num_drafts, Draws):
+        return _checked(num_drafts, q)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    return distinct.draws(q, num_drafts) if scheme == "distinct" else num_drafts
+
+
+def _checked(draws: Draws, q: Array) -> Draws:
+    """A law of N given by hand, moved to the library of q; ValueError unless 1 <= N <= limit."""
+    limit = check.integer(draws.limit, "num_drafts.limit", 1)
+    least = check.real_values(draws.least, "num_drafts.least", 1, limit)
+    extra = check.real_values(draws.extra, "num_drafts.extra", 0, 1)
+    for name, part in (("least", least), ("extra", extra)):
+        if part.ndim and tuple(part.shape) != tuple(q.shape[:-1]):
+            raise ValueError(f"num_drafts.{name} has shape {tuple(part.shape)}; q has rows {tuple(q.shape[:-1])}")
+    if extra.ndim and (extra.dtype == object) != (q.dtype == object):
+        raise TypeError("one of num_drafts.extra, q holds Fractions and the other floats; use one kind")
+    if check.concrete(least) and check.concrete(extra):
+        for bad, why in (
+            (least % 1 != 0, "it is a number of draws"),
+            ((least == limit) & (extra > 0), "so is limit, and extra > 0"),
+        ):
+            if bool(array_namespace(bad).any(bad)):
+                where, entry = check._first(least, bad)
+                raise ValueError(f"num_drafts.least{where} is {entry}: {why}")
+    least, extra = (v if isinstance(v, distinct.PLAIN) else check.like(v, q) for v in (draws.least, draws.extra))
+    return Draws(least, extra, limit)
+
+
+def chain_rule(name: str) -> ModuleType:
+    """The chain rule called `name`; ValueError if a decode loop that goes on from the target cannot run it."""
+    rule = discover.find("chain", name)
+    if hasattr(rule, "continuation"):
+        plain = [n for n, r in discover.rules("chain").items() if hasattr(r, "survival")]
+        raise ValueError(
+            f"rule {name!r} changes the target for some tokens after a block, which only specsim.simulate follows; "
+            f"rules that leave it as it is: {', '.join(plain)}"
+        )
+    return rule
+
+
+def _in_support(q: Array, places: Array, drafts: Array) -> None:
+    """ValueError for a draft that its row of q (..., n, V) excludes; drafts -1 are none."""
+    if not (check.concrete(q) and check.concrete(places)):
+        return
+    absent = (drafts >= 0) & ~(arrays.at(q, places) > 0)
+    if bool(array_namespace(drafts).any(absent)):
+        where, token = check._first(drafts, absent)
+        raise ValueError(f"drafts{where} is token {token}, which its row of q lacks: it cannot have been drafted")
+
+
+def tree_rule(name: str, scheme: str) -> ModuleType:
+    """The tree rule called `name`; ValueError if trees of that scheme are none of its."""
+    rule = discover.find("tree", name)
+    if scheme not in (*rule.CHILDREN, *getattr(rule, "ALSO", ())):
+        others = [n for n, r in discover.rules("tree").items() if scheme in (*r.CHILDREN, *getattr(r, "ALSO", ()))]
+        why = "tokens that were chosen are no draws from q" if scheme == "deterministic" else "drawn by another law"
+        raise ValueError(
+            f"rule {name!r} verifies trees of scheme {', '.join(rule.CHILDREN)}, not {scheme!r} ({why}: not lossless); "
+            f"rules that do: {', '.join(others) or 'none'}"
+        )
+    return rule
+
+
+def step_params(module: ModuleType, rule: str, step: str | None) -> dict[str, Any]:
+    """What `prepare` is told of a step rule; ValueError if the tree rule has none to choose."""
+    if step is not None and "step" not in inspect.signature(module.prepare).parameters:
+        raise ValueError(f"rule {rule!r} asks for no step rule, got step={step!r}")
+    return {} if step is None else {"step": step}

@@ -1,0 +1,69 @@
+"""Adding a rule is one file: the README's example, dropped into the folder, passes; a wrong one is convicted."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import specsim
+import specsim.cli
+import specsim.verify.step as family
+from specsim import discover
+from specsim.report import tables
+from specsim.testing import conform
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+RIGHT = README.partition("```python title=own.py\n")[2].partition("```")[0]
+WRONG = RIGHT.replace("pick(plan.p, u[..., 0])", "pick(plan.q, u[..., 0])")  # samples the draft instead of the target
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A second directory of the step-rule package, with both files in it."""
+    assert RIGHT
+    assert WRONG != RIGHT
+    (tmp_path / "own.py").write_text(RIGHT)
+    (tmp_path / "own_wrong.py").write_text(WRONG)
+    monkeypatch.setattr(family, "__path__", [*family.__path__, str(tmp_path)])
+    importlib.invalidate_caches()
+    yield tmp_path
+    for name in ("own", "own_wrong"):
+        sys.modules.pop(f"{family.__name__}.{name}", None)
+
+
+def test_the_right_one_passes_everything(folder: Path) -> None:
+    assert {"own", "rejection"} <= discover.rules("step").keys()
+    failed = [finding for finding in conform(discover.find("step", "own"), "step") if not finding.passed]
+    assert failed == []
+    assert specsim.guarantee("own", num_drafts=3).lossless
+    p, q = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)]
+    assert specsim.output_law(p, q, rule="own", num_drafts=2).tolist() == p
+    assert specsim.acceptance_rate(p, q, rule="own", num_drafts=2) == Fraction(3, 4)
+    assert "| `own` | iid | yes |" in tables.rules_table()
+    assert "own" in [rule.name for rule in specsim.algorithms()]
+
+
+def test_the_wrong_one_is_convicted(folder: Path) -> None:
+    failed = {finding.check for finding in conform(discover.find("step", "own_wrong"), "step") if not finding.passed}
+    assert failed == {"sampler_is_transition", "edges", "frequencies"}
+
+
+def test_the_command_says_so(folder: Path) -> None:
+    right = CliRunner().invoke(specsim.cli.app, ["check", str(folder / "own.py")])
+    assert right.exit_code == 0, right.output
+    wrong = CliRunner().invoke(specsim.cli.app, ["check", str(folder / "own_wrong.py")])
+    assert wrong.exit_code == 1
+    assert "FAIL  sampler_is_transition" in wrong.output
+    (folder / "broken.py").write_text("x = (")
+    broken = CliRunner().invoke(specsim.cli.app, ["check", str(folder / "broken.py")])
+    assert broken.exit_code == 2
+    assert "broken.py cannot be imported: SyntaxError" in broken.output
+    missing = CliRunner().invoke(specsim.cli.app, ["check", str(folder / "missing.py")])
+    assert missing.exit_code == 2
+    assert "missing.py does not exist" in missing.output

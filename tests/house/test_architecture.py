@@ -1,0 +1,145 @@
+"""The house's rooms and import arrows, read from its folders, and what `import specsim` may load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# A room imports from those on the floors below it, and on its own floor only from those named behind it.
+FLOORS: dict[str, list[dict[str, set[str]]]] = {
+    "specsim": [
+        {"types": set(), "base": {"types"}, "discover": {"types", "base"}},
+        {"draft": set(), "laws": set(), "trees": {"draft"}},
+        {"verify": set()},
+        {"exact": set(), "latency": set()},
+        {"bounds": set(), "lengths": set(), "simulation": set()},
+        {"claims": set(), "speed": {"claims"}, "testing": set()},
+        {"report": set()},
+        {"commands": set()},
+        {"cli": set(), "__main__": {"cli"}},
+    ],
+    "real": [
+        {"models": set(), "options": set()},
+        {"decode": set()},
+        {"pair": set()},
+        {"studies": set(), "train": set()},
+        {"gpu": set()},
+        {"cli": set(), "__main__": {"cli"}},
+    ],
+}
+HEAVY = {"jax": {"testing", "simulation"}, "torch": {"testing"}, "hypothesis": {"testing"}, "cvxpy": {"bounds"},
+         "matplotlib": {"report"}}  # fmt: skip
+MODULES = sorted(
+    p
+    for package in FLOORS
+    for p in (ROOT / package).rglob("*.py")
+    if p.parent != ROOT / package or p.stem != "__init__"
+)
+
+
+def room(path: Path) -> tuple[str, str]:
+    """The package of a file, and its room: the first folder, or the file itself at the package's root."""
+    package, first, *_ = path.relative_to(ROOT).parts
+    return package, first.removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    """Dotted names a module imports, at the top or inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            if node.module in FLOORS:
+                found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def floor(package: str, name: str) -> int:
+    return next(i for i, rooms in enumerate(FLOORS[package]) if name in rooms)
+
+
+def violations(path: Path, names: set[str]) -> Iterator[str]:
+    """Imports that go up, sideways without being named, or out of the core."""
+    package, here = room(path)
+    for name in sorted(names):
+        top, _, rest = name.partition(".")
+        there = rest.partition(".")[0]
+        if package == "specsim" and top in {"real", "transformers", "tests"}:
+            yield f"{here} imports {name}: the core never does"
+        if package == "specsim" and top in HEAVY and here not in HEAVY[top]:
+            yield f"{here} imports {name}"
+        rooms = {r for level in FLOORS.get(top, []) for r in level}
+        if top != package or there not in rooms or there == here:
+            continue
+        up = floor(package, there) - floor(package, here)
+        if up > 0 or (up == 0 and there not in FLOORS[package][floor(package, here)][here]):
+            yield f"{here} imports {name}: from {'above' if up else 'its own floor'}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_arrows_point_down(path: Path) -> None:
+    assert list(violations(path, imports(path))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("specsim/base/arrays.py", "specsim.exact"),
+        ("specsim/lengths/blocks.py", "torch"),
+        ("specsim/cli.py", "real.decode"),
+        ("specsim/exact/step.py", "specsim.latency"),
+        ("real/models/model.py", "real.decode.loop"),
+        ("real/train/pair.py", "real.studies.keep"),
+    ],
+)
+def test_the_arrow_check_can_fail(path: str, name: str) -> None:
+    assert list(violations(ROOT / path, {name}))
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_every_room_has_a_floor(package: str) -> None:
+    rooms = {room(path)[1] for path in MODULES if room(path)[0] == package}
+    assert rooms - {"__main__"} == {name for level in FLOORS[package] for name in level}
+    assert len(rooms) <= 25
+
+
+def test_no_public_function_is_a_module() -> None:
+    """`specsim.X` is either a name of the library or a room, never both."""
+    import specsim
+
+    rooms = {name for level in FLOORS["specsim"] for name in level}
+    assert rooms.isdisjoint(specsim.__all__)
+
+
+def test_import_is_light() -> None:
+    """`import specsim` loads no framework, no solver and no test library."""
+    code = "import specsim, sys; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "specsim" in loaded
+    assert not {"jax", "torch", "cvxpy", "matplotlib", "hypothesis", "transformers", "real"} & set(loaded)
+
+
+def test_files_stay_small() -> None:
+    """Median near 120 lines; nothing that cannot be held in the head."""
+    sizes = sorted(
+        len(p.read_text(encoding="utf-8").splitlines()) for package in FLOORS for p in (ROOT / package).rglob("*.py")
+    )
+    assert sizes[len(sizes) // 2] <= 130
+    assert sizes[-1] <= 300
+
+
+def test_no_test_imports_another() -> None:
+    tests = [p for p in (ROOT / "tests").rglob("*.py") if "mutants" not in p.parts]
+    assert tests
+    for path in tests:
+        for name in imports(path):
+            assert not name.rpartition(".")[2].startswith("test_"), f"{path} imports {name}: use tests/helpers"
+        assert "sys.path" not in path.read_text(encoding="utf-8") or path == Path(__file__)

@@ -1,0 +1,89 @@
+"""What is published: one version, the extras of the README's blocks, and CI that spares a contributor's files."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import specsim
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = set(PROJECT["optional-dependencies"])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def loaded() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("wheel_lines", Path(__file__).with_name("wheel_lines.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LINES = loaded()
+
+
+def test_every_block_says_what_it_needs() -> None:
+    found = LINES.blocks(README, EXTRAS)
+    assert frozenset() in {block.needs for block in found}
+    fences = sum(line.startswith(("```python", "```bash")) for line in README.splitlines())
+    assert len(found) == fences - README.count("<!-- command: ") - README.count("<!-- needs: checkout -->")
+
+
+@pytest.mark.parametrize(
+    ("readme", "words"),
+    [
+        ("words\n```python\nx = 1\n```", "README line 2: say before this block what it needs"),
+        ("<!-- needs: -->\n```bash\nls\n```", "README line 2: say before this block what it needs"),
+        ("<!-- needs: solve,fast -->\n```bash\nls\n```", "README line 1: fast is no extra; known: "),
+    ],
+)
+def test_a_block_that_does_not_is_refused(readme: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        LINES.blocks(readme, EXTRAS)
+
+
+def test_what_is_run_and_where() -> None:
+    text = "<!-- needs: plot; short: --count 2 -->\n```bash\n.venv/bin/specsim plots out  # three\n```"
+    (block,) = LINES.blocks(text, EXTRAS)
+    (command,) = LINES.program(block, Path("/env"))
+    assert command[-1] == "/env/bin/specsim plots out --count 2"
+    made = {Path("a"): frozenset({"plot"}), Path("b"): frozenset({"solve"}), Path("c"): frozenset()}
+    assert LINES.environment(made, frozenset({"plot", "real"}), Path("x")) == Path("a")
+    assert LINES.environment(made, frozenset({"jax"}), Path("x")) == Path("c")
+    assert LINES.environment({Path("a"): frozenset({"plot"})}, frozenset(), Path("x")) == Path("x/env1")
+
+
+def test_the_two_commands_are_one_line_each() -> None:
+    for name, last in (("main", "specsim-real compare"), ("tests", "pytest")):
+        shown = subprocess.run([ROOT / ".ci" / "readme", name], capture_output=True, text=True, check=True).stdout
+        assert shown.count("\n") == 1
+        assert shown.startswith("python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e ")
+        assert shown.endswith(f" && .venv/bin/{last}\n")
+
+
+def test_one_version() -> None:
+    version = specsim.__version__
+    assert PROJECT["dynamic"] == ["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_tested_versions_are_named() -> None:
+    named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    assert named == ["3.11", "3.12", "3.13"]
+    assert f"for version in {' '.join(named)}; do" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_nothing_outside_a_temporary_folder_is_removed() -> None:
+    for script in (ROOT / ".ci").iterdir():
+        text = script.read_text(encoding="utf-8")
+        removed = [line for line in text.splitlines() if "rm " in line]
+        assert removed == ["trap 'rm -rf \"$work\"' EXIT"] * ("mktemp -d" in text), script.name

@@ -1,0 +1,101 @@
+"""Run what the README shows with an installed wheel, in environments that hold no more than each block says it needs.
+
+    python tests/house/wheel_lines.py dist/specsim_llm-0.1.0-py3-none-any.whl
+
+Before each block of Python or shell the README says in a comment what it needs: ``<!-- needs: nothing -->``,
+``<!-- needs: solve -->`` or ``<!-- needs: real,plot; short: --count 2 -->``: extras of the distribution, and options
+that keep a long command short here. ``<!-- needs: checkout -->`` is not run: a wheel has no tests and no proofs.
+The two blocks after ``<!-- command: NAME -->`` are run by `.ci/run` itself. A block that says nothing is an error.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+MARK = re.compile(r"<!-- needs: ([\w,]+)(?:; short: ([^>]*?))? -->")
+ELSEWHERE = "checkout"
+
+
+class Block(NamedTuple):
+    """A block of the README: its line, language, text, the extras it needs, and options that keep it short."""
+
+    line: int
+    language: str
+    text: str
+    needs: frozenset[str]
+    short: str
+
+
+def blocks(readme: str, extras: set[str]) -> list[Block]:
+    """Every block that can be run from an installed wheel; ValueError for one that does not say what it needs."""
+    lines, found = readme.splitlines(), []
+    for i, line in enumerate(lines):
+        opening = re.fullmatch(r"```(python|bash)(?: .*)?", line)
+        if not opening or lines[i - 1].startswith("<!-- command: "):
+            continue
+        mark = MARK.fullmatch(lines[i - 1])
+        if mark is None:
+            raise ValueError(f"README line {i + 1}: say before this block what it needs, as <!-- needs: nothing -->")
+        needs = set(mark[1].split(",")) - {"nothing"}
+        if needs - extras - {ELSEWHERE}:
+            unknown, known = ", ".join(sorted(needs - extras)), ", ".join(sorted(extras))
+            raise ValueError(f"README line {i}: {unknown} is no extra; known: {known}")
+        text = "\n".join(lines[i + 1 : lines.index("```", i)])
+        if ELSEWHERE not in needs:
+            found.append(Block(i + 1, opening[1], text, frozenset(needs), mark[2] or ""))
+    return found
+
+
+def program(block: Block, folder: Path) -> list[list[str]]:
+    """The commands of a block, with the programs of one environment."""
+    if block.language == "python":
+        return [[str(folder / "bin" / "python"), "-I", "-c", block.text]]
+    lines = [line for line in block.text.splitlines() if line.strip()]
+    here = [line.partition("  #")[0].replace(".venv/bin/", f"{folder}/bin/") for line in lines]
+    return [["bash", "-euo", "pipefail", "-c", f"{line} {block.short}"] for line in here]
+
+
+def environment(made: dict[Path, frozenset[str]], needs: frozenset[str], where: Path) -> Path:
+    """The fullest environment that holds nothing else than what is needed; a new one if there is none."""
+    fitting = [folder for folder, held in made.items() if held <= needs]
+    return max(fitting, key=lambda folder: len(made[folder]), default=where / f"env{len(made)}")
+
+
+def install(folder: Path, wheel: Path, needs: frozenset[str]) -> None:
+    """The wheel with the extras into the environment; pip takes what is there already."""
+    if not folder.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    what = f"{wheel}[{','.join(sorted(needs))}]" if needs else str(wheel)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "-qq", "-c", ROOT / "constraints.txt", what]
+    subprocess.run(pip, check=True, cwd=folder)
+
+
+def main(wheel: Path) -> None:
+    records = [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("real/results")]
+    assert not records, f"records of one machine are in the wheel: {records}"
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    found = blocks((ROOT / "README.md").read_text(encoding="utf-8"), extras)
+    made: dict[Path, frozenset[str]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        work = place / "work"
+        work.mkdir()
+        for needs in sorted({block.needs for block in found}, key=lambda needs: (len(needs), sorted(needs))):
+            folder, start = environment(made, needs, place), time.monotonic()
+            install(folder, wheel, needs)
+            made[folder] = needs
+            names = ", ".join(sorted(needs)) or "no extra"
+            print(f"-- {names}: installed in {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

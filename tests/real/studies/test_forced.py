@@ -1,0 +1,183 @@
+"""Forced acceptance: its law is exact, its loop the real one; calibration adds up and refuses what it cannot do."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from fractions import Fraction as F
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from helpers.tiny_models import tiny_llama
+from typer.testing import CliRunner
+
+import real.cli
+from real.decode.clock import PHASES
+from real.decode.loop import Loop, decode_batch, keyed
+from real.decode.warp import Warping
+from real.models.model import LanguageModel, from_hf
+from real.studies.calibrate import Costs, calibrate, copy_bandwidth
+from real.studies.forced import report as forced_report
+from real.studies.forced.measure import Forced, Timing, even, measure
+from specsim import accepted_length_law, block_efficiency
+from specsim.base.arrays import pick
+from specsim.exact import forking
+from specsim.verify.chain import tokenwise
+
+
+def models(vocab: int = 8) -> tuple[LanguageModel, LanguageModel]:
+    target, draft = (from_hf(tiny_llama(vocab, seed=s, context=512)) for s in (0, 1))
+    return target, draft
+
+
+@pytest.mark.parametrize("alpha", [(F(1, 2),), (F(1, 2), F(1, 3), F(1)), (F(0), F(1, 5))])
+def test_forced_law_is_exact(alpha: tuple[F, ...]) -> None:
+    """Forked: the number kept has the law asked for, whatever target and draft say."""
+    gamma, half = len(alpha), [F(1, 2), F(1, 2)]
+    p, q = np.array([[half] * (gamma + 1)], dtype=object), np.array([[half] * gamma], dtype=object)
+    rule = Forced(alpha)
+
+    def program(fork: forking.Fork) -> int:
+        u = fork.uniforms(1, rule.uniforms(gamma))
+        return int(rule.verify(rule.prepare(p, q), np.zeros((1, gamma), dtype=np.int64), u)[0][0])
+
+    law = forking.law(program)
+    expected = accepted_length_law(np.array(alpha, dtype=object)).tolist()
+    assert [law.get(n, F(0)) for n in range(gamma + 1)] == expected
+
+
+def test_even_uniforms_meet_the_law_quickly() -> None:
+    """200 blocks give tau to 1 %; independent uniforms would be off by 4 %."""
+    target, draft = models()
+    alpha, gamma, batch = (0.8,) * 4, 4, 2
+    runs = decode_batch(
+        target, draft, [[1, 2], [3, 4, 5]], max_tokens=340, gamma=gamma, uniforms=[even(i) for i in range(batch)],
+        rule=Forced(alpha),
+    )  # fmt: skip
+    whole = [b.accepted for run in runs for b in run.blocks if b.drafted == gamma]
+    assert len(whole) > 190
+    assert np.mean(whole) + 1 == pytest.approx(float(block_efficiency(list(alpha))), rel=0.01)
+
+
+def test_measure_yields_costs_and_timings() -> None:
+    target, draft = models()
+    found = list(
+        measure(
+            target, draft, batch=2, context=40, alpha=[0.7] * 4, gammas=[1, 4], calibrated=[1, 2], turns=3, cycles=4
+        )
+    )
+    assert [type(x) for x in found] == [Costs, Timing, Timing]
+    costs = found[0]
+    assert isinstance(costs, Costs)
+    assert costs.gammas == [0, 1, 2]
+    for k, timing in enumerate(found[1:]):
+        assert isinstance(timing, Timing)
+        assert timing.gamma == (1, 4)[k]
+        assert timing.cycles == 2 * 4 * 4  # texts x turns, warm-up included, x blocks
+        assert timing.tau_measured == pytest.approx(timing.tau_predicted, rel=0.15)
+        assert timing.cycle_s_predicted == costs.cycle(timing.gamma)
+        assert 0 < timing.speedup_measured < timing.gamma + 1.5
+
+
+def test_phases_add_up_and_lines_extend() -> None:
+    costs = Costs([0, 1, 2, 3], *([0.0, 1.0, 2.0, 3.0],) * 2, [10.0, 11.0, 11.5, 12.0], *([1.0] * 4,) * 2,
+                  [12.0, 15.0, 17.5, 20.0], [0.0] * 4)  # fmt: skip
+    assert costs.cycle(2) == 17.5
+    assert costs.phase("verify", 8) == pytest.approx(14.5)  # 11 + 0.5 (8 - 1): the step from 0 to 1 bends no line
+    assert costs.cycle(8) == pytest.approx(8 + 8 + 14.5 + 2)
+    falls = dataclasses.replace(costs, verify_s=[10.0, 14.0, 11.0, 11.5])
+    assert falls.phase("verify", 2) == 11.0  # measured: as it is
+    assert falls.phase("verify", 8) == 11.5  # beyond: the median, not a line downwards
+    one = Costs([0, 2], [0.0, 4.0], [0.0, 2.0], [9.0, 9.5], [1.0, 1.0], [1.0, 1.0], [11.0, 17.5], [0.0, 0.0])
+    assert one.cycle(4) == pytest.approx(8 + 4 + 9.5 + 2)
+
+
+def test_calibration_takes_its_blocks_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(ticks)))  # a second a look: the machine plays no part
+    target, draft = models()
+    texts = [[1, 2, 3, 4], [5, 6, 7]]
+    costs = calibrate(target, draft, texts, warping=Warping(), rule=tokenwise, gammas=[2, 1], repeats=3)
+    assert texts == [[1, 2, 3, 4], [5, 6, 7]]
+    assert costs.gammas == [0, 1, 2]
+    assert all(c > 0 for c in costs.cycle_s)
+    assert costs.draft_s[0] == costs.sample_s[0] == 0
+    for k in range(3):
+        assert sum(getattr(costs, f"{name}_s")[k] for name in PHASES) == costs.cycle_s[k]
+
+
+def test_rewound_loops_repeat_their_block() -> None:
+    target, draft = models()
+    options = 9, 3, [keyed(0, 0)], Warping(), tokenwise, pick, lambda _: None
+    loop = Loop(target, draft, [[1, 2, 3]], *options)
+    first = loop.block([0], 3)
+    loop.keep(0, first[0], 3, lambda text, safe: None)
+    del loop.texts[0][3:]
+    loop.rewind([3])
+    assert loop.block([0], 3) == first
+
+
+def test_copy_bandwidth_counts_bytes() -> None:
+    assert 1e8 < copy_bandwidth(torch.device("cpu"), size=1 << 22, repeats=3) < 1e13
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"alpha": [1.2]}, "alpha"),
+        ({"alpha": [0.5]}, "alpha has 1 entries; gamma 2 needs as many"),
+        ({"context": 500}, "context 500: texts may grow to .* positions, the models hold 512"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"batch": 40}, "context 40 must be more than batch 40: texts of a batch differ in length"),
+        ({"calibrated": []}, "gammas is empty"),
+    ],
+)
+def test_bad_values(changes: dict[str, Any], message: str) -> None:
+    target, draft = models()
+    arguments = {"batch": 1, "context": 40, "alpha": [0.5] * 2, "gammas": [2], "calibrated": [1], **changes}
+    with pytest.raises(ValueError, match=message):
+        list(measure(target, draft, **arguments))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["nothing"], "shape 'nothing' is unknown; known: llama-3.1-8b"),
+        (["tiny", "tiny", "--context", "24,5000"], "context 5000: texts may grow to"),
+        (["tiny", "tiny", "--alpha", "1.5", "--context", "24"], "alpha"),
+        (["tiny", "tiny", "--batch", "0"], "batch must be at least 1, got '0'"),
+        (["tiny", "tiny", "--device", "meta"], "device 'meta' cannot be used"),
+    ],
+)
+def test_command_refuses_before_any_work(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(real.cli.app, ["forced", *options])
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_command_records_and_shows(tmp_path: Path) -> None:
+    out = tmp_path / "forced.json"
+    options = ["forced", "tiny", "tiny", "--batch", "1,2", "--context", "24", "--gamma", "1-3", "--calibrate", "1,2"]
+    result = CliRunner().invoke(real.cli.app, [*options, "--turns", "2", "--dtype", "float32", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    record = json.loads(out.read_text())
+    assert record["schema"] == forced_report.SCHEMA
+    assert record["complete"] is True
+    assert [(r["batch"], r["context"], len(r["rows"])) for r in record["runs"]] == [(1, 24, 3), (2, 24, 3)]
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    text = forced_report.markdown(record, "plot.png")
+    assert text.count("\n| ") >= 3
+    assert forced_report.summary(record) in text
+    errors = [abs(row["speedup"]["error"]) for run in record["runs"] for row in run["rows"]]
+    assert f"median error of the predicted speedup {np.median(errors):.1%}, " in text
+    beyond = [abs(run["rows"][2]["speedup"]["error"]) for run in record["runs"]]
+    assert f"{np.median(beyond):.1%} over the lengths not calibrated" in text
+    assert forced_report.markdown({**record, "runs": []}, "plot.png") == "No setting was finished."

@@ -1,0 +1,116 @@
+"""Plots show what the library says: what is handed to matplotlib is compared, and the files are made."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from specsim import block_efficiency, context_boundary, estimate_hazards, latency, plan, roofline
+from specsim import sweep as swept
+from specsim.claims import rows as published
+from specsim.claims.score import validate
+from specsim.cli import app
+from specsim.report import plots
+
+TIMES = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=2e-4)
+SHOWN = Path(__file__).parents[1] / "bench" / "plots"
+NAMES = ("plan.png", "validation.png", "lengths.png")
+
+
+def shown(draw: MagicMock, method: str, call: int = 0) -> list[np.ndarray]:
+    return [np.asarray(v, dtype=float) for v in getattr(draw, method).call_args_list[call].args[:3]]
+
+
+def test_the_surface_is_the_sweep() -> None:
+    axis = MagicMock()
+    plots.surface(axis, TIMES, 0.7, 8, 500, 6)
+    gammas, ratios, speed = shown(axis, "contourf")
+    assert gammas.tolist() == [1, 2, 3, 4, 5, 6]
+    found = swept(TIMES, 0.7, gammas=range(1, 7), cost_ratios=ratios, batches=[8], contexts=[500])
+    assert speed == pytest.approx(found[0, :, :, 0, 0].T)
+    best, at = axis.plot.call_args_list[0].args[:2]
+    assert (np.asarray(best), at.tolist()) == (pytest.approx(1 + speed.argmax(axis=1)), ratios.tolist())
+    own = TIMES.draft(8, 500).value / TIMES.target(1, 8, 500).value
+    assert axis.axhline.call_args.args[0] == pytest.approx(own)
+
+
+def test_the_surface_of_a_log_ends_where_it_ends() -> None:
+    axis = MagicMock()
+    plots.surface(axis, latency.constant(0.1), estimate_hazards([0, 1, 2], 2, counts=[5, 5, 10]), 1, 0, 16)
+    assert shown(axis, "contourf")[0].tolist() == [1, 2]
+
+
+def test_the_plane_is_the_plan_with_its_boundary() -> None:
+    axis = MagicMock()
+    plots.plane(axis, TIMES, 0.7, 512, 4096, 8)
+    batches, contexts, speed = shown(axis, "contourf")
+    points = [
+        (int(b), int(s)) for b, s in [(batches[0], contexts[3]), (batches[-1], contexts[0]), (batches[9], contexts[-1])]
+    ]
+    for b, s in points:
+        one = plan(TIMES, 0.7, batches=[b], contexts=[s], max_gamma=8)[0]
+        assert speed[contexts.tolist().index(s), batches.tolist().index(b)] == one.speedup.value
+    where, edge = (list(v) for v in axis.plot.call_args_list[0].args[:2])
+    assert len(where) > 3
+    for b, s in zip(where, edge, strict=True):
+        assert s == context_boundary(TIMES, 0.7, batch=b, max_gamma=8, max_context=4096)
+
+
+def test_the_scatter_has_every_predicted_row() -> None:
+    found = validate(published.shipped(), fit=plots.FIT)
+    axis = MagicMock()
+    axis.get_xlim.return_value = (0, 4)
+    plots.scatter(axis, found)
+    dots = {
+        (x, y) for call in axis.scatter.call_args_list for x, y in zip(*call.args[:2], strict=True)
+    }  # fmt: skip
+    assert dots == {(s.measured, s.predicted) for s in found.scores if s.predicted is not None}
+    rings = [call for call in axis.scatter.call_args_list if call.kwargs["facecolors"] == "none"]
+    assert sum(len(call.args[0]) for call in rings) == len(plots.FIT)
+
+
+def test_three_laws_have_one_tau_and_are_not_one_law() -> None:
+    mixed, alike, forced = plots.laws_of_one_tau().values()
+    kept = np.arange(9)
+    for law in (mixed, alike, forced):
+        assert law.sum() == pytest.approx(1)
+        assert kept @ law == pytest.approx(kept @ mixed)
+    spread = [float(kept**2 @ law) for law in (mixed, alike, forced)]
+    assert spread[0] > 1.1 * spread[1] > 1.1 * spread[2]
+    mean = float(block_efficiency((0.3 + 0.97) / 2, gamma=8)) - 1
+    assert kept @ mixed > mean + 1  # the mean acceptance underrates the mixture
+
+
+def test_one_command_makes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = CliRunner().invoke(app, ["plots", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(NAMES)
+    words = "plan --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --alpha 0.7 --plot mine.png"
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, shlex.split(words)).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["plan", "0.7", "--cost-ratio", "0", "--plot", str(tmp_path / "flat.png")]).exit_code
+        == 0
+    )
+    for path in [*tmp_path.iterdir(), *(SHOWN / name for name in NAMES)]:
+        data = path.read_bytes()
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        assert 5_000 < len(data) < 150_000
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    gone = CliRunner().invoke(app, ["plots", str(tmp_path / "file")])
+    assert (gone.exit_code, "file is no folder\n" in gone.stderr) == (2, True)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    none = CliRunner().invoke(app, ["plots", str(tmp_path)])
+    assert (none.exit_code, none.stderr) == (
+        2,
+        "error: a plot needs matplotlib: install the extra `plot` (specsim-llm[plot])\n",
+    )

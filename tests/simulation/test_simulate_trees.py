@@ -1,0 +1,294 @@
+"""Simulated decoding with beams, with distinct siblings and with chosen step rules, against exact numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim import block_chain, discover, expected_kept, guarantee, markov, simulate
+from specsim.draft import distinct
+from specsim.exact.guarantee import _tree_verdict
+from specsim.exact.tree import drawn_trees
+from specsim.simulation import blocks, conditional, conditional_tau
+from specsim.simulation.conditional import texts
+from specsim.simulation.shards import SHARD
+from specsim.simulation.stationary import grown_chains
+from specsim.testing import assert_law
+from specsim.trees import (
+    Grown,
+    beam_tree,
+    beam_uniforms,
+    beams,
+    chain,
+    deterministic_tokens,
+    eagle2_tree,
+    heap_tree,
+    k_ary,
+    paths,
+    speed_of_light,
+)
+from specsim.trees.beam import packed
+from specsim.trees.likeliest import pruned
+from specsim.types import Array, Draws, Model, TokenTree
+from specsim.verify.tree import lifted
+
+SURE = 1 - 1e-6  # level of the intervals in these tests: one false alarm in a million
+TARGET, DRAFT = (markov(table) for table in np.random.default_rng(5).dirichlet(np.ones(3), (2, 3)))
+BEAM_RULES = [name for name, rule in discover.rules("tree").items() if "beam" in rule.CHILDREN]
+PLACES = [-1, -1, -1, 0, 1, 2]  # two distinct siblings expected in three places, and a child of each
+CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    *((rule, {"tree": (2, 2), "scheme": "beam"}, {"shape": (2, 2), "scheme": "beam"}) for rule in BEAM_RULES),
+    (
+        "lifted",
+        {"tree": PLACES, "scheme": "distinct", "num_drafts": 2},
+        {"shape": PLACES, "scheme": "distinct", "draws": lambda q: distinct.draws(q, 2, 3)},
+    ),
+    *(
+        ("tokenwise", {"tree": k_ary((2, 1)), "scheme": "iid", "step": s}, {"shape": k_ary((2, 1)), "step": s})
+        for s in ("kseq", "optimal")
+    ),
+]
+IDS = [f"{rule}-{options['scheme']}-{options.get('step', '')}" for rule, options, _ in CASES]
+
+
+@pytest.mark.parametrize(("rule", "options", "exact"), CASES, ids=IDS)
+def test_first_blocks_keep_what_is_expected(rule: str, options: dict[str, Any], exact: dict[str, Any]) -> None:
+    """The simulator and the conditional estimate against enumeration."""
+    tau = 1 + expected_kept(rule, TARGET, DRAFT, **exact)
+    low, high = simulate(TARGET, DRAFT, rule=rule, blocks=20_000, sequences=20_000, **options).tau_interval(SURE)
+    found = conditional_tau(TARGET, DRAFT, rule=rule, blocks=4000, sequences=4000, level=SURE, **options)
+    assert low < tau < high < low + 0.1
+    assert found.low < tau < found.high < found.low + 0.1
+
+
+@pytest.mark.parametrize(("rule", "options"), [case[:2] for case in CASES], ids=IDS)
+def test_texts_follow_the_target(rule: str, options: dict[str, Any]) -> None:
+    """Three tokens, over one block or more. False-alarm rate 1e-9; a law 0.08 away is found as surely."""
+    assert_texts(rule, options)
+
+
+def assert_texts(rule: str, options: dict[str, Any]) -> None:
+    trace = simulate(TARGET, DRAFT, rule=rule, tokens=3 * 20_000, sequences=20_000, keep_tokens=True, **options)
+    assert ((trace.tokens >= 0).sum(axis=1) == trace.lengths).all()
+    law = [math.prod(float(TARGET(w[:i])[y]) for i, y in enumerate(w)) for w in np.ndindex(3, 3, 3)]
+    assert_law(trace.tokens[:, :3] @ [9, 3, 1], np.array(law), false_alarm=1e-9)
+
+
+def test_a_beam_with_other_parents_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every node below the best one of the level before: the text is no longer the target's."""
+
+    def wrong(levels: list[Any]) -> Any:
+        return packed([level._replace(parents=0 * level.parents) for level in levels])
+
+    monkeypatch.setattr(blocks, "packed", wrong)
+    with pytest.raises(AssertionError):
+        assert_texts("traversal", {"tree": (2, 2), "scheme": "beam"})
+
+
+def test_distinct_siblings_verified_by_another_number_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule is told that two draws were always made, where their number is random."""
+    right = blocks.Loop.prepare
+
+    def wrong(self: blocks.Loop, p: Array, q: Array, tree: TokenTree) -> Any:
+        return right(self._replace(num_drafts=1), p, q, tree)
+
+    monkeypatch.setattr(blocks.Loop, "prepare", wrong)
+    with pytest.raises(AssertionError):
+        assert_texts(*CASES[len(BEAM_RULES)][:2])
+
+
+@pytest.mark.parametrize("rule", BEAM_RULES)
+def test_a_batch_of_beams_is_its_beams(rule: str) -> None:
+    """Laws given the tree: parents of each row's own against one tree at a time; a row's parents are read."""
+    module, rng = discover.find("tree", rule), np.random.default_rng(1)
+    p, u = rng.dirichlet(np.ones(4), 8), rng.random((6, beam_uniforms(3, 3, 4)))
+    table = rng.dirichlet(np.ones(4), 4)
+
+    def draft(text: tuple[Any, ...]) -> Array:
+        return table[text[-1]] if text else np.broadcast_to(table[0], np.shape(table[0]))
+
+    tree, q = packed(beams(draft, u, width=3, depth=3))
+    rows = p[np.arange(60).reshape(6, 10) % 8]
+    law = module.transition(module.prepare(rows, q, tree))
+    for i in range(6):
+        one = beam_tree(draft, u[i], width=3, depth=3)
+        assert one.tree.parents.tolist() == tree.parents[i].tolist()
+        assert np.allclose(module.transition(module.prepare(rows[i], one.q, one.tree)), law[i], atol=1e-15)
+    assert len({tuple(row) for row in tree.parents}) > 1
+    turned = module.transition(module.prepare(rows, q, tree._replace(parents=np.roll(tree.parents, 1, axis=0))))
+    assert abs(turned - law).max() > 0.01
+
+
+@pytest.mark.parametrize(("rule", "options"), [CASES[i][:2] for i in (1, len(BEAM_RULES))])
+def test_jax_writes_the_same_texts(rule: str, options: dict[str, Any]) -> None:
+    pytest.importorskip("jax")
+    one, other = (
+        simulate(TARGET, DRAFT, rule=rule, blocks=640, sequences=64, keep_tokens=True, backend=backend, **options)
+        for backend in ("numpy", "jax")
+    )
+    assert (one.tokens == other.tokens).all()
+    assert (one.kept == other.kept).all()
+
+
+def test_long_rows_run_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their size does not matter."""
+    options: dict[str, Any] = {"rule": "traversal", "tree": (2, 2), "scheme": "beam", "blocks": 300, "sequences": 300}
+    run = blocks.loop("traversal", None, (2, 2), 1, "beam", None, 3)
+    whole = simulate(TARGET, DRAFT, keep_tokens=True, **options)
+    monkeypatch.setattr(blocks, "CELLS", 7 * 5 * 3)
+    assert run.together == 7 < SHARD
+    parts = simulate(TARGET, DRAFT, keep_tokens=True, **options)
+    assert np.array_equal(whole.tokens, parts.tokens)
+
+
+def test_number_of_texts() -> None:
+    """Equal siblings count once, with nothing below the second; paths share what they have alike."""
+    shape = k_ary((2, 1))
+    tokens = np.array([[0, 1, 2, 2], [1, 1, 0, 2], [1, -1, 0, -1]])
+    for scheme, numbers in (("iid", [4, 2, 2]), ("paths", [4, 3, 2])):
+        assert texts(TokenTree(shape, tokens, np.array([1, 1, 2, 2]), scheme)).tolist() == numbers
+    two = TokenTree(paths(2, 2), np.array([[1, 0, 1, 0], [1, 0, 1, 2]]), np.array([1, 2, 1, 2]), "paths")
+    assert texts(two).tolist() == [2, 3]
+
+
+def test_expected_number_of_texts_and_ends() -> None:
+    """One level of distinct siblings: as many as asked for; ends are a law, and their mean depth is tau - 1."""
+    options: dict[str, Any] = {"rule": "lifted", "tree": k_ary((4, 1)), "scheme": "distinct", "num_drafts": 2}
+    law = distinct.draws(DRAFT.rows[:1], 2, 4)
+    found = conditional_tau(TARGET, DRAFT, blocks=4000, sequences=4000, **options)
+    assert distinct.expected_distinct(DRAFT.rows[:1], law) == pytest.approx(2)
+    assert abs(found.nodes - 4) < 0.15
+    assert found.ends.sum() == pytest.approx(1)
+    assert found.ends @ [0, 1, 1, 1, 1, 2, 2, 2, 2] == pytest.approx(found.tau - 1)
+
+
+BOUNDED: list[tuple[str, dict[str, Any]]] = [
+    ("traversal", {"tree": paths(2, 2), "scheme": "paths"}),
+    ("traversal", {"tree": chain(3), "scheme": "iid"}),
+    ("lifted", {"tree": k_ary((2, 2)), "scheme": "iid"}),
+    ("lifted", {"tree": k_ary((3, 1)), "scheme": "distinct", "num_drafts": 2}),
+]
+
+
+@pytest.mark.parametrize(("rule", "options"), BOUNDED)
+def test_no_rule_exceeds_its_bound(rule: str, options: dict[str, Any]) -> None:
+    """The bound is what brute force says."""
+    found = conditional_tau(TARGET, DRAFT, rule=rule, blocks=20_000, sequences=20_000, level=SURE, **options)
+    assert found.bound is not None
+    assert found.low <= found.bound[2]
+    exact = information(options)
+    assert found.bound[1] < exact < found.bound[2]
+
+
+def information(options: dict[str, Any]) -> float:
+    """1 + sum over texts of min(p(y), Pr[y is in the tree]), from every tree that can be drawn.
+
+    Of equal siblings the second has nothing below it, unless they are paths: for two paths below one root all counts.
+    """
+    draws = (lambda q: distinct.draws(q, 2, 3)) if options["scheme"] == "distinct" else None
+    chance: dict[tuple[int, ...], float] = {}
+    for tree, _, weight in drawn_trees(DRAFT, options["tree"], options["scheme"], draws):
+        found: dict[int, tuple[int, ...]] = {-1: ()}
+        for node, (parent, token) in enumerate(zip(tree.parents.tolist(), tree.tokens.tolist(), strict=True)):
+            if parent in found and token >= 0:
+                text = (*found[parent], token)
+                if options["scheme"] == "paths" or text not in found.values():
+                    found[node] = text
+        for text in set(found.values()) - {()}:
+            chance[text] = chance.get(text, 0) + weight
+    written = {text: math.prod(float(TARGET(text[:i])[y]) for i, y in enumerate(text)) for text in chance}
+    return 1 + sum(min(chance[text], written[text]) for text in chance)
+
+
+def test_bounds_only_where_they_are_known() -> None:
+    """Not for siblings without replacement, nor where nodes of one depth have different numbers of children."""
+    for options in ({"tree": k_ary((2,)), "scheme": "without_replacement"}, {"tree": [-1, -1, 0], "scheme": "iid"}):
+        assert conditional_tau(TARGET, DRAFT, rule="traversal", blocks=4, sequences=2, **options).bound is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tree": [-1, 0, 1], "scheme": "beam"}, r"tree must be \(width, depth\) for scheme 'beam'"),
+        ({"tree": (0, 2), "scheme": "beam"}, r"tree\[0\] must be at least 1, got 0"),
+        ({"tree": [-1, -1], "num_drafts": 2}, r"tree rule 'lifted' has no num_drafts, got 2"),
+        ({"tree": [-1, -1], "scheme": "distinct", "num_drafts": 3}, r"num_drafts=3 distinct .* in 2 places"),
+        ({"tree": [-1, -1, 0, 0, 0], "scheme": "distinct"}, r"tree has nodes with \[2, 3\] children"),
+        ({"tree": [-1, -1], "scheme": "hub"}, r"rule 'lifted' verifies trees drawn .* or distinct, not 'hub'"),
+        ({"tree": [-1, -1], "step": "spechub"}, r"rule 'spechub' expects drafts drawn 'hub'"),
+        ({"gamma": 2, "rule": "block", "step": "optimal"}, r"step='optimal' is for tree rules"),
+        ({"tree": [-1], "rule": "target_only", "step": "optimal"}, r"asks for no step rule"),
+    ],
+)
+def test_bad_input(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        simulate(TARGET, DRAFT, **{"rule": "lifted", "blocks": 1} | options)
+
+
+def test_too_many_trees_to_sum_over() -> None:
+    for options in ({"tree": (2, 2), "scheme": "beam"}, {"tree": [-1, -1], "scheme": "distinct", "num_drafts": 2}):
+        with pytest.raises(ValueError, match=r"too many drafts to sum over, more than \d+; use simulate"):
+            block_chain(TARGET, DRAFT, rule="lifted", **options)
+
+
+def test_starts_are_contexts() -> None:
+    """From every context in turn; and from a mixture of them."""
+    exact = block_chain(TARGET, DRAFT, rule="traversal", tree=[-1, -1], scheme="iid")
+    options: dict[str, Any] = {"rule": "traversal", "tree": [-1, -1], "scheme": "iid", "level": SURE}
+    for s in range(3):
+        found = conditional_tau(TARGET, DRAFT, blocks=8000, sequences=4000, starts=[s] * 4000, **options)
+        assert found.low < exact._replace(start=s).mean(2) < found.high < found.low + 0.1
+    assert max(exact.tau) - min(exact.tau) > 0.1
+    for starts, message in (
+        ([0, 1], r"starts has shape \(2,\); give one .* 3 seq"),
+        ([0, 1, 3], r"starts\[2\] is 3; con"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            conditional_tau(TARGET, DRAFT, blocks=3, sequences=3, starts=starts, **options)
+    with pytest.raises(TypeError, match=r"^starts must be integers, numbers of contexts, got dtype float64$"):
+        conditional_tau(TARGET, DRAFT, blocks=3, sequences=3, starts=[0.0, 1.0, 2.0], **options)  # type: ignore[list-item]
+
+
+def test_a_wrong_level_is_refused_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(conditional, "drafted_tree")  # nothing may be drawn
+    with pytest.raises(ValueError, match=r"^level is 1.5; it must lie in \(0, 1\)$"):
+        conditional_tau(TARGET, DRAFT, rule="traversal", tree=[-1, -1], level=1.5)
+
+
+def test_grown_trees_are_exact_in_every_context() -> None:
+    """Against the tree's value under the target; none is better than the target's own, and pruning is growing."""
+    budgets = (1, 3, 6)
+
+    def eagle(model: Model, nodes: int = 6) -> Grown:
+        return eagle2_tree(model, top_k=2, depth=3, nodes=nodes)
+
+    for grow in (eagle, heap_tree):
+        chains = grown_chains(
+            TARGET, DRAFT, lambda model, grow=grow: [pruned(grow(model, nodes=6), n) for n in budgets]
+        )
+        best = grown_chains(TARGET, TARGET, lambda model: [heap_tree(model, nodes=n) for n in budgets])
+        for n, found, oracle in zip(budgets, chains, best, strict=True):
+            assert (found.tau <= oracle.tau).all()
+            for s in range(3):
+                models = [m._replace(start=s) for m in (TARGET, DRAFT)]
+                whole = grow(models[1], nodes=n)
+                short = pruned(grow(models[1], nodes=6), n)
+                assert whole.tree.parents.tolist() == short.tree.parents.tolist()
+                assert whole.tree.tokens.tolist() == short.tree.tokens.tolist()
+                assert found.tau[s] == pytest.approx(float(deterministic_tokens(models[0], whole.tree)), abs=1e-12)
+                assert oracle.tau[s] == pytest.approx(float(speed_of_light(models[0], nodes=n)), abs=1e-12)
+        assert (chains[-1].tau < best[-1].tau - 0.01).any()
+        assert np.allclose(chains[-1].jump.sum(axis=-1), 1)
+
+
+def test_lifted_distinct_is_lossless_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not if two draws are taken for granted where sometimes one is made."""
+    assert guarantee("lifted", scheme="distinct").lossless
+    law, two = lifted._law, lambda q: Draws(2, 0, 2)
+    monkeypatch.setattr(lifted, "_law", lambda rule, target, q, level, draws: law(rule, target, q, level, two))
+    _tree_verdict.cache_clear()
+    assert not guarantee("lifted", scheme="distinct").lossless
+    _tree_verdict.cache_clear()

@@ -1,0 +1,67 @@
+"""A check passes, fails or is skipped for a reason; a broken contract is the only thing said of a rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from specsim import discover
+from specsim.cli import app
+from specsim.testing import backends, conform
+from specsim.testing.contract import theorems
+from specsim.verify.step import rejection
+
+
+def changed(**names: object) -> ModuleType:
+    """The rule rejection with some names changed; None takes one away."""
+    kept = {name: value for name, value in (vars(rejection) | names).items() if value is not None}
+    return SimpleNamespace(**kept)  # type: ignore[return-value]
+
+
+def test_without_a_second_library_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "backends", lambda kernel: {})
+    for family, name in (("step", "rejection"), ("chain", "block"), ("tree", "target_only"), ("draft", "iid")):
+        found = {finding.check: finding for finding in conform(discover.find(family, name), family)}
+        same = found.pop("same_on_every_backend")
+        assert (same.outcome, same.passed, same.failed) == ("skipped", False, False)
+        assert same.detail.startswith("neither jax nor torch is installed")
+        assert all(finding.passed for finding in found.values())
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ({"DRAFTS": None}, "constant DRAFTS is missing"),
+        ({"DRAFTS": "Single"}, "DRAFTS is 'Single'; known: single, "),
+        ({"THEOREM": "T99"}, "THEOREM is 'T99'; known: T01, "),
+        ({"acceptance": None}, "function acceptance is missing"),
+        ({"bias": lambda law: law}, "bias['law'] should take ['plan']"),
+    ],
+)
+def test_a_broken_contract_is_all_that_is_said(names: dict[str, object], words: str) -> None:
+    (finding,) = conform(changed(**names), "step")
+    assert (finding.check, finding.outcome) == ("contract", "FAIL")
+    assert words in finding.detail
+
+
+@pytest.mark.parametrize("family", ["chain", "tree", "draft"])
+def test_a_rule_of_another_family_is_recognised(family: str) -> None:
+    (finding,) = conform(rejection, family)
+    assert finding.detail.startswith("AssertionError: this looks like a step rule; ")
+
+
+def test_the_command_recognises_it_too() -> None:
+    path = str(Path(str(rejection.__file__)))
+    shown = CliRunner().invoke(app, ["check", path, "--family", "chain"])
+    assert shown.exit_code == 1
+    assert shown.output.count("\n") == 1
+    assert "this looks like a step rule" in shown.output
+
+
+def test_theorems_without_the_folder_of_proofs(tmp_path: Path) -> None:
+    shipped = theorems(tmp_path)
+    assert {"open", "T01", "T27"} <= set(shipped) <= set(theorems())
+    assert "T99" not in shipped

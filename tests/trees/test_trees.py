@@ -1,0 +1,293 @@
+"""Tree shapes and drafted trees: exact laws by forking, the same tokens on every array library, errors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specsim import draw_tree, eagle2_tree, heap_tree, optimal_tree, sequoia_tree, speed_of_light, tree_value, trees
+from specsim.base.arrays import row_at
+from specsim.exact import forking
+from specsim.exact.chain import target_law
+from specsim.exact.small_laws import rational_table
+from specsim.testing import backends
+from specsim.types import Draws, TokenTree
+
+Array = Any
+Table = dict[tuple[int, ...], Array]
+SHAPES = {"star": [-1, -1], "chain": [-1, 0], "k-ary": [-1, -1, 0, 1], "uneven": [-1, 0, -1, 0]}
+
+
+PARENTS = st.integers(0, 8).flatmap(lambda n: st.tuples(*(st.integers(-1, i - 1) for i in range(n)))).map(list)
+
+
+@given(PARENTS)
+def test_shape_functions_agree_with_walking_up(parents: list[int]) -> None:
+    above = []
+    for node in range(len(parents)):
+        path, at = [], node
+        while at >= 0:
+            path.append(at)
+            at = parents[at]
+        above.append(path)
+    mask = trees.mask(parents)
+    assert mask[0].tolist() == [True] + [False] * len(parents)
+    for node, path in enumerate(above):
+        assert sorted(path) == (np.flatnonzero(mask[node + 1, 1:])).tolist()
+        assert mask[node + 1, 0]
+        assert trees.depths(parents)[node] == len(path)
+        assert trees.ranks(parents)[node] == parents[:node].count(parents[node])
+    assert [parents[i] for row in trees.children(parents) for i in row] == sorted(parents)
+    assert set(trees.leaves(parents).tolist()) == set(range(len(parents))) - set(parents)
+
+
+def test_named_shapes() -> None:
+    assert trees.k_ary((1, 1, 1)).tolist() == trees.chain(3).tolist() == trees.paths(1, 3).tolist() == [-1, 0, 1]
+    assert trees.k_ary((3,)).tolist() == trees.paths(3, 1).tolist() == [-1, -1, -1]
+    assert trees.k_ary((2, 3)).tolist() == [-1, -1, 0, 0, 0, 1, 1, 1]
+    assert len(trees.k_ary((2, 2, 1, 1))) == 14  # the profile of theory/trees.md
+    assert trees.k_ary(()).tolist() == trees.chain(0).tolist() == []
+    assert trees.mask([]).tolist() == [[True]]
+
+
+def drafted_law(draw: Callable[..., Any], table: Table, parents: Any, scheme: str) -> dict[Any, Fraction]:
+    """The exact law of (tokens, q) of a drafting function, by forking its uniforms."""
+
+    def program(fork: forking.Fork) -> tuple[Any, Any]:
+        u = fork.uniforms(trees.uniforms(parents, scheme))
+        tree, q = draw(table.__getitem__, parents, u, scheme=scheme)
+        trees.check(tree, 2)
+        return tuple(tree.tokens.tolist()), tuple(q.ravel().tolist())
+
+    return forking.law(program)
+
+
+def enumerated_law(table: Table, parents: Any, scheme: str) -> dict[Any, Fraction]:
+    law: dict[Any, Fraction] = {}
+    for tree, q, weight in trees.enumerate_trees(table.__getitem__, parents, scheme=scheme):
+        key = tuple(tree.tokens.tolist()), tuple(q.ravel().tolist())
+        law[key] = law.get(key, Fraction(0)) + weight
+        assert trees.probability(table.__getitem__, tree) == weight
+    assert sum(law.values()) == 1
+    return law
+
+
+@pytest.mark.parametrize("scheme", ["iid", "without_replacement", "greedy", "hub", "deterministic", "paths"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_drafted_trees_follow_their_probability(name: str, scheme: str) -> None:
+    """Forked law of draw_tree == enumeration == probability, laws q included, in rationals."""
+    parents = trees.paths(2, 2) if scheme == "paths" else SHAPES[name]
+    for seed in range(4):
+        table = rational_table(np.random.default_rng(seed), 2, 2)
+        assert drafted_law(draw_tree, table, parents, scheme) == enumerated_law(table, parents, scheme)
+
+
+def test_trees_of_a_random_number_of_draws() -> None:
+    """Scheme "distinct": two draws at a node, or one, by a chance that looks at q; absent nodes have no children."""
+    table = rational_table(np.random.default_rng(2), 2, 2)
+
+    def draws(q: Array) -> Draws:
+        return Draws(1, q[0] / 2, 2)
+
+    parents, count = [-1, -1, 0, 0], 6
+    law = forking.law(
+        lambda fork: tuple(
+            draw_tree(
+                table.__getitem__, parents, fork.uniforms(count), scheme="distinct", draws=draws
+            ).tree.tokens.tolist()
+        )
+    )
+    every = trees.enumerate_trees(table.__getitem__, parents, scheme="distinct", draws=draws)
+    assert law == {tuple(trees.check(one, 2).tokens.tolist()): weight for one, _, weight in every}
+    assert all(trees.probability(table.__getitem__, one, draws=draws) == weight for one, _, weight in every)
+    assert {tokens[1] for tokens in law} == {-1, 0, 1}
+
+
+def test_drafting_check_kills_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children from the root's law, uniforms used twice, and laws one row late: none follows the enumeration."""
+    table, parents = rational_table(np.random.default_rng(1), 2, 2), [-1, 0, -1]
+
+    def from_root(model: Any, *args: Any, **kinds: Any) -> Any:
+        return draw_tree(lambda text: model(()), *args, **kinds)
+
+    def twice(model: Any, shape: Any, u: Any, **kinds: Any) -> Any:
+        return draw_tree(model, shape, u[[0, 1, 0]], **kinds)
+
+    def late(*args: Any, **kinds: Any) -> Any:
+        drafted = draw_tree(*args, **kinds)
+        return drafted._replace(q=drafted.q[[0, 0, 1, 2]])
+
+    wanted = enumerated_law(table, parents, "iid")
+    assert drafted_law(draw_tree, table, parents, "iid") == wanted
+    assert all(drafted_law(mutant, table, parents, "iid") != wanted for mutant in (from_root, twice, late))
+
+
+def test_paths_are_independent_texts() -> None:
+    table = rational_table(np.random.default_rng(5), 2, 2)
+    one = target_law(table, 2)
+    law = enumerated_law(table, trees.paths(2, 2), "paths")
+    for first, second in itertools.product(one, repeat=2):
+        assert sum(w for (tokens, _), w in law.items() if tokens == first + second) == one[first] * one[second]
+
+
+def test_same_trees_on_every_backend() -> None:
+    """Whole batches: a table for every row, contexts by the last token."""
+    rng = np.random.default_rng(1)
+    parents = trees.k_ary((2, 1))
+
+    def kernel(table: Array, u: Array) -> Array:
+        def model(text: tuple[Any, ...]) -> Array:
+            return row_at(table, text[-1]) if text else table[..., 0, :]
+
+        return draw_tree(model, parents, u, scheme="without_replacement").tree.tokens
+
+    rows, u = rng.dirichlet(np.ones(5), (64, 5)), rng.random((64, 4))
+    backends.assert_same(kernel, rows, u)
+    for row in range(3):
+        assert (kernel(rows[[row]], u[[row]]) == kernel(rows, u)[row]).all()
+
+
+def test_draws_that_do_not_fill_a_tree() -> None:
+    """Beyond the support a scheme repeats its last token; the likeliest tokens are absent, and so is what is below."""
+    u = np.full(4, 0.5)
+    one = draw_tree(lambda text: np.array([0.0, 1.0]), trees.k_ary((2, 1)), u, scheme="without_replacement").tree
+    assert trees.check(one).tokens.tolist() == [1, 1, 1, 1]
+    top = draw_tree(lambda text: np.array([0.0, 1.0]), trees.k_ary((3, 1)), u[:0], scheme="deterministic")
+    assert trees.check(top.tree).tokens.tolist() == [1, -1, -1, 1, -1, -1]
+    assert (top.q == [0.0, 1.0]).all()  # a point mass, at whichever row it is read
+
+
+def test_an_enumeration_that_would_not_fit() -> None:
+    law = np.array([Fraction(1, 3)] * 3)
+    with pytest.raises(ValueError, match=r"^about 20000 trees or more; give fewer tokens, siblings or nodes$"):
+        trees.enumerate_trees(lambda text: law, trees.k_ary((10,)))
+
+
+def tree(parents: Any, tokens: Any, scheme: str = "iid", depth: Any = None) -> TokenTree:
+    return TokenTree(parents, np.array(tokens), trees.depths(parents) if depth is None else depth, scheme)
+
+
+def PLAIN(text: Any) -> list[float]:
+    return [0.5, 0.5]
+
+
+def LONGER(text: Any) -> Array:
+    """A vocabulary that grows with the text."""
+    return np.full(2 + len(text), 1 / (2 + len(text)))
+
+
+def ONE(q: Array) -> Draws:
+    return Draws(1, 0, 1)
+
+
+BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: trees.depths([0]), ValueError, r"^parents\[0\] is 0; a parent is an earlier node, or -1 for the root$"),
+    (lambda: trees.depths([-1, -2]), ValueError, r"^parents\[1\] is -2; "),
+    (
+        lambda: trees.depths([-1.0]),
+        TypeError,
+        r"^parents must be a list of integers, got dtype float64 and shape \(1,\)$",
+    ),
+    (lambda: trees.k_ary((2, 0)), ValueError, r"^branching\[1\] must be at least 1, got 0$"),
+    (lambda: trees.check(tree([-1, 0], [0, 0], depth=[1, 1])), ValueError, r"^tree\.depth is \[1, 1\]; .* \[1, 2\]$"),
+    (
+        lambda: trees.check(tree([-1], [0, 0])),
+        ValueError,
+        r"^tree\.tokens must be an array with a last axis of 1 nodes$",
+    ),
+    (
+        lambda: trees.check(tree([-1], [0.0])),
+        TypeError,
+        r"^tree\.tokens must hold integer token ids, got dtype float64$",
+    ),
+    (lambda: trees.check(tree([-1], [2]), 2), ValueError, r"^node 0 is token 2, outside the vocabulary 0\.\.1$"),
+    (lambda: trees.check(tree([-1, 0], [[0, 1], [-1, 1]])), ValueError, r"^node 1 is token 1, but its parent 0 is abs"),
+    (lambda: trees.check(tree([-1, -1], [1, 1], "deterministic")), ValueError, r"^siblings 0 and 1 are one token; "),
+    (
+        lambda: trees.check(tree([-1] * 3, [1, 0, 1], "without_replacement")),
+        ValueError,
+        r"^siblings 0 and 2 are one tok",
+    ),
+    (lambda: trees.check(tree([-1], [0], "magic")), ValueError, r"^tree\.scheme 'magic' is unknown; known: .*iid"),
+    (lambda: trees.uniforms([-1, 0, 0], "paths"), ValueError, r"^scheme 'paths' draws one child of every node but"),
+    (lambda: trees.uniforms([-1] * 3, "hub"), ValueError, r"^scheme 'hub' cannot draw 3 siblings from one law$"),
+    (lambda: trees.uniforms([-1], "independent"), ValueError, r"^scheme 'independent' cannot draw 1 siblings from"),
+    (lambda: draw_tree(PLAIN, [-1], [0.5] * 2, scheme="distinct"), ValueError, r"^scheme 'distinct' needs draws, "),
+    (lambda: draw_tree(PLAIN, [-1], [0.5], draws=ONE), ValueError, r"^scheme 'iid' takes no draws, the law of a num"),
+    (
+        lambda: draw_tree(PLAIN, [-1] * 3, [0.5] * 4, scheme="distinct", draws=ONE),
+        ValueError,
+        r"^draws has a limit of 1 where the shape has 3 siblings$",
+    ),
+    (lambda: trees.uniforms([-1], "magic"), ValueError, r"^scheme 'magic' is unknown; draft schemes: "),
+    (lambda: draw_tree(PLAIN, [-1], [0.5, 0.5]), ValueError, r"^u has shape \(2,\); this rule needs"),
+    (lambda: draw_tree(lambda text: [0.5, 0.6], [-1], [0.5]), ValueError, r"^the law after \(\) sums to 1\.1"),
+    (lambda: tree_value([-1, -1], [0.5]), ValueError, r"^a node has 2 children; acceptance has 1 entries$"),
+    (lambda: tree_value([-1], [0.6, 0.6]), ValueError, r"^acceptance sums to more than 1; entry k is"),
+    (lambda: sequoia_tree([0.5, -0.1], nodes=2), ValueError, r"^acceptance\[1\] is -0\.1; it must lie in \[0, 1\]$"),
+    (lambda: sequoia_tree([[0.5]], nodes=2), ValueError, r"^acceptance must be one row \(K,\), got shape \(1, 1\)$"),
+    (lambda: sequoia_tree([0.5], nodes=0), ValueError, r"^nodes must be at least 1, got 0$"),
+    (lambda: sequoia_tree([0.5], nodes=2, depth=0), ValueError, r"^depth must be at least 1, got 0$"),
+    (lambda: heap_tree(PLAIN, nodes=0), ValueError, r"^nodes must be at least 1, got 0$"),
+    (lambda: heap_tree(PLAIN, nodes=1, depth=0), ValueError, r"^depth must be at least 1, got 0$"),
+    (lambda: eagle2_tree(PLAIN, nodes=0), ValueError, r"^nodes must be at least 1, got 0$"),
+    (lambda: eagle2_tree(PLAIN, depth=0), ValueError, r"^depth must be at least 1, got 0$"),
+    (lambda: speed_of_light(PLAIN, nodes=0), ValueError, r"^nodes must be at least 1, got 0$"),
+    (lambda: optimal_tree([0.5], draft_s=1, verify_s=[1], depth=0), ValueError, r"^depth must be at least 1, got 0$"),
+    (lambda: trees.enumerate_beams(PLAIN, width=0, depth=1), ValueError, r"^width must be at least 1, got 0$"),
+    (lambda: draw_tree(PLAIN, None, [0.5]), TypeError, r"^parents must be a list of integers, got None$"),
+    (lambda: draw_tree(PLAIN, 3, [0.5]), TypeError, r"^parents must be a list of integers, got 3$"),
+    (
+        lambda: draw_tree(LONGER, [-1, 0], [0.5] * 2),
+        ValueError,
+        r"^the law after \(1,\) has 3 tokens .* vocabularies dif",
+    ),
+    (lambda: trees.enumerate_trees(LONGER, [-1, 0]), ValueError, r"^the law after \(0,\) has 3 tokens and"),
+    (lambda: trees.beam_tree(LONGER, [0.5] * 6, width=2, depth=2), ValueError, r"^the law after \(0,\) has 3 tokens"),
+    (lambda: trees.enumerate_beams(LONGER, width=2, depth=2), ValueError, r"^the law after \(0,\) has 3 tokens and"),
+    (
+        lambda: heap_tree(LONGER, nodes=3),
+        ValueError,
+        r"^the law after \(0,\) has 3 tokens and the law after the prefix",
+    ),
+    (lambda: eagle2_tree(LONGER, nodes=3), ValueError, r"^the law after \(0,\) has 3 tokens and the law after the pre"),
+    (
+        lambda: draw_tree([0.5, 0.5], [-1], [0.5]),
+        TypeError,
+        r"^model must be a function from a text .*got \[0\.5, 0\.5",
+    ),
+    (lambda: heap_tree([0.5, 0.5], nodes=1), TypeError, r"^model must be a function from a text"),
+    (
+        lambda: draw_tree(PLAIN, [-1] * 3, [0.5] * 3, scheme="without_replacement"),
+        ValueError,
+        r"^a node of the shape has 3 children, which 'without_replacement' draws .* the model has 2 tokens$",
+    ),
+    (lambda: trees.check(None), TypeError, r"^tree must be a TokenTree \(see specsim\.trees\), got None$"),
+    (lambda: trees.probability(PLAIN, None), TypeError, r"^tree must be a TokenTree"),
+    (lambda: trees.deterministic_tokens(PLAIN, [-1]), TypeError, r"^tree must be a TokenTree .*got \[-1\]$"),
+    (
+        lambda: trees.deterministic_tokens(PLAIN, tree([-1], [5], "deterministic")),
+        ValueError,
+        r"^node 0 is token 5, outside the vocabulary 0\.\.1$",
+    ),
+    (lambda: optimal_tree([0.5], draft_s=1, verify_s={2: 1}), ValueError, r"^verify_s has no time for 1 token"),
+    (
+        lambda: optimal_tree([0.5], draft_s=1, verify_s=[1, 0]),
+        ValueError,
+        r"^verify_s at 2 tokens is 0; it must lie in",
+    ),
+    (lambda: optimal_tree([0.5], draft_s=-1, verify_s=[1]), ValueError, r"^draft_s is -1; it must lie in \[0, inf\)$"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD, ids=lambda v: v if isinstance(v, str) else "")
+def test_bad_input(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()

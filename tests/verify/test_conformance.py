@@ -1,0 +1,50 @@
+"""Every check on every rule found in the folders, and on every mutant that it must kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.rules import FAMILIES, MUTANTS, load
+
+from specsim import discover
+from specsim.testing import Skipped, checks
+from specsim.testing.conform import Finding, findings
+
+SHIPPED = [(family, name, check) for family in FAMILIES for name in discover.names(family) for check in checks(family)]
+PLANTED = [(path.parent.name, path) for path in sorted(MUTANTS.glob("*/*.py"))]
+
+
+@pytest.mark.parametrize(("family", "name", "check"), SHIPPED, ids=lambda v: str(v))
+def test_rule_passes(family: str, name: str, check: str) -> None:
+    try:
+        checks(family)[check](discover.find(family, name))
+    except Skipped as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize(("family", "path"), PLANTED, ids=lambda v: getattr(v, "stem", v))
+def test_mutant_is_killed(family: str, path: Path) -> None:
+    mutant = load(path)
+    with pytest.raises((AssertionError, *LOUD.get(mutant.KILLED_BY, ()))):
+        checks(family)[mutant.KILLED_BY](mutant)
+
+
+# A rule that breaks its contract, or NumPy code handed a traced array, may fail by an exception of its own.
+LOUD: dict[str, tuple[type[Exception], ...]] = {
+    "contract": (TypeError, IndexError),
+    "same_on_every_backend": (TypeError,),
+}
+
+
+def test_every_check_kills_a_mutant() -> None:
+    killed = {(family, load(path).KILLED_BY) for family, path in PLANTED}
+    assert killed == {(family, check) for family in FAMILIES for check in checks(family)}
+    assert len(PLANTED) >= 12
+
+
+def test_findings_come_as_their_checks_are_done() -> None:
+    """A check of a minute must not hold back those before it."""
+    module = discover.find("step", "rejection")
+    first = next(iter(findings(module, "step")))
+    assert first == Finding("contract", "pass", "")
