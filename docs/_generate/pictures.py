@@ -46,7 +46,10 @@ def _step() -> Curves:
     def rate(name: str, k: int) -> Any:
         return specsim.acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=k)
 
-    found = {name: _line(partial(rate, name), COUNTS) for name in discover.names("step")}
+    def label(name: str) -> str:
+        return f"{name} (lossy)" if hasattr(discover.find("step", name), "bias") else name
+
+    found = {label(name): _line(partial(rate, name), COUNTS) for name in discover.names("step")}
     return {**found, "optimum, i.i.d. drafts": _line(partial(_best, "iid"), COUNTS)}
 
 

@@ -14,7 +14,7 @@ from _generate.proofs import NOTES, put
 from specsim import discover
 
 FAMILY = {
-    "step": "a step rule: several drafts for one position",
+    "step": "a step rule: drafts for one position",
     "chain": "a chain rule: gamma drafts in a row",
     "tree": "a tree rule: a tree of drafts",
     "draft": "a draft scheme: how candidates are drawn",
