@@ -41,8 +41,11 @@ def documented() -> dict[str, set[str]]:
 @pytest.mark.parametrize("package", PUBLIC)
 def test_every_public_name_is_in_the_api(package: str) -> None:
     """A name that is exported again by another package counts there, too."""
+    if package == "real":
+        pytest.importorskip("torch")
     module, pages = importlib.import_module(package), documented()
-    everywhere = {id(getattr(importlib.import_module(p), name)) for p, names in pages.items() for name in names}
+    read = [p for p in pages if p != "real" or package == "real"]
+    everywhere = {id(getattr(importlib.import_module(p), name)) for p in read for name in pages[p]}
     assert [name for name in module.__all__ if id(getattr(module, name)) not in everywhere] == []
 
 
@@ -56,6 +59,7 @@ def test_the_index_of_the_api_lists_what_its_pages_have() -> None:
 
 def test_tables_are_those_of_the_records() -> None:
     """`python docs/refresh.py` writes them anew."""
+    pytest.importorskip("torch")
     stale = [path.name for path, text in load(DOCS / "refresh.py").pages().items() if path.read_text("utf-8") != text]
     assert stale == []
 
