@@ -105,7 +105,8 @@ def _row(cells: dict[str, str], where: str) -> Row:
     draft = _draft(cells, levels, plain, step is not None, where)
     # A tree's shape is part of what its constant costs; a chain's length is priced by its draft steps.
     machine = [cells[column] for column in ("source", "table_or_figure", "hardware", "target", "draft")]
-    machine += [cells["gamma_or_tree"]] * (draft is None)
+    if draft is None:
+        machine.append(cells["gamma_or_tree"])
     return Row(
         cells["row_id"], cells["source"], tuple(machine), levels, _tau(cells, levels, where), plain, draft, verify,
         speedup, sum(_rounding(text) for text in printed), cells["alpha_or_tau_kind"].startswith("alpha"),

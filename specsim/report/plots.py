@@ -20,7 +20,7 @@ from specsim.latency import LatencyModel, roofline
 from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import mixture_length_law
 from specsim.lengths.measures import convert_acceptance
-from specsim.speed.grid import Acceptance, context_boundary, costs, taus
+from specsim.speed.grid import Given, context_boundary, costs, taus
 from specsim.speed.plan import plan as best_plans
 from specsim.types import Array
 
@@ -49,7 +49,7 @@ def write_all(folder: Path) -> list[Path]:
 
 
 def plan(
-    latency: LatencyModel, acceptance: Acceptance, batches: Sequence[int], contexts: Sequence[int], *, max_gamma: int
+    latency: LatencyModel, acceptance: Given, batches: Sequence[int], contexts: Sequence[int], *, max_gamma: int
 ) -> bytes:
     """Speedup over gamma and draft cost at the first point, and over batch and context if the times depend on them."""
     draws: list[Callable[[Any], None]] = [
@@ -62,7 +62,7 @@ def plan(
     return _figure(draws)
 
 
-def surface(axis: Any, latency: LatencyModel, acceptance: Acceptance, batch: int, context: int, max_gamma: int) -> None:
+def surface(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, context: int, max_gamma: int) -> None:
     """Speedup over gamma and c, with the model's own t(m); the line is its own c, the dots the best gamma for each."""
     tau = taus(acceptance, max_gamma)
     gammas = np.arange(len(tau))
@@ -81,7 +81,7 @@ def surface(axis: Any, latency: LatencyModel, acceptance: Acceptance, batch: int
 
 
 def plane(
-    axis: Any, latency: LatencyModel, acceptance: Acceptance, top_batch: int, top_context: int, max_gamma: int
+    axis: Any, latency: LatencyModel, acceptance: Given, top_batch: int, top_context: int, max_gamma: int
 ) -> None:
     """The best speedup over batch and context, and S*(B), from which context on it helps."""
     batches = sorted({int(b) for b in np.geomspace(1, top_batch, 33)})

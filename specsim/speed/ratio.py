@@ -9,6 +9,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.latency import LatencyModel
+from specsim.lengths.acceptance import bound
 from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
@@ -228,7 +229,7 @@ def optimal_gamma(
     Raises
     ------
     ValueError
-        As in `speedup`, or max_gamma < 1.
+        As in `speedup`, or max_gamma below 1 or above 10,000.
 
     References
     ----------
@@ -240,7 +241,7 @@ def optimal_gamma(
     >>> best.gamma, round(best.speedup, 4)
     (8, 3.0921)
     """
-    limit = check.integer(max_gamma, "max_gamma", 1)
+    limit = bound(max_gamma)
     a = check.real_values(alpha, "alpha", 0, 1)
     if a.ndim > 1:
         raise ValueError(f"alpha must be a number or one hazard curve, got shape {tuple(a.shape)}")

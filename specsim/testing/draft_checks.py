@@ -17,7 +17,7 @@ from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, random_laws, rational_uniforms
 from specsim.testing.contract import same_names
-from specsim.testing.step_checks import close
+from specsim.testing.outcomes import close
 from specsim.types import Array, DraftScheme, Draws
 
 

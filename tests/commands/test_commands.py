@@ -179,7 +179,7 @@ BAD: list[tuple[str, str]] = [
     ("plan 0.8 --cost-ratio 0.1 --batch 100000000", "batch is 100000000; it must be at most 16384"),
     ("plan 0.8 --cost-ratio 0.1 --batch 1" + "0" * 5000, "it must be at most 16384"),
     ("plan 0.8 --cost-ratio 0.1 --context 1" + "0" * 11, "context is 100000000000; it must be at most 1073741824"),
-    ("plan --cost-ratio 0.1 --histogram long.json", "drafted[0] is 100000000; blocks have at most 4096 drafts"),
+    ("plan --cost-ratio 0.1 --histogram long.json", "drafted is 100000000; blocks have at most 4096 drafts"),
     ("plan --cost-ratio 0.1 --histogram deep.json", "deep.json is nested too deep"),
     ("plan --cost-ratio 0.1 --hazards wide.csv", "wide.csv, line 2: field larger than field limit (131072)"),
     ("plan 0.8 --target deep.json --draft llama-3.2-1b --hardware h100-sxm", "config deep.json is nested too deep"),

@@ -26,7 +26,10 @@ class Plan(NamedTuple):
         str | None, typer.Option(help="Of siblings by rank, as 0.7,0.12,0.05: trees are planned, too.")
     ] = None
     hazards: Annotated[
-        Path | None, typer.Option(help="CSV: position, hazard; or position, tried, kept, counted in a log.")
+        Path | None,
+        typer.Option(
+            help="CSV: position and hazard, rate (of all blocks, as engines print it), count, or tried, kept."
+        ),
     ] = None
     histogram: Annotated[
         Path | None, typer.Option(help='JSON: "drafted", g, and "counts" of the blocks that kept 0, ..., g.')
@@ -34,24 +37,34 @@ class Plan(NamedTuple):
     rows: Annotated[
         Path | None, typer.Option(help="safetensors: p, q (n, V) along texts of the target; tokens, lengths if known.")
     ] = None
-    target: Annotated[str | None, typer.Option(help="A model of the table, or a config.json.")] = None
-    draft: Annotated[str | None, typer.Option(help="The same.")] = None
+    target: Annotated[str | None, typer.Option(help="A model of the table, its hub id, or a config.json.")] = None
+    draft: Annotated[str | None, typer.Option(help="The same; or eagle, eagle3, mtp, ngram.")] = None
     hardware: Annotated[str | None, typer.Option(help="A device of the table.")] = None
     tp: Annotated[int, typer.Option(help="Devices that share the target.")] = 1
     draft_tp: Annotated[int, typer.Option(help="Devices that share the draft.")] = 1
     dtype: Annotated[str, typer.Option(help="bf16, fp16, fp8, int8 or fp4: of weights and products.")] = "bf16"
+    draft_vocab: Annotated[int | None, typer.Option(help="Tokens that the draft's head scores, if fewer.")] = None
     cost_ratio: Annotated[
         float | None, typer.Option(help="Instead of models and hardware: draft step over target step.")
     ] = None
     verify_cost: Annotated[
         str | None, typer.Option(help="With --cost-ratio: passes over 1, 2, ... tokens in target steps, as 1,1.02,1.1.")
     ] = None
-    overhead: Annotated[float, typer.Option(help="Everything else per cycle: ms, or target steps.")] = 0.0
+    overhead: Annotated[
+        float | None,
+        typer.Option(
+            help="Everything else per cycle: ms, or target steps. If not given: 0, and intervals allow 1.4 ms."
+        ),
+    ] = None
     batch: Annotated[str, typer.Option(help="Sequences decoded together, as 1,8,64.")] = "1"
     context: Annotated[str, typer.Option(help="Tokens before the block, as 1k,32k (k is 1024).")] = "1k"
-    max_gamma: int = 16
+    max_gamma: Annotated[int, typer.Option(help="Longest draft tried, and deepest tree.")] = 16
+    nodes: Annotated[int, typer.Option(help="Of the largest tree tried, with --ranks.")] = 64
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
-    emit: Annotated[str | None, typer.Option(help="vllm, llamacpp or aiconfigurator: print its options.")] = None
+    emit: Annotated[
+        str | None,
+        typer.Option(help="vllm, sglang, llamacpp, aiconfigurator: print its options; vllm-synthetic: for benchmarks."),
+    ] = None
     plot: Annotated[Path | None, typer.Option(help="Write a PNG: by gamma and draft cost, batch and context.")] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 

@@ -52,7 +52,8 @@ def test_a_law_is_a_model_that_forgets_its_context(pair: tuple[Array, Array], ga
     p, q = pair
     for rule in RULES:
         tau = expected_tokens(p, q, gamma=gamma, rule=rule)
-        assert tau == expected_tokens(lambda _: p, lambda _: q, gamma=min(gamma, 4), rule=rule) or gamma > 4
+        if gamma <= 4:  # of six lengths, five
+            assert tau == expected_tokens(lambda _: p, lambda _: q, gamma=gamma, rule=rule)
         floats = expected_tokens(p.astype(float), q.astype(float), gamma=gamma, rule=rule)
         assert abs(floats - float(tau)) < 1e-12
 

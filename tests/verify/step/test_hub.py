@@ -172,7 +172,7 @@ def test_two_drafts_reach_the_value_of_the_program() -> None:
 
 def test_more_drafts_differ_from_the_tournament() -> None:
     """K = 3: with all tokens live never below it, else on both sides; and its value is the solver's choice."""
-    above, below, spread = 0, 0, 0
+    above, below, spread, whole = 0, 0, 0, 0
     rng = np.random.default_rng(1)
     for p, q in random_pairs(60):
         for live in {max(1, len(p) // 2), len(p)}:
@@ -185,7 +185,10 @@ def test_more_drafts_differ_from_the_tournament() -> None:
             above += live == len(p) and mine > min(values) + 1e-3
             below += mine < min(values) - 1e-6
             spread += max(values) > min(values) + 1e-3
-            assert live < len(p) or mine >= max(values) - 1e-9
+            if live == len(p):
+                whole += 1
+                assert mine >= max(values) - 1e-9
+    assert whole == 60
     assert above
     assert below
     assert spread
