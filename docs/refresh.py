@@ -8,9 +8,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-import real.cli
 import real.gpu
 import specsim.cli
+from real.studies.table import markdown
 from specsim.report.markers import refresh
 
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ TEXTS = {"engine": "engine", "optimal": "drafts", "transport": "drafts", "simula
 def tables() -> dict[tuple[str, str], str]:
     """(page, marker) -> what belongs between its markers."""
     made = {
-        (page, name): real.cli.markdown(
+        (page, name): markdown(
             json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")), f"real/results/{name}.png"
         )
         for name, page in RECORDS.items()
