@@ -15,7 +15,7 @@ _HOME = {
     "Generation": "real.pair",
     "Pair": "real.pair",
     "load": "real.pair",
-    "Warping": "real.warp",
+    "Warping": "real.decode.warp",
 }
 
 

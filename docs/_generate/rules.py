@@ -1,0 +1,185 @@
+"""One page for every rule and draft scheme, written from its module: law, theorem, acceptance, checks."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import specsim
+from _generate import checks, pictures
+from _generate.proofs import NOTES, put
+from specsim import discover
+
+FAMILY = {
+    "step": "a step rule: drafts for one position",
+    "chain": "a chain rule: gamma drafts in a row",
+    "tree": "a tree rule: a tree of drafts",
+    "draft": "a draft scheme: how candidates are drawn",
+}
+LABEL = {"step": "Step rules", "chain": "Chain rules", "tree": "Tree rules", "draft": "Draft schemes"}
+USE = {
+    "step": 'specsim.verify_step(p, q, drafts, u, rule="{0}")',
+    "chain": 'specsim.verify_chain(p, q, drafts, u, rule="{0}")',
+    "tree": 'specsim.verify_tree(p, q, tree, u, rule="{0}")',
+    "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, scheme="{0}")',
+}
+ABOUT = (
+    "Every file in `specsim/verify/` is a rule, and every file in `specsim/draft/` a way to draw drafts. "
+    "Each page here is written from its file: law, theorem, what of it a machine has checked, acceptance.",
+    "The verdict *lossless* is computed by exact enumeration, not declared. For step rules the last columns hold the "
+    "exact probability that the token is one of K drafts, beside the largest that any lossless rule reaches for drafts "
+    "so drawn (bold where the rule reaches it), for p proportional to 1/i and q to 1/(7i mod 25) on 24 tokens; for "
+    "chain and tree rules tau, the tokens per target call of a first block, at p = (.5, .3, .2) and q = (.1, .3, .6) "
+    "in every context.",
+)
+SPECIAL = re.compile(r"([\\*_<>\[\]$|#~])")
+
+
+def write(folder: Path) -> None:
+    """`folder`/index.md, and for each rule a page and its picture."""
+    pages = {}
+    for family in discover.FAMILIES:
+        known = pictures.curves(family)
+        for name, module in discover.rules(family).items():
+            pages[f"{family}_{name}.md"] = _page(family, name, module, pictured := _pictured(name, known))
+            if pictured:
+                folder.mkdir(exist_ok=True)
+                pictures.draw(family, name, known, folder / f"{family}_{name}.svg")
+                pages[f"{family}_{name}.svg"] = (folder / f"{family}_{name}.svg").read_text(encoding="utf-8")
+    pages["index.md"] = _index()
+    put(folder, pages)
+
+
+def _pictured(name: str, known: pictures.Curves) -> bool:
+    return any(label.split(" (")[0] == name for label in known)
+
+
+def _index() -> str:
+    table = subprocess.run(
+        [sys.executable, "-m", "specsim", "rules", "--markdown"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    step, others = (_without(part, ("theorem", "paper", "cost")) for part in table.split("\n\n"))
+    step = re.sub(r"^\| `(\w+)`", r"| [`\1`](step_\1.md)", step, flags=re.M)
+    others = re.sub(r"^\| `(\w+)` \| (\w+)", r"| [`\1`](\2_\1.md) | \2", others, flags=re.M)
+    lines = ["# Rules", "", ABOUT[0], "", ABOUT[1], ""]
+    lines += [
+        "## Step rules",
+        "",
+        step,
+        "",
+        "## Chain and tree rules",
+        "",
+        others,
+        "",
+        "## Draft schemes",
+        "",
+        "| scheme | what it draws |",
+        "| --- | --- |",
+        *(
+            f"| [`{name}`](draft_{name}.md) | {_plain(_summary(module).partition(': ')[2] or _summary(module))} |"
+            for name, module in discover.rules("draft").items()
+        ),
+        "",
+    ]
+    for family, label in LABEL.items():
+        pages = "\n".join(f"{family}_{name}" for name in discover.names(family))
+        lines += [f"```{{toctree}}\n:caption: {label}\n:hidden:\n\n{pages}\n```", ""]
+    return "\n".join(lines)
+
+
+def _without(table: str, columns: tuple[str, ...]) -> str:
+    """A Markdown table without columns that each rule's own page has."""
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.splitlines()]
+    kept = [i for i, name in enumerate(rows[0]) if name not in columns]
+    rows = [row + [""] * (len(rows[0]) - len(row)) for row in rows]
+    return "\n".join("| " + " | ".join(row[i] for i in kept) + " |" for row in rows)
+
+
+def _page(family: str, name: str, module: ModuleType, pictured: bool) -> str:
+    summary = _summary(module)
+    parts = [
+        f"# `{name}`" + (f" ({family})" if name == "tokenwise" or family == "draft" else ""),
+        "",
+        f"*{FAMILY[family]}*",
+        "",
+    ]
+    parts += [_plain(summary), "", f"```python\n{USE[family].format(name)}\n```", ""]
+    if family != "draft":
+        parts += [*_facts(family, name, module), ""]
+    if pictured:
+        alt = f"acceptance of {name} beside the others of its family"
+        parts += [f"```{{image}} {family}_{name}.svg\n:alt: {alt}\n```", ""]
+    parts += ["## What it does", ""]
+    for heading, text in _sections(module):
+        parts += [f"{heading}", f": {_plain(text)}", ""]
+    parts += _checked(family, name)
+    return "\n".join(parts) + "\n"
+
+
+def _summary(module: ModuleType) -> str:
+    text = (module.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(text.split())
+
+
+def _sections(module: ModuleType) -> list[tuple[str, str]]:
+    """The docstring's paragraphs "Name.   text", in its order."""
+    body = (module.__doc__ or "").partition("\n\n")[2]
+    found: list[list[str]] = []
+    for line in body.splitlines():
+        start = re.match(r"([A-Z]\w+)\.\s+(.*)", line)
+        if start:
+            found.append([start[1], start[2]])
+        elif found and line.strip():
+            found[-1][1] += " " + line.strip()
+    return [(name, text) for name, text in found]
+
+
+def _facts(family: str, name: str, module: ModuleType) -> list[str]:
+    rule = next(a for a in specsim.algorithms() if (a.family, a.name) == (family, name))
+    verdict = specsim.guarantee(name, family=family)
+    at_zero = specsim.guarantee(name, family=family, temperature=0)
+    said = "yes" if verdict.lossless else "only at temperature 0" if at_zero.lossless else "no"
+    note = next(NOTES.glob(f"{rule.theorem}_*.md"), None)
+    theorem = f"[{rule.theorem}](../proofs/{note.name})" if note else rule.theorem
+    proved = ", ".join(f"{what}: `{coq}`" for what, coq in rule.proved.items()) or "not yet"
+    papers = [f"[arXiv:{n}](https://arxiv.org/abs/{n})" for n in re.findall(r"arXiv:(\d{4}\.\d{5})", rule.paper)]
+    drafts = [rule.drafts, *getattr(module, "ALSO", ())]
+    return [
+        "| | |",
+        "| --- | --- |",
+        f"| lossless | {said}, by enumeration: {_plain(verdict.reason)} |",
+        f"| drafts | {_plain(', '.join(dict.fromkeys(', '.join(drafts).split(', '))))} |",
+        f"| theorem | {theorem} |",
+        f"| machine-checked in Coq | {proved} |",
+        f"| paper | {', '.join(papers) or _plain(rule.paper)} |",
+    ]
+
+
+def _checked(family: str, name: str) -> list[str]:
+    """The recorded findings of `specsim check`."""
+    command = f"specsim check {name}" + ("" if family == "step" else f" --family {family}")
+    lines = [
+        "## Checks",
+        "",
+        f"`{command}` runs these, and the test suite runs them at every commit, beside a wrong rule for each:",
+        "",
+    ]
+    findings = checks.recorded(family, name)
+    if findings is None:
+        return [*lines[:2], f"`{command}` runs them. No result is recorded of this version of the rule.", ""]
+    style = {"pass": "verdict-pass", "FAIL": "verdict-fail", "skipped": "verdict-skip"}
+    rows = [
+        f'| `{check}` | <span class="{style[what]}">{what}</span> | {_plain(detail)}'.rstrip("| ") + " |"
+        for check, what, detail in findings
+    ]
+    head = "| check | result | why |" if any(detail for _, _, detail in findings) else "| check | result |"
+    return [*lines, head, "| --- " * (head.count("|") - 1) + "|", *rows, ""]
+
+
+def _plain(text: str) -> str:
+    """Text as it is, without meaning for Markdown but for code between backticks."""
+    pieces = text.split("`")
+    return "`".join(SPECIAL.sub(r"\\\1", piece) if i % 2 == 0 else piece for i, piece in enumerate(pieces))

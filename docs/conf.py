@@ -1,0 +1,89 @@
+"""The site: Sphinx, furo and MyST-NB. Tutorials are executed, rule pages are generated, nothing is fetched."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+project = "specsim"
+author = "the specsim authors"
+copyright = "the specsim authors, Apache-2.0"
+html_title = "specsim"
+language = "en"
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+]
+exclude_patterns = ["_build", "_generate", "developer/skeletons"]
+templates_path: list[str] = []
+nitpicky = False
+
+# Markdown and notebooks
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+nb_execution_show_tb = True
+
+# API
+autodoc_typehints = "none"  # numpydoc's sections say types
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# Mathematics: one file of MathJax that a PyPI package carries, copied into the site.
+MATHJAX = importlib.util.find_spec("sphinx-mathjax-offline")
+if MATHJAX is None or MATHJAX.origin is None:
+    raise ImportError("the site needs sphinx-mathjax-offline: pip install -c constraints.txt -e '.[docs]'")
+mathjax_path = "tex-svg.js"
+mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}}
+
+# Looks
+html_theme = "furo"
+html_static_path = ["_static", str(Path(MATHJAX.origin).parent / "static" / "mathjax" / "tex-svg.js")]
+html_css_files = ["site.css"]
+html_favicon = "_static/mark.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_logo": "mark.svg",
+    "dark_logo": "mark.svg",
+    "light_css_variables": {"color-brand-primary": "#1b5e8c", "color-brand-content": "#1b5e8c"},
+    "dark_css_variables": {"color-brand-primary": "#7cc0ee", "color-brand-content": "#7cc0ee"},
+}
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+
+def generate(app: Sphinx) -> None:
+    """Pages that the code makes: one for each rule and scheme, and the theorem notes of `proofs/`."""
+    from _generate import proofs, rules
+
+    proofs.write(HERE / "proofs")
+    rules.write(HERE / "rules")
+
+
+def repository_paths(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Pictures are named from the root of the project, as the commands that write tables name them."""
+    source[0] = re.sub(r"\]\((real/results|tests/bench)/", "](" + "../" * (docname.count("/") + 1) + r"\1/", source[0])
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", generate)
+    app.connect("source-read", repository_paths)

@@ -1,0 +1,77 @@
+"""Own: rejection at every position, stopping at the first draft that fails (the rule `tokenwise`, written anew).
+
+Law.         Draft x_i is kept with probability min(1, p_i(x_i)/q_i(x_i)) while all before it were; after n kept drafts
+             the next token is drawn from (p_{n+1} - q_{n+1})+ normalised if n < gamma, from p_{gamma+1} if n = gamma.
+Theorem.     T02: the joint law of one block, continued to gamma+1 tokens from the target, is the target's.
+Acceptance.  P(n >= i | drafts) = prod_{j<=i} min(1, p_j/q_j)(x_j).
+Randomness.  u[i] decides draft i; u[gamma] draws the token after them.
+Cost.        O(gamma) for the tests, O(V) for the token.
+Paper.       Leviathan et al., arXiv:2211.17192.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from array_api_compat import array_namespace
+
+from specsim.base.arrays import accept_probability, at, leading, pick, residual, row_at
+from specsim.types import Array
+
+EXACT = True  # only + - * / and comparisons: the checks run it on Fractions
+THEOREM = "open"  # or the note in proofs/, as "T02"
+PAPER = "arXiv:2211.17192"
+
+
+class Plan(NamedTuple):
+    """What `prepare` works out once for many draws."""
+
+    p: Array  # (..., gamma+1, V)
+    q: Array  # (..., gamma, V)
+
+
+def prepare(p: Array, q: Array) -> Plan:
+    """Target rows (..., gamma+1, V) and draft rows (..., gamma, V) along the drafted tokens."""
+    return Plan(p, q)
+
+
+def transition(plan: Plan, drafts: Array) -> Array:
+    """Joint law (..., gamma+1, V) of (drafts kept, next token) given drafts (..., gamma)."""
+    p, q = plan
+    xp = array_namespace(p, q)
+    gamma = q.shape[-2]
+    kept = accept_probability(p[..., :gamma, :], q, drafts)[..., None]
+    reached, rows = xp.ones_like(p[..., 0, :1]), []
+    for i in range(gamma):
+        rows.append(reached * (1 - kept[..., i, :]) * residual(p[..., i, :], q[..., i, :]))
+        reached = reached * kept[..., i, :]
+    rows.append(reached * p[..., gamma, :])
+    return xp.stack(rows, axis=-2)
+
+
+def advance(weight: Array, ratio: Array) -> Array:
+    """w_i from w_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are drafted and kept with probability Q(x_1..x_i) w_i."""
+    return weight * array_namespace(ratio).where(ratio < 1, ratio, 1)
+
+
+def survival(ratio: Array) -> Array:
+    """P(n >= i | emitted text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the text."""
+    xp = array_namespace(ratio)
+    return xp.cumulative_prod(xp.where(ratio < 1, ratio, xp.ones_like(ratio)), axis=-1)
+
+
+def uniforms(gamma: int) -> int:
+    """How many uniforms `verify` reads: one test a draft, one draw."""
+    return gamma + 1
+
+
+def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
+    """(kept (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
+    p, q = plan
+    xp = array_namespace(p, q)
+    gamma = q.shape[-2]
+    passed = u[..., :gamma] * at(q, drafts) < at(p[..., :gamma, :], drafts)  # strict: p(x) = 0 never passes
+    kept = leading(passed)
+    # Against a draft row of zeros the residual is p itself: the bonus token needs no case of its own.
+    q = xp.concat([q, xp.zeros_like(p[..., gamma:, :])], axis=-2)
+    return kept, pick(residual(row_at(p, kept), row_at(q, kept)), u[..., gamma])

@@ -1,0 +1,69 @@
+"""Write every generated table of docs/results/ anew from its record: `python docs/refresh.py`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import real.gpu
+import specsim.cli
+from real.studies.table import markdown
+from specsim.report.markers import refresh
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+RESULTS, BENCH = ROOT / "real" / "results", ROOT / "tests" / "bench"
+RECORDS = {
+    "widened": "pair",
+    "bundled": "pair",
+    "forced": "forced",
+    "drafts": "drafts",
+    "block": "block",
+    "trees": "trees",
+}
+TEXTS = {"engine": "engine", "optimal": "drafts", "transport": "drafts", "simulate": "simulate"}
+
+
+def tables() -> dict[tuple[str, str], str]:
+    """(page, marker) -> what belongs between its markers."""
+    made = {
+        (page, name): markdown(
+            json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")), f"real/results/{name}.png"
+        )
+        for name, page in RECORDS.items()
+    }
+    made |= {
+        (page, name): f"```text\n{(BENCH / f'{name}.txt').read_text(encoding='utf-8')}```"
+        for name, page in TEXTS.items()
+    }
+    made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
+    made["planning", "plan"] = f"```text\n{_printed('planning')}```"
+    made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
+    return made
+
+
+def pages() -> dict[Path, str]:
+    """Every page that has such tables, as it should be."""
+    found: dict[Path, str] = {}
+    for (page, marker), table in tables().items():
+        path = HERE / "results" / f"{page}.md"
+        found[path] = refresh(found.get(path) or path.read_text(encoding="utf-8"), marker, table)
+    return found
+
+
+def _printed(page: str) -> str:
+    """What the page's own command prints, 80 columns wide."""
+    text = (HERE / "results" / f"{page}.md").read_text(encoding="utf-8")
+    command = next(line for line in text.splitlines() if line.startswith("specsim plan "))
+    result = CliRunner().invoke(specsim.cli.app, shlex.split(command)[1:])
+    if result.exit_code:
+        raise ValueError(f"{command} ended with status {result.exit_code}: {result.output}")
+    return result.output
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

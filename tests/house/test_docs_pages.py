@@ -1,0 +1,119 @@
+"""What pages of the site say is held to the code: names, records, citations. No build is needed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from specsim import discover
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PUBLIC = ("specsim", "specsim.trees", "specsim.testing", "real")
+CITED = re.compile(r"theory/(\w+)\.md,?(?: section)?\s*(\d+[a-z]?(?:\.\d)?)?")
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def documented() -> dict[str, set[str]]:
+    """Package -> names that a page of docs/api documents."""
+    found: dict[str, set[str]] = {}
+    for path in (DOCS / "api").glob("*.md"):
+        for part in path.read_text(encoding="utf-8").split(".. currentmodule:: ")[1:]:
+            package = part.split()[0]
+            found.setdefault(package, set()).update(re.findall(r"^\.\. auto\w+:: (\w+)", part, re.M))
+    return found
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_is_in_the_api(package: str) -> None:
+    """A name that is exported again by another package counts there, too."""
+    if package == "real":
+        pytest.importorskip("torch")
+    module, pages = importlib.import_module(package), documented()
+    read = [p for p in pages if p != "real" or package == "real"]
+    everywhere = {id(getattr(importlib.import_module(p), name)) for p in read for name in pages[p]}
+    assert [name for name in module.__all__ if id(getattr(module, name)) not in everywhere] == []
+
+
+def test_the_index_of_the_api_lists_what_its_pages_have() -> None:
+    index = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    rows = {page: set(re.findall(r"`(\w+)`", line)) for page, line in re.findall(r"\((\w+)\.md\)(.*)", index)}
+    for page, names in rows.items():
+        text = (DOCS / "api" / f"{page}.md").read_text(encoding="utf-8")
+        assert names == set(re.findall(r"^\.\. auto\w+:: (\w+)", text, re.M)), page
+
+
+def test_tables_are_those_of_the_records() -> None:
+    """`python docs/refresh.py` writes them anew."""
+    pytest.importorskip("torch")
+    stale = [path.name for path, text in load(DOCS / "refresh.py").pages().items() if path.read_text("utf-8") != text]
+    assert stale == []
+
+
+def test_recorded_checks_are_of_these_rules() -> None:
+    """`python docs/_generate/checks.py` runs those that are missing, and drops what is gone."""
+    checks = load(DOCS / "_generate" / "checks.py")
+    stale, failed = [], []
+    for family in discover.FAMILIES:
+        for name in discover.names(family):
+            findings = checks.recorded(family, name)
+            if findings is None:
+                stale.append(f"{family}/{name}")
+            failed += [f"{family}/{name}: {check}" for check, state, _ in findings or [] if state == "FAIL"]
+    assert (stale, failed) == ([], [])
+
+
+def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = load(DOCS / "_generate" / "checks.py")
+    record = tmp_path / "checks.json"
+    found = {"step/rejection": {"source": checks.digest(discover.find("step", "rejection")), "findings": []}}
+    record.write_text(json.dumps(found))
+    monkeypatch.setattr(checks, "RECORD", record)
+    assert checks.recorded("step", "rejection") == []
+    found["step/rejection"]["source"] = "another"
+    record.write_text(json.dumps(found))
+    assert checks.recorded("step", "rejection") is None
+
+
+def headings(page: str) -> set[str]:
+    """Numbers of a theory page's sections: 1, 3.2, 4b."""
+    text = (DOCS / "theory" / f"{page}.md").read_text(encoding="utf-8")
+    return set(re.findall(r"^#+ (\d+[a-z]?(?:\.\d+)?)\.? ", text, re.M))
+
+
+def test_citations_of_theory_resolve() -> None:
+    """Every `theory/<page>.md <section>` in the tests is a section of that page; errors are rows of its section 11."""
+    errors = re.findall(r"^\| (\d+[ab]?) \|", (DOCS / "theory" / "verification.md").read_text(encoding="utf-8"), re.M)
+    cited = 0
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        text = " ".join(line.strip(" #") for line in path.read_text(encoding="utf-8").splitlines())
+        for found in CITED.finditer(text) if path != Path(__file__) else ():
+            page, section = found.groups()
+            assert (DOCS / "theory" / f"{page}.md").is_file(), f"{path}: {found[0]}"
+            if section:
+                cited += 1
+                assert section in headings(page), f"{path}: {found[0]}"
+            for error in re.findall(r"errors? (\d+[ab]?)", text[found.end() : found.end() + 30]):
+                assert any(row.startswith(error) for row in errors), f"{path}: error {error}"
+    assert cited >= 30
+
+
+def test_paths_in_the_layout_exist() -> None:
+    text = (DOCS / "developer" / "layout.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:specsim|real|proofs|tests|docs)/[\w/.]*)`", text)
+    assert len(named) >= 25
+    assert [path for path in named if not (ROOT / path).exists()] == []

@@ -1,0 +1,65 @@
+"""The skeletons of docs/developer are rules: every check passes, mypy --strict too; a wrong line is convicted."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from specsim.testing import checks, conform
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "developer" / "skeletons"
+FAMILIES = ("step", "chain", "tree", "draft")
+WRONG = {  # family -> a line, what a hurried hand writes instead, and who says so
+    "step": ("pick(plan.p, u[..., 0])", "pick(plan.q, u[..., 0])", "sampler_is_transition"),
+    "chain": ("residual(row_at(p, kept), row_at(q, kept))", "row_at(p, kept)", "sampler_is_transition"),
+    "tree": ("pick(row_at(plan.p, row), u[..., d])", "pick(row_at(plan.p, row), u[..., 0])", "sampler_is_transition"),
+    "draft": ("xp.where(members, q, 0)", "xp.where(members, q * q, 0)", "inside_is_exact"),
+}
+
+
+def load(text: str, path: Path) -> ModuleType:
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_there_is_one_for_each_family() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(FAMILIES)
+    page = (FOLDER.parent / "new-rule.md").read_text(encoding="utf-8")
+    assert all(f"skeletons/{family}.py" in page for family in FAMILIES)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_passes_every_check(family: str, tmp_path: Path) -> None:
+    text = (FOLDER / f"{family}.py").read_text(encoding="utf-8")
+    findings = conform(load(text, tmp_path / f"own_{family}.py"), family)
+    assert findings
+    assert [finding for finding in findings if not finding.passed] == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_wrong_line_is_convicted(family: str, tmp_path: Path) -> None:
+    right, wrong, check = WRONG[family]
+    text = (FOLDER / f"{family}.py").read_text(encoding="utf-8")
+    assert text.count(right) == 1
+    module = load(text.replace(right, wrong), tmp_path / f"wrong_{family}.py")
+    with pytest.raises(AssertionError):
+        checks(family)[check](module)
+
+
+def test_they_are_typed() -> None:
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("this environment has no mypy: lint and types run in one that has")
+    files = [str(FOLDER / f"{family}.py") for family in FAMILIES]
+    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", *files], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
