@@ -71,7 +71,7 @@ def test_the_two_commands_are_one_line_each() -> None:
 
 def test_one_version() -> None:
     version = specsim.__version__
-    assert PROJECT["dynamic"] == ["version"]
+    assert PROJECT["dynamic"] == ["version", "readme"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
