@@ -13,6 +13,7 @@ from specsim.base import check
 from specsim.bounds.optimum import optimum
 from specsim.draft import distinct
 from specsim.types import Array
+from specsim.verify.lookup import takes
 
 SCHEMES = ("iid", "distinct", "without_replacement", "greedy")  # whose optimum is known at any vocabulary
 SPREAD = 2.5758  # standard errors each side: 99 %
@@ -83,9 +84,10 @@ def acceptance_curves(
     samples = check.integer(samples, "samples", 2)
     points = []
     for name, rule in discover.rules("step").items():
-        if hasattr(rule, "bias"):  # lossy: its acceptance is bought
+        facts = discover.facts(rule)
+        if facts.bias:  # lossy: its acceptance is bought
             continue
-        for scheme in (rule.DRAFTS, *getattr(rule, "ALSO", ())):
+        for scheme in facts.schemes:
             for k in counts:
                 found = _accepted(rule, p, q, k, scheme, samples, seed)
                 points += [Point(name, scheme, k, *found)] if found else []
@@ -101,9 +103,8 @@ def _accepted(
     rule: ModuleType, p: Array, q: Array, num_drafts: int, scheme: str, samples: int, seed: int
 ) -> tuple[float, float] | None:
     """(mean, error) over the rows; None if the rule does not take so many drafts."""
-    scheme_module = discover.find("draft", "iid" if scheme == "single" else scheme)
-    counts = (1,) if scheme == "single" else getattr(scheme_module, "COUNTS", (num_drafts,))
-    if scheme != "distinct" and num_drafts not in counts:
+    scheme_module = discover.find("draft", scheme)
+    if not takes(rule, num_drafts):
         return None
     law = distinct.draws(q, num_drafts, DRAWS) if scheme == "distinct" else num_drafts
     try:

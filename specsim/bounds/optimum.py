@@ -125,7 +125,7 @@ def _front_door(
     law_of_n = scheme == "distinct" and isinstance(num_drafts, Draws)
     if not law_of_n:
         num_drafts = check.integer(num_drafts, "num_drafts", 1)
-    if not getattr(discover.find("draft", scheme), "PER_DRAFT", False):
+    if not discover.scheme_facts(discover.find("draft", scheme)).per_draft:
         p, q, union = sparse.rows(p, q)
         p, q = check.pair(p, q)
         return p, q, candidates(num_drafts, scheme, q) if law_of_n else num_drafts, union

@@ -72,7 +72,7 @@ def strong_law(rule: ModuleType, target: Table, draft: Table, gamma: int) -> tup
 
 def after_block(rule: ModuleType, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
     """(above, below): the next token comes from (above p - below q)+ normalised; (1, 0), p itself, for most rules."""
-    if hasattr(rule, "continuation"):
+    if discover.facts(rule).continuation:
         return tuple(w[..., 0] for w in rule.continuation(plan, drafts, np.asarray(kept), np.asarray(token)))
     return 1, 0
 

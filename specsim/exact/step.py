@@ -113,10 +113,8 @@ def _front_door(
 
 
 def scheme_of(rule: ModuleType, num_drafts: int | Draws) -> str:
-    """How so many drafts of a rule are drawn: a law of N is that of distinct drafts, and one draft is i.i.d."""
-    if isinstance(num_drafts, Draws):
-        return "distinct"
-    return "iid" if rule.DRAFTS == "single" else str(rule.DRAFTS)
+    """How so many drafts of a rule are drawn: a law of N is that of distinct drafts."""
+    return "distinct" if isinstance(num_drafts, Draws) else str(rule.DRAFTS)
 
 
 def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:

@@ -53,7 +53,7 @@ class Loop(NamedTuple):
     @property
     def lasting(self) -> int:
         """How many tokens after a block's own a block can change."""
-        return max(self.depth - 1, 0) if hasattr(self.rule, "continuation") else 0
+        return max(self.depth - 1, 0) if discover.facts(self.rule).continuation else 0
 
     @property
     def own_uniforms(self) -> int:
@@ -146,8 +146,7 @@ def loop(
     if step is not None:
         raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
     depth = check.integer(gamma, "gamma", 0)
-    known = [getattr(module, "DRAFTS", "single"), *getattr(module, "ALSO", ())]
-    known = ["iid" if name == "single" else name for name in known]
+    known = discover.facts(module).schemes
     scheme = known[0] if scheme is None else scheme
     if scheme not in known:
         instead = ", which draws trees: give tree, not gamma" if scheme in topology.SCHEMES else ""
@@ -160,8 +159,8 @@ def loop(
 def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
     """Family and module of a rule given by name, or as a module of its own."""
     if not isinstance(rule, str):
-        family = "tree" if hasattr(rule, "CHILDREN") else "step" if hasattr(rule, "DRAFTS") else "chain"
-        if family not in families or not hasattr(rule, "verify"):
+        family = discover.family_of(rule)
+        if family not in families or not discover.is_rule(rule):
             raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
         return family, rule
     known = {family: discover.names(family) for family in families}
@@ -181,7 +180,7 @@ def _tree_loop(
     vocab: int,
 ) -> Loop:  # fmt: skip
     scheme = module.CHILDREN[0] if scheme is None else scheme
-    if scheme not in (known := (*module.CHILDREN, *getattr(module, "ALSO", ()))):
+    if scheme not in (known := discover.facts(module).schemes):
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
     step_params(module, name, step)  # refuses a step rule that is not asked for
     if scheme == "beam":
@@ -234,7 +233,7 @@ def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, 
     alive, kept, texts = node == node, 0 * node, []
     for i in range(run.depth):
         p, q, own = pair.p[node], pair.q[node], u[:, i * each : (i + 1) * each]
-        if getattr(scheme_module, "PER_DRAFT", False):
+        if discover.scheme_facts(scheme_module).per_draft:
             q = xp.broadcast_to(q[:, None, :], (q.shape[0], count, q.shape[-1]))
         number = candidates(count, run.scheme, q)
         x = scheme_module.draw(q, own[:, :split], number)

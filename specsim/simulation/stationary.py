@@ -278,7 +278,7 @@ def _of_steps(run: Loop, pair: Pair) -> tuple[Array, Array]:
     hits, misses, plain = (np.zeros_like(pair.p, shape=(count, count)) for _ in range(3))
     for s in range(count):
         p, q = pair.p[s], pair.q[s]
-        q = np.broadcast_to(q, (run.num_drafts, vocab)) if getattr(run.scheme_module, "PER_DRAFT", False) else q
+        q = np.broadcast_to(q, (run.num_drafts, vocab)) if discover.scheme_facts(run.scheme_module).per_draft else q
         weight = run.scheme_module.probability(q, every, run.num_drafts)
         tuples, inside = every[weight > 0], drafted[weight > 0]
         law = run.rule.transition(run.rule.prepare(p[None], q[None], run.num_drafts), tuples)

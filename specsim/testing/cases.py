@@ -15,6 +15,7 @@ from specsim.types import Array, Draws
 
 GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
 LAST_UNIFORM = 1 - 2.0**-53
+LAWS_OF_N = (Draws(1, Fraction(1, 3), 2), Draws(2, Fraction(1, 2), 3))  # of distinct drafts: few enough to enumerate
 
 
 def grid(vocab: int, denominator: int) -> tuple[Array, Array]:

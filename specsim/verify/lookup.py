@@ -19,24 +19,23 @@ def step_rule(name: str, num_drafts: int | Draws, scheme: str | None = None) -> 
     rule = discover.find("step", name)
     if scheme is not None:
         discover.find("draft", scheme)  # an unknown scheme gets the list of known ones
-        if scheme not in (rule.DRAFTS, *getattr(rule, "ALSO", ()), "iid" if rule.DRAFTS == "single" else None):
+        if scheme not in discover.facts(rule).schemes:
             raise ValueError(f"rule {name!r} expects drafts drawn {rule.DRAFTS!r}, not {scheme!r}: not lossless")
-    if rule.DRAFTS == "single" and num_drafts != 1:
-        multi = [n for n, r in discover.rules("step").items() if r.DRAFTS != "single"]
+    if discover.facts(rule).counts == (1,) and num_drafts != 1:
+        multi = [n for n, r in discover.rules("step").items() if discover.facts(r).counts != (1,)]
         raise ValueError(
             f"rule {name!r} verifies one draft, got num_drafts={num_drafts}; multi-draft rules: {', '.join(multi)}"
         )
     if not takes(rule, num_drafts):
-        allowed = " or ".join(map(str, discover.find("draft", rule.DRAFTS).COUNTS))
+        allowed = " or ".join(map(str, discover.facts(rule).counts or ()))
         raise ValueError(f"rule {name!r} verifies {allowed} drafts drawn {rule.DRAFTS!r}, got num_drafts={num_drafts}")
     return rule
 
 
 def takes(rule: ModuleType, num_drafts: int | Draws) -> bool:
-    """Whether a step rule verifies that many drafts: its draft scheme may name in COUNTS the numbers it draws."""
-    if rule.DRAFTS == "single":
-        return num_drafts == 1
-    return num_drafts in getattr(discover.find("draft", rule.DRAFTS), "COUNTS", (num_drafts,))
+    """Whether a step rule verifies that many drafts: it, or its draft scheme, may name the numbers in COUNTS."""
+    counts = discover.facts(rule).counts
+    return counts is None or num_drafts in counts
 
 
 def candidates(num_drafts: Any, scheme: str | None, q: Array) -> int | Draws:
@@ -72,8 +71,8 @@ def _checked(draws: Draws, q: Array) -> Draws:
 def chain_rule(name: str) -> ModuleType:
     """The chain rule called `name`; ValueError if a decode loop that goes on from the target cannot run it."""
     rule = discover.find("chain", name)
-    if hasattr(rule, "continuation"):
-        plain = [n for n, r in discover.rules("chain").items() if hasattr(r, "survival")]
+    if discover.facts(rule).continuation:
+        plain = [n for n, r in discover.rules("chain").items() if discover.facts(r).survival]
         raise ValueError(
             f"rule {name!r} changes the target for some tokens after a block, which only specsim.simulate follows; "
             f"rules that leave it as it is: {', '.join(plain)}"
@@ -84,8 +83,8 @@ def chain_rule(name: str) -> ModuleType:
 def tree_rule(name: str, scheme: str) -> ModuleType:
     """The tree rule called `name`; ValueError if trees of that scheme are none of its."""
     rule = discover.find("tree", name)
-    if scheme not in (*rule.CHILDREN, *getattr(rule, "ALSO", ())):
-        others = [n for n, r in discover.rules("tree").items() if scheme in (*r.CHILDREN, *getattr(r, "ALSO", ()))]
+    if scheme not in discover.facts(rule).schemes:
+        others = [n for n, r in discover.rules("tree").items() if scheme in discover.facts(r).schemes]
         why = "tokens that were chosen are no draws from q" if scheme == "deterministic" else "drawn by another law"
         raise ValueError(
             f"rule {name!r} verifies trees of scheme {', '.join(rule.CHILDREN)}, not {scheme!r} ({why}: not lossless); "

@@ -21,7 +21,7 @@ from specsim.testing.strategies import law_pairs
 from specsim.verify.chain import block, tokenwise
 
 Array = Any
-LOSSLESS = [n for n, r in discover.rules("step").items() if not hasattr(r, "bias") and r.DRAFTS != "independent"]
+LOSSLESS = [n for n, r in discover.rules("step").items() if not discover.facts(r).bias and r.DRAFTS != "independent"]
 
 
 def markov_pair(vocab: int, seed: int) -> tuple[Automaton, Automaton]:
@@ -81,7 +81,7 @@ def test_tau_of_chains_from_texts(rule: str, gamma: int) -> None:
 @pytest.mark.parametrize("rule", LOSSLESS)
 def test_tau_of_several_drafts_from_texts(rule: str) -> None:
     target, draft = markov_pair(3, seed=1)
-    count = 1 if discover.find("step", rule).DRAFTS == "single" else 2
+    count = 1 if discover.facts(discover.find("step", rule)).counts == (1,) else 2
     b = np.array(
         [hit_posterior(p, q, rule=rule, num_drafts=count) for p, q in zip(target.rows, draft.rows, strict=True)]
     )

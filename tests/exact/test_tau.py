@@ -298,7 +298,7 @@ def test_wrong_simulators_have_another_length(mutant: str, name: str) -> None:
 
 
 ON_A_PATH = [
-    (n, s) for n, rule in TREE.items() if hasattr(rule, "CHAIN") for s in rule.CHILDREN if s != "deterministic"
+    (n, s) for n, rule in TREE.items() if discover.facts(rule).chain for s in rule.CHILDREN if s != "deterministic"
 ]
 
 

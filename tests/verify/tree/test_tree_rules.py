@@ -242,7 +242,10 @@ PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
             lambda: guarantee("tokenwise", family="tree", scheme="deterministic", step="recursive"),
             "'deterministic' were chosen, which only 'naive' may ignore: not lossless",
         ),
-        (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, step="rejection"), "'rejection' expects drafts drawn 'single'"),
+        (
+            lambda: verify_tree(HALF, HALF, STAR, [0] * 4, step="rejection"),
+            "'rejection' verifies one draft, got",
+        ),
         (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="traversal", step="naive"), "asks for no step rule"),
         (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="magic"), "^rule 'magic' is unknown; tree rules: "),
         (lambda: verify_tree(HALF[:2], HALF, STAR, [0] * 4), r"^p must have 3 rows.*its shape is \(2, 2\)"),
