@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -14,6 +12,8 @@ from specsim import discover
 from specsim.base.files import write_bytes
 from specsim.report import tables
 from specsim.report.markers import refresh
+
+PARAM = "name=value of one of the rule's own parameters; may be given several times."
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Exact theory of speculative decoding.")
 
@@ -36,13 +36,14 @@ def rules(
 def check(
     rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")],
     family: Annotated[str, typer.Option(help="step, chain, tree or draft.")] = "step",
+    param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None,
 ) -> None:
     """Run every conformance check on a rule; status 1 if one fails. What is skipped says why."""
     from specsim.testing import conform
 
     try:
-        module = _load(Path(rule)) if rule.endswith(".py") else discover.find(family, rule)
-        findings = conform(module, family)
+        module = discover.own_rule(rule) or discover.find(family, rule)
+        findings = conform(module, family, params=discover.parsed_params(module, param or []))
     except (OSError, ValueError) as error:
         _fail(str(error))
     for finding in findings:
@@ -152,7 +153,7 @@ def simulate(
         ),
     ],
     draft: Annotated[str, typer.Option(help="The same.")],
-    rule: Annotated[str, typer.Option(help="Name of a rule (see `specsim rules`).")] = "tokenwise",
+    rule: Annotated[str, typer.Option(help="Name of a rule (see `specsim rules`), or its file.")] = "tokenwise",
     gamma: Annotated[int | None, typer.Option(help="Drafted positions per block.")] = None,
     tree: Annotated[
         str | None, typer.Option(help="Instead of gamma: children per level, as 2,2,1; paths or a beam, as 2x3.")
@@ -160,6 +161,7 @@ def simulate(
     num_drafts: Annotated[int, typer.Option(help="Candidates per position of a step rule.")] = 1,
     scheme: Annotated[str | None, typer.Option(help="How candidates, or a tree's children, are drawn.")] = None,
     step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None,
+    param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None,
     blocks: Annotated[float | None, typer.Option(help="Target calls in all; 1e5 if no tokens are given.")] = None,
     tokens: Annotated[float | None, typer.Option(help="Instead of blocks: tokens emitted in all.")] = None,
     burn_in: Annotated[int, typer.Option(help="First blocks of every text that are not counted.")] = 0,
@@ -180,28 +182,15 @@ def simulate(
                 raise ValueError(f"{name} must be a whole number, got {n}")
         shown, finished = command.run(
             target, draft, rule=rule, gamma=gamma, tree=command.shape(tree, scheme), num_drafts=num_drafts,
-            scheme=scheme, step=step, burn_in=burn_in, sequences=sequences, seed=seed, backend=backend,
-            checkpoint=checkpoint, as_json=as_json, **{name: None if n is None else int(n) for name, n in much.items()},
+            scheme=scheme, step=step, param=param or [], burn_in=burn_in, sequences=sequences, seed=seed,
+            backend=backend, checkpoint=checkpoint, as_json=as_json,
+            **{name: None if n is None else int(n) for name, n in much.items()},
         )  # fmt: skip
     except (ValueError, TypeError, ImportError) as error:
         _fail(str(error))
     typer.echo(shown)
     if not finished:
         raise typer.Exit(130)
-
-
-def _load(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ValueError(f"rule file {path} does not exist")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"rule file {path} is not Python")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # the file is the user's: whatever it raises is the answer
-        raise ValueError(f"rule file {path} cannot be imported: {type(error).__name__}: {error}") from None
-    return module
 
 
 def _fail(message: str) -> None:

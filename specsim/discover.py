@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
@@ -17,6 +20,7 @@ FAMILIES = {
     "tree": "specsim.verify.tree",
     "draft": "specsim.draft",
 }
+Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
 _NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws")  # of `prepare`: what every rule of a family takes
 
 
@@ -28,8 +32,16 @@ def names(family: str) -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
 
 
-def find(family: str, name: str) -> ModuleType:
-    """The module of one rule or scheme; ValueError listing the known names if there is none."""
+def find(family: str, name: Rule) -> ModuleType:
+    """The module of one rule or scheme; ValueError listing the known names if there is none.
+
+    A module, or the path of a file that ends in .py, is one's own rule.
+    """
+    module = own_rule(name)
+    if module is not None and family_of(module) != family:
+        raise ValueError(f"rule {name_of(module)!r} is a {family_of(module)} rule, not a {family} rule")
+    if module is not None:
+        return module
     loaded = sys.modules.get(f"{FAMILIES.get(family)}.{name}")  # listing a folder takes as long as some sorts
     if loaded is not None and not str(name).startswith("_"):
         return loaded
@@ -38,6 +50,30 @@ def find(family: str, name: str) -> ModuleType:
         what = "scheme" if family == "draft" else "rule"
         raise ValueError(f"{what} {name!r} is unknown; {family} {what}s: {', '.join(known)}")
     return importlib.import_module(f"{FAMILIES[family]}.{name}")
+
+
+def own_rule(rule: Any) -> ModuleType | None:
+    """The rule that a module or the path of a Python file is; None for anything else, such as a rule's name."""
+    if isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".py")):
+        path = Path(rule)
+        if not path.is_file():
+            raise ValueError(f"rule file {path} does not exist")
+        return _loaded(path.resolve(), path.stat().st_mtime_ns)
+    return rule if is_rule(rule) or callable(_get(rule, "draw", None)) else None
+
+
+@lru_cache
+def _loaded(path: Path, modified: int) -> ModuleType:
+    """The module in a file, imported once for as long as the file stays as it is."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"rule file {path} is not Python")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the file is the user's: whatever it raises is the answer
+        raise ValueError(f"rule file {path} cannot be imported: {type(error).__name__}: {error}") from None
+    return module
 
 
 def rules(family: str) -> dict[str, ModuleType]:
@@ -158,6 +194,43 @@ def _beyond(prepare: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 def _get(module: Any, name: str, default: Any) -> Any:
     """The one place where a rule is asked for a name that it need not have."""
     return getattr(module, name, default)
+
+
+def with_params(rule: ModuleType, params: Mapping[str, Any] | None) -> ModuleType:
+    """The rule with some of its own parameters given, others as they are; ValueError for a name it does not have."""
+    if params is None:
+        return rule
+    if not isinstance(params, Mapping):
+        raise TypeError(f"params must be a mapping from names to values, got {params!r}")
+    known = parameters(rule)
+    for name in params:
+        if name not in known:
+            raise ValueError(f"rule {name_of(rule)!r} has no parameter {name!r}; known: {', '.join(known) or 'none'}")
+    if not params:
+        return rule
+    own = ModuleType(rule.__name__, rule.__doc__)
+    vars(own).update(vars(rule), prepare=partial(rule.prepare, **params))
+    return own
+
+
+def parsed_params(rule: ModuleType, words: Sequence[str]) -> dict[str, Any]:
+    """Parameters from words like epsilon=0.2, as the rule annotates them: int, float, or else an exact Fraction."""
+    known, params = parameters(rule), {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise ValueError(f"param {word!r} must be name=value")
+        if name in params:
+            raise ValueError(f"param {name!r} is given twice")
+        kind = str(known[name].annotation) if name in known else ""
+        convert = int if kind.startswith("int") else Fraction
+        try:
+            number = convert(value)
+            params[name] = float(number) if kind.startswith("float") else number
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise ValueError(f"param {word!r}: {value!r} is no {'integer' if convert is int else 'number'}") from None
+    with_params(rule, params)  # refuses names that it does not have
+    return params
 
 
 def algorithms() -> list[Algorithm]:

@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from specsim import discover
 from specsim.exact.chain import expected_tokens
 from specsim.simulation.blocks import loop
 from specsim.simulation.run import simulate
@@ -109,6 +110,7 @@ def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
 def run(target: str, draft: str, *, as_json: bool, **options: Any) -> tuple[str, bool]:
     """(what to print, whether the run was finished); a bar shows progress on a terminal."""
     found, console = models(target, draft), Console(stderr=True)
+    options["params"] = _params(options, options.pop("param", []))
     so_far: list[Trace] = []
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("simulating", total=1.0)
@@ -128,12 +130,18 @@ def run(target: str, draft: str, *, as_json: bool, **options: Any) -> tuple[str,
     return json.dumps(numbers, indent=1, allow_nan=False) if as_json else "\n".join(lines(numbers)), finished
 
 
+def _params(options: dict[str, Any], words: list[str]) -> dict[str, Any]:
+    """The rule's own parameters, as it annotates them."""
+    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "scheme", "step")}
+    return discover.parsed_params(loop(**what).rule, words) if words else {}
+
+
 def exact_tau(target: Automaton, draft: Automaton, **options: Any) -> float | None:
     """Tokens per block that the blocks counted have on average; None where it would take too long to say.
 
     Texts that end with their tokens, not their blocks, have no such average unless all blocks are alike.
     """
-    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "scheme", "step")}
+    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "scheme", "step", "params")}
     pair = paired(target, draft)
     rounds, alike = loop(**what, vocab=pair.p.shape[-1]), len(pair.p) == 1
     if rounds.lasting or (options["blocks"] is None and not alike):

@@ -13,6 +13,7 @@ import numpy as np
 from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import normalize_or, positive_part
+from specsim.discover import Rule
 from specsim.types import Array, Model
 
 Table = Mapping[tuple[int, ...], Array]  # prefix of token ids -> next-token law (V,)
@@ -109,7 +110,7 @@ MAX_STATES = 2**20  # of the weight (context-free pairs), or drafted blocks (mod
 BITS = 44  # floats that agree so far are the same product in another order
 
 
-def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, rule: str = "tokenwise") -> Any:
+def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, rule: Rule = "tokenwise") -> Any:
     r"""Expected tokens of a block, tau = E[n] + 1, the correction or bonus included.
 
     .. math:: E[n] = \sum_{i=1}^{\gamma} E_{x \sim q}[\min(1, w_i)], \quad w_i = \text{advance}(w_{i-1}, p_i/q_i(x_i))
@@ -126,8 +127,8 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, 
         context, for any gamma. Laws of Fractions keep the answer exact.
     gamma : int
         Drafted tokens per block, at least 0.
-    rule : str
-        Name of a chain rule (see `algorithms`).
+    rule : str, path or module
+        Name of a chain rule (see `algorithms`), the path of its file, or itself.
 
     Returns
     -------

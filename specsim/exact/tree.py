@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim.base import check
+from specsim.discover import Rule
 from specsim.trees import enumerate_beams, enumerate_trees
 from specsim.types import Array, Draws, Model, TokenTree
 from specsim.verify.lookup import step_params, tree_rule
@@ -20,7 +21,7 @@ Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children wer
 
 
 def expected_kept(
-    rule: str, target: Model, draft: Model, shape: Any, *, scheme: str = "iid", step: str | None = None,
+    rule: Rule, target: Model, draft: Model, shape: Any, *, scheme: str = "iid", step: str | None = None,
     draws: Callable[[Array], Draws] | None = None,
 ) -> Any:  # fmt: skip
     r"""Expected number of drafts that a tree rule keeps, E[n]; a block has E[n] + 1 tokens on average.
@@ -29,8 +30,8 @@ def expected_kept(
 
     Parameters
     ----------
-    rule : str
-        Name of a tree rule (see `algorithms`).
+    rule : str, path or module
+        Name of a tree rule (see `algorithms`), the path of its file, or itself.
     target, draft : Model
         Functions from a prefix (a tuple of token ids) to the next-token law; laws of Fractions keep the answer exact.
     shape : array_like of int, or (width, depth) for scheme "beam"
@@ -68,7 +69,7 @@ def expected_kept(
     """
     module = tree_rule(rule, scheme)
     check.models(target, draft)
-    params = step_params(module, rule, step)
+    params = step_params(module, step)
     if draws is not None:
         params["draws"] = draws
     law = kept_law(module, target, drawn_trees(draft, shape, scheme, draws), **params)

@@ -6,7 +6,7 @@ kept (B,) and the tokens emitted (B, depth + 1), -1 after the last. Its uniforms
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from array_api_compat import array_namespace
 from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import at, pick
+from specsim.discover import Rule
 from specsim.draft.distinct import draws
 from specsim.simulation.chain_block import State, chain_block, left_over, step_block
 from specsim.simulation.changed_targets import unchanged
@@ -127,8 +128,8 @@ class Loop(NamedTuple):
 
 
 def loop(
-    rule: str | ModuleType, gamma: int | None, tree: Sequence[int] | None, num_drafts: int, scheme: str | None,
-    step: str | None = None, vocab: int = 0,
+    rule: Rule, gamma: int | None, tree: Sequence[int] | None, num_drafts: int, scheme: str | None,
+    step: str | None = None, vocab: int = 0, params: Mapping[str, Any] | None = None,
 ) -> Loop:  # fmt: skip
     """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
     if (gamma is None) == (tree is None):
@@ -138,7 +139,7 @@ def loop(
     num_drafts = check.integer(num_drafts, "num_drafts", 1)
     families = ["tree"] if tree is not None else ["chain", "step"]
     family, module = _found(rule, families)
-    name = module.__name__.rpartition(".")[2]
+    module, name = discover.with_params(module, params), discover.name_of(module)
     if family != "step" and num_drafts != 1 and (tree is None or scheme != "distinct"):
         raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
     if tree is not None:
@@ -158,11 +159,12 @@ def loop(
 
 def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
     """Family and module of a rule given by name, or as a module of its own."""
-    if not isinstance(rule, str):
-        family = discover.family_of(rule)
-        if family not in families or not discover.is_rule(rule):
+    own = discover.own_rule(rule)
+    if own is not None or not isinstance(rule, str):
+        family = "" if own is None else discover.family_of(own)
+        if own is None or family not in families:
             raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
-        return family, rule
+        return family, own
     known = {family: discover.names(family) for family in families}
     for family, names in known.items():
         if rule in names:
@@ -182,7 +184,7 @@ def _tree_loop(
     scheme = module.CHILDREN[0] if scheme is None else scheme
     if scheme not in (known := discover.facts(module).schemes):
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
-    step_params(module, name, step)  # refuses a step rule that is not asked for
+    step_params(module, step)  # refuses a step rule that is not asked for
     if scheme == "beam":
         if np.shape(tree) != (2,):
             raise ValueError(f"tree must be (width, depth) for scheme 'beam', got {tree!r}")

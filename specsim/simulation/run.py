@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from specsim.base import check
 from specsim.base.files import check_writable
+from specsim.discover import Rule
 from specsim.simulation.blocks import check_support, loop
 from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
@@ -31,12 +32,13 @@ def simulate(
     target: Automaton | Array,
     draft: Automaton | Array,
     *,
-    rule: str | ModuleType,
+    rule: Rule,
     gamma: int | None = None,
     tree: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: str | None = None,
+    params: Mapping[str, Any] | None = None,
     blocks: int | None = None,
     tokens: int | None = None,
     burn_in: int = 0,
@@ -64,8 +66,8 @@ def simulate(
     ----------
     target, draft : Automaton or array_like, shape (V,)
         Models (`markov`, `mixture`, `ngram`, `recorded`), or one law each. Fractions become floats.
-    rule : str or module
-        Name of a chain or step rule, or of a tree rule if tree is given; or a module that is one.
+    rule : str, path or module
+        Name of a chain or step rule, or of a tree rule if tree is given; or a module that is one, or its file.
     gamma : int, optional
         Drafted positions per block; 0 is plain decoding.
     tree : sequence of int, optional
@@ -78,6 +80,8 @@ def simulate(
         the first that it names. With "distinct", num_drafts is how many distinct candidates are expected.
     step : str, optional
         The step rule that "tokenwise" and "lifted" trees run, if not their own choice.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
     blocks, tokens : int
         How much to simulate, one of the two: blocks, or tokens emitted, in all. Every sequence runs the same number of
         blocks, or until it has its share of the tokens; shares are rounded up.
@@ -123,7 +127,7 @@ def simulate(
     """
     pair = paired(target, draft)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
-    run = loop(rule, gamma, tree, num_drafts, scheme, step, pair.p.shape[-1])
+    run = loop(rule, gamma, tree, num_drafts, scheme, step, pair.p.shape[-1], params)
     check_support(run, pair)
     if (blocks is None) == (tokens is None):
         raise ValueError("give blocks or tokens, one of the two")
@@ -148,6 +152,7 @@ def simulate(
         "gamma": None if run.family == "tree" else run.depth,
         "tree": run.beam or run.parents,
         "step": run.step,
+        "params": {name: str(value) for name, value in params.items()} if params else None,
         "num_drafts": run.num_drafts,
         "scheme": run.scheme,
         "blocks per sequence": each_blocks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import is_exact
+from specsim.discover import Rule
 from specsim.exact.step import draft_tuples
 from specsim.exact.tree import Drawn
 from specsim.simulation.blocks import Loop, check_support, loop, node_depths
@@ -57,12 +58,13 @@ def block_chain(
     target: Automaton | Array,
     draft: Automaton | Array,
     *,
-    rule: str | ModuleType,
+    rule: Rule,
     gamma: int | None = None,
     tree: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: str | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> BlockChain:
     r"""The Markov chain of the contexts that blocks start in, by summing over everything that can be drafted.
 
@@ -72,18 +74,14 @@ def block_chain(
     ----------
     target, draft : Automaton or array_like, shape (V,)
         Models. Fractions keep the answer exact.
-    rule : str or module
+    rule : str, path or module
         As in `simulate`; not one that changes the target of later blocks.
     gamma : int, optional
         Drafted positions per block.
     tree : sequence of int, optional
         Parents of the nodes of a token tree, instead of gamma.
-    num_drafts : int
-        Candidates K per position of a step rule.
-    scheme : str, optional
-        How drafts are drawn; "distinct" candidates are too many to sum over.
-    step : str, optional
-        The step rule that a tree rule runs, if not its own choice.
+    num_drafts, scheme, step, params : optional
+        As in `simulate`; "distinct" candidates are too many to sum over.
 
     Returns
     -------
@@ -106,10 +104,10 @@ def block_chain(
     >>> str(chain.tau[0])
     '19/9'
     """
-    pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, scheme, step)
+    pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, scheme, step, params=params)
     check_support(run, pair)
     if run.lasting:
-        name = run.rule.__name__.rpartition(".")[2]
+        name = discover.name_of(run.rule)
         raise ValueError(f"rule {name!r} changes the target of later blocks: their states are no finite chain")
     if len(pair.p) > MAX_STATES:
         raise ValueError(f"target and draft reach {len(pair.p)} contexts, more than {MAX_STATES}; use simulate")
@@ -182,7 +180,7 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
     target, draft : Automaton or array_like, shape (V,)
         Models. Fractions keep the answer exact.
     **options : Any
-        rule, gamma, tree, num_drafts, scheme, step as in `simulate`.
+        rule, gamma, tree, num_drafts, scheme, step, params as in `simulate`.
 
     Returns
     -------

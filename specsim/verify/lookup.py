@@ -10,13 +10,15 @@ from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import check
+from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws
 
 
-def step_rule(name: str, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
+def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
     """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
     rule = discover.find("step", name)
+    name = discover.name_of(rule)
     if scheme is not None:
         discover.find("draft", scheme)  # an unknown scheme gets the list of known ones
         if scheme not in discover.facts(rule).schemes:
@@ -68,9 +70,10 @@ def _checked(draws: Draws, q: Array) -> Draws:
     return Draws(least, extra, limit)
 
 
-def chain_rule(name: str) -> ModuleType:
+def chain_rule(name: Rule) -> ModuleType:
     """The chain rule called `name`; ValueError if a decode loop that goes on from the target cannot run it."""
     rule = discover.find("chain", name)
+    name = discover.name_of(rule)
     if discover.facts(rule).continuation:
         plain = [n for n, r in discover.rules("chain").items() if discover.facts(r).survival]
         raise ValueError(
@@ -80,9 +83,10 @@ def chain_rule(name: str) -> ModuleType:
     return rule
 
 
-def tree_rule(name: str, scheme: str) -> ModuleType:
+def tree_rule(name: Rule, scheme: str) -> ModuleType:
     """The tree rule called `name`; ValueError if trees of that scheme are none of its."""
     rule = discover.find("tree", name)
+    name = discover.name_of(rule)
     if scheme not in discover.facts(rule).schemes:
         others = [n for n, r in discover.rules("tree").items() if scheme in discover.facts(r).schemes]
         why = "tokens that were chosen are no draws from q" if scheme == "deterministic" else "drawn by another law"
@@ -93,8 +97,8 @@ def tree_rule(name: str, scheme: str) -> ModuleType:
     return rule
 
 
-def step_params(module: ModuleType, rule: str, step: str | None) -> dict[str, Any]:
+def step_params(module: ModuleType, step: str | None) -> dict[str, Any]:
     """What `prepare` is told of a step rule; ValueError if the tree rule has none to choose."""
     if step is not None and "step" not in inspect.signature(module.prepare).parameters:
-        raise ValueError(f"rule {rule!r} asks for no step rule, got step={step!r}")
+        raise ValueError(f"rule {discover.name_of(module)!r} asks for no step rule, got step={step!r}")
     return {} if step is None else {"step": step}
