@@ -181,7 +181,7 @@ def simulate(
             if n is not None and not n.is_integer():
                 raise ValueError(f"{name} must be a whole number, got {n}")
         shown, finished = command.run(
-            target, draft, rule=rule, gamma=gamma, tree=command.shape(tree, scheme), num_drafts=num_drafts,
+            target, draft, rule=rule, gamma=gamma, parents=command.shape(tree, scheme), num_drafts=num_drafts,
             scheme=scheme, step=step, param=param or [], burn_in=burn_in, sequences=sequences, seed=seed,
             backend=backend, checkpoint=checkpoint, as_json=as_json,
             **{name: None if n is None else int(n) for name, n in much.items()},

@@ -166,6 +166,19 @@ def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, 
     return rows
 
 
+def models_or_laws(target: Any, draft: Any) -> tuple[Array, Array] | None:
+    """One law each, the same in every context, checked; None for two models. TypeError for one of either kind."""
+    if callable(target) != callable(draft):
+        raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
+    if callable(target):
+        models(target, draft)
+        return None
+    p, q = laws(target, draft, ("target", "draft"))
+    if p.ndim != 1 or q.ndim != 1:
+        raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
+    return p, q
+
+
 def pair(p: Any, q: Any) -> tuple[Array, Array]:
     """The same, with leading axes broadcast."""
     p, q = laws(p, q)

@@ -12,6 +12,7 @@ from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import check, sparse
+from specsim.base.renamed import renamed
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets
 from specsim.types import Array, Draws, Optimum
@@ -20,6 +21,7 @@ from specsim.verify.lookup import candidates
 SURE = 1e-9  # a value known to this is called optimal
 
 
+@renamed(sampling="scheme")
 def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Array:
     r"""Largest probability that any lossless rule emits one of its drafts.
 
@@ -67,6 +69,7 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     return _bound(scheme, "value")(p, q, count)
 
 
+@renamed(sampling="scheme")
 def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Optimum:
     r"""The optimal acceptance together with the set that proves it.
 

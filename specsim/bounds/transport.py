@@ -21,6 +21,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check
+from specsim.base.renamed import renamed
 from specsim.bounds._program import solved
 from specsim.types import Array, Draws
 
@@ -68,6 +69,7 @@ class Coupling(NamedTuple):
         return law[..., :vocab] / law[..., :vocab].sum(axis=-1, keepdims=True)
 
 
+@renamed(sampling="scheme")
 def optimal_coupling(
     p: Array,
     q: Array = None,

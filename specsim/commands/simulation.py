@@ -132,7 +132,7 @@ def run(target: str, draft: str, *, as_json: bool, **options: Any) -> tuple[str,
 
 def _params(options: dict[str, Any], words: list[str]) -> dict[str, Any]:
     """The rule's own parameters, as it annotates them."""
-    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "scheme", "step")}
+    what = {name: options[name] for name in ("rule", "gamma", "parents", "num_drafts", "scheme", "step")}
     return discover.parsed_params(loop(**what).rule, words) if words else {}
 
 
@@ -141,7 +141,7 @@ def exact_tau(target: Automaton, draft: Automaton, **options: Any) -> float | No
 
     Texts that end with their tokens, not their blocks, have no such average unless all blocks are alike.
     """
-    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "scheme", "step", "params")}
+    what = {name: options[name] for name in ("rule", "gamma", "parents", "num_drafts", "scheme", "step", "params")}
     pair = paired(target, draft)
     rounds, alike = loop(**what, vocab=pair.p.shape[-1]), len(pair.p) == 1
     if rounds.lasting or (options["blocks"] is None and not alike):

@@ -18,6 +18,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import arrays, check
+from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.exact.chain import strong_law, target_law
@@ -40,6 +41,7 @@ class Guarantee(NamedTuple):
     reason: str
 
 
+@renamed(sampling="scheme")
 def guarantee(
     rule: Rule,
     *,

@@ -12,6 +12,7 @@ from array_api_compat import array_namespace, device
 
 from specsim import discover
 from specsim.base import check, sparse
+from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws
 from specsim.verify.lookup import candidates, step_rule
@@ -19,6 +20,7 @@ from specsim.verify.lookup import candidates, step_rule
 MAX_CELLS = 2**27  # of an enumeration: 1 GiB of float64
 
 
+@renamed(sampling="scheme")
 def acceptance_rate(
     p: Array,
     q: Array,
@@ -71,6 +73,7 @@ def acceptance_rate(
     return module.acceptance(module.prepare(p, q, count))
 
 
+@renamed(sampling="scheme")
 def output_law(
     p: Array,
     q: Array,

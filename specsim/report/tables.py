@@ -81,10 +81,9 @@ def _accepted(name: str, scheme: str, num_drafts: int) -> str:
 def _tau(name: str, family: str) -> list[str]:
     if family == "chain":
         return [f"{float(expected_tokens(P, Q, gamma=gamma, rule=name)):.3f}" for gamma in (1, 2)]
-    p, q = (np.array(w, dtype=object) for w in (P, Q))
     scheme = facts(find(family, name)).schemes[0]
     shapes = [trees.paths(2, n) if scheme == "paths" else trees.k_ary((2, 1)[:n]) for n in (1, 2)]
-    kept = [expected_kept(name, lambda _: p, lambda _: q, shape, scheme=scheme) for shape in shapes]
+    kept = [expected_kept(P, Q, rule=name, parents=shape, scheme=scheme) for shape in shapes]
     return [f"{1 + float(n):.3f} ({scheme})" for n in kept]
 
 

@@ -128,29 +128,29 @@ class Loop(NamedTuple):
 
 
 def loop(
-    rule: Rule, gamma: int | None, tree: Sequence[int] | None, num_drafts: int, scheme: str | None,
+    rule: Rule, gamma: int | None, parents: Sequence[int] | None, num_drafts: int, scheme: str | None,
     step: str | None = None, vocab: int = 0, params: Mapping[str, Any] | None = None,
 ) -> Loop:  # fmt: skip
     """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
-    if (gamma is None) == (tree is None):
-        raise ValueError("give gamma (chains of drafts) or tree (the parents of a tree's nodes), one of the two")
-    if tree is not None and not (hasattr(tree, "__len__") and len(tree)):
-        raise ValueError(f"tree must list the parents of its nodes, got {tree!r}; plain decoding is gamma=0")
+    if (gamma is None) == (parents is None):
+        raise ValueError("give gamma (chains of drafts) or parents (of a tree's nodes), one of the two")
+    if parents is not None and not (hasattr(parents, "__len__") and len(parents)):
+        raise ValueError(f"parents must list those of a tree's nodes, got {parents!r}; plain decoding is gamma=0")
     num_drafts = check.integer(num_drafts, "num_drafts", 1)
-    families = ["tree"] if tree is not None else ["chain", "step"]
+    families = ["tree"] if parents is not None else ["chain", "step"]
     family, module = _found(rule, families)
     module, name = discover.with_params(module, params), discover.name_of(module)
-    if family != "step" and num_drafts != 1 and (tree is None or scheme != "distinct"):
+    if family != "step" and num_drafts != 1 and (parents is None or scheme != "distinct"):
         raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
-    if tree is not None:
-        return _tree_loop(module, name, tree, num_drafts, scheme, step, vocab)
+    if parents is not None:
+        return _tree_loop(module, name, parents, num_drafts, scheme, step, vocab)
     if step is not None:
         raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
     depth = check.integer(gamma, "gamma", 0)
     known = discover.facts(module).schemes
     scheme = known[0] if scheme is None else scheme
     if scheme not in known:
-        instead = ", which draws trees: give tree, not gamma" if scheme in topology.SCHEMES else ""
+        instead = ", which draws trees: give parents, not gamma" if scheme in topology.SCHEMES else ""
         raise ValueError(f"rule {name!r} expects drafts drawn {' or '.join(known)}, not {scheme!r}{instead}")
     if family == "step" and not takes(module, num_drafts):
         raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
@@ -171,14 +171,14 @@ def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
             return family, discover.find(family, rule)
     other = next((family for family in ("chain", "step", "tree") if rule in discover.names(family)), None)
     if other is not None:
-        what = "verifies trees: give tree, not gamma" if other == "tree" else f"is a {other} rule: give gamma, not tree"
-        raise ValueError(f"rule {rule!r} {what}")
+        what = "verifies trees: give parents, not gamma"
+        raise ValueError(f"rule {rule!r} {what if other == 'tree' else f'is a {other} rule: give gamma, not parents'}")
     listed = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
     raise ValueError(f"rule {rule!r} is unknown; {listed}")
 
 
 def _tree_loop(
-    module: ModuleType, name: str, tree: Sequence[int], num_drafts: int, scheme: str | None, step: str | None,
+    module: ModuleType, name: str, shape: Sequence[int], num_drafts: int, scheme: str | None, step: str | None,
     vocab: int,
 ) -> Loop:  # fmt: skip
     scheme = module.CHILDREN[0] if scheme is None else scheme
@@ -186,12 +186,12 @@ def _tree_loop(
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
     step_params(module, step)  # refuses a step rule that is not asked for
     if scheme == "beam":
-        if np.shape(tree) != (2,):
-            raise ValueError(f"tree must be (width, depth) for scheme 'beam', got {tree!r}")
-        width, deep = (check.integer(v, f"tree[{i}]", 1) for i, v in enumerate(tree))
+        if np.shape(shape) != (2,):
+            raise ValueError(f"parents must be (width, depth) for scheme 'beam', got {shape!r}")
+        width, deep = (check.integer(v, f"parents[{i}]", 1) for i, v in enumerate(shape))
         run = Loop("tree", module, deep, 1, scheme, None, (width, deep), step, vocab)
     else:
-        parents = topology.shape(tree, "tree")
+        parents = topology.shape(shape, "parents")
         trees.uniforms(parents, scheme)  # refuses what the scheme cannot draw
         depth = int(topology.depths(parents).max(initial=0))
         run = Loop("tree", module, depth, num_drafts, scheme, tuple(parents.tolist()), None, step, vocab)

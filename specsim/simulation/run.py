@@ -13,6 +13,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.base.files import check_writable
+from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.simulation.blocks import check_support, loop
 from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
@@ -28,13 +29,14 @@ MAX_SEQUENCES, MAX_NUMBER = 2**24, 2**48  # in one run; of a sequence, so that p
 Progress = Callable[[float, Trace | None], None]
 
 
+@renamed(sampling="scheme", tree="parents")
 def simulate(
     target: Automaton | Array,
     draft: Automaton | Array,
     *,
     rule: Rule,
     gamma: int | None = None,
-    tree: Sequence[int] | None = None,
+    parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: str | None = None,
@@ -67,10 +69,10 @@ def simulate(
     target, draft : Automaton or array_like, shape (V,)
         Models (`markov`, `mixture`, `ngram`, `recorded`), or one law each. Fractions become floats.
     rule : str, path or module
-        Name of a chain or step rule, or of a tree rule if tree is given; or a module that is one, or its file.
+        Name of a chain or step rule, or of a tree rule if parents are given; or a module that is one, or its file.
     gamma : int, optional
         Drafted positions per block; 0 is plain decoding.
-    tree : sequence of int, optional
+    parents : sequence of int, optional
         Parents of the nodes of a token tree, instead of gamma (see `specsim.trees`); (width, depth) for scheme
         "beam". For "distinct", of its places: one number of them wherever there is more than one.
     num_drafts : int
@@ -127,7 +129,7 @@ def simulate(
     """
     pair = paired(target, draft)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
-    run = loop(rule, gamma, tree, num_drafts, scheme, step, pair.p.shape[-1], params)
+    run = loop(rule, gamma, parents, num_drafts, scheme, step, pair.p.shape[-1], params)
     check_support(run, pair)
     if (blocks is None) == (tokens is None):
         raise ValueError("give blocks or tokens, one of the two")

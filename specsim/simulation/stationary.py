@@ -12,6 +12,7 @@ import numpy as np
 from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import is_exact
+from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.exact.step import draft_tuples
 from specsim.exact.tree import Drawn
@@ -54,13 +55,14 @@ class BlockChain(NamedTuple):
         return total / blocks
 
 
+@renamed(sampling="scheme", tree="parents")
 def block_chain(
     target: Automaton | Array,
     draft: Automaton | Array,
     *,
     rule: Rule,
     gamma: int | None = None,
-    tree: Sequence[int] | None = None,
+    parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: str | None = None,
@@ -76,10 +78,8 @@ def block_chain(
         Models. Fractions keep the answer exact.
     rule : str, path or module
         As in `simulate`; not one that changes the target of later blocks.
-    gamma : int, optional
-        Drafted positions per block.
-    tree : sequence of int, optional
-        Parents of the nodes of a token tree, instead of gamma.
+    gamma, parents : optional
+        Drafted positions per block; or the parents of the nodes of a token tree.
     num_drafts, scheme, step, params : optional
         As in `simulate`; "distinct" candidates are too many to sum over.
 
@@ -104,7 +104,7 @@ def block_chain(
     >>> str(chain.tau[0])
     '19/9'
     """
-    pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, scheme, step, params=params)
+    pair, run = paired(target, draft), loop(rule, gamma, parents, num_drafts, scheme, step, params=params)
     check_support(run, pair)
     if run.lasting:
         name = discover.name_of(run.rule)
@@ -170,6 +170,7 @@ def grown_chains(
     return [of(j) for j in range(len(found[0]))]
 
 
+@renamed(sampling="scheme", tree="parents")
 def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
     r"""Tokens per block in the long run, exactly: tau averaged over the contexts that blocks start in.
 
@@ -180,7 +181,7 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
     target, draft : Automaton or array_like, shape (V,)
         Models. Fractions keep the answer exact.
     **options : Any
-        rule, gamma, tree, num_drafts, scheme, step, params as in `simulate`.
+        rule, gamma, parents, num_drafts, scheme, step, params as in `simulate`.
 
     Returns
     -------

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from specsim import discover
+from specsim.base.renamed import renamed
 from specsim.exact.small_laws import rational_laws
 from specsim.exact.step import draft_tuples
 from specsim.types import Array, Draws
@@ -50,6 +51,7 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
 
 
+@renamed(sampling="scheme")
 def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Array:
     """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check
+from specsim.base.renamed import renamed
 from specsim.exact import forking
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
 
+@renamed(sampling="scheme")
 def sampler_law(
     verify: Callable[[Array, Array, Array, Array], int],
     p: Array,

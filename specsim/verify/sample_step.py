@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import check, sparse
+from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws, StepResult
 from specsim.verify._inputs import all_there, can_be_drawn, one_library
@@ -18,6 +19,7 @@ from specsim.verify.lookup import tree_rule as tree_rule
 from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
+@renamed(sampling="scheme")
 def verify_step(
     p: Array,
     q: Array,

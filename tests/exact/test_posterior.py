@@ -121,7 +121,7 @@ def test_tau_of_deterministic_trees_from_texts(parents: list[int]) -> None:
             return np.array([Fraction(int(v)) for v in tree_survival(parents, tokens, np.array(text))[0]], dtype=object)
 
         found = tau_of_texts(target, depth, kept)
-        assert found == stationary_tau(target, draft, rule="target_only", tree=parents, scheme="deterministic")
+        assert found == stationary_tau(target, draft, rule="target_only", parents=parents, scheme="deterministic")
 
 
 def test_renewal_counts_the_calls_of_a_tree_decoder() -> None:
@@ -173,7 +173,7 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match=r"tokens must have shape \(T, n\) = \(3, 2\)"):
         tree_survival([-1, 0], [[1, 2]], [1, 2, 3])
     with pytest.raises(ValueError, match="sequences must be at least 2, got 1"):
-        conditional_tau([0.5, 0.5], [0.5, 0.5], rule="traversal", tree=[-1], sequences=1)
+        conditional_tau([0.5, 0.5], [0.5, 0.5], rule="traversal", parents=[-1], sequences=1)
 
 
 def test_lossy_rules_have_no_posterior() -> None:

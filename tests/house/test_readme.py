@@ -84,7 +84,7 @@ def test_commented_numbers_are_the_library_s() -> None:
     best = [specsim.optimal_acceptance(p, q, num_drafts=2, scheme=s) for s in schemes]
     tau = [specsim.expected_tokens(*toy, gamma=2, rule=r) for r in chains]
     two = specsim.trees.paths(2, 2)
-    kept = [specsim.expected_kept(r, *models, two, scheme="paths") for r in trees]
+    kept = [specsim.expected_kept(*models, rule=r, parents=two, scheme="paths") for r in trees]
     single = specsim.plan(time["times"], 0.8, contexts=[2048])[0]
     schedule = specsim.batch_schedule(time["times"], 0.8, max_batch=512, context=2048)
     one_half = sum(n * p for n, p in enumerate(time["law"]))

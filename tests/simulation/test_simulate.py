@@ -47,7 +47,7 @@ LOOPS: list[tuple[str, dict[str, Any]]] = [
         if takes(rule, k)
     ),
     *(  # with other children: tests/simulation/test_simulate_exact.py
-        (name, {"tree": PATHS if rule.CHILDREN[0] == "paths" else FORK, "scheme": rule.CHILDREN[0]})
+        (name, {"parents": PATHS if rule.CHILDREN[0] == "paths" else FORK, "scheme": rule.CHILDREN[0]})
         for name, rule in discover.rules("tree").items()
     ),
 ]

@@ -38,13 +38,13 @@ STEPS = [
     if takes(rule, k)
 ]
 TREES = [
-    ("tree", rule, {"tree": PATHS if scheme == "paths" else FORK, "scheme": scheme})
+    ("tree", rule, {"parents": PATHS if scheme == "paths" else FORK, "scheme": scheme})
     for rule in discover.rules("tree").values()
     for scheme in rule.CHILDREN
     if scheme in STATIC
 ]
 TREES += [  # with a step rule of the user's choice
-    ("tree", discover.find("tree", name), {"tree": FORK, "scheme": "iid", "step": step})
+    ("tree", discover.find("tree", name), {"parents": FORK, "scheme": "iid", "step": step})
     for name, step in (("tokenwise", "optimal"), ("lifted", "recursive"))
 ]
 LOOPS = [(family, rule, options) for family, rule, options in CHAINS + STEPS + TREES if rule.EXACT]

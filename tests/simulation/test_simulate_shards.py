@@ -281,7 +281,7 @@ def test_a_checkpoint_of_another_rule_of_the_same_name_is_refused(tmp_path: Path
 def test_more_drafts_than_the_support_are_refused() -> None:
     for how, what in (
         ("without replacement", {"gamma": 1, "num_drafts": 3, "rule": "recursive_wor"}),
-        ("without replacement", {"tree": [-1] * 3, "rule": "traversal"}),
+        ("without replacement", {"parents": [-1] * 3, "rule": "traversal"}),
         ("greedy", {"gamma": 1, "num_drafts": 3, "rule": "greedy_draft"}),
     ):
         for call in (partial(simulate, blocks=10), block_chain):
