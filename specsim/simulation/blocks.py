@@ -150,7 +150,7 @@ def loop(
     known = discover.facts(module).schemes
     scheme = known[0] if scheme is None else scheme
     if scheme not in known:
-        instead = ", which draws trees: give parents, not gamma" if scheme in topology.SCHEMES else ""
+        instead = ", which draws trees: give a tree's parents, not gamma" if scheme in topology.SCHEMES else ""
         raise ValueError(f"rule {name!r} expects drafts drawn {' or '.join(known)}, not {scheme!r}{instead}")
     if family == "step" and not takes(module, num_drafts):
         raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
@@ -171,8 +171,8 @@ def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
             return family, discover.find(family, rule)
     other = next((family for family in ("chain", "step", "tree") if rule in discover.names(family)), None)
     if other is not None:
-        what = "verifies trees: give parents, not gamma"
-        raise ValueError(f"rule {rule!r} {what if other == 'tree' else f'is a {other} rule: give gamma, not parents'}")
+        what = "verifies trees: give a tree's parents, not gamma"
+        raise ValueError(f"rule {rule!r} {what if other == 'tree' else f'is a {other} rule: give gamma, not a tree'}")
     listed = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
     raise ValueError(f"rule {rule!r} is unknown; {listed}")
 

@@ -52,9 +52,9 @@ IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values())
 
 
 def make(
-    rule: Any, gamma: int | None = None, tree: Any = None, num_drafts: int = 1, scheme: Any = None, step: Any = None
+    rule: Any, gamma: int | None = None, parents: Any = None, num_drafts: int = 1, scheme: Any = None, step: Any = None
 ) -> Loop:
-    return blocks.loop(rule, gamma, tree, num_drafts, scheme, step)
+    return blocks.loop(rule, gamma, parents, num_drafts, scheme, step)
 
 
 @lru_cache

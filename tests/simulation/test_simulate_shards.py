@@ -225,7 +225,7 @@ def test_models_from_files(tmp_path: Path) -> None:
         (["--target", "recorded:none.npy", *LAWS[2:]], "target: none.npy cannot be read as an array"),
         ([*LAWS, "--tree", "2,x"], "tree '2,x' must be children per node, level by level, as 2,2,1, or paths"),
         (LAWS, "give gamma (chains of drafts) or tree"),
-        ([*LAWS, "--rule", "lifted", "--gamma", "2"], "rule 'lifted' verifies trees: give tree, not gamma"),
+        ([*LAWS, "--rule", "lifted", "--gamma", "2"], "rule 'lifted' verifies trees: give a tree's parents, not gamma"),
         ([*LAWS, "--rule", "block", "--tree", "2,1"], "rule 'block' is a chain rule: give gamma, not tree"),
         ([*LAWS, "--rule", "traversal", "--tree", "2", "--step", "kseq"], "rule 'traversal' asks for no step rule"),
     ],
