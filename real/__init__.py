@@ -1,14 +1,32 @@
 """specsim on real language models: the same rule files, run, counted and timed (torch, transformers)."""
 
-from typing import NoReturn
+from __future__ import annotations
 
-from real.decode.warp import Warping
-from real.pair import Generation, Pair, load
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Generation", "Pair", "Warping", "load"]
+if TYPE_CHECKING:
+    from real.decode.warp import Warping
+    from real.pair import TINY, Generation, Pair, load
+
+__all__ = ["TINY", "Generation", "Pair", "Warping", "load"]
+_HOME = {
+    "TINY": "real.pair",
+    "Generation": "real.pair",
+    "Pair": "real.pair",
+    "load": "real.pair",
+    "Warping": "real.decode.warp",
+}
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> Any:
+    """Load torch and transformers when a name is asked for, not with the package: help needs neither."""
     if name == "Sampling":
         raise AttributeError("real.Sampling is now real.Warping")
-    raise AttributeError(f"module 'real' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'real' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,8 @@ from real.models.model import LanguageModel
 from specsim.base.renamed import renamed
 from specsim.exact.guarantee import require_lossless
 from specsim.verify.lookup import chain_rule
+
+TINY = Path(__file__).parent / "tiny"  # the bundled pair: target, draft and prompts.json
 
 
 class Generation(NamedTuple):

@@ -1,167 +1,44 @@
 """specsim: the exact theory of speculative decoding, as a library.
 
 p is always the target law and q the draft law, both after warping, with the vocabulary on the last axis.
+
+The public names and where each is defined stand in the stub beside this file, `__init__.pyi`, which type checkers read.
+A name is imported when it is first used (SPEC 1 of scientific Python), so that importing specsim takes no time.
 """
 
-from specsim.base.uniforms import keyed_uniforms
-from specsim.bounds.curves import acceptance_curves
-from specsim.bounds.optimum import optimal_acceptance, optimum
-from specsim.bounds.paths import path_bound, path_optimum
-from specsim.bounds.temperature import best_draft_temperature
-from specsim.bounds.transport import optimal_coupling
-from specsim.claims.check import Claim, check_claim
-from specsim.discover import algorithms
-from specsim.exact.chain import expected_tokens
-from specsim.exact.guarantee import guarantee
-from specsim.exact.posterior import hit_posterior, tree_survival
-from specsim.exact.step import acceptance_rate, output_law
-from specsim.exact.tree import expected_kept
-from specsim.latency import (
-    LatencyModel,
-    ModelShape,
-    expected_experts,
-    from_measurements,
-    memory_bound,
-    roofline,
-)
-from specsim.laws.make import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
-from specsim.laws.warp import warp
-from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewal
-from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
-from specsim.lengths.measures import convert_acceptance, survival_hazards
-from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
-from specsim.simulation import (
-    Automaton,
-    BlockChain,
-    Trace,
-    block_chain,
-    conditional_tau,
-    context_free,
-    markov,
-    merge_traces,
-    mixture,
-    ngram,
-    recorded,
-    simulate,
-    stationary,
-    stationary_tau,
-)
-from specsim.speed.grid import batch_schedule, context_boundary, sweep
-from specsim.speed.methods import Speed, draft_then_verify, early_exit, multi_token_heads
-from specsim.speed.parallel import dsi, pearl
-from specsim.speed.plan import break_even_alpha, plan
-from specsim.speed.prediction import Prediction, predict
-from specsim.speed.ratio import operations_factor, optimal_gamma, relative_costs, speedup
-from specsim.speed.shapes import FastestShapes, fastest_shapes
-from specsim.speed.stopping import Stopping, optimal_stopping
-from specsim.trees import (
-    beam_tree,
-    draw_tree,
-    eagle2_tree,
-    heap_tree,
-    optimal_tree,
-    sequoia_tree,
-    speed_of_light,
-    tree_value,
-)
-from specsim.types import Draws, Law, TokenTree
-from specsim.verify.sample_chain import verify_chain
-from specsim.verify.sample_step import verify_step
-from specsim.verify.sample_tree import verify_tree
+import ast
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"  # the only place: pyproject.toml reads it here
 
-__all__ = [
-    "Automaton",
-    "BlockChain",
-    "Claim",
-    "Draws",
-    "FastestShapes",
-    "HazardEstimate",
-    "LatencyModel",
-    "Law",
-    "ModelShape",
-    "Prediction",
-    "Speed",
-    "Stopping",
-    "TokenTree",
-    "Trace",
-    "acceptance_curves",
-    "acceptance_rate",
-    "accepted_length_law",
-    "algorithms",
-    "batch_schedule",
-    "batch_tokens",
-    "beam_tree",
-    "best_draft_temperature",
-    "block_chain",
-    "block_efficiency",
-    "break_even_alpha",
-    "check_claim",
-    "conditional_tau",
-    "context_boundary",
-    "context_free",
-    "convert_acceptance",
-    "dense_law",
-    "draft_then_verify",
-    "draw_tree",
-    "dsi",
-    "eagle2_tree",
-    "early_exit",
-    "estimate_hazards",
-    "expected_experts",
-    "expected_kept",
-    "expected_tokens",
-    "fastest_shapes",
-    "from_measurements",
-    "guarantee",
-    "heap_tree",
-    "hit_posterior",
-    "inter_token_law",
-    "keyed_uniforms",
-    "markov",
-    "memory_bound",
-    "merge_traces",
-    "mixture",
-    "mixture_length_law",
-    "multi_token_heads",
-    "ngram",
-    "normalize",
-    "one_hot_law",
-    "operations_factor",
-    "optimal_acceptance",
-    "optimal_coupling",
-    "optimal_gamma",
-    "optimal_stopping",
-    "optimal_tree",
-    "optimum",
-    "output_law",
-    "path_bound",
-    "path_optimum",
-    "pearl",
-    "plan",
-    "pool_texts",
-    "predict",
-    "recorded",
-    "relative_costs",
-    "renewal",
-    "request_law",
-    "residual",
-    "roofline",
-    "sequoia_tree",
-    "simulate",
-    "speed_of_light",
-    "speedup",
-    "stationary",
-    "stationary_tau",
-    "survival_hazards",
-    "sweep",
-    "top_k_law",
-    "total_variation",
-    "tree_survival",
-    "tree_value",
-    "verify_chain",
-    "verify_step",
-    "verify_tree",
-    "warp",
-]
+
+def _homes() -> dict[str, str]:
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {
+        name.name: str(line.module) for line in stub.body if isinstance(line, ast.ImportFrom) for name in line.names
+    }
+
+
+_HOME = _homes()
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    """A public name from its module, or a submodule."""
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return import_module(f"specsim.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"specsim.{name}":
+                raise
+    raise AttributeError(f"module 'specsim' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -67,6 +67,10 @@ class StepOptions(Protocol):
     def left_over(self, p: Array, q: Array) -> Array: ...
 
 
+class NoClosedForm(ValueError):
+    """What ``acceptance`` of a `StepRule` raises where its sum would not fit: the hits can still be counted."""
+
+
 class ChainRule(Protocol):
     """gamma drafted tokens in a row -> how many are kept, and the token after them.
 

@@ -1,14 +1,14 @@
-"""What one cycle's parts cost on this machine: the time half of a prediction, from a few short measurements.
+"""What one cycle's parts cost on this machine: the time half of a prediction, from short measurements.
 
-The decode loop itself runs a few blocks from one fixed text, for gamma = 0 and some short speculation lengths in turn,
-and a clock splits them: one decode step, t(m) at several m, one draft step, one call of the rule, and what the host
-does. No acceptance enters. Longer lengths are predicted from these along straight lines that do not fall; the measured
-curve itself may, since a pass over one or two tokens can be the slow case.
+The decode loop itself runs a few blocks from one fixed text for each length that is timed, gamma = 0 among them, and a
+clock splits them: one decode step, t(m) at several m, one draft step, one call of the rule, and what the host does. No
+acceptance enters. Lengths that are not timed are predicted along straight lines that do not fall; the measured curve
+itself may, since a pass over one or two tokens can be the slow case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,17 +20,22 @@ from real.decode.cycle import Verifier
 from real.decode.loop import Loop, keyed
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
+from real.studies.intervals import typical
 from specsim.base import check
 from specsim.base.arrays import pick
+from specsim.types import Array
 
 _WARM_UP = 2
+PASSES = 3  # blocks that count in a visit; one before them does not: it finds the caches as another length left them
+Visit = list[list[float]]  # seconds of blocks run one after the other, by phase
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of a cycle by phase, medians, for each calibrated gamma; spread is the quartile range over the median.
+    """Seconds of a cycle and of its phases for each calibrated gamma; spread is the quartile range over the median.
 
-    gammas starts with 0, plain decoding; a list of phases holds one number for each gamma.
+    gammas starts with 0, plain decoding; a list holds one number for each gamma. A cycle is `typical` of the visits,
+    as a measured one is `typical` of the prompts, and its phases add up to it: so do the lines through them.
     """
 
     gammas: list[int]
@@ -62,9 +67,9 @@ class Costs:
 
 
 class Calibration:
-    """Times the phases of a decode cycle after fixed texts, a sample at a time.
+    """Times the phases of a decode cycle after fixed texts, a visit at a time.
 
-    Samples taken in between other measurements see the machine as those do, whatever else it is doing.
+    Visits made in between other measurements see the machine as those do, whatever else it is doing.
 
     Parameters
     ----------
@@ -100,40 +105,84 @@ class Calibration:
         # On a GPU a mark waits, which the decoding to be predicted does not: there a cycle is timed as a whole.
         mark = silent if target.device.type == "cuda" else self._clock.mark
         room = max(lengths) + 1 if max_tokens is None else max_tokens
-        self._loops = [
-            Loop(target, draft if g else None, texts, room, g, [keyed(0, i) for i in range(len(texts))], warping,
-                 rule, pick, mark, fixed)
+        self._loops = {
+            g: Loop(target, draft if g else None, texts, room, g, [keyed(0, i) for i in range(len(texts))], warping,
+                    rule, pick, mark, fixed)
             for g in lengths
-        ]  # fmt: skip
-        self._seconds: list[list[list[float]]] = []
-        for _ in range(_WARM_UP):
-            self.sample()
-        self._seconds.clear()
+        }  # fmt: skip
+        self._visits: dict[int, list[Visit]] = {g: [] for g in lengths}
+        for gamma in lengths:  # to warm up
+            self.visit(gamma)
 
-    def sample(self) -> None:
-        """Run one block of each length."""
-        found = []
-        for loop in self._loops:
+    def visit(self, gamma: int) -> Visit:
+        """Run some blocks of one length.
+
+        Parameters
+        ----------
+        gamma : int
+            One of the lengths, or 0.
+
+        Returns
+        -------
+        list of list of float
+            Seconds by phase, of each block but the first: shape (`PASSES`, phases). `costs_of` takes them together.
+        """
+        loop, found = self._loops[gamma], []
+        for _ in range(1 + PASSES):
             self._clock.seconds.clear()
             self._clock.mark("")
-            again(loop, loop.gamma)
+            again(loop, gamma)
             self._clock.mark("host" if self._clock.seconds else "verify")
             found.append([self._clock.seconds[name] for name in PHASES])
-        self._seconds.append(found)
+        return found[1:]
+
+    def sample(self) -> None:
+        """Visit each length, and remember what was found."""
+        for gamma, visits in self._visits.items():
+            visits.append(self.visit(gamma))
 
     def costs(self) -> Costs:
-        """Medians of the samples so far; at least one.
+        """What the samples so far amount to; at least one.
 
         Returns
         -------
         Costs
             By phase and length.
         """
-        parts = np.array(self._seconds)  # (samples, lengths, phases)
-        low, middle, high = np.quantile(parts.sum(axis=2), [0.25, 0.5, 0.75], axis=0)
-        phases: dict[str, Any] = {f"{n}_s": np.median(parts[:, :, i], axis=0).tolist() for i, n in enumerate(PHASES)}
-        gammas = [loop.gamma for loop in self._loops]
-        return Costs(gammas=gammas, **phases, cycle_s=middle.tolist(), spread=((high - low) / middle).tolist())
+        return costs_of(self._visits)
+
+
+def costs_of(visits: Mapping[int, Sequence[Visit]]) -> Costs:
+    """Put visits together.
+
+    Parameters
+    ----------
+    visits : mapping
+        Length, 0 among them, to what `Calibration.visit` returned for it each time.
+
+    Returns
+    -------
+    Costs
+        The cycle is `typical` of the visits. It is split as the blocks in the middle half are, by their time.
+    """
+    gammas, cycles, spread, phases = sorted(visits), [], [], []
+    for gamma in gammas:
+        parts = np.concatenate([np.array(visit) for visit in visits[gamma]])  # (blocks, phases)
+        totals = parts.sum(axis=1)
+        low, middle, high = np.quantile(totals, [0.25, 0.5, 0.75])
+        cycle = typical([np.array(visit).sum(axis=1) for visit in visits[gamma]])
+        cycles.append(cycle)
+        spread.append(float((high - low) / middle))
+        cut = len(totals) // 4
+        phases.append(_split(cycle, parts[np.argsort(totals)[cut : len(totals) - cut]]))
+    by_phase: dict[str, Any] = {f"{name}_s": [float(p[i]) for p in phases] for i, name in enumerate(PHASES)}
+    return Costs(gammas=gammas, **by_phase, cycle_s=cycles, spread=spread)
+
+
+def _split(cycle: float, parts: Array) -> Array:
+    """Phases that add up to a cycle, in the proportions of these blocks (blocks, phases)."""
+    mean = parts.mean(axis=0)
+    return mean + (cycle - mean.sum()) * mean / mean.sum()
 
 
 def calibrate(
@@ -147,19 +196,19 @@ def calibrate(
     repeats: int = 15,
     fixed: bool | None = None,
 ) -> Costs:
-    """Time the phases of a decode cycle at once: `repeats` samples of a `Calibration`.
+    """Time the phases of a decode cycle at once: `repeats` visits of each length by a `Calibration`.
 
     Parameters
     ----------
     target, draft, texts, warping, rule, gammas, fixed
         As for `Calibration`.
     repeats : int
-        Samples; two more are run and dropped.
+        Visits of each length, of `PASSES` blocks; two more are made and dropped.
 
     Returns
     -------
     Costs
-        Medians.
+        Typical times.
 
     Raises
     ------

@@ -7,7 +7,7 @@ standard error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,11 @@ class Estimate(NamedTuple):
     value: float
     low: float
     high: float
+
+
+def typical(groups: Sequence[Sequence[float]]) -> float:
+    """The median over groups (prompts, visits) of each group's median: one estimator for every time, told or found."""
+    return float(np.median([np.median(group) for group in groups]))
 
 
 def ratio(top: Array, bottom: Array, *, level: float = 0.95, seed: int = 0) -> Estimate:

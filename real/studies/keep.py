@@ -2,25 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from specsim.base.files import check_writable, write_json
+Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.")]
+_WHEN = {"date", "command"}  # in which provenances of one study may differ
 
 
 def outputs(out: Path) -> None:
-    """ValueError unless the record and its plot can be written."""
+    """ValueError unless the record and its plot can be written; folders that are not there will be made."""
+    from specsim.base.files import check_writable
+
     if out.suffix != ".json":
         raise ValueError(f"out {out} must end in .json (the plot takes the same name with .png)")
-    check_writable(out)
-    check_writable(out.with_suffix(".png"))
+    for path in (out, out.with_suffix(".png")):
+        nearest = next(folder for folder in path.parents if folder.exists())
+        check_writable(path if path.parent.exists() else nearest / path.parts[len(nearest.parts)])
+
+
+def begun(out: Path, schema: str, what: dict[str, Any], *, force: bool) -> dict[str, Any] | None:
+    """The record that is there already, to be carried on or shown; None if there is none, or by force.
+
+    Parameters
+    ----------
+    out : Path
+        Where it would be.
+    schema, what : str, dict
+        Its kind, and the provenance of the study to be run.
+    force : bool
+        Whether to replace it, whatever it is.
+
+    Raises
+    ------
+    ValueError
+        There is a file that is no record, or the record of another study.
+    """
+    if force or not out.exists():
+        return None
+    remedy = "give another --out, or --force to replace it"
+    try:
+        record = json.loads(out.read_text(encoding="utf-8"))
+        found, old = record["schema"], record["provenance"]
+        found, old["date"], record["complete"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"out {out} is there and is no record: {remedy}") from None
+    if found != schema:
+        raise ValueError(f"out {out} holds a record of another kind ({found}, not {schema}): {remedy}")
+    new = json.loads(json.dumps(what))  # as a file gives it back
+    for name in sorted((new.keys() | old.keys()) - _WHEN):
+        if new.get(name) != old.get(name):
+            raise ValueError(
+                f"out {out} holds another study ({name} is {old.get(name)!r:.60}, here {new.get(name)!r:.60}): {remedy}"
+            )
+    return dict(record)
 
 
 @contextmanager
@@ -29,6 +72,9 @@ def kept(record: dict[str, Any], out: Path) -> Iterator[None]:
 
     An interruption, a lost device, memory that ran out and numbers that are not finite all end here.
     """
+    from specsim.base.files import write_json
+
+    out.parent.mkdir(parents=True, exist_ok=True)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps rows as Ctrl-C does
     try:
@@ -50,18 +96,33 @@ def rows_of(record: dict[str, Any]) -> int:
 
 def finish(
     record: dict[str, Any], out: Path, console: Console, shown: Callable[[dict[str, Any]], Any],
-    plot: Callable[[Path, Any], None],
+    plot: Callable[[Path, Any], None], *, again: bool = False,
 ) -> None:  # fmt: skip
-    """Show and plot what was measured; status 130 after an interruption, 1 after a failure."""
+    """Show and plot what was measured, now or before; status 130 after an interruption, 1 after a failure."""
     rows = rows_of(record)
     if not record["complete"]:
-        console.print(f"{record['failed']}: {rows} finished rows kept", markup=False)
+        console.print(f"{record['failed']}: {rows} finished rows kept", markup=False, highlight=False)
     if rows:
-        console.print(shown(record))
-        try:
-            plot(out.with_suffix(".png"), record)
-            console.print(f"written: {out} and {out.with_suffix('.png')}")
-        except ModuleNotFoundError:
-            console.print(f"written: {out} (no plot: install the extra `plot`)")
+        console.print(shown(record), crop=False)
+        if again:
+            said = f"{out} holds this study, measured {record['provenance']['date'][:10]} (--force measures it anew)"
+        else:
+            said = _plotted(record, out, plot)
+        console.print("\n" + said, markup=False, highlight=False, soft_wrap=True)
     if not record["complete"]:
         raise typer.Exit(130 if record["failed"] == "interrupted" else 1)
+
+
+def _plotted(record: dict[str, Any], out: Path, plot: Callable[[Path, Any], None]) -> str:
+    """Write the plot beside the record; says what was written."""
+    try:
+        plot(out.with_suffix(".png"), record)
+    except ModuleNotFoundError:
+        return f"written: {out} (no plot: install the extra `plot`)"
+    return f"written: {out} and {out.with_suffix('.png')}"
+
+
+def progress_bar() -> Progress:
+    """Stage, bar, count and time on stderr, gone when all is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)

@@ -10,9 +10,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_jax_array, is_numpy_array, is_torch_array
+from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_array, is_numpy_array, is_torch_array
 
 from specsim.types import Array
+
+EXCESS = 1e-3  # what sums of rows that sum to 1 + 1e-6 stay below
 
 
 def is_exact(w: Array) -> bool:
@@ -76,6 +78,36 @@ def overlap(p: Array, q: Array) -> Array:
     """Sum of min(p, q) = 1 - TV."""
     xp = array_namespace(p, q)
     return xp.sum(xp.where(p < q, p, q), axis=-1)
+
+
+def at_most(value: Array, top: int) -> Array:
+    """A result cut at what it cannot exceed: rows may sum to a little more than 1, and what is made of them as well.
+
+    Far above, which only traced rows that are no laws can lead to, it stays: an error must not look like a result.
+    """
+    if not is_array_api_obj(value) or is_exact(value):
+        return value
+    return array_namespace(value).where((value > top) & (value < top + EXCESS), top, value)[()]
+
+
+def quotient(w: Array, by: Array) -> Array:
+    """w / by of non-negative numbers; the largest there is, not infinity, where that would overflow or `by` is 0."""
+    if is_exact(w):
+        return w / np.where(by > 0, by, 1)
+    xp = array_namespace(w, by)
+    top = float(xp.finfo(w.dtype).max) / 4
+    fits = w < by * top
+    return xp.where(fits, w / xp.where(fits, by, 1), top)
+
+
+def product(w: Array, by: Array) -> Array:
+    """w * by of non-negative numbers; the largest there is where that would overflow: infinity times 0 is no number."""
+    if is_exact(by):
+        return w * by
+    xp = array_namespace(by)
+    top = float(xp.finfo(by.dtype).max) / 4
+    fits = w <= top / xp.where(by > 1, by, 1)
+    return xp.where(fits, w * xp.where(fits, by, 1), top)
 
 
 def normalize_or(w: Array, fallback: Array) -> Array:

@@ -33,7 +33,7 @@ def integer(value: Any, name: str, minimum: int) -> int:
 def scalar(value: Any, name: str, allowed: str) -> Any:
     """One number inside an interval written as in mathematics, "(0, 1]"; rationals stay exact, others become float."""
     if is_array_api_obj(value) and value.shape == ():
-        value = value.item()
+        value = (_unmasked(value, name) if isinstance(value, np.ndarray) else value).item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be one number, got {value!r}")
     value = value if isinstance(value, Rational) else float(value)
@@ -50,11 +50,13 @@ def array(value: Any, name: str) -> Array:
     if isinstance(value, Law):
         raise TypeError(f"{name} is a Law of a few tokens, which this function does not take; see specsim.dense_law")
     if is_array_api_obj(value) and not isinstance(value, np.generic):
+        if isinstance(value, np.ndarray):
+            value = _numbers(_unmasked(value, name), name)
         xp = array_namespace(value)
         if value.dtype == object or xp.isdtype(value.dtype, ("real floating", "complex floating")):
             return value
         return xp.astype(value, float if is_jax_array(value) else xp.float64)
-    out = _rectangular(value, name)
+    out = _numbers(_rectangular(value, name), name)
     if out.dtype == object and any(isinstance(v, Fraction) for v in out.flat):
         if any(isinstance(v, float) for v in out.flat):
             raise TypeError(f"{name} mixes Fractions and floats; use Fractions throughout for an exact result")
@@ -70,10 +72,35 @@ def array(value: Any, name: str) -> Array:
 
 
 def _rectangular(value: Any, name: str) -> Array:
+    if isinstance(value, (bytearray, memoryview)):  # NumPy would read them as small integers
+        value = bytes(value)
+    if isinstance(value, np.ndarray):
+        return _unmasked(value, name)
+    if isinstance(value, (list, tuple)):  # NumPy would forget the masks of rows
+        value = [_unmasked(row, f"{name}[{i}]") if isinstance(row, np.ndarray) else row for i, row in enumerate(value)]
     try:
         return np.asarray(value)
     except ValueError:
         raise TypeError(f"{name} must have rows of equal length") from None
+
+
+def _numbers(value: Array, name: str) -> Array:
+    """A NumPy array that holds numbers: NumPy would read text and bytes as such, too."""
+    suspect = value.flat if value.dtype == object or value.dtype.kind in "SUVMm" else ()
+    for entry in suspect:
+        if isinstance(entry, (str, bytes, np.void, np.datetime64, np.timedelta64)):
+            raise TypeError(f"{name} must hold numbers (got {entry!r})")
+    return value
+
+
+def _unmasked(value: Array, name: str) -> Array:
+    """A NumPy array without a mask; TypeError where an entry is masked."""
+    if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):  # numpy.ma takes time to import
+        return value
+    mask = np.ma.getmaskarray(value)
+    if mask.any():
+        raise TypeError(f"{name}{_first(mask, mask)[0]} is masked; give a number there (numpy.ma.filled)")
+    return value.data
 
 
 def real_values(value: Any, name: str, low: float, high: float) -> Array:
@@ -227,7 +254,7 @@ def like(value: Array, other: Array) -> Array:
 
 def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0) -> Array:
     """Token ids in 0..vocab-1 as int64, in the library of `other`; low = -1 where a place may be empty."""
-    x = value if is_array_api_obj(value) else _rectangular(value, name)
+    x = value if is_array_api_obj(value) and not isinstance(value, np.ndarray) else _rectangular(value, name)
     xp = array_namespace(x)
     empty = 0 in x.shape
     if not empty and not xp.isdtype(x.dtype, "integral"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+import warnings
 from functools import lru_cache, partial
 from typing import Any
 
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import check, sparse
+from specsim.base import arrays, check, sparse
 from specsim.base.renamed import renamed
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets
@@ -46,7 +46,7 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     Returns
     -------
     array, shape (...), in [0, 1]
-        1 - TV(p, q) for K = 1.
+        1 - TV(p, q) for K = 1. The value of `optimum`: an upper bound, told by a UserWarning, where that is one.
 
     Raises
     ------
@@ -66,7 +66,19 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     [0.69, 0.793]
     """
     p, q, count, _ = _front_door(p, q, num_drafts, scheme)
-    return _bound(scheme, "value")(p, q, count)
+    value = _bound(scheme, "value")
+    if value is not None:
+        return arrays.at_most(value(p, q, count), 1)
+    best = _best(scheme, p, q, count)
+    if best.status == "upper bound":
+        row, error = check._first(best.error, best.error == array_namespace(p).max(best.error))
+        warnings.warn(
+            f"num_drafts={num_drafts}, scheme={scheme!r}: the value{row} is an upper bound, within {2 * error:.2g} "
+            "of the optimum (specsim.optimum has every row's error)",
+            UserWarning,
+            stacklevel=2,
+        )
+    return best.value
 
 
 @renamed(sampling="scheme")
@@ -92,7 +104,7 @@ def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "i
         value, shape (...); certificate H, boolean, shape (..., V); plan, shape (..., V), the law of a chosen draft
         that attains the value, or None; status "optimal": no smaller bound holds; error, shape (...), 0 but for more
         than two drafts without replacement on floats. Where some error is above 1e-9, many drafts of a very peaked law,
-        the errors are added to the values and the status is "upper bound".
+        the errors are added to the values, up to 1, and the status is "upper bound".
 
     Raises
     ------
@@ -115,9 +127,7 @@ def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "i
     [0.19, 0.3, 0.51]
     """
     p, q, count, union = _front_door(p, q, num_drafts, scheme)
-    best: Optimum = _bound(scheme, "optimum")(p, q, count)
-    if check.concrete(best.error) and array_namespace(p).any(best.error > SURE):
-        best = best._replace(value=best.value + best.error, status="upper bound")
+    best = _best(scheme, p, q, count)
     return best._replace(certificate=sparse.law(union, best.certificate), plan=sparse.law(union, best.plan))
 
 
@@ -140,10 +150,21 @@ def _front_door(
     return p, q, num_drafts, None
 
 
+def _best(scheme: str, p: Array, q: Array, count: int | Draws) -> Optimum:
+    """The optimum, or an upper bound where the method may be off; no probability is above 1."""
+    best: Optimum = _bound(scheme, "optimum")(p, q, count)
+    if check.concrete(best.error) and bool(array_namespace(p).any(best.error > SURE)):
+        value = best.value + best.error
+        best = best._replace(value=array_namespace(p).where(value < 1, value, 1)[()], status="upper bound")
+    return best._replace(value=arrays.at_most(best.value, 1))
+
+
 @lru_cache
-def _bound(scheme: str, name: str) -> Callable[[Array, Array, int | Draws], Any]:
-    """The function of the scheme's file in this folder, or the minimum over all sets of tokens."""
+def _bound(scheme: str, name: str) -> Any:
+    """The function of the scheme's file in this folder, or the minimum over all sets of tokens.
+
+    A file without `value` has a method that may be off, and says so only in its `optimum`.
+    """
     if scheme in {m.name for m in pkgutil.iter_modules(schemes.__path__)}:
-        module = importlib.import_module(f"{schemes.__name__}.{scheme}")
-        return getattr(module, name)  # type: ignore[no-any-return]
+        return getattr(importlib.import_module(f"{schemes.__name__}.{scheme}"), name, None)
     return partial(getattr(_subsets, name), scheme=discover.find("draft", scheme))

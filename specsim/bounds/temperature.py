@@ -75,6 +75,8 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme
     if not isinstance(rows, tuple) or len(rows) != 2:
         raise ValueError("rows must be a tuple (p, q) of target and draft laws")
     p, q = (np.asarray(w) for w in check.pair(*rows))
+    if not p.size:
+        raise ValueError(f"rows have shape {p.shape}: there is no mean acceptance")
     if p.dtype == object:
         raise TypeError("rows hold Fractions, whose powers are irrational; give floats")
     logits = np.log(q, where=q > 0, out=np.full(q.shape, -np.inf))

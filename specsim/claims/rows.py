@@ -63,6 +63,10 @@ def read(path: Path) -> list[Row]:
 def parse(text: str, name: str) -> list[Row]:
     """Rows from the text of a CSV file."""
     table = csv.DictReader(text.splitlines())
+    try:
+        lines = list(table)
+    except csv.Error as error:
+        raise ValueError(f"{name}, line {table.line_num + 1}: {error}") from None
     missing = [column for column in REQUIRED if column not in (table.fieldnames or ())]
     if missing:
         raise ValueError(f"{name} has no column {', '.join(missing)}")
@@ -70,7 +74,7 @@ def parse(text: str, name: str) -> list[Row]:
         if near := difflib.get_close_matches(column, (*REQUIRED, *_OPTIONAL), n=1, cutoff=0.8):
             raise ValueError(f"{name} has a column {column}, which is not read; {near[0]} is")
     found: list[Row] = []
-    for line in table:
+    for line in lines:
         cells = {column: (line.get(column) or "").strip() for column in (*REQUIRED, *_OPTIONAL)}
         where = f"{name}, row {cells['row_id'] or len(found) + 1}"
         if None in line:
@@ -101,7 +105,8 @@ def _row(cells: dict[str, str], where: str) -> Row:
     draft = _draft(cells, levels, plain, step is not None, where)
     # A tree's shape is part of what its constant costs; a chain's length is priced by its draft steps.
     machine = [cells[column] for column in ("source", "table_or_figure", "hardware", "target", "draft")]
-    machine += [cells["gamma_or_tree"]] * (draft is None)
+    if draft is None:
+        machine.append(cells["gamma_or_tree"])
     return Row(
         cells["row_id"], cells["source"], tuple(machine), levels, _tau(cells, levels, where), plain, draft, verify,
         speedup, sum(_rounding(text) for text in printed), cells["alpha_or_tau_kind"].startswith("alpha"),

@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 from specsim.claims.check import check_claim
 from specsim.claims.rows import Row
 
+HEAD = ["source", "rows", "fitted", "tested", "median error", "mean", "worst", "textbook median", "refused", "flagged",
+        "skipped"]  # fmt: skip
+NARROW = (0, 1, 3, 4, 5, 6, 7)  # of them
+
 
 class Score(NamedTuple):
     """One row: predicted and measured speedup, relative error, or why there is none.
@@ -160,18 +164,20 @@ def summary(found: Validation) -> dict[str, dict[str, Any]]:
     return table
 
 
-def report(found: Validation) -> str:
-    """The summary as a table, and below it the fitted overheads and every refused or flagged row with the reason."""
-    head = (
-        "source | rows | fitted | tested | median error | mean | worst | textbook median | refused | flagged | skipped"
-    )
-    lines = [f"| {head} |", "|" + " --- |" * 11]
+def report_rows(found: Validation, whole: bool = True) -> list[list[str]]:
+    """The summary as a table: head, then a row for each source; not whole: what fits 80 columns."""
+    rows = [HEAD]
     for source, s in summary(found).items():
         shares = [s[key] for key in ("median", "mean", "worst", "textbook_median")]
         cells = [source, s["rows"], s["fitted"], s["tested"]]
         cells += ["" if v is None else f"{100 * v:.1f}%" for v in shares]
-        cells += [len(s["refused"]), len(s["flagged"]), s["left_out"]]
-        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+        rows.append([str(cell) for cell in [*cells, len(s["refused"]), len(s["flagged"]), s["left_out"]]])
+    return rows if whole else [[row[i] for i in NARROW] for row in rows]
+
+
+def remarks(found: Validation) -> list[str]:
+    """The fitted overheads, and every refused or flagged row with the reason."""
+    lines = []
     for machine, (overhead, used) in found.overheads.items():
         where = ", ".join(part for part in machine if part)
         lines.append(
@@ -185,4 +191,4 @@ def report(found: Validation) -> str:
     for score in found.scores:
         lines += [f"refused {score.name}: {reason}" for reason in score.refused]
         lines += [f"flagged {score.name}: {reason}" for reason in score.flags]
-    return "\n".join(lines)
+    return lines

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import arrays, check
 from specsim.base.arrays import normalize_or, positive_part
 from specsim.discover import Rule
 from specsim.types import Array, Model
@@ -156,15 +156,15 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
     module = discover.find("chain", rule)
     laws = check.models_or_laws(target, draft)
     if laws is None:
-        return _of_models(module, target, draft, gamma)
-    return _of_laws(module, np.asarray(laws[0]), np.asarray(laws[1]), gamma)
+        return arrays.at_most(_of_models(module, target, draft, gamma), gamma + 1)
+    return arrays.at_most(_of_laws(module, np.asarray(laws[0]), np.asarray(laws[1]), gamma), gamma + 1)
 
 
 def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:
     """Masses of the weights that can occur, merged where equal: the context is forgotten but for its weight."""
     some = q > 0
     p, q = p[some], q[some]
-    ratio, which = np.unique(p / q, return_inverse=True)
+    ratio, which = np.unique(arrays.quotient(p, q), return_inverse=True)
     chance = np.zeros_like(q, shape=len(ratio))
     np.add.at(chance, which, q)
     weight, mass, tau = np.ones_like(ratio[:1]), np.ones_like(ratio[:1]), 1
@@ -211,7 +211,7 @@ def _of_models(module: Any, target: Model, draft: Model, gamma: int) -> Any:
             return 0
         p, q = rows(prefix)
         drafted = np.flatnonzero(np.asarray(q > 0))
-        after = module.advance(weight, p[drafted] / q[drafted])
+        after = module.advance(weight, arrays.quotient(p[drafted], q[drafted]))
         deeper = [kept((*prefix, int(y)), w) for y, w in zip(drafted, after, strict=True)]
         return (q[drafted] * (np.where(after < 1, after, 1) + np.array(deeper))).sum()
 

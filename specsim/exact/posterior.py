@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import arrays, check
 from specsim.discover import Rule
 from specsim.exact.step import enumerate_hits
 from specsim.trees import topology
@@ -69,7 +69,7 @@ def hit_posterior(
             where, bias = check._first(off, off == xp.max(off))
             name = discover.name_of(module)
             raise ValueError(f"rule {name!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
-    return xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p)
+    return arrays.at_most(xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p), 1)
 
 
 def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:

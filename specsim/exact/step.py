@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from specsim import discover
-from specsim.base import check, sparse
+from specsim.base import arrays, check, sparse
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws
@@ -70,7 +70,7 @@ def acceptance_rate(
     0.64
     """
     module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme, params)
-    return module.acceptance(module.prepare(p, q, count))
+    return arrays.at_most(module.acceptance(module.prepare(p, q, count)), 1)
 
 
 @renamed(sampling="scheme")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import arrays, check
 from specsim.base.renamed import renamed, rule_no_longer_first
 from specsim.discover import Rule
 from specsim.trees import enumerate_beams, enumerate_trees
@@ -88,7 +88,8 @@ def expected_kept(
     if draws is not None:
         told["draws"] = draws
     law = kept_law(module, p, drawn_trees(q, parents, scheme, draws), **told)
-    return sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
+    kept = sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
+    return arrays.at_most(kept, max(map(len, law)) - 1)
 
 
 def drawn_trees(draft: Model, shape: Any, scheme: str, draws: Callable[[Array], Draws] | None = None) -> list[Drawn]:

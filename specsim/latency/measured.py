@@ -71,8 +71,10 @@ def from_measurements(
     if not any(key[0] == 1 for key in passes):
         raise ValueError("target has no time for 1 token, the plain step that speedups are measured against")
     notes = ["times between the measured points lie on lines"]
-    notes += ["the target's times do not depend on batch and context"] * flat
-    notes += ["the draft's times do not depend on batch and context"] * free
+    if flat:
+        notes.append("the target's times do not depend on batch and context")
+    if free:
+        notes.append("the draft's times do not depend on batch and context")
 
     def target_s(tokens: int, batch: int, context: int) -> Timing:
         return _between(passes, (tokens,) if flat else (tokens, batch, context), "target", _NAMES)

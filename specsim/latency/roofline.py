@@ -14,6 +14,9 @@ from specsim.latency.model import LatencyModel, Timing
 from specsim.latency.shape import ModelShape
 from specsim.latency.tables import Hardware, expected_experts, hardware, rows
 
+KNOWN = "a cycle over a step is known"
+NO_OVERHEAD = "nothing but passes and steps costs time"
+
 
 class Constants(NamedTuple):
     """Shares of the printed rates that are reached, and fixed times in seconds.
@@ -78,7 +81,8 @@ def roofline(
     kv_bytes : float
         Bytes of a cached number.
     draft_vocab : int, optional
-        Tokens that the draft's head scores, if fewer than its vocabulary (a restricted head).
+        Tokens that the draft's head scores, if fewer than its vocabulary (a restricted head); by default those that
+        its shape names.
     draft_context : int, optional
         Most tokens of context that the draft's cache keeps (a compressed cache).
     correlation : float
@@ -126,6 +130,8 @@ def roofline(
     for name, value in constants._asdict().items():
         check.scalar(value, f"constants.{name}", "[0, inf)" if name.endswith("_s") else "(0, 1]")
     over = float(check.scalar(overhead_s, "overhead_s", "[0, inf)"))
+    if draft_vocab is None and small.scored:
+        draft_vocab = small.scored
     if draft_vocab is not None:
         if not check.integer(draft_vocab, "draft_vocab", 1) <= small.vocab:
             raise ValueError(f"draft_vocab is {draft_vocab}, more than the draft's vocabulary of {small.vocab}")
@@ -156,19 +162,34 @@ def roofline(
 
     words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth:g} and {constants.flops:g}"]
     dense = not (large.experts or small.experts)
-    known = dense and width == 2 and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
+    usual = dense and not (large.kv_rank or small.kv_rank or small.drafter)
+    known = usual and width == 2 and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
     words += [
-        f"a cycle over a step is known to {_LEVELS} (one standard error), as on recorded matrix products, and for "
+        f"{KNOWN} to {_LEVELS} (one standard error), as on recorded matrix products, and for "
         "larger passes not at all; attention over several tokens, all-reduces and host are not checked"
         if known
         else "no interval: nothing is recorded for this device, type and kind of model to compare with"
     ]
-    words += [f"experts touched follow t^{kappa:g} independent uniform draws"] * (not dense)
-    words += ["all-reduces start at once"] * (max(ranks, draft_ranks) > 1 and constants.allreduce_s == 0)
-    words += ["nothing but passes and steps costs time"] * (over == 0)
+    if not dense:
+        words.append(f"experts touched follow t^{kappa:g} independent uniform draws")
+    if max(ranks, draft_ranks) > 1 and constants.allreduce_s == 0:
+        words.append("all-reduces start at once")
+    if over == 0:
+        words.append(NO_OVERHEAD)
+    if small.drafter:
+        words.append(
+            f"a step of the {small.drafter} drafter is its layers, projection and head, whatever the engine adds"
+        )
+
+    def overhead(batch: int, context: int) -> Timing:
+        if not small.fusion:
+            return Timing(over)
+        fused = _product(small.fusion, batch, draft_ranks, gpu, rate, width, constants)
+        return Timing(over + fused)
+
     return LatencyModel(
-        lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks), draft_s,
-        lambda batch, context: Timing(over), "s", tuple(words), cycle_error if known else None,
+        lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks), draft_s, overhead, "s",
+        tuple(words), cycle_error if known else None,
     )  # fmt: skip
 
 
@@ -194,7 +215,7 @@ def _products(
     shape: ModelShape, tokens: int, parts: int, gpu: Hardware, rate: float, width: float, kappa: float, k: Constants
 ) -> float:
     """Four products a layer (queries with keys and values, output, up, down), those of the experts, and the head."""
-    queries = shape.hidden * shape.head_dim * (shape.heads + 2 * shape.kv_heads)
+    queries = shape.queries or shape.hidden * shape.head_dim * (shape.heads + 2 * shape.kv_heads)
     output = shape.hidden * shape.head_dim * shape.heads
     dense = max(shape.shared / shape.layers - queries - output, 0.0)
     products: list[tuple[float, float, int]]  # weights read, multiplied by each token, times
@@ -207,12 +228,20 @@ def _products(
         used = shape.experts_per_token * shape.expert
         products += [(read * share, used * share, shape.moe_layers) for share in (2 / 3, 1 / 3)]
     products += [(shape.head, shape.head, 1)]
+    if shape.fc:
+        products.append((shape.fc, shape.fc, 1))
     reading, multiplying = k.bandwidth * gpu.bandwidth * parts, k.flops * rate * parts
     logits = 8 * tokens * shape.vocab / reading
     return logits + sum(
         count * (k.launch_s + max(read * width / reading, 2 * used * tokens / multiplying))
         for read, used, count in products
     )
+
+
+def _product(weights: float, tokens: int, parts: int, gpu: Hardware, rate: float, width: float, k: Constants) -> float:
+    """One product alone."""
+    reading, multiplying = k.bandwidth * gpu.bandwidth * parts, k.flops * rate * parts
+    return k.launch_s + max(weights * width / reading, 2 * weights * tokens / multiplying)
 
 
 def _attention(
@@ -222,7 +251,9 @@ def _attention(
     """The cache is read once for all the queries of a sequence, as packed kernels do."""
     split = min(parts, shape.kv_heads)  # a head of the cache is not divided
     read = shape.kv_values / shape.layers * cached * batch * (context + tokens) / split
-    multiply = 4 * shape.heads * shape.head_dim * tokens * batch * (context + tokens) / parts
+    # A query of latent attention meets the compressed vector and the rotary key, and sums the vectors.
+    per_head = 2 * (2 * shape.kv_rank + shape.rope) if shape.kv_rank else 4 * shape.head_dim
+    multiply = per_head * shape.heads * tokens * batch * (context + tokens) / parts
     slower = max(read / (k.bandwidth * gpu.bandwidth), multiply / (k.flops * rate))
     return shape.layers * (k.attention_s + slower)
 

@@ -34,7 +34,7 @@ _RATES = {"bf16": "bf16_tflops", "fp16": "fp16_tflops", "int8": "int8_tops", "fp
 
 @cache
 def rows(table: str) -> dict[str, dict[str, str]]:
-    """The rows of a shipped table ("hardware" or "models") by name, in its order; of several the last."""
+    """The rows of a shipped table ("hardware", "models" or "hub") by name, in its order; of several the last."""
     text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
     found = list(csv.DictReader(text.splitlines()))
     return {next(iter(row.values())): row for row in found}
@@ -57,6 +57,33 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
     shown = [known for word in near for known in rows(table) if _plain(known) == word]
     hint = f"near names: {', '.join(shown)}" if shown else f"known: {', '.join(rows(table))}"
     raise ValueError(f"{argument} {name!r} is unknown; {hint}")
+
+
+def of_hub(name: str) -> dict[str, str]:
+    """The row of a model by its id on a hub, as org/model: from the tables alone, nothing is fetched.
+
+    Examples
+    --------
+    >>> of_hub("meta-llama/Llama-3.3-70B-Instruct")["model"]
+    'Llama-3.1-70B'
+    """
+    words = [word for word in name.rpartition("/")[2].split("-") if word.lower() not in _SAME_SHAPE]
+    asked = _plain("-".join(words))
+    for known, row in rows("models").items():
+        if _plain(known) == asked:
+            return row
+    for known, row in rows("hub").items():
+        if _plain(known) == asked:
+            return rows("models")[row["model"]]
+    listed = ", ".join(rows("models"))
+    raise ValueError(
+        f"model {name!r} is not in the table, and nothing is fetched from a hub; give the folder of its config.json, "
+        f"or a name of the table: {listed}"
+    )
+
+
+# Words of a hub id that leave the shape as it is. Words of quantized weights are not among them: see `roofline`, dtype.
+_SAME_SHAPE = {"meta", "instruct", "chat", "hf", "it", "base", "bf16", "2507"}
 
 
 def _plain(name: str) -> str:

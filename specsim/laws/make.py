@@ -191,7 +191,7 @@ def total_variation(p: Array, q: Array) -> Array:
     1/3
     """
     p, q = check.pair(*sparse.rows(p, q)[:2])
-    return array_namespace(p).sum(arrays.positive_part(p - q), axis=-1)
+    return arrays.at_most(array_namespace(p).sum(arrays.positive_part(p - q), axis=-1), 1)
 
 
 def residual(p: Array, q: Array) -> Array:

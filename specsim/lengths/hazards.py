@@ -14,12 +14,14 @@ from specsim.base.intervals import wilson
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array
 
+MAX_DRAFTS = 4096  # of one block
+
 
 class HazardEstimate(NamedTuple):
     """Hazards counted in a log: hazards, intervals (gamma, 2), and per position the blocks that tried and kept it.
 
-    NaN, with the interval [0, 1], where no block came so far. tau_error: where blocks are not independent, the standard
-    error of tau at the full length, which `tau` then gives at every length.
+    They end at the last position that some block came to test. tau_error: where blocks are not independent, the
+    standard error of tau at the full length, which `tau` then gives at every length.
 
     Examples
     --------
@@ -81,7 +83,8 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     Returns
     -------
     HazardEstimate
-        Up to the longest draft. Intervals take blocks for independent: where texts differ, `pool_texts` gives honest,
+        Up to the last position that some block came to test. Intervals take
+        blocks for independent: where texts differ, `pool_texts` gives honest,
         wider ones. A length chosen after looking at the draft's confidence makes
         these the hazards of that policy.
 
@@ -102,6 +105,8 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     """
     n = _counts(accepted, "accepted")
     g = _counts(drafted, "drafted")
+    if g.max() > MAX_DRAFTS:
+        raise ValueError(f"drafted[{int(g.argmax())}] is {g.max()}; blocks have at most {MAX_DRAFTS} drafts")
     weight = np.ones(len(n), dtype=np.int64) if counts is None else _counts(counts, "counts")
     g = np.full(len(n), g[0]) if len(g) == 1 else g
     if not len(n) == len(g) == len(weight):
@@ -115,7 +120,9 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     places = range(1, int(g.max()) + 1)
     tried = np.array([weight[(n >= i - 1) & (g >= i)].sum() for i in places], dtype=np.int64)
     kept = np.array([weight[n >= i].sum() for i in places], dtype=np.int64)
-    hazards = np.where(tried > 0, kept / np.maximum(tried, 1), np.nan)
+    tried = tried[tried > 0]  # later positions nobody came to test, of which nothing is known
+    kept = kept[: len(tried)]
+    hazards = kept / tried
     z = NormalDist().inv_cdf((1 + share) / 2)
     intervals = np.array([wilson(int(k), int(t), z) for k, t in zip(kept, tried, strict=True)]).reshape(-1, 2)
     return HazardEstimate(hazards, intervals, tried, kept)
@@ -135,7 +142,8 @@ def pool_texts(kept: Array, tried: Array) -> HazardEstimate:
     Returns
     -------
     HazardEstimate
-        With the jackknife's tau_error, of texts drawn independently; intervals of the hazards likewise (95 %, normal).
+        Up to the last position that some block came to test. With the jackknife's
+        tau_error, of texts drawn independently; intervals of the hazards likewise (95 %, normal).
 
     Raises
     ------
@@ -157,9 +165,11 @@ def pool_texts(kept: Array, tried: Array) -> HazardEstimate:
         raise ValueError(f"kept and tried must have one shape (T, gamma) with T >= 2, got {k.shape} and {n.shape}")
     if (k > n * (1 + 1e-9)).any():
         raise ValueError("a text keeps more drafts than it tried")
+    seen = int(np.cumprod(n.sum(axis=0) > 0).sum())  # positions that some block came to test
+    k, n = k[:, :seen], n[:, :seen]
     total, came = k.sum(axis=0), n.sum(axis=0)
     without = (total - k) / np.where(came - n > 0, came - n, 1)
-    hazards = np.where(came > 0, total / np.where(came > 0, came, 1), np.nan)
+    hazards = total / came
 
     def spread(v: Array) -> Array:
         return np.sqrt((len(v) - 1) / len(v) * ((v - v.mean(axis=0)) ** 2).sum(axis=0))

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from specsim.base import extras
-from specsim.base.files import write_bytes
+from specsim.base.files import check_writable, write_bytes
 from specsim.claims import rows as published
 from specsim.claims import score as validation
 from specsim.latency import LatencyModel, roofline
 from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import mixture_length_law
 from specsim.lengths.measures import convert_acceptance
-from specsim.speed.grid import Acceptance, context_boundary, costs, taus
+from specsim.speed.grid import Given, context_boundary, costs, taus
 from specsim.speed.plan import plan as best_plans
 from specsim.types import Array
 
@@ -29,9 +29,9 @@ FIT = ("magicdec-001", "magicdec-007", "magicdec-014")  # rows that the one over
 
 
 def write_all(folder: Path) -> list[Path]:
-    """plan.png, validation.png and lengths.png in a folder that is there; the names of the files."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is no directory; make it first")
+    """plan.png, validation.png and lengths.png in a folder, made if need be; the names of the files."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is no folder")
     target, draft, device, parts, alpha = PAIR
     times = roofline(target, draft, device, tensor_parallel=parts)
     made: dict[str, Callable[[], bytes]] = {
@@ -41,13 +41,15 @@ def write_all(folder: Path) -> list[Path]:
         ),
         "lengths.png": lambda: _figure([length_laws]),
     }
+    for name in made:
+        check_writable(folder / name)
     for name, draw in made.items():
         write_bytes(folder / name, draw())
     return [folder / name for name in made]
 
 
 def plan(
-    latency: LatencyModel, acceptance: Acceptance, batches: Sequence[int], contexts: Sequence[int], *, max_gamma: int
+    latency: LatencyModel, acceptance: Given, batches: Sequence[int], contexts: Sequence[int], *, max_gamma: int
 ) -> bytes:
     """Speedup over gamma and draft cost at the first point, and over batch and context if the times depend on them."""
     draws: list[Callable[[Any], None]] = [
@@ -60,7 +62,7 @@ def plan(
     return _figure(draws)
 
 
-def surface(axis: Any, latency: LatencyModel, acceptance: Acceptance, batch: int, context: int, max_gamma: int) -> None:
+def surface(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, context: int, max_gamma: int) -> None:
     """Speedup over gamma and c, with the model's own t(m); the line is its own c, the dots the best gamma for each."""
     tau = taus(acceptance, max_gamma)
     gammas = np.arange(len(tau))
@@ -72,13 +74,14 @@ def surface(axis: Any, latency: LatencyModel, acceptance: Acceptance, batch: int
     axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k.", markersize=2, label="best gamma")
     axis.axhline(own, color="black", linewidth=0.8, label=f"this draft, c = {own:.3f}")
     axis.set_xlabel("gamma (drafts per block)")
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylabel("c, draft step in target steps")
     axis.set_title(f"speedup, predicted; batch {batch}, context {context}", fontsize=9)
     axis.legend(fontsize=7)
 
 
 def plane(
-    axis: Any, latency: LatencyModel, acceptance: Acceptance, top_batch: int, top_context: int, max_gamma: int
+    axis: Any, latency: LatencyModel, acceptance: Given, top_batch: int, top_context: int, max_gamma: int
 ) -> None:
     """The best speedup over batch and context, and S*(B), from which context on it helps."""
     batches = sorted({int(b) for b in np.geomspace(1, top_batch, 33)})
@@ -104,7 +107,7 @@ def plane(
 
 def _filled(axis: Any, x: Any, y: Any, speed: Any) -> None:
     drawn = axis.contourf(x, y, speed, levels=20, cmap="viridis")
-    axis.figure.colorbar(drawn, ax=axis)
+    axis.figure.colorbar(drawn, ax=axis, label="predicted speedup")
     if speed.min() < 1 < speed.max():
         axis.contour(x, y, speed, levels=[1.0], colors="white", linewidths=1)
 
@@ -174,6 +177,6 @@ def _figure(draws: Sequence[Callable[[Any], None]]) -> bytes:
     for axis, draw in zip(axes[0], draws, strict=True):
         draw(axis)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
     plt.close(figure)
     return buffer.getvalue()

@@ -54,6 +54,16 @@ def rules_table() -> str:
     return "\n".join(rows)
 
 
+def rules_rows() -> list[list[str]]:
+    """The rules in short: head, then a row for each rule and family."""
+    rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked"]]
+    for rule in algorithms():
+        scheme = rule.drafts.partition(", ")[0] if rule.family == "step" else None
+        verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
+        rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, ", ".join(rule.proved) or "no"])
+    return rows
+
+
 def _row(rule: Algorithm, drafts: str, verdict: str, cells: list[str]) -> str:
     proved = ", ".join(rule.proved) or "no"
     return f"| `{rule.name}` | {drafts} | {verdict} | {rule.theorem} | {proved} | {rule.paper} | {' | '.join(cells)} |"

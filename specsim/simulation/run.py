@@ -25,6 +25,7 @@ from specsim.types import Array
 
 BACKENDS = ("numpy", "jax")
 MAX_SEQUENCES, MAX_NUMBER = 2**24, 2**48  # in one run; of a sequence, so that places in the generator fit 64 bits
+MAX_BLOCKS = 10**13  # or tokens: weeks of decoding
 
 Progress = Callable[[float, Trace | None], None]
 
@@ -49,6 +50,7 @@ def simulate(
     backend: str = "numpy",
     keep_tokens: bool = False,
     checkpoint: str | Path | None = None,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> Trace:
     r"""Decode texts with a rule on models whose laws are known, and count.
@@ -100,6 +102,8 @@ def simulate(
         Whether to return the texts.
     checkpoint : path, optional
         A .npz file, written after every shard; what it holds of this simulation is not run again.
+    force : bool
+        Whether to begin anew whatever the checkpoint holds, also where it is of another simulation.
     progress : callable, optional
         Called with the share that is done, and with the trace of the shards that are finished (None at first): what an
         interruption leaves.
@@ -133,7 +137,7 @@ def simulate(
     check_support(run, pair)
     if (blocks is None) == (tokens is None):
         raise ValueError("give blocks or tokens, one of the two")
-    seed, burn_in = checked_seed(seed), check.integer(burn_in, "burn_in", 0)
+    seed, burn_in = checked_seed(seed), _amount(burn_in, "burn_in", 0)
     if not isinstance(sequences, range):
         sequences = range(check.integer(sequences, "sequences", 1))
     if not sequences or sequences.step != 1 or sequences.start < 0:
@@ -143,7 +147,7 @@ def simulate(
     if backend not in BACKENDS:
         raise ValueError(f"backend {backend!r} is unknown; known: {', '.join(BACKENDS)}")
     each_blocks, each_tokens = (
-        None if n is None else -(-check.integer(n, name, 1) // len(sequences))
+        None if n is None else -(-_amount(n, name, 1) // len(sequences))
         for name, n in (("blocks", blocks), ("tokens", tokens))
     )
     digest = hashlib.sha256()
@@ -169,19 +173,28 @@ def simulate(
     job = Job(run.ready(pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
     path = None if checkpoint is None else check_writable(Path(checkpoint))
     rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
-    return _pooled(job, sequences, rounds, path, progress or (lambda share, so_far: None))
+    return _pooled(job, sequences, rounds, path, force, progress or (lambda share, so_far: None))
 
 
-def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, progress: Progress) -> Trace:
+def _amount(value: int, name: str, least: int) -> int:
+    """A number of blocks or tokens that a machine can do."""
+    n = check.integer(value, name, least)
+    if n > MAX_BLOCKS:
+        raise ValueError(f"{name} must be at most {MAX_BLOCKS}, got {n}")
+    return n
+
+
+def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force: bool, progress: Progress) -> Trace:
     """Shard after shard; the checkpoint is written after each."""
     done, missing = None, list(sequences)
-    if path is not None and path.exists():
+    if path is not None and path.is_file() and not force:
         done = load(path)
         same_settings(done, job.settings, f"checkpoint {path} is of another simulation")
         there = set(done.sequences.tolist())
         if foreign := there - set(sequences):
             raise ValueError(f"checkpoint {path} holds sequence {min(foreign)}, which is not in {sequences}")
         missing = [s for s in sequences if s not in there]
+        progress(0.0 if missing else 1.0, done)
     todo = list(consecutive(missing, min(max(len(sequences) // 4, SHARD), MOST, job.loop.together)))
     with ThreadPoolExecutor(CORES) as pool:
         for i, part in enumerate(todo):

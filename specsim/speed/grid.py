@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from specsim.base import check
 from specsim.latency import LatencyModel
+from specsim.lengths.acceptance import Acceptance, as_acceptance
 from specsim.lengths.blocks import block_efficiency
 from specsim.lengths.hazards import HazardEstimate
-from specsim.speed.prediction import longest, tokens_per_call
 from specsim.types import Array
 
+MOST_BATCH = 1 << 14  # of a schedule, which tries every batch
 TRIED = 200  # contexts between which a boundary is looked for
-Acceptance = Array | HazardEstimate | Callable[[int], Array | HazardEstimate]
+Given = Acceptance | Array | HazardEstimate | Callable[[int], Array | HazardEstimate]
 
 
 def sweep(
@@ -102,7 +103,7 @@ def costs(latency: LatencyModel, gammas: Array, batches: Sequence[int], contexts
 
 
 def batch_schedule(
-    latency: LatencyModel, acceptance: Acceptance, *, max_batch: int, context: int = 0, max_gamma: int = 16
+    latency: LatencyModel, acceptance: Given, *, max_batch: int, context: int = 0, max_gamma: int = 16
 ) -> list[tuple[int, int, int]]:
     r"""The best speculation length for every batch size, as ranges; 0 switches speculation off.
 
@@ -112,7 +113,7 @@ def batch_schedule(
     ----------
     latency : LatencyModel
         What passes and steps cost.
-    acceptance : float, array_like, HazardEstimate or callable
+    acceptance : float, array_like, HazardEstimate, callable or Acceptance
         As in `plan`.
     max_batch : int
         Largest batch, at least 1.
@@ -141,7 +142,9 @@ def batch_schedule(
     >>> batch_schedule(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), 0.7, max_batch=512)[-1]
     (164, 512, 0)
     """
-    sizes = range(1, check.integer(max_batch, "max_batch", 1) + 1)
+    if check.integer(max_batch, "max_batch", 1) > MOST_BATCH:
+        raise ValueError(f"max_batch is {max_batch}; the largest that is sensible is {MOST_BATCH}")
+    sizes = range(1, max_batch + 1)
     best = _speedups(latency, taus(acceptance, max_gamma), sizes, [context])[:, :, 0].argmax(axis=0)
     found = []
     for gamma, group in groupby(sizes, key=lambda b: int(best[b - 1])):
@@ -152,7 +155,7 @@ def batch_schedule(
 
 def context_boundary(
     latency: LatencyModel,
-    acceptance: Acceptance,
+    acceptance: Given,
     *,
     batch: int,
     larger: int | None = None,
@@ -171,7 +174,7 @@ def context_boundary(
     ----------
     latency : LatencyModel
         What passes and steps cost.
-    acceptance : float, array_like, HazardEstimate or callable
+    acceptance : float, array_like, HazardEstimate, callable or Acceptance
         As in `plan`.
     batch : int
         B.
@@ -219,13 +222,51 @@ def context_boundary(
 
     if not gains(top):
         return None
-    tried = range(top + 1) if top <= TRIED else sorted({0, *(round(s) for s in np.geomspace(1, top, TRIED))})
-    good = top
+    tried, good = _tried(top), top
     for context in reversed(tried[:-1]):
         if not gains(context):
             return context + 1 + bisect_left(range(context + 1, good), True, key=gains)
         good = context
     return 0
+
+
+def helpful_contexts(
+    latency: LatencyModel, acceptance: Given, *, batch: int, max_gamma: int = 16, max_context: int = 131_072
+) -> list[tuple[int, int]]:
+    """Ranges (first, last) of the contexts up to max_context at which some length helps; exact as `context_boundary`.
+
+    Examples
+    --------
+    >>> from specsim import roofline
+    >>> helpful_contexts(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), 0.7, batch=256)
+    [(554, 131072)]
+    """
+    sizes = [check.integer(batch, "batch", 1)]
+    tau = taus(acceptance, max_gamma)
+
+    def helps(context: int) -> bool:
+        return bool(_speedups(latency, tau, sizes, [context])[1:, 0, 0].max() > 1)
+
+    tried = _tried(check.integer(max_context, "max_context", 0))
+    known = [helps(s) for s in tried]
+    edges = [0] if known[0] else []
+    for i, (before, after) in enumerate(pairwise(known)):
+        if before != after:
+            edges.append(_edge(helps, tried[i], tried[i + 1]))
+    if known[-1]:
+        edges.append(tried[-1] + 1)
+    return [(first, end - 1) for first, end in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _edge(helps: Callable[[int], bool], low: int, high: int) -> int:
+    """The first context above low at which the answer is another one."""
+    was = helps(low)
+    return low + bisect_left(range(low, high), True, key=lambda s: helps(s) != was)
+
+
+def _tried(top: int) -> Sequence[int]:
+    """Contexts between which a change is looked for; all of them if there are no more."""
+    return range(top + 1) if top <= TRIED else sorted({0, *(round(s) for s in np.geomspace(1, top, TRIED))})
 
 
 def _speedups(latency: LatencyModel, tau: Array, batches: Sequence[int], contexts: Sequence[int]) -> Array:
@@ -235,7 +276,7 @@ def _speedups(latency: LatencyModel, tau: Array, batches: Sequence[int], context
     return tau[:, None, None] / (gammas[:, None, None] * found.draft + found.rest)
 
 
-def taus(acceptance: Acceptance, max_gamma: int) -> Array:
+def taus(acceptance: Given, max_gamma: int) -> Array:
     """Tokens per target call at gamma = 0, 1, ..., as far as the acceptance speaks."""
-    lengths = range(longest(acceptance, max_gamma) + 1)
-    return np.array([tokens_per_call(acceptance(g) if callable(acceptance) else acceptance, g) for g in lengths])
+    kept = as_acceptance(acceptance)
+    return np.array([kept.tau(g).value for g in range(kept.most(max_gamma) + 1)])

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable
 
 from specsim.base import check
 from specsim.latency import LatencyModel
+from specsim.lengths.acceptance import Acceptance, as_acceptance
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
-from specsim.speed.prediction import Prediction, longest, predict
+from specsim.speed.prediction import Prediction, predict
 from specsim.types import Array
 
 
 def plan(
     latency: LatencyModel,
-    acceptance: Array | HazardEstimate | Callable[[int], Array | HazardEstimate],
+    acceptance: Acceptance | Array | HazardEstimate | Callable[[int], Array | HazardEstimate],
     *,
     batches: Iterable[int] = (1,),
     contexts: Iterable[int] = (0,),
@@ -29,7 +30,7 @@ def plan(
     ----------
     latency : LatencyModel
         What passes and steps cost.
-    acceptance : float, array_like, HazardEstimate or callable
+    acceptance : float, array_like, HazardEstimate, callable or Acceptance
         As in `predict`; a curve bounds the lengths that are tried. A function gives it for each gamma, where the
         acceptance of a draft depends on how many are made.
     batches, contexts : iterable of int
@@ -47,7 +48,7 @@ def plan(
     Raises
     ------
     ValueError
-        As in `predict`, or max_gamma below 1.
+        As in `predict`, or max_gamma below 1 or above 10,000.
 
     References
     ----------
@@ -60,11 +61,12 @@ def plan(
     >>> [best.gamma for best in plan(times, 0.7, batches=[1, 256])]
     [3, 0]
     """
-    given = [acceptance(g) if callable(acceptance) else acceptance for g in range(longest(acceptance, max_gamma) + 1)]
+    kept = as_acceptance(acceptance)
+    lengths = range(kept.most(max_gamma) + 1)
     spots = list(contexts)
     found = []
     for b, s in ((b, s) for b in batches for s in spots):
-        tried = [predict(latency, a, gamma=g, batch=b, context=s, level=level) for g, a in enumerate(given)]
+        tried = [predict(latency, kept, gamma=g, batch=b, context=s, level=level) for g in lengths]
         found.append(max(tried, key=lambda one: one.speedup.value))
     return tuple(found)
 

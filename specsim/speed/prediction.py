@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from specsim.base import check
 from specsim.latency import LatencyModel, Timing
 from specsim.latency.model import total
-from specsim.lengths.blocks import block_efficiency
+from specsim.lengths.acceptance import Acceptance, Tau, as_acceptance
 from specsim.lengths.hazards import HazardEstimate
 from specsim.types import Array
+
+HOLDS_ONE = "the interval of the speedup holds 1: it may help or harm"
+_FEW = 30  # blocks below which a standard error is little more than a guess
 
 
 class Estimate(NamedTuple):
@@ -58,7 +61,7 @@ class Prediction(NamedTuple):
 
 def predict(
     latency: LatencyModel,
-    acceptance: Array | HazardEstimate | None = None,
+    acceptance: Acceptance | Array | HazardEstimate | None = None,
     *,
     gamma: int,
     tau: float | None = None,
@@ -77,9 +80,10 @@ def predict(
     ----------
     latency : LatencyModel
         What passes and steps cost.
-    acceptance : float, array_like or HazardEstimate, optional
-        A number (the i.i.d. model, declared by giving it), a hazard curve of shape (n,) with n >= gamma, or hazards
-        counted in a log (see `estimate_hazards`), whose errors are carried along.
+    acceptance : float, array_like, HazardEstimate, callable or Acceptance, optional
+        A number (the i.i.d. model, declared by giving it), a hazard curve of shape (n,) with n >= gamma, hazards
+        counted in a log (see `estimate_hazards`), whose errors are carried along, a function that gives one of these
+        for each gamma, or the record of one (`specsim.acceptance`).
     gamma : int
         Speculation length, at least 0; 0 is plain decoding.
     tau : float, optional
@@ -117,7 +121,8 @@ def predict(
     """
     g = check.integer(gamma, "gamma", 0)
     share = float(check.scalar(level, "level", "(0, 1)"))
-    mean, error, said = _tokens(acceptance, g, tau, tau_error)
+    kept = None if acceptance is None else as_acceptance(acceptance)
+    (mean, error), said = _tokens(kept, g, tau, tau_error)
     plain = latency.target(1, check.integer(batch, "batch", 1), check.integer(context, "context", 0))
     draft, verify, overhead = latency.parts(g, batch, context)
     cycle = total(draft, verify, overhead)
@@ -133,10 +138,11 @@ def predict(
     speedup = interval(speed, None if of_time is None else of_tau + of_time, z)
     flags = []
     if speedup.low is not None and speedup.high is not None and speedup.low < 1 < speedup.high:
-        flags.append("the interval of the speedup holds 1: it may help or harm")
-    if isinstance(acceptance, HazardEstimate) and g and acceptance.tried[g - 1] < _FEW:
+        flags.append(HOLDS_ONE)
+    counted = None if kept is None or g == 0 else kept.counted(g)
+    if counted is not None and counted.tried[g - 1] < _FEW:
         flags.append(
-            f"only {acceptance.tried[g - 1]:.0f} blocks came to draft {g}: its hazard, and the error, are uncertain"
+            f"only {counted.tried[g - 1]:.0f} blocks came to draft {g}: its hazard, and the error, are uncertain"
         )
     if verify.value > 1.1 * plain.value:
         flags.append(f"verifying {g + 1} tokens costs {verify.value / plain.value:.2f} plain steps, not one")
@@ -150,50 +156,19 @@ def predict(
     )  # fmt: skip
 
 
-_FEW = 30  # blocks below which a standard error is little more than a guess
-
-
-def longest(acceptance: Any, max_gamma: int) -> int:
-    """The longest draft that this acceptance speaks of, at most max_gamma."""
-    limit = check.integer(max_gamma, "max_gamma", 1)
-    if callable(acceptance):
-        return limit
-    if isinstance(acceptance, HazardEstimate):
-        return min(limit, int(sum(acceptance.tried > 0)))
-    a = check.real_values(acceptance, "acceptance", 0, 1)
-    return min(limit, len(a)) if a.ndim else limit
-
-
-def tokens_per_call(acceptance: Array | HazardEstimate, gamma: int) -> float:
-    """tau alone, as `predict` takes it from the acceptance."""
-    return _tokens(acceptance, gamma, None, 0.0)[0]
-
-
-def _tokens(
-    acceptance: Array | HazardEstimate | None, gamma: int, tau: float | None, tau_error: float
-) -> tuple[float, float, str]:
-    """tau, its standard error, and what was assumed."""
-    if (acceptance is None) == (tau is None):
-        raise ValueError("give acceptance or tau, one of them")
-    if tau is not None:
+def _tokens(kept: Acceptance | None, gamma: int, tau: float | None, tau_error: float) -> tuple[Tau, str]:
+    """tau with its standard error, and what was assumed."""
+    if tau is not None and kept is None:
         error = float(check.scalar(tau_error, "tau_error", "[0, inf)"))
         given = float(check.scalar(tau, "tau", "(0, inf)"))
         if not 1 <= given <= gamma + 1:
             raise ValueError(f"tau is {given:g}; a block of {gamma} drafts emits between 1 and {gamma + 1} tokens")
-        return given, error, "tau is as measured"
+        return Tau(given, error), "tau is as measured"
+    if kept is None or tau is not None:
+        raise ValueError("give acceptance or tau, one of them")
     if tau_error:
         raise ValueError(f"tau_error is {tau_error}, but no tau is given")
-    if isinstance(acceptance, HazardEstimate):
-        return *acceptance.tau(gamma, wary=True), "hazards as counted, blocks independent"
-    if isinstance(acceptance, (int, float)):  # without arrays, as sweeps call this very often
-        a = float(check.scalar(acceptance, "acceptance", "[0, 1]"))
-        return math.fsum(a**i for i in range(gamma + 1)), 0.0, "acceptance is i.i.d., as declared"
-    a = check.real_values(acceptance, "acceptance", 0, 1)
-    if a.ndim == 0:
-        return float(block_efficiency(a, gamma=gamma)), 0.0, "acceptance is i.i.d., as declared"
-    if a.ndim != 1 or len(a) < gamma:
-        raise ValueError(f"acceptance has shape {tuple(a.shape)}; a curve needs {gamma} hazards for gamma = {gamma}")
-    return float(block_efficiency(a[:gamma])), 0.0, "hazards are exact, as given"
+    return kept.tau(gamma), kept.words
 
 
 def _relative(time: Timing) -> float | None:

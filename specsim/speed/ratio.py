@@ -9,10 +9,12 @@ import numpy as np
 
 from specsim.base import check
 from specsim.latency import LatencyModel
+from specsim.lengths.acceptance import bound
 from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
 Curve = Callable[[int], float] | Sequence[float] | None
+UNIT = 1e-9  # rounding of t(1), which is 1 by definition
 
 
 def speedup(
@@ -36,7 +38,7 @@ def speedup(
     cost_ratio : float
         c, time of one draft step over one target step.
     verify_cost : callable or sequence, optional
-        t(m): time of a target pass over m tokens, in units of one target step. A sequence gives t(1), t(2), ...
+        t(m): time of a target pass over m tokens, in target steps, so that t(1) = 1. A sequence gives t(1), t(2), ...
         None: every pass costs one step (the usual assumption, and the largest single error in predictions).
     overhead : float
         o, everything else per cycle, in target steps.
@@ -49,7 +51,8 @@ def speedup(
     Raises
     ------
     ValueError
-        alpha outside [0, 1], gamma < 0, a negative cost, or a curve too short for gamma + 1 tokens.
+        alpha outside [0, 1], gamma < 0, a negative cost, or a curve that is too short for gamma + 1 tokens or does not
+        start at t(1) = 1.
 
     References
     ----------
@@ -79,12 +82,17 @@ def pass_time(curve: Curve, tokens: int) -> Any:
     if curve is None:
         return 1
     if callable(curve):
-        value = curve(tokens)
+        value, first = curve(tokens), curve(1)
     elif tokens > len(curve):
         raise ValueError(f"verify_cost has {len(curve)} entries; t({tokens}) is needed")
     else:
-        value = curve[tokens - 1]
-    return check.scalar(value, f"verify_cost at {tokens} tokens", "(0, inf)")
+        value, first = curve[tokens - 1], curve[0]
+    value = check.scalar(value, f"verify_cost at {tokens} tokens", "(0, inf)")
+    if not abs(first - 1) <= UNIT:
+        raise ValueError(
+            f"verify_cost at 1 token is {first}; it is in target steps, so 1: divide all of them by {first}"
+        )
+    return value
 
 
 def operations_factor(alpha: Array, *, gamma: int | None = None, ops_ratio: float = 0) -> Array:
@@ -221,7 +229,7 @@ def optimal_gamma(
     Raises
     ------
     ValueError
-        As in `speedup`, or max_gamma < 1.
+        As in `speedup`, or max_gamma below 1 or above 10,000.
 
     References
     ----------
@@ -233,7 +241,7 @@ def optimal_gamma(
     >>> best.gamma, round(best.speedup, 4)
     (8, 3.0921)
     """
-    limit = check.integer(max_gamma, "max_gamma", 1)
+    limit = bound(max_gamma)
     a = check.real_values(alpha, "alpha", 0, 1)
     if a.ndim > 1:
         raise ValueError(f"alpha must be a number or one hazard curve, got shape {tuple(a.shape)}")

@@ -13,6 +13,8 @@ from specsim.latency import LatencyModel
 from specsim.trees.best_shape import TimedShape
 from specsim.types import Array
 
+MOST = 1 << 14  # nodes of a tree
+
 
 class FastestShapes(NamedTuple):
     """The fastest shape of each kind; times are in the unit of the latency model.
@@ -83,6 +85,9 @@ def fastest_shapes(
     [(16, 1.96), (3, 1.55), (14, 1.86)]
     """
     most, deepest = check.integer(nodes, "nodes", 1), check.integer(depth, "depth", 1)
+    if most > MOST:
+        raise ValueError(f"nodes is {most}; the largest that is sensible is {MOST}")
+    deepest = min(deepest, most)  # a level has a node at least
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
     row = np.asarray(check.array(acceptance, "acceptance"))
     steps = [latency.draft(b, s).value] * deepest if draft_s is None else list(draft_s)[:deepest]

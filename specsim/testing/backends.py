@@ -34,6 +34,20 @@ def laws(vocab: int, rows: int, seed: int) -> tuple[Array, Array, np.random.Gene
     return p, q, rng
 
 
+def makers(dtype: Any) -> dict[str, Callable[[Array], Array]]:
+    """What makes an array of the libraries that run without compiling: NumPy, and for float32 torch if it is there.
+
+    Laws of models are float32 on torch; small arrays take it ten times as long, so that one type has to do, and rows
+    whose uniforms are all 0 or all 1 - ulp.
+    """
+    out: dict[str, Callable[[Array], Array]] = {"numpy": np.ascontiguousarray}
+    if dtype == np.float32 and importlib.util.find_spec("torch"):
+        import torch
+
+        out["torch"] = lambda w: torch.from_numpy(np.array(w))
+    return out
+
+
 def assert_same(kernel: Callable[..., Any], *args: Array) -> Compared:
     """Run kernel(*args) on every installed backend and compare token by token.
 

@@ -149,6 +149,7 @@ def edge_laws(vocab: int) -> Iterator[tuple[str, Array, Array]]:
     if vocab > 1:
         yield "disjoint supports", one, np.roll(one, 1)
         yield "last token impossible", peaked * (np.arange(vocab) < vocab - 1) / peaked[:-1].sum(), spread
+        yield "first token impossible", peaked * (np.arange(vocab) > 0) / peaked[1:].sum(), spread
     tiny = np.full(vocab, 1e-100)  # the product of three is still a float
     tiny[0] = 1.0
     yield "tiny mass", tiny, spread

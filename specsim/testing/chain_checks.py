@@ -16,12 +16,18 @@ from specsim.base.arrays import at, pick, row_at
 from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
 from specsim.exact.small_laws import rational_table
 from specsim.testing import backends
-from specsim.testing.cases import drafted_tuples, edge_laws, every_corner, fractions, random_laws, rational_uniforms
+from specsim.testing.cases import (
+    corners,
+    drafted_tuples,
+    edge_laws,
+    fractions,
+    random_laws,
+    rational_uniforms,
+)
 from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, in_fractions
+from specsim.testing.outcomes import Check, close, in_fractions
 from specsim.testing.sampler import kept_and_token
 from specsim.testing.statistics import assert_law
-from specsim.testing.step_checks import close
 from specsim.types import Array, ChainRule
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3))  # vocabulary, gamma
@@ -122,25 +128,37 @@ def below_full_information(rule: ModuleType) -> None:
 
 
 def edges(rule: ModuleType) -> None:
-    """At u = 0 and u = 1 - ulp, on one-hots, zeros, p = q, V = 1: only outcomes of positive probability."""
+    """At u = 0 and u = 1 - ulp, on one-hots, zeros, p = q, V = 1: only outcomes of positive probability.
+
+    By `transition`, and by p itself for each draft kept and the token after them; on NumPy and torch, which draws in
+    its own way. Rows differ along the chain, too: each pair of edges after each other.
+    """
     for vocab in (1, 3):
-        for name, p_row, q_row in edge_laws(vocab):
-            for dtype in (np.float64, np.float32):
-                for gamma in (1, 2):
-                    p, q = (np.tile(w.astype(dtype), (n, 1)) for w, n in ((p_row, gamma + 1), (q_row, gamma)))
-                    _edge(rule, p, q, f"{name}, V={vocab}, gamma={gamma}, {dtype.__name__}")
+        pairs = list(edge_laws(vocab))
+        cases = [((one,), 1) for one in pairs] + [(both, 2) for both in itertools.product(pairs, repeat=2)]
+        for (these, gamma), dtype in itertools.product(cases, (np.float64, np.float32)):
+            p, q = (np.array([row[i] for row in (*these, these[0])]).astype(dtype) for i in (1, 2))
+            names = ", then ".join(dict.fromkeys(row[0] for row in these))
+            _edge(rule, p, q[:gamma], f"{names}, V={vocab}, gamma={gamma}, {dtype.__name__}")
 
 
 def _edge(rule: ModuleType, p: Array, q: Array, where: str) -> None:
-    x, u = every_corner(q[0], len(q), rule.uniforms(len(q)))
-    plan = rule.prepare(*(np.broadcast_to(w, (len(x), *w.shape)) for w in (p, q)))
-    kept, token = rule.verify(plan, x, u)
-    inside = (token >= 0) & (token < p.shape[-1])
-    chance = rule.transition(plan, x)[np.arange(len(x)), kept, np.where(inside, token, 0)]
-    for k in np.flatnonzero(~inside | ~(chance > 0)):
-        raise AssertionError(
-            f"{where}: drafts {x[k]} and u={u[k]} give {kept[k]} kept, then token {token[k]}: probability 0"
-        )
+    gamma, u = len(q), corners(rule.uniforms(len(q)))
+    x = np.array(list(itertools.product(*(np.flatnonzero(row > 0) for row in q))))
+    x, u = np.repeat(x, len(u), axis=0), np.tile(u, (len(x), 1))
+    rows = [np.broadcast_to(w, (len(x), *w.shape)) for w in (p, q)]
+    law = np.where(p > 0, rule.transition(rule.prepare(*rows), x), 0)
+    for library, make in backends.makers(p.dtype).items():
+        found = rule.verify(rule.prepare(*map(make, rows)), make(x), make(u))
+        kept, token = (np.asarray(w) for w in found)
+        inside = (token >= 0) & (token < p.shape[-1])
+        possible = (p[np.arange(gamma), x] > 0) | (np.arange(gamma) >= kept[:, None])
+        chance = law[np.arange(len(x)), kept, np.where(inside, token, 0)]
+        for k in np.flatnonzero(~inside | ~(chance > 0) | ~possible.all(axis=-1)):
+            raise AssertionError(
+                f"{where}, {library}: drafts {x[k]} and u={u[k]} give {kept[k]} kept, then token {token[k]}: "
+                "probability 0"
+            )
 
 
 def batches(rule: ModuleType) -> None:

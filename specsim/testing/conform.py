@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -89,9 +89,13 @@ def conform(module: ModuleType, family: str, *, params: Mapping[str, Any] | None
     >>> any(finding.failed for finding in conform(rejection, "step"))
     False
     """
-    findings, module = list[Finding](), discover.with_params(module, params)
+    return list(findings(discover.with_params(module, params), family))
+
+
+def findings(module: ModuleType, family: str) -> Iterator[Finding]:
+    """What `conform` returns, each as soon as its check is done: some take a minute."""
     for name, check in checks(family).items():
-        findings.append(find(name, check, module))
-        if name == "contract" and findings[-1].failed:
-            break  # without its names every other check would only raise AttributeError
-    return findings
+        finding = find(name, check, module)
+        yield finding
+        if name == "contract" and finding.failed:
+            return  # without its names every other check would only raise AttributeError

@@ -18,7 +18,7 @@ from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, LAWS_OF_N, random_laws, rational_uniforms
 from specsim.testing.contract import same_names
-from specsim.testing.step_checks import close
+from specsim.testing.outcomes import close
 from specsim.types import Array, DraftScheme, Draws
 
 

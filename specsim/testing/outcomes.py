@@ -7,6 +7,10 @@ from functools import wraps
 from types import ModuleType
 from typing import Concatenate, Literal, NamedTuple, ParamSpec
 
+import numpy as np
+
+from specsim.types import Array
+
 Outcome = Literal["pass", "FAIL", "skipped"]
 Check = Callable[[ModuleType], None]
 P = ParamSpec("P")
@@ -55,3 +59,9 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
     except Exception as error:
         return Finding(name, "FAIL", f"{type(error).__name__}: {error}")
     return Finding(name, "pass", "")
+
+
+def close(found: Array, wanted: Array, what: str) -> None:
+    """Floats within 1e-12 of what they should be."""
+    error = np.abs(np.asarray(found, dtype=float) - np.asarray(wanted, dtype=float)).max()
+    assert error <= 1e-12, f"{what} differs by {error:.3g}"

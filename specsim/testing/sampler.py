@@ -17,6 +17,8 @@ from specsim.exact import forking
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
+REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 per call, and there are many calls
+
 
 @renamed(sampling="scheme")
 def sampler_law(
@@ -53,7 +55,8 @@ def sampler_law(
     Raises
     ------
     ValueError
-        A row is not a law, the scheme is unknown, or verify returns no token id; TypeError if a row does not hold
+        A row is not a law, the scheme is unknown, verify returns no token id, or does not return the same one when it
+        is called again: its randomness must come from u; TypeError if a row does not hold
         Fractions.
 
     References
@@ -89,7 +92,18 @@ def sampler_law(
 
 
 def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: forking.Fork) -> int:
-    return int(verify(p, q, x, fork.uniforms(uniforms)))
+    """The token; ValueError if the same call gives another one, or asks other questions of the uniforms."""
+    u = fork.uniforms(uniforms)
+    token, box = int(verify(p, q, x, u)), list(fork.box)
+    for _ in range(REPEATS):  # the box now holds all answers, so a function of u gives the same
+        again = int(verify(p, q, x, u))
+        if again != token or fork.box != box:
+            raise ValueError(
+                f"verify gave token {token}, and {again} when called again on drafts {x.tolist()} and the same u: it "
+                "has randomness of its own, so its law is not known exactly; take every random number from u, and ask "
+                "for as many by uniforms="
+            )
+    return token
 
 
 def kept_and_token(verify: Callable[[Array], tuple[Array, Array]], count: int) -> dict[tuple[int, int], Fraction]:

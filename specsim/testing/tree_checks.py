@@ -17,9 +17,8 @@ from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.testing import backends
 from specsim.testing.cases import corners, edge_laws, fractions
 from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, in_fractions
+from specsim.testing.outcomes import Check, close, in_fractions
 from specsim.testing.sampler import kept_and_token
-from specsim.testing.step_checks import close
 from specsim.testing.tree_cases import (
     along,
     batches_of_trees,
@@ -144,7 +143,10 @@ def _one_level(rule: ModuleType, scheme: str, count: int) -> None:
 
 
 def edges(rule: ModuleType) -> None:
-    """At u = 0 and u = 1 - ulp, on one-hots, zeros, p = q, V = 1: only outcomes of positive probability."""
+    """At u = 0 and u = 1 - ulp, on one-hots, zeros, p = q, V = 1: only outcomes of positive probability.
+
+    By `transition`, and by p itself for each token of the kept path and the one after it; on NumPy and torch.
+    """
     for scheme, vocab in itertools.product(rule.CHILDREN, (1, 2)):
         for name, p_row, q_row in edge_laws(vocab):
             for tree, q, _ in drawn_trees(lambda text, row=q_row: row, small_shapes(scheme)[-1], scheme):  # type: ignore[misc]
@@ -155,15 +157,24 @@ def edges(rule: ModuleType) -> None:
 
 def _edge(rule: ModuleType, p: Array, q: Array, tree: TokenTree, where: str) -> None:
     u = corners(rule.uniforms(tree))
-    p, q = (np.broadcast_to(w, (len(u), *w.shape)) for w in (p, q))
-    plan = rule.prepare(p, q, tree._replace(tokens=np.broadcast_to(tree.tokens, (len(u), len(tree.tokens)))))
-    node, token = rule.verify(plan, u)
-    inside = (token >= 0) & (token < p.shape[-1])
-    chance = rule.transition(plan)[np.arange(len(u)), node, np.where(inside, token, 0)]
-    for k in np.flatnonzero(~inside | ~(chance > 0)):
-        raise AssertionError(
-            f"{where}: drafts {tree.tokens} and u={u[k]} give node {node[k]}, then token {token[k]}: probability 0"
-        )
+    possible = [True]  # of the root and every node: whether the target writes the text up to it
+    for parent, token in zip(tree.parents, tree.tokens, strict=True):
+        possible.append(possible[parent + 1] and bool(p[parent + 1, token] > 0))
+    rows = [np.broadcast_to(w, (len(u), *w.shape)) for w in (p, q)]
+    tokens = np.broadcast_to(tree.tokens, (len(u), len(tree.tokens)))
+    law = rule.transition(rule.prepare(*rows, tree._replace(tokens=tokens)))
+    law = np.where((p > 0) & np.array(possible)[:, None], law, 0)
+    for library, make in backends.makers(p.dtype).items():
+        some = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
+        plan = rule.prepare(*(make(w[some]) for w in rows), tree._replace(tokens=make(tokens[some])))
+        node, token = (np.asarray(w) for w in rule.verify(plan, make(u[some])))
+        inside = (token >= 0) & (token < p.shape[-1])
+        chance = law[some, node, np.where(inside, token, 0)]
+        for k in np.flatnonzero(~inside | ~(chance > 0)):
+            raise AssertionError(
+                f"{where}, {library}: drafts {tree.tokens} and u={u[some[k]]} give node {node[k]}, then token "
+                f"{token[k]}: probability 0"
+            )
 
 
 def batches(rule: ModuleType) -> None:

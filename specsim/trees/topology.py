@@ -7,6 +7,7 @@ at -1. Siblings are tried in the order of their numbers. Rows of p and q, and of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -163,7 +164,7 @@ def check(tree: TokenTree, vocab: int | None = None) -> TokenTree:
         raise ValueError(f"tree.tokens must be an array with a last axis of {len(parents)} nodes")
     if _check.concrete(tree.tokens):
         tokens = np.asarray(tree.tokens.cpu() if hasattr(tree.tokens, "cpu") else tree.tokens)
-        _check_tokens(tokens.reshape(-1, len(parents)), parents, vocab, tree.scheme)
+        _check_tokens(tokens.reshape(math.prod(tokens.shape[:-1]), len(parents)), parents, vocab, tree.scheme)
     return tree
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import check
 from specsim.types import Array, Draws
+from specsim.verify.lookup import _in_support
 from specsim.verify.lookup import step_params as step_params
 from specsim.verify.lookup import tree_rule as tree_rule
 from specsim.verify.sample_tree import verify_tree as verify_tree
@@ -46,10 +47,7 @@ def can_be_drawn(q: Array, places: Array, drafts: Array, rule: str, scheme: str)
     if not (check.concrete(q) and check.concrete(places)):
         return
     xp, count = array_namespace(drafts), drafts.shape[-1]
-    absent = (drafts >= 0) & ~(arrays.at(q[..., None, :], places) > 0)
-    if bool(xp.any(absent)):
-        where, token = check._first(drafts, absent)
-        raise ValueError(f"drafts{where} is token {token}, which its row of q lacks: it cannot have been drafted")
+    _in_support(q[..., None, :], places, drafts)
     if scheme in ("greedy", "hub"):  # whose tuples are not all that q allows, one by one
         never = xp.asarray(discover.find("draft", scheme).probability(q, places, count) <= 0)
         if bool(xp.any(never)):

@@ -9,7 +9,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import arrays, check
 from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws
@@ -81,6 +81,16 @@ def chain_rule(name: Rule) -> ModuleType:
             f"rules that leave it as it is: {', '.join(plain)}"
         )
     return rule
+
+
+def _in_support(q: Array, places: Array, drafts: Array) -> None:
+    """ValueError for a draft that its row of q (..., n, V) excludes; drafts -1 are none."""
+    if not (check.concrete(q) and check.concrete(places)):
+        return
+    absent = (drafts >= 0) & ~(arrays.at(q, places) > 0)
+    if bool(array_namespace(drafts).any(absent)):
+        where, token = check._first(drafts, absent)
+        raise ValueError(f"drafts{where} is token {token}, which its row of q lacks: it cannot have been drafted")
 
 
 def tree_rule(name: Rule, scheme: str) -> ModuleType:

@@ -12,6 +12,7 @@ from specsim.base import check, sparse
 from specsim.discover import Rule
 from specsim.types import Array, ChainResult
 from specsim.verify._inputs import one_library
+from specsim.verify.lookup import _in_support
 from specsim.verify.lookup import step_params as step_params
 from specsim.verify.lookup import tree_rule as tree_rule
 from specsim.verify.sample_tree import verify_tree as verify_tree
@@ -51,7 +52,8 @@ def verify_chain(
     Raises
     ------
     ValueError
-        A row is not a law, shapes do not fit together, a token lies outside the vocabulary, or the rule is unknown.
+        A row is not a law, shapes do not fit together, a token lies outside the vocabulary or has q = 0 where it is
+        said to be drawn, or the rule is unknown.
 
     References
     ----------
@@ -80,6 +82,7 @@ def verify_chain(
     batch = check.leading("p, q and drafts", p.shape[:-2], q.shape[:-2], x.shape[:-1])
     p, q = (xp.broadcast_to(w, (*batch, *w.shape[-2:])) for w in (p, q))
     x = xp.broadcast_to(x, (*batch, gamma))
+    _in_support(q, x, sparse.tokens(union, x, 1))
     u = check.uniforms(u, module.uniforms(gamma), batch, p)
     kept, token = module.verify(module.prepare(p, q), x, u)
     return ChainResult(kept, sparse.tokens(union, token))

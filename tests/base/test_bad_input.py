@@ -452,3 +452,38 @@ def test_narrow_torch_token_ids_work(dtype: str) -> None:
 
 def test_tokens_are_integers_for_uint64_drafts() -> None:
     assert specsim.verify_step(HALF, HALF, np.array([0], dtype=np.uint64), [0.0, 0.0]).token.dtype.kind in "iu"
+
+
+@pytest.mark.parametrize("rule", discover.rules("chain"))
+def test_drafts_that_q_excludes_are_refused_along_a_chain(rule: str) -> None:
+    """Kept, they can have p = 0: steps and trees refuse them as well."""
+    p, q = np.array([[0.5, 0.5, 0]] * 3), np.array([[[0.5, 0.5, 0]] * 2] * 2)
+    u = np.full((2, discover.find("chain", rule).uniforms(2)), 0.1)
+    with pytest.raises(ValueError, match=r"^drafts\[1\]\[1\] is token 2, which its row of q lacks"):
+        specsim.verify_chain(p, q, [[0, 1], [0, 2]], u, rule=rule)
+    sparse = [specsim.top_k_law(np.broadcast_to([7, 9], (n, 2)), [[0.5, 0.5]] * n, vocab=10) for n in (3, 2)]
+    wide = specsim.top_k_law(np.broadcast_to([7, 8], (3, 2)), [[0.5, 0.5]] * 3, vocab=10)
+    with pytest.raises(ValueError, match=r"^drafts\[1\] is token 8, which its row of q lacks"):
+        specsim.verify_chain(wide, sparse[1], [7, 8], u[0], rule=rule)
+    assert specsim.verify_chain(sparse[0], sparse[1], [7, 9], u[0], rule=rule).token in (7, 9)
+
+
+def test_a_verifier_with_randomness_of_its_own_has_no_exact_law() -> None:
+    rng = np.random.default_rng(0)
+
+    def coin(p: Any, q: Any, x: Any, u: Any) -> int:
+        return int(x[0]) if u[0] * q[x[0]] < p[x[0]] else int(rng.integers(2))
+
+    p, q = [F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)]
+    with pytest.raises(
+        ValueError, match=r"^verify gave token \d, and \d when called again on .* take every random number"
+    ):
+        sampler_law(coin, p, q)
+
+
+def test_means_over_no_row_are_refused() -> None:
+    none = np.zeros((0, 3))
+    with pytest.raises(ValueError, match=r"^p and q have no row"):
+        specsim.acceptance_curves(none, none)
+    with pytest.raises(ValueError, match=r"^rows have shape \(0, 3\)"):
+        specsim.best_draft_temperature((none, none), num_drafts=2, scheme="iid")

@@ -278,3 +278,52 @@ def test_published_zipf() -> None:
     assert 1 - total_variation(p, q) == pytest.approx(0.7440738178, abs=5e-11)
     assert optimal_acceptance(p, q) == pytest.approx(0.7440738178, abs=5e-11)
     assert optimal_acceptance(p, q, num_drafts=2) == pytest.approx(0.9630602674, abs=5e-11)
+
+
+def library(name: str) -> Any:
+    if name == "numpy":
+        return np.asarray
+    if name == "jax":
+        jax = pytest.importorskip("jax")
+        jax.config.update("jax_enable_x64", True)
+        return jax.numpy.asarray
+    return pytest.importorskip("torch").asarray
+
+
+@pytest.mark.parametrize("name", ["numpy", "jax", "torch"])
+@pytest.mark.parametrize("vocab", [9, 300, _prefix.CHUNK + 400])
+def test_negative_zeros_are_zeros(name: str, vocab: int) -> None:
+    """-0.0 in q made p / q -inf, which the one sort of long NumPy rows puts after infinity."""
+    rng, array = np.random.default_rng(vocab), library(name)
+    p, q = rng.dirichlet(np.ones(vocab), 2)
+    p[rng.random(vocab) < 0.3], q[rng.random(vocab) < 0.3] = 0, 0
+    p, q = p / p.sum(), q / q.sum()
+    minus_p, minus_q = (np.where(w == 0, -0.0, w) for w in (p, q))
+    for scheme, num_drafts in (("iid", 2), ("distinct", 2), ("without_replacement", 2), ("greedy", 2), ("iid", 1)):
+        options = {"num_drafts": num_drafts, "scheme": scheme}
+        best = optimum(array(p), array(q), **options)
+        for row, draft in ((minus_p, q), (p, minus_q), (minus_p, minus_q)):
+            found = optimum(array(row), array(draft), **options)
+            assert (
+                float(found.value)
+                == float(best.value)
+                == float(optimal_acceptance(array(row), array(draft), **options))
+            )
+            assert bool((found.certificate == best.certificate).all())
+
+
+@pytest.mark.parametrize("scheme", ["iid", "distinct", "without_replacement", "greedy", "hub"])
+def test_rows_that_sum_to_a_little_more_than_one(scheme: str) -> None:
+    """They are laws (the tolerance is 1e-6), and what they give are probabilities."""
+    p = np.full(4, 0.25) + np.array([9e-7, 0, 0, 0])
+    hot = np.array([1 + 9e-7, 0, 0, 0])
+    for row, draft in ((p, p), (hot, hot), (hot, p), (p, hot)):
+        for k in (1, 2) if scheme == "hub" else (1, 2, 3):
+            assert 0 <= optimal_acceptance(row, draft, num_drafts=k, scheme=scheme) <= 1
+            assert 0 <= optimum(row, draft, num_drafts=k, scheme=scheme).value <= 1
+            rules = [n for n, r in discover.rules("step").items() if scheme in (r.DRAFTS, *getattr(r, "ALSO", ()))]
+            assert rules
+            for rule in rules:
+                assert 0 <= acceptance_rate(row, draft, rule=rule, num_drafts=k, scheme=scheme) <= 1
+    assert acceptance_rate(p, p) == 1
+    assert total_variation(hot, np.array([0, 1.0, 0, 0])) == 1

@@ -182,3 +182,16 @@ def test_refusals() -> None:
     flat = np.full(2000, 1 / 2000)
     with pytest.raises(ValueError, match=r"^num_drafts=900 without replacement is more than float64 can sum over$"):
         optimal_acceptance(flat, flat, num_drafts=900, scheme=WOR)
+
+
+def test_what_is_not_known_is_said() -> None:
+    """Values were up to 1.87, and `optimal_acceptance` gave one without its error."""
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet(np.ones(300)), rng.dirichlet(np.full(300, 0.1))
+    best = optimum([p, p], [np.full(300, 1 / 300), q], num_drafts=100, scheme=WOR)
+    assert best.status == "upper bound"
+    assert best.error[1] > 0.1
+    assert best.value[1] == 1
+    with pytest.warns(UserWarning, match=r"^num_drafts=100, scheme='without_replacement': the value\[1\] is an upper"):
+        value = optimal_acceptance([p, p], [np.full(300, 1 / 300), q], num_drafts=100, scheme=WOR)
+    assert (value == best.value).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from specsim import acceptance_rate, discover, optimal_acceptance, verify_step
+from specsim.bounds import curves
 from specsim.bounds.curves import Point, acceptance_curves
 from specsim.exact.step import enumerate_step
 from specsim.testing import backends
@@ -74,3 +75,28 @@ def test_drafts_that_the_scheme_cannot_draw_are_refused(rule: str, scheme: str) 
     with pytest.raises(ValueError, match=rf"^drafts\[1\] cannot have been drawn '{scheme}' from its row of q"):
         verify_step([0.5, 0.3, 0.2], [0.1, 0.3, 0.6], [[2, 1], [0, 1]], [u, u], rule=rule)
     assert verify_step([0.5, 0.3, 0.2], [0.1, 0.3, 0.6], [2, 1], u, rule=rule).token in (0, 1, 2)
+
+
+def test_an_error_is_not_taken_for_a_sum_that_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any ValueError in a rule turned into sampled drafts."""
+
+    def broken(*_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(discover.find("step", "kseq"), "prepare", broken)
+    with pytest.raises(ValueError, match=r"^broken$"):
+        acceptance_curves(*rows(5, 2), num_drafts=[2])
+
+
+def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each point, and after each row whose drafts are sampled; pieces of samples change no number."""
+    told: list[tuple[float, int]] = []
+    p, q = rows(5, 3)
+    monkeypatch.setattr(recursive_wor, "MAX_PATHS", 1)
+    whole = acceptance_curves(p, q, num_drafts=[3])
+    monkeypatch.setattr(curves, "CELLS", 40)
+    found = acceptance_curves(p, q, num_drafts=[3], progress=lambda share, so_far: told.append((share, len(so_far))))
+    assert found == whole
+    assert told == sorted(told)
+    assert told[-1] == (1.0, len(found))
+    assert len(told) == len(found) + len(p)

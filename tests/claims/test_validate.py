@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from specsim.claims.rows import parse, read, shipped
-from specsim.claims.score import report, summary, validate
+from specsim.claims.score import remarks, report_rows, summary, validate
 from specsim.cli import app
 
 FIT = ["magicdec-001", "magicdec-007", "magicdec-014"]
@@ -103,9 +103,8 @@ def test_a_row_by_hand() -> None:
     mine = summary(found)["A"]
     assert (mine["rows"], mine["tested"], mine["left_out"]) == (6, 4, 1)
     assert mine["refused"] == ["a-5", "a-6"]
-    shown = report(found)
-    assert "refused a-5: tau 6.2 is above gamma + 1 = 5" in shown
-    assert shown.splitlines()[2].startswith("| A | 6 | 0 | 4 | ")
+    assert "refused a-5: tau 6.2 is above gamma + 1 = 5" in remarks(found)
+    assert report_rows(found)[1][:4] == ["A", "6", "0", "4"]
 
 
 BAD = [
@@ -160,7 +159,7 @@ def test_bad_fits(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     run = CliRunner().invoke
-    shown = run(app, ["validate", "--fit", ",".join(FIT)])
+    shown = run(app, ["validate", "--fit", ",".join(FIT), "--markdown"])
     assert shown.exit_code == 0
     assert "| MagicDec (arXiv 2408.11049) | 17 | 3 | 14 | " in shown.output
     assert "flagged eagle-050: speedup 3.53 is above tau 3.33" in shown.output

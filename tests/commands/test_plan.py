@@ -26,13 +26,14 @@ from specsim.claims import rows as published
 from specsim.claims import score as validation
 from specsim.cli import app
 from specsim.commands.plan import answer, read
-from specsim.commands.plan.emit import emit
+from specsim.commands.plan.emit import METHODS, bounds, emit
+from specsim.commands.plan.sentence import Facts, sentence
 from specsim.lengths.blocks import text_survival
 from specsim.lengths.hazards import HazardEstimate
 from specsim.verify.lookup import chain_rule
 
-PAIR = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4"
-SMALL = "--target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm"
+PAIR = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4 --overhead 0"
+SMALL = "--target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --overhead 0"
 TIMES = specsim.roofline("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", tensor_parallel=4)
 COUNTS = [210, 190, 150, 130, 320]
 
@@ -122,6 +123,9 @@ def test_trees_where_siblings_are_known() -> None:
     found = as_json(words)
     chains = as_json(f"{PAIR} --alpha 0.7 --batch 1,256")
     assert chains["trees"] == []
+    for one in (found, chains):  # what the acceptance rests on is another thing
+        for point in one["points"]:
+            assert point["assumptions"].pop(0) == one["assumptions"][0]
     for name in ("points", "curve", "doubts"):  # a chain is kept as its first rank is
         assert found[name] == chains[name]
     for tree, chain in zip(found["trees"], found["points"], strict=True):
@@ -306,13 +310,13 @@ def test_hazards_and_histograms(tmp_path: Path) -> None:
     # Blocks of different lengths: what was cut short at its second draft counts there, and not at the third.
     mixed = specsim.estimate_hazards([0, 1, 2, 2, 3], [3, 2, 2, 3, 3], counts=[5, 4, 3, 2, 1])
     table = [{"position": i + 1, "tried": mixed.tried[i], "kept": mixed.kept[i]} for i in range(3)]
-    again = read.from_hazards(written(tmp_path / "c.csv", table)).acceptance
+    again = read.read_hazards(written(tmp_path / "c.csv", table)).counted(3)
     for name in ("hazards", "intervals", "tried", "kept"):
         assert getattr(again, name).tolist() == getattr(mixed, name).tolist()
     histogram.write_text(
         json.dumps({"accepted": [0, 1, 2, 2, 3], "drafted": [3, 2, 2, 3, 3], "counts": [5, 4, 3, 2, 1]})
     )
-    assert read.from_histogram(histogram).acceptance.hazards.tolist() == mixed.hazards.tolist()  # type: ignore[union-attr]
+    assert read.read_histogram(histogram).hazards(3) == mixed.hazards.tolist()
 
 
 def texts(rng: np.random.Generator, lengths: list[int]) -> dict[str, np.ndarray]:
@@ -328,23 +332,22 @@ def texts(rng: np.random.Generator, lengths: list[int]) -> dict[str, np.ndarray]
 def test_rows_with_their_tokens_follow_the_renewal_law(tmp_path: Path) -> None:
     held = texts(np.random.default_rng(1), [300, 500])
     save_file(held, tmp_path / "r.safetensors")
-    given = read.from_rows(tmp_path / "r.safetensors")
+    given = read.read_rows(tmp_path / "r.safetensors")
     ratio = np.take_along_axis(held["q"] / held["p"], held["tokens"][:, None], 1)[:, 0]
-    assert callable(given.acceptance)
     for gamma in (1, 4):
         parts = [
             specsim.renewal(text_survival(chain_rule("tokenwise").survival, r, gamma)) for r in np.split(ratio, [300])
         ]
-        pooled = given.acceptance(gamma)
+        pooled = given.counted(gamma)
         assert isinstance(pooled, HazardEstimate)
         hazards = pooled.hazards
         assert hazards == pytest.approx(sum(r.hazards * r.tried for r in parts) / sum(r.tried for r in parts))
         exact = 800 / sum(r.blocks for r in parts)  # but for the ends of texts, which hazards leave out
         assert float(specsim.block_efficiency(hazards)) == pytest.approx(exact, rel=0.01)
     mean = float(np.minimum(held["p"], held["q"]).sum(axis=1).mean())
-    assert mean > given.acceptance(1).hazards[0] + 0.02  # type: ignore[union-attr]  # blocks start where drafts are poor: the mean over positions misleads
+    assert mean > given.hazards(1)[0] + 0.02  # blocks start where drafts are poor: the mean over positions misleads
     point = as_json(f"--cost-ratio 0.1 --rows {tmp_path / 'r.safetensors'}")
-    best = given.acceptance(point["points"][0]["gamma"])
+    best = given.counted(point["points"][0]["gamma"])
     assert isinstance(best, HazardEstimate)
     tau = point["points"][0]["tau"]
     assert tau["value"] == pytest.approx(float(specsim.block_efficiency(best.hazards)))
@@ -357,40 +360,43 @@ def test_rows_with_their_tokens_follow_the_renewal_law(tmp_path: Path) -> None:
     assert alone["assumptions"][0].endswith("of one text, so its error is not known")
     del held["tokens"]
     save_file(held, tmp_path / "r.safetensors")
-    assert read.from_rows(tmp_path / "r.safetensors").acceptance == pytest.approx(mean)
+    assert read.read_rows(tmp_path / "r.safetensors").hazards(1) == [pytest.approx(mean)]
 
 
 def tau_of(engine: str, text: str) -> float:
     """Tokens per target call as the engine would work them out from its options."""
-    if engine == "vllm":
+    if engine == "vllm-synthetic":
         config = json.loads(text)
         rates = config["synthetic_acceptance_rates"]
         assert len(rates) == config["num_speculative_tokens"]
         assert config["rejection_sample_method"] == "synthetic"
-        schedule = config["num_speculative_tokens_per_batch_size"]
-        assert schedule[0][0] == 1
-        assert all(b[0] == a[1] + 1 for a, b in pairwise(schedule))
-        assert all(0 <= k <= config["num_speculative_tokens"] and first <= last for first, last, k in schedule)
+        check_schedule(config)
     else:
         words = text.split()
         names, length = words[::2], int(words[1])
-        rates = [float(rate) for rate in words[3].split(",")]
         if engine == "aiconfigurator":
-            assert names == ["--nextn", "--nextn-accept-rates"]
-            assert len(rates) == 5
-            rates = list(accumulate(rates[:length], mul))  # conditional: it multiplies them itself
-        else:
-            assert names == ["--spec-draft-n-max", "--spec-synth-rates"]
+            assert names == ["--nextn", "--nextn-accepted"]
+            assert 0 <= float(words[3]) <= length <= 5
+            return 1 + float(words[3])
+        assert names == ["--spec-draft-n-max", "--spec-synth-rates"]
+        rates = [float(rate) for rate in words[3].split(",")]
         assert len(rates) == length
     assert all(0 <= rate <= 1 for rate in rates)
     assert all(b <= a for a, b in pairwise(rates))
     return 1 + sum(rates)
 
 
+def check_schedule(config: dict[str, Any]) -> None:
+    schedule = config["num_speculative_tokens_per_batch_size"]
+    assert schedule[0][0] == 1
+    assert all(b[0] == a[1] + 1 for a, b in pairwise(schedule))
+    assert all(0 <= k <= config["num_speculative_tokens"] and first <= last for first, last, k in schedule)
+
+
 LOG = specsim.estimate_hazards(range(5), 4, counts=COUNTS)
 
 
-@pytest.mark.parametrize("engine", ["vllm", "llamacpp", "aiconfigurator"])
+@pytest.mark.parametrize("engine", ["vllm-synthetic", "llamacpp-synthetic", "aiconfigurator"])
 @pytest.mark.parametrize(
     "acceptance",
     [0.8, [0.9, 1 / 3, 0.7, 1.0], LOG, lambda g: [0.9 - 0.1 / g] * g],
@@ -404,13 +410,15 @@ def test_what_engines_get_is_our_tau(engine: str, acceptance: Any) -> None:
 
 
 def test_the_tau_check_can_fail() -> None:
-    """Conditional rates where unconditional ones are due, and the reverse: both are mistakes that were made."""
+    """Conditional rates where unconditional ones are due, tau where the drafts kept are: mistakes that were made."""
     hazards = [0.9, 0.8, 0.7]
-    survival = list(accumulate(hazards, mul))
-    ours = 1 + sum(survival)
-    assert tau_of("llamacpp", f"--spec-draft-n-max 3 --spec-synth-rates {','.join(map(str, hazards))}") > ours + 0.2
-    wrong = f"--nextn 3 --nextn-accept-rates {','.join(map(str, survival))},0,0"
-    assert tau_of("aiconfigurator", wrong) < ours - 0.1
+    ours = 1 + sum(accumulate(hazards, mul))
+    wrong = f"--spec-draft-n-max 3 --spec-synth-rates {','.join(map(str, hazards))}"
+    assert tau_of("llamacpp-synthetic", wrong) > ours + 0.2
+    low = [0.5, 0.4, 0.3]
+    ours = 1 + sum(accumulate(low, mul))
+    assert emit("aiconfigurator", [(1, 1, 3)], low, draft="small") == f"--nextn 3 --nextn-accepted {ours - 1:.6g}"
+    assert tau_of("aiconfigurator", f"--nextn 3 --nextn-accepted {ours:.6g}") == pytest.approx(ours + 1)
 
 
 def test_emitted_by_the_command() -> None:
@@ -421,13 +429,81 @@ def test_emitted_by_the_command() -> None:
     assert config["num_speculative_tokens_per_batch_size"] == [list(entry) for entry in ours]
     assert (config["method"], config["model"]) == ("draft_model", "llama-3.2-1b")
     best = specsim.plan(TIMES, 0.8, batches=[64], contexts=[2048])[0]
-    for engine in ("llamacpp", "aiconfigurator"):
+    for engine in ("llamacpp-synthetic", "aiconfigurator"):
         text = run(f"{words} --emit {engine}")
         assert int(text.split()[1]) == best.gamma
         assert tau_of(engine, text) == pytest.approx(best.tau.value, abs=1e-5)
     notes = CliRunner().invoke(app, ["plan", *shlex.split(f"{words} --draft-tp 4 --emit vllm")]).stderr
     assert notes.startswith("predicted for context 2048 and batches up to 256")
-    assert notes.splitlines()[2:] == [f"- {said}" for said in both.assumptions]
+    assert notes.splitlines()[-len(both.assumptions) :] == [f"- {said}" for said in both.assumptions]
+    assert "WARNING" not in notes
+    assert "tested with EAGLE heads alone" in notes
+
+
+SERVED = "vllm", "sglang", "llamacpp"
+
+
+@pytest.mark.parametrize("engine", SERVED)
+@pytest.mark.parametrize("method", list(METHODS))
+def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
+    """Nothing that an engine is given by default forces its acceptance; the method and the tokens are there."""
+    schedule = [(1, 8, 4), (9, 64, 1), (65, 128, 0)]
+    if (method, engine) in {("ngram", "sglang"), ("ngram", "llamacpp"), ("eagle", "llamacpp")}:
+        with pytest.raises(ValueError, match="nothing is emitted"):
+            emit(engine, schedule, 0.8, draft="a b", method=method)
+        return
+    text = emit(engine, schedule, 0.8, draft="a b", method=method)
+    assert "synth" not in text
+    if engine == "vllm":
+        config = json.loads(text)
+        assert config["num_speculative_tokens"] == 4
+        assert ("model" in config) is (method not in ("mtp", "ngram"))
+        assert config["method"] == {"model": "draft_model"}.get(method, method)
+        check_schedule(config)
+        alone = json.loads(emit(engine, [(1, 8, 4)], 0.8, draft="a b", method=method))
+        assert "num_speculative_tokens_per_batch_size" not in alone
+        return
+    words = shlex.split(text)
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    named = {"sglang": "--speculative-draft-model-path", "llamacpp": "--model-draft"}[engine]
+    assert options.pop(named, None) == (None if method == "mtp" else "a b")
+    if engine == "sglang":
+        assert options.pop("--speculative-algorithm") == {
+            "model": "STANDALONE", "eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE"
+        }[method]  # fmt: skip
+        assert options == {"--speculative-num-steps": "4", "--speculative-eagle-topk": "1",
+                           "--speculative-num-draft-tokens": "5"}  # fmt: skip
+    else:
+        assert options.pop("--spec-type").startswith("draft-")
+        assert options == {"--spec-draft-n-max": "4", "--spec-draft-p-min": "0"}
+
+
+def test_forced_acceptance_is_asked_for_and_warned_of() -> None:
+    words = f"{SMALL} --alpha 0.8 --emit"
+    for engine in ("vllm", "llamacpp"):
+        real, forced = (CliRunner().invoke(app, ["plan", *shlex.split(f"{words} {engine}{end}")])
+                        for end in ("", "-synthetic"))  # fmt: skip
+        assert ("synth" in real.stdout, "WARNING" in real.stderr) == (False, False)
+        assert ("synth" in forced.stdout, "WARNING" in forced.stderr) == (True, True)
+        assert "for benchmarks only" in forced.stderr
+
+
+def test_a_tree_is_emitted_by_its_bounds() -> None:
+    words = f"{SMALL} --ranks 0.6,0.2,0.1"
+    tree = as_json(words)["trees"][0]
+    found = tree["bounds"]
+    assert (found["steps"], found["tokens"]) == (tree["levels"], len(tree["parents"]) + 1)
+    children = [tree["parents"].count(node) for node in range(-1, len(tree["parents"]))]
+    assert found["top_k"] >= max(children)
+    assert found["top_k"] + (found["steps"] - 1) * found["top_k"] ** 2 >= len(tree["parents"])
+    options = run(f"{words} --emit sglang").split()
+    assert options[-6:] == [
+        "--speculative-num-steps", str(found["steps"]), "--speculative-eagle-topk", str(found["top_k"]),
+        "--speculative-num-draft-tokens", str(found["tokens"]),
+    ]  # fmt: skip
+    assert f"{found['steps']}, {found['top_k']}, {found['tokens']}" in run(words)
+    assert bounds([-1, 0, 0, 0, 1, 2, 3]).top_k == 3  # as many children as a node has
+    assert bounds([-1] * 2 + [0, 0, 1, 1, 2, 3, 4, 5, 2, 3]) == (3, 3, 13)  # two of each would not hold twelve nodes
 
 
 def test_the_command_loads_no_framework() -> None:
@@ -457,8 +533,9 @@ BAD: list[tuple[str, str]] = [
     (f"{SMALL} --alpha 0.8 --context 1.5k", "context has '1.5k', which is no whole number"),
     (f"{SMALL} --alpha 0.8 --max-gamma 0", "max_gamma must be at least 1, got 0"),
     (f"{SMALL} --alpha 0.8 --level 1", "level is 1.0; it must lie in (0, 1)"),
-    (f"{SMALL} --alpha 0.8 --emit sglang", "--emit must be one of vllm, llamacpp, aiconfigurator, got 'sglang'"),
-    (f"{SMALL} --alpha 0.8 --plot no/such/p.png", "output no/such/p.png cannot be written: No such file or directory"),
+    (f"{SMALL} --alpha 0.8 --emit tgi", "--emit must be one of vllm, sglang, llamacpp, aiconfigurator, vllm-synthe"),
+    (f"{SMALL} --alpha 0.8 --plot /dev/null/p.png", "output /dev/null/p.png cannot be written: Not a directory"),
+    (f"{SMALL} --alpha 0.8 --plot notes.txt", "output notes.txt must end in .png"),
     (f"{SMALL} --alpha 1.2", "alpha is 1.2; it must lie in [0, 1]"),
     (f"{SMALL} --alpha nan", "alpha is nan; it must lie in [0, 1]"),
     (SMALL, "give one of alpha, --ranks, --hazards, --histogram, --rows; got none"),
@@ -478,15 +555,23 @@ BAD: list[tuple[str, str]] = [
     ("0.8 --alpha 0.8", "alpha is given twice: 0.8 and 0.8"),
     (f"{SMALL} --alpha 0.8 --draft-tp 0", "draft_tensor_parallel must be at least 1, got 0"),
     ("0.05 --cost-ratio 0.5 --emit vllm", "the plan is not to speculate: there is nothing to emit"),
-    ("0.8 --cost-ratio 0.05 --emit aiconfigurator", "aiconfigurator holds 5 rates: plan with --max-gamma 5"),
+    ("0.8 --cost-ratio 0.05 --emit aiconfigurator", "aiconfigurator models 5 drafts: plan with --max-gamma 5"),
     ("0.8", "give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)"),
-    ("0.8 --cost-ratio 0.1 --tp 4", "--tp, --draft-tp and --dtype say nothing of a --cost-ratio; leave them out"),
-    ("0.8 --cost-ratio 0.1 --dtype fp8", "--tp, --draft-tp and --dtype say nothing of a --cost-ratio"),
+    ("0.8 --cost-ratio 0.1 --tp 4", "--tp, --draft-tp, --dtype and --draft-vocab say nothing of"),
+    ("0.8 --cost-ratio 0.1 --dtype fp8", "--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --cost-ratio"),
     ("0.8 --cost-ratio 0.1 --verify-cost 1,x", "verify_cost[1] is 'x', not a number"),
     ("0.8 --cost-ratio 0.1 --verify-cost 1.1,1.2", "verify_cost[0] is 1.1; t(1) is one target step, 1"),
     ("0.8 --cost-ratio 0.1 --verify-cost 1,-1", "verify_cost[1] is -1.0; it must lie in (0, inf)"),
     ("0.8 --cost-ratio 0.1 --verify-cost 1", "verify_cost has 1 entry; t(1), t(2), ... of one draft or more"),
     (f"{SMALL} --alpha 0.8 --verify-cost 1,1.1", "--verify-cost goes with --cost-ratio; models and hardware have"),
+    ("0.8 --cost-ratio 0.05 --max-gamma 100000000", "max_gamma is 100000000; it must be at most 1000"),
+    ("0.8 --cost-ratio 0.05 --nodes 100000000", "nodes is 100000000; it must be at most 1024"),
+    (f"{SMALL} --alpha 0.8 --batch 100000000", "batch is 100000000; it must be at most 16384"),
+    (f"{SMALL} --alpha 0.8 --context 999999999k", "context is 999999999k; it must be at most 1073741824"),
+    (f"{SMALL} --alpha 0.8 --batch {'9' * 400}", "batch is 99999999999999999999; it must be at most 16384"),
+    (f"{SMALL} --alpha 0.8 --tp {'9' * 30}", "it must be at most 65536"),
+    (f"{SMALL} --alpha 0.8 --batch 16384 --max-gamma 1000 --emit vllm", "16384 points of 1000 lengths are too many"),
+    ("--target foo/bar --draft mtp --hardware h100-sxm --alpha 0.8", "nothing is fetched from a hub; give the fold"),
     ("0.8 --cost-ratio -1", "cost_ratio is -1.0; it must lie in [0, inf)"),
 ]  # fmt: skip
 
@@ -500,8 +585,25 @@ def test_bad_input_ends_with_one_line(words: str, message: str) -> None:
 
 
 FILES: list[tuple[str, str, str]] = [
-    ("hazards", "position,rate\n1,0.5\n", "f.csv has columns position, rate; it needs position and hazard, or"),
-    ("hazards", "position,tried\n1,5\n", "it needs position and hazard, or position, tried and kept"),
+    (
+        "hazards",
+        "position,p\n1,0.5\n",
+        "f.csv has columns position, p; it needs position and hazard, or position and r",
+    ),
+    ("hazards", "position,tried\n1,5\n", "or position and count, or position, tried and kept"),
+    ("hazards", "position,rate\n1,0.5\n2,0.6\n", "f.csv, row 2: rate is 0.6, above the 0.5 before it; of all blocks"),
+    ("hazards", "position,rate,hazard\n1,0.5,0.5\n", "f.csv has hazard beside rate; leave out"),
+    ("hazards", "position,rate\n1,1.5\n", "f.csv, row 1: rate is 1.5; it must lie in [0, 1]"),
+    ("hazards", "position,count\n1,5\n", "f.csv, row 1: position is '1'; rows must count up from 0"),
+    ("hazards", "position,count\n0,5\n", "f.csv has position 0 alone; it needs 1 and more"),
+    ("hazards", "position,count\n0,5\n1,6\n", "f.csv, row 2: count is 6, above the 5 before it"),
+    ("hazards", "position,count\n0,5\n1,2.5\n", "f.csv, row 2: count 5 and count 2.5 must be whole numbers"),
+    ("hazards", "position,count\n0,0\n1,0\n", "f.csv, row 1: count is 0, so nothing was counted"),
+    (
+        "histogram",
+        '{"drafted": 100000000, "accepted": [1], "counts": [1]}',
+        "drafted is 100000000; the most that are s",
+    ),
     ("hazards", "", "f.csv has columns none; "),
     ("hazards", "position,hazard\n", "f.csv has no rows"),
     ("hazards", "position,hazard,tried,kept\n1,0.1,10,8\n", "f.csv has hazard beside tried and kept; leave out"),
@@ -580,3 +682,91 @@ def test_the_recorded_times_are_what_was_promised() -> None:
         line = re.search(rf"^{what}.*: ([\d.]+) s, at most ([\d.]+) s$", text, re.M)
         assert line is not None
         assert float(line[1]) <= float(line[2]) < limit
+
+
+def test_rates_are_not_hazards(tmp_path: Path) -> None:
+    """The same numbers under three names: what an engine prints by position is no hazard, and counts have errors."""
+    hazards = [0.8, 0.75, 0.7, 0.7, 0.7]
+    rates = list(accumulate(hazards, mul))
+    paths = {
+        name: written(tmp_path / f"{name}.csv", [{"position": i, name: v} for i, v in enumerate(values, first)])
+        for name, values, first in (("hazard", hazards, 1), ("rate", rates, 1))
+    }
+    exact, same = (as_json(f"--cost-ratio 0.1 --hazards {path}") for path in paths.values())
+    assert same["points"][0]["tau"] == pytest.approx(exact["points"][0]["tau"])
+    assert same["points"][0]["gamma"] == exact["points"][0]["gamma"]
+    mistaken = written(tmp_path / "m.csv", [{"position": i, "hazard": v} for i, v in enumerate(rates, 1)])
+    assert as_json(f"--cost-ratio 0.1 --hazards {mistaken}")["points"][0]["gamma"] < exact["points"][0]["gamma"]
+    counts = [1000, 800, 600, 420]
+    log = specsim.estimate_hazards(range(4), 3, counts=[200, 200, 180, 420])
+    path = written(tmp_path / "c.csv", [{"position": i, "count": v} for i, v in enumerate(counts)])
+    assert read.read_hazards(path).hazards(3) == log.hazards.tolist()
+    assert read.read_hazards(path).tau(3) == log.tau(3, wary=True)
+
+
+def test_host_overhead_is_stated_and_in_the_interval() -> None:
+    words = PAIR.removesuffix("--overhead 0") + "--alpha 0.8 --batch 1,256"
+    free, late, spared = as_json(f"{words} --overhead 0"), as_json(f"{words} --overhead 1.4"), as_json(words)
+    for without, with_it, one in zip(free["points"], late["points"], spared["points"], strict=True):
+        assert one["speedup"]["value"] == without["speedup"]["value"]
+        assert one["speedup"]["high"] == without["speedup"]["high"]
+        if one["gamma"] and with_it["gamma"] == one["gamma"]:
+            assert one["speedup"]["low"] == pytest.approx(with_it["speedup"]["low"])
+    assert spared["points"][0]["speedup"]["low"] < free["points"][0]["speedup"]["low"]
+    assert "low ends of intervals, if there are any, allow 1.4 ms a cycle" in spared["assumptions"][-1]
+    assert free["assumptions"][-1] == "nothing but passes and steps costs time"
+    assert "--overhead is not given" in as_json("0.8 --cost-ratio 0.1")["assumptions"][-1]
+
+
+def test_where_it_helps_at_short_contexts_alone() -> None:
+    """A draft whose caches are as large as its target's: there is no S*, and still it helps where the table says."""
+    words = "--target qwen3-8b --draft qwen3-0.6b --hardware h100-sxm --alpha 0.6 --batch 16 --overhead 0"
+    found, text = as_json(words), run(words)
+    assert found["points"][0]["gamma"] > 0
+    assert found["boundaries"] == [{"batch": 16, "from_context": None}]
+    ((first, last),) = found["between"][0]["contexts"]
+    times = specsim.roofline("qwen3-8b", "qwen3-0.6b", "h100-sxm")
+    gammas = [one.gamma for one in specsim.plan(times, 0.6, batches=[16], contexts=[first, last, last + 1, 131_072])]
+    assert [g > 0 for g in gammas] == [True, True, False, False]
+    assert f"S*(16): none, as it does not help at the longest; it helps at contexts from {first} to {last}" in text
+    assert "S*(1): none, it helps at no context" in run(f"{SMALL} --alpha 0.1")
+
+
+def test_the_largest_tree_is_said_to_be_so() -> None:
+    words = f"{SMALL} --ranks 0.8,0.1,0.05"
+    small, large = as_json(f"{words} --nodes 8"), as_json(f"{words} --nodes 64 --max-gamma 4")
+    assert len(small["trees"][0]["parents"]) == 8
+    assert "trees of 8 nodes are the largest tried (--nodes): larger ones may be faster" in small["notes"]
+    assert small["assumptions"][-1].startswith("trees have 8 nodes at most")
+    assert large["trees"][0]["levels"] == 4
+    assert "trees of 4 levels are the deepest tried (--max-gamma): deeper ones may be faster" in large["notes"]
+
+
+FACTS = Facts("yes", 3, 1, 64, "1.50", "", 0, True, False, 0.4, ("other work", "it takes more", 1.2), 4, 0)
+CHAIN = "Yes: with 3 drafts a block decoding is 1.50 times as fast (predicted, batch 1, context 64); "
+DOUBT = "of what this assumes other work matters most (if it takes more: 1.20)."
+NO = CHAIN.replace("Yes", "No")
+SENTENCES = [
+    (FACTS, CHAIN + DOUBT),
+    (FACTS._replace(off=2), CHAIN + DOUBT + " At 2 of the 4 points it does not help."),
+    (FACTS._replace(gamma=1), (CHAIN + DOUBT).replace("3 drafts", "1 draft")),
+    (FACTS._replace(tree="1.70", nodes=9), CHAIN + "with a tree of 9 nodes it is 1.70; " + DOUBT),
+    (
+        FACTS._replace(tree="1.70", nodes=9, chain_pays=False, helps="perhaps"),
+        "Perhaps: with a tree of 9 nodes decoding is 1.70 times as fast (predicted, batch 1, context 64); with 3 "
+        "drafts a block it is 1.50, and no other length does better; " + DOUBT,
+    ),
+    (
+        FACTS._replace(helps="no", worst=None, off=4),
+        NO + "no other length does better; it pays above an acceptance of 0.40.",
+    ),
+    (
+        FACTS._replace(helps="no", worst=None, off=3, trees_tried=True, even=None),
+        NO + "no other length and no tree does better; it would not at any acceptance. At 1 of the 4 points it helps.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("facts", "said"), SENTENCES)
+def test_each_sentence(facts: Facts, said: str) -> None:
+    assert sentence(facts) == said

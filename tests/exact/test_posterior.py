@@ -24,13 +24,14 @@ Array = Any
 LOSSLESS = [n for n, r in discover.rules("step").items() if not discover.facts(r).bias and r.DRAFTS != "independent"]
 
 
-def markov_pair(vocab: int, seed: int) -> tuple[Automaton, Automaton]:
-    """Target and draft whose laws depend on the last token, zeros included, as Fractions."""
+def markov_pair(vocab: int, seed: int, order: int = 1) -> tuple[Automaton, Automaton]:
+    """Target and draft whose laws depend on the last tokens, zeros included, as Fractions."""
     rng = np.random.default_rng(seed)
 
     def table() -> Array:
-        weights = rng.integers(0, 5, (vocab, vocab)) + np.eye(vocab, dtype=int)
-        return np.array([[Fraction(int(w), int(row.sum())) for w in row] for row in weights], dtype=object)
+        weights = rng.integers(0, 5, (vocab,) * (order + 1)) + np.eye(vocab, dtype=int)
+        rows = [[Fraction(int(w), int(row.sum())) for w in row] for row in weights.reshape(-1, vocab)]
+        return np.array(rows, dtype=object).reshape(weights.shape)
 
     return markov(table()), markov(table())
 
@@ -68,8 +69,8 @@ def along(target: Automaton, text: tuple[int, ...], s: int, row: Callable[[int],
 def test_tau_of_chains_from_texts(rule: str, gamma: int) -> None:
     """theory/latency.md 4b: the renewal law with block verification's survival is the decoder's, in rationals."""
     module = {"tokenwise": tokenwise, "block": block}[rule]
-    for seed in range(3):
-        target, draft = markov_pair(2, seed)
+    for seed, order in ((0, 1), (1, 2), (2, 2)):
+        target, draft = markov_pair(2, seed, order)
 
         def ratio(s: int, p: Array = target.rows, q: Array = draft.rows) -> Array:
             return np.array([b / a if a else Fraction(0) for a, b in zip(p[s], q[s], strict=True)], dtype=object)
@@ -102,8 +103,8 @@ def test_posterior_of_another_rule_gives_another_tau() -> None:
 @pytest.mark.parametrize("parents", [[-1], [-1, 0, 1], [-1, -1, 0], [-1, 0, -1, 2, 2]])
 def test_tau_of_deterministic_trees_from_texts(parents: list[int]) -> None:
     depth = int(trees.depths(parents).max())
-    for seed in range(3):
-        target, draft = markov_pair(3, seed)
+    for seed, order in ((0, 1), (1, 1), (2, 2)):
+        target, draft = markov_pair(3, seed, order)
 
         def drafted(s: int, draft: Automaton = draft) -> Array:
             def model(text: tuple[int, ...]) -> Array:
@@ -158,7 +159,7 @@ def test_posterior_averages_to_the_acceptance(pair: tuple[Array, Array]) -> None
 def test_conditional_tau(rule: str, scheme: str, shape: list[int]) -> None:
     """The 99.9 % interval holds the exact value; where contexts play no part it is narrower than that of simulation."""
     what: dict[str, Any] = {"rule": rule, "tree": shape, "scheme": scheme}
-    target, draft = markov_pair(2, seed=5)
+    target, draft = markov_pair(2, seed=12, order=2)
     exact = float(block_chain(target, draft, **what).mean(blocks=100))
     floats = [Automaton(m.rows.astype(float), m.step, m.start) for m in (target, draft)]
     found = conditional_tau(*floats, **what, blocks=25_600, level=0.999)

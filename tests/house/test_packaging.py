@@ -12,7 +12,7 @@ import pytest
 
 import specsim
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = set(PROJECT["optional-dependencies"])
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -21,6 +21,7 @@ import specsim.cli
 import specsim.trees
 from real.studies.compare import rules_report
 from real.studies.drafts import report as drafts_report
+from real.studies.table import markdown
 from real.studies.trees import report as trees_report
 from specsim.report.markers import refresh
 from specsim.report.tables import rules_table
@@ -144,7 +145,9 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     if words[1] == "train-pair":
         words = ["specsim-real", "train-pair", "--help"]
     if words[1:2] == ["compare"] and len(words) > 2:  # the pair that train-pair would have made
-        words = [w.replace("runs/pair", str(real.cli.TINY)) for w in words]
+        words = [w.replace("runs/pair", str(real.TINY)) for w in words]
+    if words[1:] == ["compare"]:  # the default is 50 M
+        words += ["--widen", "10"]
     if words[1] == "compare":
         words += ["--count", "2", "--max-tokens", "6", "--gamma", "1-2"]
     if words[1] == "drafts":
@@ -163,7 +166,7 @@ def test_tables_are_generated() -> None:
     for name in ("bundled", "widened", "forced", "drafts", "block", "trees"):
         record, recorded = RESULTS / f"{name}.json", PENDING
         if record.exists():
-            recorded = real.cli.markdown(json.loads(record.read_text()), f"real/results/{name}.png")
+            recorded = markdown(json.loads(record.read_text()), f"real/results/{name}.png")
         assert refresh(README, name, recorded) == README
     assert refresh(README, "gpu", real.gpu.markdown(RESULTS / "gpu")) == README
     roofline = (ROOT / "tests" / "bench" / "roofline.txt").read_text().rstrip()
@@ -255,21 +258,24 @@ def test_recorded_simulator() -> None:
 
 @pytest.mark.parametrize(("name", "goal"), [("widened", 0.05), ("forced", 0.05)])
 def test_recorded_predictions_of_speedup(name: str, goal: float) -> None:
-    """Median absolute error of predicted speedup at gamma 1..8, from timings at gamma 1..3 only."""
+    """Median absolute error of predicted speedup at gamma 1..8, from timings at gamma 1..3 only or at every gamma."""
     if not (RESULTS / f"{name}.json").exists():
         assert PENDING in README
         pytest.skip("no recorded run yet: README says so")
     record = json.loads((RESULTS / f"{name}.json").read_text())
     assert record["complete"] is True
     what = record["provenance"]
-    assert (what["calibrated"], what["dtype"], what["threads"]) == ([1, 2, 3], "bfloat16", 1)
+    assert (what["dtype"], what["threads"]) == ("bfloat16", 1)
+    every = what["calibrated"] == list(range(1, 9))
+    assert every or what["calibrated"] == [1, 2, 3]
     assert what["target"] == "100m" if name == "forced" else what["widened_to_millions"] >= 100
     runs = [r["rows"] for r in record["runs"]] if name == "forced" else [record["pairs"]]
     assert all([row["gamma"] for row in rows] == list(range(1, 9)) for rows in runs)
     if name == "forced":
         assert {(r["batch"], r["context"]) for r in record["runs"]} == {(1, 128), (1, 1024), (4, 128), (4, 1024)}
     errors = [abs(row["speedup"]["predicted"] / row["speedup"]["measured"] - 1) for rows in runs for row in rows]
-    assert statistics.median(errors) <= goal
+    assert statistics.median(errors) <= (0.03 if every else goal)
+    assert max(errors) <= (0.06 if every else 1)
 
 
 def test_no_table_without_markers() -> None:

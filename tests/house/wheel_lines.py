@@ -20,7 +20,7 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"<!-- needs: ([\w,]+)(?:; short: ([^>]*?))? -->")
 ELSEWHERE = "checkout"
 

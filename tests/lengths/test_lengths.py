@@ -15,7 +15,9 @@ from specsim import (
     accepted_length_law,
     block_efficiency,
     discover,
+    estimate_hazards,
     optimal_gamma,
+    pool_texts,
     renewal,
     speedup,
 )
@@ -231,3 +233,25 @@ def test_a_curve_too_short_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"verify_cost has 2 entries; t\(4\) is needed"):
         speedup(0.8, gamma=3, verify_cost=[1.0, 1.0])
     assert optimal_gamma(0.8, verify_cost=[1.0, 1.0]).gamma == 1  # the search is cut to what the curve covers
+
+
+@pytest.mark.parametrize("curve", [[2, 2], [2.0, 2.1], lambda m: 2.0 * m], ids=["whole", "floats", "callable"])
+def test_times_of_passes_are_in_target_steps(curve: Any) -> None:
+    """t(1) = 2 halves every speedup without a word."""
+    for call in (lambda: speedup(0.8, gamma=1, verify_cost=curve), lambda: optimal_gamma(0.8, verify_cost=curve)):
+        with pytest.raises(ValueError, match=r"^verify_cost at 1 token is 2(\.0)?; it is in target steps, so 1"):
+            call()
+
+
+def test_hazards_end_where_nobody_came() -> None:
+    """No NaN: of later positions nothing is known."""
+    counted = estimate_hazards([0, 1], 4, counts=[3, 2])
+    assert counted.hazards.tolist() == [0.4, 0.0]
+    assert counted.intervals.shape == (2, 2)
+    with pytest.raises(ValueError, match="no block came to test a draft beyond position 2"):
+        counted.tau(3)
+    for empty in (estimate_hazards([0, 0], 0), pool_texts([[0, 0], [0, 0]], [[0, 0], [0, 0]])):
+        assert empty.hazards.shape == (0,)
+        assert empty.tau(0)[0] == 1
+    pooled = pool_texts([[1, 0, 0], [0, 0, 0]], [[2, 1, 0], [1, 0, 0]])
+    assert pooled.hazards.tolist() == [1 / 3, 0]

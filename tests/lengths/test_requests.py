@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from specsim import (
     accepted_length_law,
@@ -225,6 +226,16 @@ def test_pooled_texts_cover_where_texts_differ() -> None:
         alone += abs(same.tau(gamma)[0] - truth) <= 1.96 * same.tau(gamma)[1]
     assert 0.88 < pooled / 300 < 0.98
     assert alone / 300 < 0.7
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.9999])
+def test_intervals_are_scipys(level: float) -> None:
+    """Centre and width: at 200 blocks one centred at the share itself would cover nearly as often."""
+    for tried in (1, 2, 7, 200):
+        for kept in {0, 1, tried // 3, tried - 1, tried}:
+            log = estimate_hazards([0, 1], 1, counts=[tried - kept, kept], level=level)
+            wanted = binomtest(kept, tried).proportion_ci(level, method="wilson")
+            assert log.intervals[0] == pytest.approx([wanted.low, wanted.high], abs=1e-12)
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:

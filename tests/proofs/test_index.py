@@ -85,6 +85,11 @@ def test_names_of_the_index_exist(row: Row) -> None:
     assert row.cell == "open" or row.machine
 
 
+def test_most_notes_name_functions() -> None:
+    """What `test_names_of_a_note_exist` asks of each is not met by the other ways alone: a file, or "Nowhere"."""
+    assert sum(bool(re.search(r"`(specsim|real)(\.\w+)+`", note.read_text())) for note in NOTES.values()) >= 20
+
+
 @pytest.mark.parametrize("theorem", NOTES)
 def test_names_of_a_note_exist(theorem: str) -> None:
     text = NOTES[theorem].read_text()
@@ -93,7 +98,7 @@ def test_names_of_a_note_exist(theorem: str) -> None:
     assert dotted or "Nowhere" in text or "specsim/" in text
     assert sorted(name for name in dotted if not exists(name)) == []
     assert sorted(name for name in tests if not is_test(name)) == []
-    assert tests or any(f"`{check}`" in text for check in CHECKS)
+    assert tests
     for folder in re.findall(r"`(specsim/[\w/]+\.py)`", text):
         assert (ROOT / folder).exists()
 

@@ -105,8 +105,9 @@ def test_one_command_makes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = CliRunner().invoke(app, ["plots", str(tmp_path / "gone")])
-    assert (gone.exit_code, "is no directory; make it first" in gone.stderr) == (2, True)
+    (tmp_path / "file").touch()
+    gone = CliRunner().invoke(app, ["plots", str(tmp_path / "file")])
+    assert (gone.exit_code, "file is no folder\n" in gone.stderr) == (2, True)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     none = CliRunner().invoke(app, ["plots", str(tmp_path)])
     assert (none.exit_code, none.stderr) == (

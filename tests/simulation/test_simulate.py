@@ -32,8 +32,8 @@ from specsim.verify.lookup import takes
 from specsim.verify.step import rejection
 
 SURE = 1 - 1e-6  # level of the intervals in these tests: one false alarm in a million
-RNG = np.random.default_rng(5)
-TARGET, DRAFT = (markov(table) for table in RNG.dirichlet(np.ones(3), (2, 3)))  # V = 3, state = last token
+RNG = np.random.default_rng(5)  # V = 3, and the last two tokens count
+TARGET, DRAFT = (markov(table) for table in RNG.dirichlet(np.ones(3), (2, 3, 3)))
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 
 FORK, PATHS = (-1, -1, 0), (-1, 0, -1, 2)
@@ -61,8 +61,8 @@ def test_tau_of_every_rule_is_the_exact_one(rule: str, options: dict[str, Any]) 
     low, high = trace.tau_interval(SURE)
     assert low <= chain.mean(20) <= high
     assert trace.blocks == trace.histogram.sum() == 8_000
-    law = np.linalg.matrix_power(chain.jump, 1000)[0]  # where blocks start in the long run
-    assert abs(trace.starts / trace.blocks - law).max() < 0.06
+    law = np.mean([np.linalg.matrix_power(chain.jump, b)[chain.start] for b in range(20)], axis=0)
+    assert abs(trace.starts / trace.blocks - law).max() < 0.03  # where blocks start
 
 
 @pytest.mark.parametrize("rule", discover.names("chain"))
@@ -165,7 +165,7 @@ def test_looking_up_writes_the_same_texts(gamma: int, rule: ModuleType) -> None:
 
 def test_search_is_pick() -> None:
     """At the edges and on zeros, for every size of vocabulary; one that counts entries below its bound would not be."""
-    rng = np.random.default_rng(0)
+    rng, told = np.random.default_rng(0), 0
     for vocab in range(1, 20):
         rows = rng.dirichlet(np.ones(vocab), 50) * (rng.random((50, vocab)) < 0.7)
         rows[rows.sum(axis=-1) == 0, 0] = 1
@@ -175,7 +175,8 @@ def test_search_is_pick() -> None:
             assert (token == pick(rows[index], u)).all()
             assert (rows[index, token] > 0).all()
             left = (sums[index] < u[:, None] * sums[index, -1:]).sum(axis=-1)
-            assert (u > 0).all() or vocab < 3 or (left != token).any()
+            told += not u.any() and (left != token).any()
+    assert told >= 15  # of 19 vocabularies
 
 
 JAX: list[tuple[str, dict[str, Any]]] = [

@@ -17,15 +17,17 @@ import pytest
 
 from specsim import discover, guarantee, markov, simulate
 from specsim.exact import forking
-from specsim.simulation import blocks, changed_targets, stationary
+from specsim.simulation import blocks, chain_block, changed_targets, stationary
 from specsim.simulation.blocks import Loop
 from specsim.simulation.toys.models import Automaton
+from specsim.simulation.toys.pair import after as pair_after
 from specsim.simulation.toys.pair import paired
 from specsim.verify.lookup import takes
 
 Law = dict[tuple[int, ...], Any]
-TARGET = markov(np.array([[F(1, 3), F(2, 3)], [F(3, 4), F(1, 4)]], dtype=object))
-DRAFT = markov(np.array([[F(2, 3), F(1, 3)], [F(1, 4), F(3, 4)]], dtype=object))
+# Laws that depend on the last two tokens: with one, a loop that forgets what was before its last token is right.
+TARGET = markov(np.array([[[F(n, 12), F(12 - n, 12)] for n in row] for row in ((4, 9), (8, 3))], dtype=object))
+DRAFT = markov(np.array([[[F(n, 12), F(12 - n, 12)] for n in row] for row in ((8, 3), (6, 9))], dtype=object))
 PAIR = paired(TARGET, DRAFT)
 FORK, PATHS = (-1, -1, 0), (-1, 0, -1, 2)  # two children of the root, one below the first; two paths of two
 STATIC = ("iid", "without_replacement", "greedy", "deterministic", "paths")  # schemes that draw a tree of fixed shape
@@ -47,6 +49,8 @@ TREES += [  # with a step rule of the user's choice
     ("tree", discover.find("tree", name), {"parents": FORK, "scheme": "iid", "step": step})
     for name, step in (("tokenwise", "optimal"), ("lifted", "recursive"))
 ]
+# three levels: the third drafts after two tokens
+TREES.append(("tree", discover.find("tree", "tokenwise"), {"tree": (-1, 0, 1), "scheme": "iid"}))
 LOOPS = [(family, rule, options) for family, rule, options in CHAINS + STEPS + TREES if rule.EXACT]
 IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values()))}" for _, rule, options in LOOPS]
 
@@ -168,6 +172,22 @@ def test_wrong_loops_write_other_texts(wrong: str, monkeypatch: pytest.MonkeyPat
     assert text_law(run, 4) != target_law(4)
 
 
+FORGETFUL = [
+    case for case, name in zip(LOOPS, IDS, strict=True) if name in ("block-2", "rejection-2-1", "recursive-2-2")
+]
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize(("family", "rule", "options"), FORGETFUL)
+def test_loops_that_know_the_last_token_only_write_other_texts(
+    family: str, rule: ModuleType, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an automaton whose state is its last token cannot show."""
+    for module in (chain_block, blocks):
+        monkeypatch.setattr(module, "after", lambda pair, state, token: pair_after(pair, 0 * state, token))
+    assert text_law(make(rule, **options), 3) != target_law(3)
+
+
 @pytest.mark.parametrize(("family", "rule", "options"), LOOPS, ids=IDS)
 def test_block_chain_is_the_loop(family: str, rule: ModuleType, options: dict[str, Any]) -> None:
     """Law and tokens of blocks summed from `transition`, against the code that simulates: equal as rationals."""
@@ -176,15 +196,15 @@ def test_block_chain_is_the_loop(family: str, rule: ModuleType, options: dict[st
         with pytest.raises(ValueError, match=r"^rule 'greedy_block' changes the target of later blocks"):
             stationary.block_chain(TARGET, DRAFT, rule=rule, **options)
         return
-    chain = stationary.block_chain(TARGET, DRAFT, rule=rule, **options)
-    for s in range(2):
+    found = stationary.block_chain(TARGET, DRAFT, rule=rule, **options)
+    for s in (1, 2) if family == "tree" else range(len(PAIR.p)):  # trees take seconds a context
         outcomes = block_law(run, (s, ())).items()
-        assert chain.tau[s] == sum(mass * len(text) for (text, _), mass in outcomes)
-        for t in range(2):
-            assert chain.jump[s, t] == sum(mass for (_, (state, _)), mass in outcomes if state == t)
+        assert found.tau[s] == sum(mass * len(text) for (text, _), mass in outcomes)
+        for t in range(len(PAIR.p)):
+            assert found.jump[s, t] == sum(mass for (_, (state, _)), mass in outcomes if state == t)
     tau = stationary.stationary_tau(TARGET, DRAFT, rule=rule, **options)
     assert isinstance(tau, (F, int))
-    assert chain.mean(1) == chain.tau[0]
+    assert found.mean(1) == found.tau[0]
 
 
 def test_tau_of_greedy_blocks_falls_after_the_first() -> None:

@@ -124,11 +124,11 @@ def test_long_run_of_chains_that_do_not_mix() -> None:
 def test_blocks_in_every_context() -> None:
     """tau of a block by where it starts: expected_tokens of the models started there, as rationals."""
     rng = np.random.default_rng(6)
-    target, draft = (markov(random_rows(rng, 3, 3)) for _ in range(2))
+    target, draft = (markov(random_rows(rng, 3, 3, 3)) for _ in range(2))  # two tokens of context
     for rule in ("tokenwise", "block"):
         chain = block_chain(target, draft, rule=rule, gamma=2)
         assert (chain.jump.sum(axis=1) == 1).all()
-        for s in range(3):
+        for s in range(9):
             here, there = (m._replace(start=s) for m in (target, draft))
             assert chain.tau[s] == expected_tokens(here, there, gamma=2, rule=rule)
 

@@ -114,6 +114,7 @@ def test_large_batches_end_with_no_draft() -> None:
 
 
 BAD: list[tuple[Callable[[], Any], str]] = [
+    (lambda: fastest_shapes(latency.constant(0.1), [0.5], nodes=10**9), r"^nodes is 1000000000; the largest that is"),
     (lambda: fastest_shapes(latency.constant(0.1), [0.7, 0.4]), r"^acceptance sums to more than 1"),
     (lambda: fastest_shapes(latency.constant(0.1), [0.7], nodes=0), r"^nodes must be at least 1, got 0$"),
     (lambda: fastest_shapes(latency.constant(0.1), [0.7], depth=0), r"^depth must be at least 1, got 0$"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from specsim import batch_schedule, context_boundary, estimate_hazards, latency, plan, predict, roofline, sweep
 from specsim.latency import LatencyModel, Timing
-from specsim.speed.prediction import longest
+from specsim.lengths.acceptance import as_acceptance
 
 GPU = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=3e-4)
 SELF = roofline("llama-3.1-8b", "llama-3.1-8b", "a100-sxm4-80gb", draft_context=512)  # a compressed cache, as MagicDec
@@ -57,7 +57,7 @@ def brute(model: LatencyModel, acceptance: Any, batch: int, larger: int | None, 
     """Every context in turn, by `predict`."""
 
     def best(b: int, s: int) -> float:
-        lengths = range(1, longest(acceptance, max_gamma) + 1)
+        lengths = range(1, as_acceptance(acceptance).most(max_gamma) + 1)
         return max(predict(model, acceptance, gamma=g, batch=b, context=s).speedup.value for g in lengths)
 
     found = None
@@ -125,6 +125,8 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: sweep(GPU, 0.5, gammas=[1], batches=[0]), r"^batch must be at least 1, got 0$"),
     (lambda: sweep(GPU, 0.5, gammas=[1], contexts=[-5]), r"^context must be at least 0, got -5$"),
     (lambda: batch_schedule(GPU, 0.5, max_batch=0), r"^max_batch must be at least 1, got 0$"),
+    (lambda: batch_schedule(GPU, 0.5, max_batch=10**9), r"^max_batch is 1000000000; the largest .* sensible is 16384$"),
+    (lambda: batch_schedule(GPU, 0.5, max_batch=4, max_gamma=10**9), r"^max_gamma is 1000000000; the largest that is"),
     (lambda: batch_schedule(GPU, 2.0, max_batch=4), r"^acceptance is 2\.0; it must lie in \[0, 1\]$"),
     (lambda: context_boundary(GPU, 0.5, batch=0), r"^batch must be at least 1, got 0$"),
     (lambda: context_boundary(GPU, 0.5, batch=8, larger=8), r"^larger is 8, not above batch 8$"),

@@ -17,6 +17,7 @@ from specsim import eagle2_tree, heap_tree, optimal_tree, sequoia_tree, speed_of
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
 from specsim.trees import best_shape
+from specsim.trees import likeliest as growing
 from specsim.types import TokenTree
 
 Array = Any
@@ -155,6 +156,51 @@ def test_eagle2_is_the_heap_while_its_beam_cuts_nothing() -> None:
     assert_likeliest(lambda model, **budget: eagle2_tree(model, top_k=8, **budget))
     with pytest.raises(AssertionError):
         assert_likeliest(lambda model, **budget: eagle2_tree(model, top_k=1, **budget))
+
+
+def eagle2_texts(law: Any, top_k: int, depth: int, nodes: int) -> dict[tuple[int, ...], float]:
+    """EAGLE-2's texts and their probabilities, from its description: nothing is said of places or parents."""
+    seen: dict[tuple[int, ...], float] = {}
+    expanded = {(): 1.0}
+    for _ in range(depth):
+        level = {
+            (*text, v): mass * law(text)[v] for text, mass in expanded.items() for v in likeliest(law(text), top_k)
+        }
+        expanded = {text: level[text] for text in likeliest(level, top_k)}
+        seen |= level
+    return {text: seen[text] for text in likeliest(seen, nodes)}
+
+
+def likeliest(weights: Any, count: int) -> list[Any]:
+    """The keys, or places, of the largest entries."""
+    keys = list(weights) if isinstance(weights, dict) else range(len(weights))
+    return sorted(keys, key=lambda k: weights[k], reverse=True)[:count]
+
+
+def assert_eagle2(grown_tree: Any) -> None:
+    """Beams that cut: at most top_k children of a node, and top_k nodes of a level that are expanded."""
+    rng = np.random.default_rng(11)
+    table = {text: rng.dirichlet(np.full(5, 0.7)) for n in range(4) for text in itertools.product(range(5), repeat=n)}
+    for top_k, depth, nodes in itertools.product((1, 2, 3), (1, 2, 4), (3, 8, 40)):
+        grown = grown_tree(table.__getitem__, top_k=top_k, depth=depth, nodes=nodes)
+        texts: list[tuple[int, ...]] = [()]
+        for parent, token in zip(grown.tree.parents, grown.tree.tokens, strict=True):
+            texts.append((*texts[parent + 1], int(token)))
+        wanted = eagle2_texts(table.__getitem__, top_k, depth, nodes)
+        assert dict(zip(texts[1:], grown.reach.tolist(), strict=True)) == pytest.approx(wanted)
+
+
+def test_eagle2_cuts_levels_and_siblings_to_top_k() -> None:
+    assert_eagle2(eagle2_tree)
+
+
+def test_eagle2_with_another_cut_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AssertionError):  # nothing is cut
+        assert_eagle2(lambda model, **sizes: eagle2_tree(model, **sizes | {"top_k": 5}))
+    honest = growing._likeliest
+    monkeypatch.setattr(growing, "_likeliest", lambda law, node, count: honest(law, node, len(law)))
+    with pytest.raises(AssertionError):  # every child is looked at
+        assert_eagle2(eagle2_tree)
 
 
 def test_heap_check_kills_breadth_first_and_inflated_reach() -> None:

@@ -9,6 +9,7 @@ from helpers.rules import FAMILIES, MUTANTS, load
 
 from specsim import discover
 from specsim.testing import Skipped, checks
+from specsim.testing.conform import Finding, findings
 
 SHIPPED = [(family, name, check) for family in FAMILIES for name in discover.names(family) for check in checks(family)]
 PLANTED = [(path.parent.name, path) for path in sorted(MUTANTS.glob("*/*.py"))]
@@ -39,4 +40,11 @@ LOUD: dict[str, tuple[type[Exception], ...]] = {
 def test_every_check_kills_a_mutant() -> None:
     killed = {(family, load(path).KILLED_BY) for family, path in PLANTED}
     assert killed == {(family, check) for family in FAMILIES for check in checks(family)}
-    assert len(PLANTED) >= 12
+    assert len(PLANTED) >= 120
+
+
+def test_findings_come_as_their_checks_are_done() -> None:
+    """A check of a minute must not hold back those before it."""
+    module = discover.find("step", "rejection")
+    first = next(iter(findings(module, "step")))
+    assert first == Finding("contract", "pass", "")

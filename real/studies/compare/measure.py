@@ -1,16 +1,16 @@
 """The main job: predict what speculation does on a pair, then measure it, side by side.
 
 1. The target writes a text after each prompt. 2. Both models score it; the renewal law of block starts turns the scores
-into tokens per target call for every gamma, without decoding speculatively once. 3. The phases of a cycle are timed for
-a few short lengths, which gives the predicted speedup of every length. 4. Plain and speculative decoding run in turn on
-the same prompts, with randomness of their own, and are counted and timed. Several chain rules are compared in one run:
-they take turns, on the same prompts and with the same uniforms, and are predicted from the same texts.
+into tokens per target call for every gamma, without decoding speculatively once. 3. Plain and speculative decoding run
+in turn on the same prompts, with randomness of their own, and are counted and timed. 4. Between them the phases of a
+cycle are timed on a text of its own: for every length, or for a few, from which those of the others are extrapolated.
+Times and acceptance give the predicted speedup. Several chain rules are compared in one run: they take turns, on the
+same prompts and with the same uniforms, and are predicted from the same texts.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,32 +19,33 @@ from real.decode.loop import Decoded, check_fit, decode, keyed
 from real.decode.score import predict_blocks, score
 from real.decode.warp import Warping
 from real.pair import Pair
-from real.studies.calibrate import Calibration, copy_bandwidth
-from real.studies.compare.record import Bandwidth, Found
+from real.studies.calibrate import Calibration, copy_bandwidth, costs_of
+from real.studies.compare.record import Bandwidth, Found, Job, Turn, run_of
 from real.studies.compare.rows import Side, Text, acceptance, gain, row
 from specsim.base import check
 from specsim.exact.guarantee import require_lossless
 from specsim.verify.lookup import chain_rule
 
 WRITE, MEASURE = 0, 1  # streams of randomness: the texts scored, and the decoding measured
+SIMULTANEOUS = 0.99  # level at which all intervals of differences hold at once
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `compare` runs: gammas, those timed in advance, tokens per text, sampling, chain rules, seed."""
+    """What `compare` runs: gammas, those timed (None: all of them), tokens per text, sampling, chain rules, seed."""
 
     gammas: tuple[int, ...] = tuple(range(1, 9))
-    calibrated: tuple[int, ...] = (1, 2, 3)
+    calibrated: tuple[int, ...] | None = None
     max_tokens: int = 64
     warping: Warping = Warping()  # noqa: RUF009 - frozen
     rules: tuple[str, ...] = ("tokenwise",)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("gammas", "calibrated"):
-            for gamma in getattr(self, name):
+        for name, lengths in (("gammas", self.gammas), ("calibrated", self.timed)):
+            for gamma in lengths:
                 check.integer(gamma, name, 1)
-            if not getattr(self, name):
+            if not lengths:
                 raise ValueError(f"{name} is empty: give at least one speculation length")
         if not self.rules or len(set(self.rules)) < len(self.rules):
             raise ValueError(f"rules {', '.join(self.rules)!r}: give at least one, and none twice")
@@ -57,12 +58,24 @@ class Settings:
             require_lossless(rule, temperature=self.warping.temperature)
 
     @property
+    def timed(self) -> tuple[int, ...]:
+        """The lengths whose cycles are timed; those of other lengths are extrapolated."""
+        return self.gammas if self.calibrated is None else self.calibrated
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Speculative decodings of a prompt, in order."""
+        return [Job(*pair) for pair in itertools.product(self.gammas, self.rules)]
+
+    @property
+    def plain(self) -> Job:
+        """Plain decoding; no rule has a say in it."""
+        return Job(0, self.rules[0])
+
+    @property
     def intervals(self) -> int:
         """How many intervals of measured less predicted hold at once: of each rule's tau, and of gains in tau."""
         return len(self.gammas) * (2 * len(self.rules) - 1)
-
-
-SIMULTANEOUS = 0.99
 
 
 def check_prompts(pair: Pair, prompts: Sequence[list[int]], max_tokens: int) -> None:
@@ -78,11 +91,17 @@ def check_prompts(pair: Pair, prompts: Sequence[list[int]], max_tokens: int) -> 
 
 
 def compare(
-    pair: Pair, prompts: Sequence[list[int]], settings: Settings, *, step: Callable[[str], None] = lambda what: None
+    pair: Pair,
+    prompts: Sequence[list[int]],
+    settings: Settings,
+    *,
+    step: Callable[[str], None] = lambda what: None,
+    finished: Sequence[Turn] = (),
+    keep: Callable[[Turn], None] = lambda turn: None,
 ) -> Iterator[tuple[str, Found]]:
     """Run the comparison; yields what the texts say, the costs, then one row per rule and gamma, and what rules gain.
 
-    Calibration, plain decoding and every gamma and rule take turns prompt by prompt. A run that is stopped yields the
+    Timing, plain decoding and every gamma and rule take turns prompt by prompt. A run that is stopped yields the
     rows of the prompts that were finished, then raises what stopped it.
 
     Parameters
@@ -95,6 +114,10 @@ def compare(
         What to run.
     step : callable
         Called with the stage before each text is written or decoded; for progress.
+    finished : sequence of Turn
+        Turns of an earlier run of the same study, of the first prompts: they are not run again.
+    keep : callable
+        Called with each new turn, as soon as it is finished.
 
     Yields
     ------
@@ -108,85 +131,125 @@ def compare(
         A prompt is empty, has foreign ids or does not fit the context; the rule is unknown or lossy here.
     """
     check_prompts(pair, prompts, settings.max_tokens)
-    if (room := min(pair.target.context, pair.draft.context) - max(settings.calibrated) - 1) < 1:
-        raise ValueError(f"calibrated {max(settings.calibrated)} needs blocks longer than the models' context")
-    rules = {name: chain_rule(name) for name in settings.rules}
-    first = settings.rules[0]
-    stop = frozenset(t for t in [pair.tokenizer.eos_token_id] if t is not None)
-
-    on_cpu = pair.target.device.type == "cpu"
-
-    def run(i: int, gamma: int, stream: int, rule: str = first, mark: Callable[[str], None] = silent) -> Decoded:
-        # A key of its own for every run but for the rule: what rules gain over each other comes out more sharply.
-        uniforms = keyed(settings.seed, (i << 20) + 2 * gamma + stream)
-        return decode(
-            pair.target,
-            pair.draft if gamma else None,
-            prompts[i],
-            max_tokens=settings.max_tokens,
-            gamma=gamma,
-            uniforms=uniforms,
-            warping=settings.warping,
-            stop=stop,
-            rule=rules[rule],
-            mark=mark,
-        )
-
-    texts: list[Text] = []
-    for i, prompt in enumerate(prompts):
-        step("writing and scoring")
-        written = run(i, 0, WRITE).tokens
-        found = score(pair.target, pair.draft, prompt, written, settings.warping)
-        texts.append(Text(found, len(written) < settings.max_tokens))
-    for name, rule in rules.items():
-        yield name, acceptance(texts, rule, max(settings.gammas))
-
+    if min(pair.target.context, pair.draft.context) - max(settings.timed) < 2:
+        raise ValueError(f"calibrated {max(settings.timed)} needs blocks longer than the models' context")
+    texts = write_and_score(pair, prompts, settings, step)
+    for name in settings.rules:
+        yield name, acceptance(texts, chain_rule(name), max(settings.gammas))
     copied = copy_bandwidth(pair.target.device)
-    middle = sorted(prompts, key=len)[len(prompts) // 2]
-    half = settings.max_tokens // 2
-    text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
-    calibrations = [
-        Calibration(
-            pair.target, pair.draft, [text], warping=settings.warping, rule=rule, gammas=settings.calibrated,
-            max_tokens=max(settings.max_tokens - half, max(settings.calibrated) + 1),
-        )
-        for rule in rules.values()
-    ]  # fmt: skip
-    jobs = list(itertools.product(settings.gammas, settings.rules))
-    phases: dict[tuple[int, str], dict[str, float]] = {job: defaultdict(float) for job in jobs}
-    runs: list[dict[tuple[int, str], Decoded]] = []
-    stopped: BaseException | None = None
+    turns, stopped = list(finished), None
     try:
-        for i in range(len(prompts)):
-            for calibration in calibrations * 3:
-                calibration.sample()
-            done, clocks = {}, {job: Clock(pair.target.device) for job in jobs}
-            for g, name in [(0, first), *jobs][:: 1 if i % 2 else -1]:  # in turn, and in turned order
-                step(f"decoding, gamma {g}")
-                done[g, name] = run(i, g, MEASURE, name, clocks[g, name].mark if g and on_cpu else silent)
-            runs.append(done)
-            for job, phase in itertools.product(jobs, PHASES):
-                phases[job][phase] += clocks[job].seconds[phase]
+        for turn in take_turns(pair, prompts, settings, len(turns), step):
+            keep(turn)
+            turns.append(turn)
     except (KeyboardInterrupt, RuntimeError, MemoryError, ValueError) as error:
-        if not runs:
+        if not turns:
             raise
         stopped = error  # after the rows of the prompts that were finished
-    costs = {name: calibration.costs() for name, calibration in zip(rules, calibrations, strict=True)}
-    yield from costs.items()
-    yield first, Bandwidth(pair.target.weight_bytes / costs[first].cycle(0), copied)
-    level = 1 - (1 - SIMULTANEOUS) / settings.intervals
-    texts, plain = texts[: len(runs)], [done[0, first] for done in runs]
-    sides = {
-        (g, name): Side(
-            [predict_blocks(one.score, g, rules[name], ended=one.ended) for one in texts],
-            [done[g, name] for done in runs],
-            costs[name],
-        )
-        for g, name in jobs
-    }
-    for name, g in itertools.product(rules, settings.gammas):
-        yield name, row(g, texts, rules[name], sides[g, name], plain, phases[g, name] if on_cpu else {}, level)
-    for name, g in itertools.product(settings.rules[1:], settings.gammas):
-        yield name, gain(g, sides[g, first], sides[g, name], level)
+    yield from rows_of(texts[: len(turns)], turns, settings, pair.target.weight_bytes, copied)
     if stopped is not None:
         raise stopped
+
+
+def write_and_score(
+    pair: Pair, prompts: Sequence[list[int]], settings: Settings, step: Callable[[str], None]
+) -> list[Text]:
+    """Let the target write a text after each prompt, and score it under both models."""
+    texts = []
+    for i, prompt in enumerate(prompts):
+        step("writing and scoring")
+        written = _decode(pair, prompt, settings, settings.plain, i, WRITE, silent).tokens
+        scored = score(pair.target, pair.draft, prompt, written, settings.warping)
+        texts.append(Text(scored, len(written) < settings.max_tokens))
+    return texts
+
+
+def take_turns(
+    pair: Pair, prompts: Sequence[list[int]], settings: Settings, first: int, step: Callable[[str], None]
+) -> Iterator[Turn]:
+    """Decode each prompt, from the `first` on, with every job, and visit each length that is timed beside its job."""
+    calibrations = _calibrations(pair, prompts, settings)
+    jobs, timed = [settings.plain, *settings.jobs], {0, *settings.timed}
+    order = [Job(g, rule) for g in sorted({*timed, *settings.gammas}) for rule in settings.rules]
+    for i in range(first, len(prompts)):
+        turn = Turn({}, {}, {})
+        for job in order if i % 2 else reversed(order):
+            if job.gamma in timed:
+                turn.visits[job] = calibrations[job.rule].visit(job.gamma)
+            if job in jobs:
+                step(f"decoding, gamma {job.gamma}")
+                clock = Clock(pair.target.device)
+                on_clock = job.gamma and pair.target.device.type == "cpu"
+                mark = clock.mark if on_clock else silent
+                turn.runs[job] = run_of(_decode(pair, prompts[i], settings, job, i, MEASURE, mark))
+                if on_clock:
+                    turn.phases[job] = {name: clock.seconds[name] for name in PHASES}
+        yield turn
+
+
+def rows_of(
+    texts: list[Text], turns: Sequence[Turn], settings: Settings, weight_bytes: int, copied: float
+) -> Iterator[tuple[str, Found]]:
+    """Costs, bandwidth, rows and gains of finished turns and the texts of the same prompts."""
+    costs = {
+        name: costs_of({g: [turn.visits[Job(g, name)] for turn in turns] for g in (0, *settings.timed)})
+        for name in settings.rules
+    }
+    yield from costs.items()
+    yield settings.plain.rule, Bandwidth(weight_bytes / costs[settings.plain.rule].cycle(0), copied)
+    level = 1 - (1 - SIMULTANEOUS) / settings.intervals
+    plain = [turn.runs[settings.plain] for turn in turns]
+    sides = {
+        job: Side(
+            [predict_blocks(one.score, job.gamma, chain_rule(job.rule), ended=one.ended) for one in texts],
+            [turn.runs[job] for turn in turns],
+            costs[job.rule],
+        )
+        for job in settings.jobs
+    }
+    for name, g in itertools.product(settings.rules, settings.gammas):
+        job = Job(g, name)
+        seconds = [turn.phases[job] for turn in turns if job in turn.phases]
+        phases = {phase: sum(each[phase] for each in seconds) for phase in PHASES if seconds}
+        yield name, row(g, texts, chain_rule(name), sides[job], plain, phases, level)
+    for name, g in itertools.product(settings.rules[1:], settings.gammas):
+        yield name, gain(g, sides[Job(g, settings.rules[0])], sides[Job(g, name)], level)
+
+
+def _decode(
+    pair: Pair, prompt: list[int], settings: Settings, job: Job, i: int, stream: int, mark: Callable[[str], None]
+) -> Decoded:
+    """Decode prompt i; a key of its own for every run but for the rule, so that what rules gain comes out sharply."""
+    end = pair.tokenizer.eos_token_id
+    return decode(
+        pair.target,
+        pair.draft if job.gamma else None,
+        prompt,
+        max_tokens=settings.max_tokens,
+        gamma=job.gamma,
+        uniforms=keyed(settings.seed, (i << 20) + 2 * job.gamma + stream),
+        warping=settings.warping,
+        stop=frozenset() if end is None else frozenset([end]),
+        rule=chain_rule(job.rule),
+        mark=mark,
+    )
+
+
+def _calibrations(pair: Pair, prompts: Sequence[list[int]], settings: Settings) -> dict[str, Calibration]:
+    """A calibration for each rule, after a text of the length that decoding has halfway."""
+    middle = sorted(prompts, key=len)[len(prompts) // 2]
+    half, longest = settings.max_tokens // 2, max(settings.timed)
+    room = min(pair.target.context, pair.draft.context) - longest - 1
+    text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
+    return {
+        name: Calibration(
+            pair.target,
+            pair.draft,
+            [text],
+            warping=settings.warping,
+            rule=chain_rule(name),
+            gammas=settings.timed,
+            max_tokens=max(settings.max_tokens - half, longest + 1),
+        )
+        for name in settings.rules
+    }

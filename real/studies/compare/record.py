@@ -3,12 +3,63 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from real.studies.calibrate import Costs
+from real.decode.loop import Decoded
+from real.studies.calibrate import Costs, Visit
 from real.studies.intervals import Estimate
+
+
+class Job(NamedTuple):
+    """What is decoded, counted and timed: a speculation length (0: plain decoding) with a rule."""
+
+    gamma: int
+    rule: str
+
+
+class Run(NamedTuple):
+    """What one decoding leaves: tokens written, drafts proposed and accepted block by block, and seconds."""
+
+    tokens: int
+    drafted: list[int]
+    accepted: list[int]
+    cycles: list[float]
+    seconds: float
+
+    @property
+    def cycle(self) -> float:
+        """Median seconds of a full cycle: blocks at a text's end draft fewer tokens and are cheaper."""
+        longest = max(self.drafted)
+        return float(np.median([s for s, n in zip(self.cycles, self.drafted, strict=True) if n == longest]))
+
+
+class Turn(NamedTuple):
+    """One prompt, decoded by every job in turn, and timed in between."""
+
+    runs: dict[Job, Run]
+    phases: dict[Job, dict[str, float]]  # seconds over the run
+    visits: dict[Job, Visit]
+
+
+def run_of(decoded: Decoded) -> Run:
+    """What is kept of a decoding."""
+    blocks = decoded.blocks
+    return Run(
+        len(decoded.tokens), [b.drafted for b in blocks], [b.accepted for b in blocks], decoded.cycles, decoded.seconds
+    )
+
+
+def turn_as_json(turn: Turn) -> dict[str, Any]:
+    """The JSON form of a turn, so that a stopped run can be carried on."""
+    return {name: [[*job, value] for job, value in jobs.items()] for name, jobs in turn._asdict().items()}
+
+
+def turn_of(found: dict[str, Any]) -> Turn:
+    """The turn that `turn_as_json` wrote."""
+    jobs = {name: {Job(*entry[:2]): entry[2] for entry in entries} for name, entries in found.items()}
+    return Turn({job: Run(*run) for job, run in jobs["runs"].items()}, jobs["phases"], jobs["visits"])
 
 
 @dataclass(frozen=True)

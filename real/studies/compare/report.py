@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import io
 import os
 import platform
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Group
-from rich.table import Table
 
-from real.studies.compare.record import Acceptance, Bandwidth
-from real.studies.intervals import Estimate
 from specsim.base.files import write_bytes
 from specsim.types import Array
 
@@ -34,6 +32,20 @@ def provenance(**what: Any) -> dict[str, Any]:
     }
 
 
+def digest(texts: Iterable[str]) -> str:
+    """A short name of these texts, in this order: another study has another one."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def weights(path: str) -> str | None:
+    """A short name of the files of a model in a directory, which changes as they do; None for the hub's."""
+    folder = Path(path)
+    if not path or not folder.is_dir():
+        return None
+    files = sorted(f for f in folder.iterdir() if f.suffix in (".json", ".safetensors"))
+    return digest(f"{f.name} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files)
+
+
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
@@ -50,20 +62,22 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def summary(found: Acceptance) -> str:
+def summary(acceptance: dict[str, Any]) -> str:
     """One line on the scored texts."""
-    hazards = " ".join(f"{h:.3f}" for h in found.hazards)
+    mean, hazards = acceptance["mean"], " ".join(f"{h:.3f}" for h in acceptance["hazards"])
+    rate = f"{mean['predicted']:.3f} {bracket(mean['interval'], '.3f')}".rstrip()
     return (
-        f"acceptance per position {_show(found.mean, 3)} over {found.tokens} tokens of {found.texts} texts that the "
-        f"target wrote\nhazards met by a decoder, position 1..{len(found.hazards)}: {hazards}"
+        f"Acceptance per position {rate} over {acceptance['tokens']} tokens of {acceptance['texts']} texts that the "
+        f"target wrote; hazards met by a decoder, position 1..{len(acceptance['hazards'])}: {hazards}."
     )
 
 
-def bandwidth(found: Bandwidth) -> str:
+def bandwidth(rates: dict[str, float]) -> str:
     """One line on how good the baseline is: a slow one inflates every speedup."""
+    copy = f"{rates['baseline'] / rates['copy']:.0%} of what a copy moves here ({rates['copy'] / 1e9:.1f} GB/s"
     return (
-        f"plain decoding reads its weights at {found.baseline / 1e9:.1f} GB/s, {found.baseline / found.copy:.0%} of "
-        f"what a copy moves here ({found.copy / 1e9:.1f} GB/s, read and written; small models sit in the cache)"
+        f"Plain decoding reads its weights at {rates['baseline'] / 1e9:.1f} GB/s, {copy}, read and written; small "
+        "models sit in the cache)."
     )
 
 
@@ -71,38 +85,6 @@ def target_name(what: dict[str, Any]) -> str:
     """The target of a record, with what its cost stands for."""
     millions = what.get("widened_to_millions")
     return str(what["target"]) + (f" at the cost of {millions} M parameters (cost emulation)" if millions else "")
-
-
-def table(record: dict[str, Any]) -> Group:
-    """Predicted beside measured, one line per gamma, and what it amounts to; intervals are 95 % over prompts."""
-    out = Table(title="predicted (from scores and short timings) beside measured (by decoding)")
-    out.add_column("gamma", justify="right")
-    for group, fields in (
-        ("tau", ("predicted", "measured")),
-        ("target calls", ("predicted", "measured")),
-        ("speedup", ("predicted", "measured")),
-        ("speedup error", ("acceptance", "time")),
-        ("outside", ("the models",)),
-    ):
-        for field in fields:
-            out.add_column(f"{group}\n{field}", justify="right")
-    for r in record["pairs"]:
-        tau, calls, speed, outside = r["tau"], r["target_calls"], r["speedup"], r["cycle_s"]["outside_models"]
-        out.add_row(
-            str(r["gamma"]),
-            f"{tau['predicted']:.2f} {bracket(tau['predicted_interval'], '.2f')}".rstrip(),
-            _span(tau, 2),
-            f"{calls['predicted']:.0f}",
-            str(calls["measured"]),
-            f"{speed['predicted']:.2f}",
-            _span(speed, 2),
-            f"{speed['error_tau']:+.1%}",
-            f"{speed['error_time']:+.1%}",
-            "" if outside is None else f"{outside:.0%}",
-        )
-    best = max(record["pairs"], key=lambda r: r["speedup"]["measured"])
-    said = [verdict(record), *cliffs(record)]
-    return Group(out, *said, *([histogram(record, best)] if record["complete"] else []))
 
 
 def errors(speeds: list[tuple[int, dict[str, Any]]], calibrated: list[int]) -> str:
@@ -122,7 +104,7 @@ def verdict(record: dict[str, Any]) -> str:
     loss = 1 - predicted[1]["measured"] / measured[1]["measured"]
     return (
         f"best gamma: {predicted[0]} predicted ({predicted[1]['predicted']:.2f}x), "
-        f"{measured[0]} measured ({_span(measured[1], 2)}x); "
+        f"{measured[0]} measured ({span(measured[1], 2)}x); "
         + ("the prediction found it; " if loss == 0 else f"the predicted one is {loss:.1%} slower; ")
         + errors(speeds, record["provenance"]["calibrated"])
         + ("" if measured[1]["measured"] > 1 else "; speculation does not pay here")
@@ -160,12 +142,6 @@ def cliffs(record: dict[str, Any]) -> list[str]:
                 f"{abs(step):.0%} {'more' if step > 0 else 'less'} than over {m - 1}"
             )
     return lines
-
-
-def _show(e: Estimate, digits: int) -> str:
-    if e.low == float("-inf"):  # one prompt: no interval
-        return f"{e.value:.{digits}f}"
-    return f"{e.value:.{digits}f} [{e.low:.{digits}f}, {e.high:.{digits}f}]"
 
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
@@ -216,17 +192,16 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         tau, speed, outside = r["tau"], r["speedup"], r["cycle_s"]["outside_models"]
         alike = tau["predicted_over_positions"]
         lines.append(
-            f"| {r['gamma']} | {tau['predicted']:.3f} | {_span(tau)} | {bracket(tau['difference_interval'], '+.3f')} "
+            f"| {r['gamma']} | {tau['predicted']:.3f} | {span(tau)} | {bracket(tau['difference_interval'], '+.3f')} "
             f"| {'' if alike is None else f'{alike:.3f}'} | {r['target_calls']['measured']} "
-            f"| {speed['predicted']:.2f} | {_span(speed, 2)} "
+            f"| {speed['predicted']:.2f} | {span(speed, 2)} "
             f"| {speed['error_tau']:+.1%} | {speed['error_time']:+.1%} "
             f"| {'' if outside is None else f'{outside:.1%}'} |"
         )
     mean, rates = record["acceptance"]["mean"], record["bandwidth"]
-    timed = ", ".join(map(str, what["calibrated"]))
     lines += [
         "",
-        f"Target: {target_name(what)}. Cycles timed at gamma {timed} only; {verdict(record)}. "
+        f"Target: {target_name(what)}. Cycles timed at {timed(what, record['pairs'])}; {verdict(record)}. "
         f"Acceptance per position {mean['predicted']:.3f} over {record['acceptance']['tokens']} tokens of "
         f"{record['acceptance']['texts']} texts. Plain decoding reads weights at {rates['baseline'] / 1e9:.1f} GB/s "
         f"(a copy moves {rates['copy'] / 1e9:.1f} GB/s). {made_by(record)}",
@@ -236,6 +211,12 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         f"![predicted and measured]({plot})",
     ]
     return "\n".join(lines)
+
+
+def timed(what: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """At which lengths cycles were timed."""
+    some = {row["gamma"] for row in rows} - set(what["calibrated"])
+    return f"gamma {', '.join(map(str, what['calibrated']))} only" if some else "every gamma"
 
 
 def made_by(record: dict[str, Any]) -> str:
@@ -249,7 +230,8 @@ def made_by(record: dict[str, Any]) -> str:
     )
 
 
-def _span(entry: dict[str, Any], digits: int = 3) -> str:
+def span(entry: dict[str, Any], digits: int = 3) -> str:
+    """A measured value and its interval."""
     return f"{entry['measured']:.{digits}f} {bracket(entry['interval'], f'.{digits}f')}".rstrip()
 
 

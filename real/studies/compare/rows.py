@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from real.decode.clock import PHASES
-from real.decode.loop import Decoded
 from real.decode.score import Score, predict_blocks
 from real.studies import intervals
 from real.studies.calibrate import Costs
-from real.studies.compare.record import Acceptance, Gain, Row
+from real.studies.compare.record import Acceptance, Gain, Row, Run
 from specsim.lengths.blocks import Renewal, text_survival
 from specsim.types import Array
 
@@ -28,18 +27,18 @@ class Side(NamedTuple):
     """One rule at one gamma: what each text predicts, what each prompt's decoding was, and the rule's costs."""
 
     predicted: list[Renewal]
-    runs: list[Decoded]
+    runs: list[Run]
     costs: Costs
 
     @property
     def blocks(self) -> Array:
         """Target calls, measured."""
-        return np.array([len(run.blocks) for run in self.runs])
+        return np.array([len(run.accepted) for run in self.runs])
 
     @property
     def tokens(self) -> Array:
         """Tokens written, measured."""
-        return np.array([len(run.tokens) for run in self.runs])
+        return np.array([run.tokens for run in self.runs])
 
     @property
     def expected(self) -> Array:
@@ -48,8 +47,8 @@ class Side(NamedTuple):
 
     @property
     def cycles(self) -> Array:
-        """Median seconds of a cycle."""
-        return np.array([np.median(run.cycles) for run in self.runs])
+        """Median seconds of a full cycle."""
+        return np.array([run.cycle for run in self.runs])
 
 
 def acceptance(texts: list[Text], rule: ModuleType, gamma: int) -> Acceptance:
@@ -67,7 +66,7 @@ def row(
     texts: list[Text],
     rule: ModuleType,
     side: Side,
-    plain: list[Decoded],
+    plain: list[Run],
     phases: dict[str, float],
     level: float,
 ) -> Row:
@@ -75,11 +74,11 @@ def row(
     text = np.array([len(one.score.p) for one in texts])
     tokens, blocks, expected, cycles, costs = side.tokens, side.blocks, side.expected, side.cycles, side.costs
     seconds, plain_seconds = (np.array([run.seconds for run in runs]) for runs in (side.runs, plain))
-    plain_tokens = np.array([len(run.tokens) for run in plain])
+    plain_tokens = np.array([run.tokens for run in plain])
     tau = intervals.ratio(text, expected)
     cycle = costs.cycle(gamma)
-    steps = np.array([np.median(run.cycles) for run in plain])
-    accepted = np.array([block.accepted for run in side.runs for block in run.blocks])
+    steps = np.array([run.cycle for run in plain])
+    accepted = np.array([kept for run in side.runs for kept in run.accepted])
     return Row(
         gamma=gamma,
         tau_predicted=tau,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
 
 from real.decode.warp import Warping
-from real.studies.compare import report
+from real.studies.columns import aligned, shown
+from real.studies.compare import answer, report
 from specsim.base.files import write_bytes
 
 SCHEMA = "specsim-chains/1"
@@ -85,18 +85,42 @@ def verdict(record: dict[str, Any]) -> str:
     )
 
 
-def table(record: dict[str, Any]) -> Group:
-    """Both tables for a terminal, and what they amount to."""
-    shown: list[Any] = []
-    for what in ("tau", "speedup"):
-        head, *lines = columns(record, what)
-        out = Table(title=f"{what}: predicted (from scores and short timings) beside measured (by decoding)")
-        for name in head:
-            out.add_column(name.replace(": ", "\n"), justify="right")
-        for cells in lines:
-            out.add_row(*cells)
-        shown.append(out)
-    return Group(*shown, verdict(record))
+def table(record: dict[str, Any], *, wide: bool = False) -> Group:
+    """The answer for the rule that is fastest, a table for each rule, what later rules gain, and the verdict."""
+    runs = [run for run in record["runs"] if run["pairs"]]
+    fastest = max(runs, key=lambda run: max(float(row["speedup"]["measured"]) for row in run["pairs"]))
+    parts = [
+        answer.answer(fastest["pairs"], fastest["rule"]),
+        answer.emulation(record["provenance"]),
+        answer.restless(runs),
+    ]
+    for run in runs:
+        lines = answer.wide_pairs(run["pairs"]) if wide else answer.pairs(run["pairs"])
+        parts.append(f"\n{run['rule']}\n{lines}")
+    return shown(
+        *parts, *gains(record), "", answer.closing(record | {"pairs": runs[0]["pairs"]}), verdict(record) + "."
+    )
+
+
+def gains(record: dict[str, Any]) -> list[str]:
+    """What each later rule has over the first one, in tau and in tokens per second: a table for each."""
+    head, first = ["gamma", "tau, %\npredicted", "\nmeasured", "speed, %\npredicted", "\nmeasured"], record["runs"][0]
+    tables = []
+    for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
+        lines = [
+            [str(gain["gamma"]), *_percent(gain["tau"]), *_percent(gain["speed"])]
+            for gain in record["gains"]
+            if gain["rule"] == rule
+        ]
+        tables.append(f"\n{rule} over {first['rule']}\n{aligned(head, lines)}")
+    return tables
+
+
+def _percent(entry: dict[str, Any]) -> list[str]:
+    """Predicted and measured, of a ratio."""
+    low_high = entry["interval"] and [100 * (end - 1) for end in entry["interval"]]
+    measured = f"{100 * (entry['measured'] - 1):+.1f} {report.bracket(low_high, '+.1f')}".rstrip()
+    return [f"{100 * (entry['predicted'] - 1):+.1f}", measured]
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
@@ -107,11 +131,10 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         text += [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
     said, off = what["warping"], vars(Warping())
     filters = ", ".join(f"{n} {v:g}" for n, v in said.items() if n not in ("temperature", "logit_bias") and v != off[n])
-    timed = ", ".join(map(str, what["calibrated"]))
     text += [
         f"Target: {report.target_name(what)}; temperature {said['temperature']:g}, {filters or 'no filters'}; "
         f"{what['prompts']} prompts, up to {what['max_tokens']} tokens each. {verdict(record)}. "
-        f"Cycles timed at gamma {timed} only. {report.made_by(record)}",
+        f"Cycles timed at {report.timed(what, record['runs'][0]['pairs'])}. {report.made_by(record)}",
         "",
         f"![tau of chain rules, predicted and measured]({plot})",
     ]

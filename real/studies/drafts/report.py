@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
+from rich.console import Group
 
+from real.studies.columns import aligned, shown
 from real.studies.compare.report import made_by
 from specsim.base.files import write_bytes
 
@@ -56,14 +57,20 @@ def lines(record: dict[str, Any]) -> list[list[str]]:
 HEAD = ["rows", "drafts", *COLUMNS, "tokens of `distinct`: mean [90 %]; median draws"]
 
 
-def table(record: dict[str, Any]) -> Table:
-    """The comparison for a terminal."""
-    out = Table(title="acceptance at equal expected numbers of distinct drafts")
-    for name in HEAD:
-        out.add_column(name.replace("`", "").replace("*", ""), justify="left" if name == "rows" else "right")
-    for cells in lines(record):
-        out.add_row(*cells)
-    return out
+def table(record: dict[str, Any]) -> Group:
+    """The comparison for a terminal: a table for each group of rows, with a column for each number of drafts."""
+    parts: list[str | None] = ["Acceptance at equal expected numbers of distinct drafts."]
+    for group in record["runs"]:
+        counts = [k for k in COMPARED if point(group, "optimal", "distinct", k)]
+        if not counts:
+            continue
+        rows = [
+            [name.replace("*", "").replace(", ", ",\n"), *(_cell(point(group, *key, k)) for k in counts)]
+            for name, key in COLUMNS.items()
+        ]
+        rows.append(["tokens of distinct:\nmean [90 %]; draws", *(numbers(group, k) for k in counts)])
+        parts.append(f"\n{group['name']}\n" + aligned(["", *(f"{k} drafts" for k in counts)], rows, left=1))
+    return shown(*parts)
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:

@@ -171,8 +171,7 @@ def measure(
         step(f"turn {turn} of {turns}")
         for g in tau if turn % 2 else reversed(tau):
             seconds[g].append(_turn(loops[g], g, cycles, target.device))
-        for _ in range(3):
-            calibration.sample()
+        calibration.sample()
     costs = calibration.costs()
     yield costs
     cycle = {g: float(np.median(seconds[g][1:])) for g in tau}  # the first turn warms up

@@ -7,13 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+from rich.console import Group
 
+from real.studies.columns import aligned, shown
+from real.studies.compare import answer
 from real.studies.compare.report import errors, made_by
 from real.studies.forced.measure import Timing
 from specsim.base.files import write_bytes
 
 SCHEMA = "specsim-forced/1"
+HEAD = ["gamma", "tau", "cycle, ms\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured", "\nerror"]
 
 
 def as_json(found: Timing) -> dict[str, Any]:
@@ -33,20 +36,27 @@ def _name(run: dict[str, Any]) -> str:
     return f"batch {run['batch']}, context {run['context']}"
 
 
-def table(record: dict[str, Any]) -> Table:
-    """Predicted beside measured speedup, one line per setting and gamma."""
-    out = Table(title=f"forced acceptance: {summary(record)}")
-    for name in ("setting", "gamma", "tau", "cycle ms\npredicted", "cycle ms\nmeasured", "speedup\npredicted",
-                 "speedup\nmeasured", "error"):  # fmt: skip
-        out.add_column(name, justify="left" if name == "setting" else "right")
-    for run in record["runs"]:
-        for r in run["rows"]:
-            out.add_row(
-                _name(run), str(r["gamma"]), f"{r['tau_predicted']:.2f}", f"{r['cycle_s_predicted'] * 1e3:.1f}",
-                f"{r['cycle_s_measured'] * 1e3:.1f}", f"{r['speedup']['predicted']:.2f}",
-                f"{r['speedup']['measured']:.2f}", f"{r['speedup']['error']:+.1%}",
-            )  # fmt: skip
-    return out
+def table(record: dict[str, Any]) -> Group:
+    """Predicted beside measured speedup: a table for each setting, with a line for each gamma."""
+    runs = [run for run in record["runs"] if run["rows"]]
+    return shown(
+        f"Forced acceptance: {summary(record)}.",
+        answer.restless(runs),
+        *(f"\n{_name(run)}\n{aligned(HEAD, [_cells(row) for row in run['rows']])}" for run in runs),
+    )
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    speed = row["speedup"]
+    return [
+        str(row["gamma"]),
+        f"{row['tau_predicted']:.2f}",
+        f"{row['cycle_s_predicted'] * 1e3:.1f}",
+        f"{row['cycle_s_measured'] * 1e3:.1f}",
+        f"{speed['predicted']:.2f}",
+        f"{speed['measured']:.2f}",
+        f"{speed['error']:+.1%}",
+    ]
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:

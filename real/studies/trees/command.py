@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from transformers.utils.logging import disable_progress_bar
 
-from real.decode.warp import Warping
 from real.options import parse_numbers, positive, read_prompts
-from real.pair import Pair, load
-from real.studies.compare import report
-from real.studies.drafts.measure import written
-from real.studies.keep import finish, kept, outputs
-from real.studies.trees import report as trees_report
-from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
-from specsim.base.files import write_json
+from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
 
-TINY = Path(__file__).parents[2] / "tiny"
+if TYPE_CHECKING:
+    from real.pair import Pair
+
+EXAMPLES = (
+    "specsim-real trees",
+    "specsim-real trees --budgets 8,16 --sequences 64 --out runs/trees.json",
+)
 
 
 def trees(
@@ -37,8 +33,20 @@ def trees(
     seed: int = 0,
     threads: int = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("trees.json"),
+    force: Force = False,
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.decode.warp import Warping
+    from real.pair import TINY, load
+    from real.studies.compare import report
+    from real.studies.drafts.measure import written
+    from real.studies.trees import report as trees_report
+    from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
+    from specsim.base.files import write_json
+
     outputs(out)
     sizes, warping = parse_numbers(budgets, "budgets"), Warping(top_k=top_k)
     for name, value, least in (
@@ -54,11 +62,16 @@ def trees(
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]), target="bundled", draft="bundled", dtype="float32",
         threads=threads, seed=seed, warping=vars(warping), prompts=len(prompts), blocks=blocks, sequences=sequences,
+        budgets=sizes, count=count, max_tokens=max_tokens, symbols=symbols, recorded=recorded,
     )  # fmt: skip
-    record: dict[str, Any] = {"schema": trees_report.SCHEMA, "complete": False, "provenance": what, "runs": []}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with kept(record, out), Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("texts of both models", total=2 * steps(sizes))
+    old = begun(out, trees_report.SCHEMA, what, force=force)
+    if old is not None and old["complete"]:
+        return finish(old, out, Console(), trees_report.table, trees_report.write_plot, again=True)
+    runs = [] if old is None else [run for run in old["runs"] if len(run["rows"]) == steps(sizes)]
+    done = {run["name"] for run in runs}
+    record: dict[str, Any] = {"schema": trees_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}
+    with kept(record, out), progress_bar() as progress:
+        task = progress.add_task("texts of both models", total=(2 - len(done)) * steps(sizes))
         pair, own = load(TINY / "target", TINY / "draft"), load(TINY / "draft", TINY / "draft")
         texts = [_text(model, prompts[:count], max_tokens, seed) for model in (pair, own)]
         rows = written(
@@ -74,6 +87,8 @@ def trees(
             + ", read round and round; an approximation: whatever is emitted, the rows of the recorded text follow.",
         )
         for models, sentence in zip(both, said, strict=True):
+            if models.name in done:
+                continue
             run: dict[str, Any] = {"name": models.name, "what": sentence, "rows": []}
             record["runs"].append(run)
             for row in measure(models, sizes, blocks=blocks, sequences=sequences, seed=seed):

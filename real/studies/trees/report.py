@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+from rich.console import Group
 
+from real.studies.columns import aligned, shown
 from real.studies.compare.report import made_by
 from real.studies.trees.measure import ORACLE
 from specsim.base.files import write_bytes
@@ -15,6 +17,7 @@ from specsim.base.files import write_bytes
 SCHEMA = "specsim-trees/1"
 NAMES = {("chain", "traversal"): "block"}  # what a rule is on a single path
 FEW = 0.9  # of the budget: who has fewer nodes than that is said to
+SHOWN, WIDTH = 3, 14  # budgets side by side in a terminal, and characters of a shape's lines
 PLOTTED = {  # lines of the plot: topology and rule -> style
     ("chain", "tokenwise"): "C7:", ("chain", "traversal"): "C7-",
     ("i.i.d. paths", "multipath_block"): "C0-", ("i.i.d. paths", "lifted, optimal"): "C1-",
@@ -102,14 +105,29 @@ def head(record: dict[str, Any]) -> list[str]:
     return ["trees", "rule", "lossless", *(f"{run['name']}: {n} nodes" for run in record["runs"] for n in sizes)]
 
 
-def table(record: dict[str, Any]) -> Table:
-    """The comparison for a terminal."""
-    out = Table(title="tau at equal node budgets")
-    for name in head(record):
-        out.add_column(name)
-    for cells in lines(record):
-        out.add_row(*(cell.replace("`", "").replace("*", "") for cell in cells))
-    return out
+def table(record: dict[str, Any]) -> Group:
+    """The comparison for a terminal: tables of a few budgets each, for each pair of models."""
+    sizes = budgets(record)
+    parts: list[str | None] = ["Tau at equal node budgets. ± is a 99 % interval over texts; shapes stand below."]
+    for i, run in enumerate(record["runs"]):
+        for first in range(0, len(sizes), SHOWN):
+            head = ["trees,\nrule", *(f"{n} nodes" for n in sizes[first : first + SHOWN])]
+            columns = slice(3 + i * len(sizes) + first, 3 + i * len(sizes) + min(first + SHOWN, len(sizes)))
+            rows = [[_label(*row[:3]), *map(_stacked, row[columns])] for row in lines(record)]
+            parts.append(f"\n{run['name']}\n" + aligned(head, rows, left=1))
+    return shown(*parts)
+
+
+def _label(topology: str, rule: str, lossless: str) -> str:
+    """Topology, then the rule and whether it is lossy, on lines of their own."""
+    name = rule.replace("`", "").replace("*", "")
+    return f"{topology}\n  {name}" + ("\n  (lossy)" if lossless == "no" else "")
+
+
+def _stacked(cell: str) -> str:
+    """The number, and below it the shape in lines as short."""
+    number, _, shape = cell.replace("*", "").partition(" (")
+    return "\n".join([number, *textwrap.wrap(f"({shape}", WIDTH)] if shape else [number])
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:

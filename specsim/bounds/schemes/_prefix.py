@@ -103,7 +103,8 @@ def _lowest(p: Array, q: Array, count: int | Draws) -> tuple[float, Array]:
     pieces = [slice(i, i + CHUNK) for i in range(0, p.shape[-1], CHUNK)]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # q = 0: inf or nan, both last
         for piece in pieces:
-            ratio = (p[piece] / q[piece] + 0.0).astype(np.float32).view(np.uint32).astype(np.uint64)
+            # Adding 0 takes the sign from -0.0, in q as well: p / -0.0 is -inf, whose bits sort after all others.
+            ratio = (p[piece] / (q[piece] + 0.0) + 0.0).astype(np.float32).view(np.uint32).astype(np.uint64)
             words[piece] = (ratio << np.uint64(32)) | np.arange(piece.start, piece.start + len(ratio), dtype=np.uint64)
     words.sort()
     ratios = (words >> np.uint64(32)).astype(np.uint32).view(np.float32)

@@ -30,11 +30,6 @@ CELLS = 2**18  # nodes x rows x tokens worked on at a time: temporaries stay in 
 ANGLES = np.linspace(0.2, 1.5, 131)  # half-widths of strips around the real axis of log T
 
 
-def value(p: Array, q: Array, num_drafts: int) -> Array:
-    """The optimal acceptance (...) of broadcast rows p, q (..., V)."""
-    return optimum(p, q, num_drafts).value
-
-
 def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
     """The value with the set that attains it."""
     xp = array_namespace(p, q)
@@ -62,7 +57,7 @@ def _missed(q: Array, order: Array, num_drafts: int, nodes: int | None = None) -
     xp = array_namespace(q)
     top = arrays.ids(q) == xp.argmax(q, axis=-1)[..., None]
     others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)  # the top one's may cancel
-    odds = xp.take_along_axis(q / xp.where(others > 0, others, 1), order, axis=-1)
+    odds = xp.take_along_axis(arrays.quotient(q, xp.where(others > 0, others, 1)), order, axis=-1)
     q = xp.take_along_axis(q, order, axis=-1)
     outside = xp.flip(xp.cumulative_sum(xp.flip(q, axis=-1), axis=-1, include_initial=True), axis=-1)[..., 1:]
     missed, error = outside * (1 + xp.cumulative_sum(odds, axis=-1)), 0 * q[..., 0]

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.commands.plan.emit import hazards_at
 from specsim.commands.plan.read import Given
+from specsim.commands.plan.sentence import Facts, sentence, span
 from specsim.latency import LatencyModel, Timing
-from specsim.speed.grid import context_boundary
+from specsim.lengths.acceptance import Acceptance, from_hazards
+from specsim.speed.grid import context_boundary, helpful_contexts
 from specsim.speed.plan import break_even_alpha, plan
-from specsim.speed.prediction import Estimate, Prediction, interval, longest, predict
+from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction, interval, predict
 from specsim.speed.shapes import fastest_shapes
 from specsim.trees import tree_value
 from specsim.trees.topology import depths
@@ -21,8 +22,7 @@ from specsim.trees.topology import depths
 # What is tried to find the assumption that matters most. None of it is a claim about a machine, but the last: what
 # MagicDec's table 3a (arXiv:2408.11049) leaves over for a cycle, fitted by `specsim validate`.
 ALPHA, DRAFT, VERIFY, SHARE, OVERHEAD_S = 0.1, 1.5, 1.25, 0.1, 1.4e-3
-NODES = 64  # of the largest tree tried
-FOREST = f"trees have {NODES} nodes at most, a level is drafted in one step"
+NODES = 64  # of the largest tree tried, unless it is said
 CONTEXTS = 131_072  # the longest for which boundaries are looked for
 
 
@@ -62,6 +62,7 @@ class Answer(NamedTuple):
     curve: tuple[Estimate, ...]
     break_even: float | None
     boundaries: dict[int, int | None]
+    between: dict[int, list[tuple[int, int]]]
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
     assumptions: tuple[str, ...]
@@ -69,32 +70,75 @@ class Answer(NamedTuple):
 
 def answer(
     latency: LatencyModel, given: Given, batches: Sequence[int], contexts: Sequence[int], *, max_gamma: int,
-    level: float, notes: Sequence[str] = (),
+    level: float, notes: Sequence[str] = (), nodes: int = NODES, allowed: float = 0.0,
 ) -> Answer:  # fmt: skip
-    """Plan every point, and look for what the first depends on; `notes` stand before those of the predictions."""
+    """Plan every point, and look for what the first depends on; `notes` stand before those of the predictions.
+
+    nodes: of the largest tree tried. allowed: overhead of a cycle that is in no value, but in intervals' low ends.
+    """
     acceptance = given.acceptance
-    points = plan(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma, level=level)
+    late = _later(latency, allowed)
+
+    def judged(gamma: int, at: Prediction) -> Prediction:
+        found = _predict(latency, acceptance, gamma, at, level)
+        return _allowing(found, _predict(late, acceptance, gamma, at, level)) if allowed and gamma else found
+
+    best_points = plan(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma, level=level)
+    points = tuple(judged(one.gamma, one) for one in best_points)
     first = points[0]
-    lengths = range(longest(acceptance, max_gamma) + 1)
-    tried = [_predict(latency, acceptance, g, first, level) for g in lengths]
+    tried = [judged(g, first) for g in range(acceptance.most(max_gamma) + 1)]
     best = max(tried[1:], key=lambda one: one.speedup.value)  # where none helps, the one that comes closest
-    trees = tuple(_tree(latency, given.ranks, one, max_gamma, level) for one in points if given.ranks)
+    trees: tuple[Tree, ...] = ()
+    if given.ranks:
+        trees = tuple(_tree(latency, late, given.ranks, one, max_gamma, nodes, level) for one in points)
     if first.gamma:
         doubts = _chain_doubts(latency, acceptance, best, level)
     else:
         doubts = _tree_doubts(latency, given.ranks, trees[0]) if trees and trees[0].parents else ()
     even = break_even_alpha(latency, gamma=best.gamma, batch=best.batch, context=best.context)
-    far = max(CONTEXTS, *contexts)
-    found = {
-        b: context_boundary(latency, acceptance, batch=b, max_gamma=max_gamma, max_context=far) for b in batches
-    } if latency.unit == "s" else {}  # fmt: skip
-    said = (*notes, *_longest(acceptance, points, max_gamma), *(flag for point in points for flag in point.flags))
+    found, between = _boundaries(latency, acceptance, batches, max(CONTEXTS, *contexts), max_gamma)
+    said = [*notes, *_longest(acceptance, points, max_gamma), *_largest(trees, nodes, max_gamma)]
+    said += [flag for point in points for flag in point.flags]
+    taken = list(first.assumptions)
+    if trees:
+        taken.append(f"trees have {nodes} nodes at most, a level is drafted in one step")
     helps = _helps(trees[0].speedup if trees else first.speedup, doubts)
     return Answer(
-        helps, _sentence(helps, best, even, doubts, points, trees), level, points, trees,
-        tuple(one.speedup for one in tried), even, found, doubts, tuple(dict.fromkeys(said)),
-        (given.words, *first.assumptions[1:], *[FOREST] * bool(trees)),
+        helps, sentence(_facts(helps, best, even, doubts, points, trees)), level, points, trees,
+        tuple(one.speedup for one in tried), even, found, between, doubts, tuple(dict.fromkeys(said)), tuple(taken),
     )  # fmt: skip
+
+
+def _later(latency: LatencyModel, seconds: float) -> LatencyModel:
+    """The same costs with so much more of everything else in a cycle."""
+    over = latency.overhead
+    return latency._replace(overhead=lambda b, s: Timing(over(b, s).value + seconds))
+
+
+def _allowing(found: Prediction, later: Prediction) -> Prediction:
+    """The low end of the speedup is that of the later model."""
+    low = later.speedup.low
+    if low is None or found.speedup.high is None:
+        return found
+    flags = found.flags
+    if low < 1 < found.speedup.high and HOLDS_ONE not in flags:
+        flags = (HOLDS_ONE, *flags)
+    return found._replace(speedup=found.speedup._replace(low=low), flags=flags)
+
+
+def _boundaries(
+    latency: LatencyModel, acceptance: Acceptance, batches: Sequence[int], far: int, max_gamma: int
+) -> tuple[dict[int, int | None], dict[int, list[tuple[int, int]]]]:
+    """S*(B); and where it is not there, the contexts at which speculation helps all the same."""
+    if latency.unit != "s":
+        return {}, {}
+    found = {b: context_boundary(latency, acceptance, batch=b, max_gamma=max_gamma, max_context=far) for b in batches}
+    between = {
+        b: helpful_contexts(latency, acceptance, batch=b, max_gamma=max_gamma, max_context=far)
+        for b, boundary in found.items()
+        if boundary is None
+    }
+    return found, between
 
 
 def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
@@ -106,39 +150,55 @@ def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
     return "perhaps" if least is not None and least < 1 else "yes"
 
 
-def _longest(acceptance: Any, points: Sequence[Prediction], max_gamma: int) -> list[str]:
+def _longest(acceptance: Acceptance, points: Sequence[Prediction], max_gamma: int) -> list[str]:
     """Where the best length is the longest there was, a longer one may be better."""
-    limit = longest(acceptance, max_gamma)
+    limit = acceptance.most(max_gamma)
     if all(point.gamma < limit for point in points):
         return []
-    why = (
-        "tried (--max-gamma, --verify-cost)"
-        if longest(acceptance, max_gamma + 1) > limit
-        else "that the acceptance given speaks of"
-    )
+    if acceptance.longest is None or acceptance.longest > max_gamma:
+        why = "tried (--max-gamma, --verify-cost)"
+    else:
+        why = "that the acceptance given speaks of"
     return [f"{limit} drafts are the most {why}: longer blocks may be faster"]
 
 
-def _tree(latency: LatencyModel, ranks: Sequence[float], at: Prediction, depth: int, level: float) -> Tree:
-    best = fastest_shapes(latency, ranks, nodes=NODES, depth=depth, batch=at.batch, context=at.context).tree
+def _largest(trees: Sequence[Tree], nodes: int, depth: int) -> list[str]:
+    """Where the best tree is as large, or as deep, as any that was tried."""
+    said = []
+    if any(len(tree.parents) == nodes for tree in trees):
+        said.append(f"trees of {nodes} nodes are the largest tried (--nodes): larger ones may be faster")
+    if any(tree.levels == depth for tree in trees):
+        said.append(f"trees of {depth} levels are the deepest tried (--max-gamma): deeper ones may be faster")
+    return said
+
+
+def _tree(
+    latency: LatencyModel, late: LatencyModel, ranks: Sequence[float], at: Prediction, depth: int, nodes: int,
+    level: float,
+) -> Tree:  # fmt: skip
+    best = fastest_shapes(latency, ranks, nodes=nodes, depth=depth, batch=at.batch, context=at.context).tree
     parents = tuple(int(p) for p in best.parents)
     levels = int(max(depths(parents), default=0))
     z = NormalDist().inv_cdf((1 + level) / 2)
     error = latency.error(at.batch * (len(parents) + 1)) if parents else 0.0
-    speedup = interval(float(best.speedup), None if error is None else error**2, z)
+    variance = None if error is None else error**2
+    speedup = interval(float(best.speedup), variance, z)
+    if parents and speedup.low is not None:
+        more = late.overhead(at.batch, at.context).value - latency.overhead(at.batch, at.context).value
+        slower = float(best.speedup) * best.cycle_s / (best.cycle_s + more)
+        speedup = speedup._replace(low=interval(slower, variance, z).low)
     return Tree(at.batch, at.context, parents, levels, float(best.value), speedup)
 
 
-def _predict(latency: LatencyModel, acceptance: Any, gamma: int, at: Prediction, level: float) -> Prediction:
-    a = acceptance(gamma) if callable(acceptance) else acceptance
-    return predict(latency, a, gamma=gamma, batch=at.batch, context=at.context, level=level)
+def _predict(latency: LatencyModel, acceptance: Acceptance, gamma: int, at: Prediction, level: float) -> Prediction:
+    return predict(latency, acceptance, gamma=gamma, batch=at.batch, context=at.context, level=level)
 
 
-def _chain_doubts(latency: LatencyModel, acceptance: Any, best: Prediction, level: float) -> tuple[Doubt, ...]:
+def _chain_doubts(latency: LatencyModel, acceptance: Acceptance, best: Prediction, level: float) -> tuple[Doubt, ...]:
     def speed(model: LatencyModel, kept: Any) -> float:
         return _predict(model, kept, best.gamma, best, level).speedup.value
 
-    lower = [max(a - ALPHA, 0.0) for a in hazards_at(acceptance, best.gamma)]
+    lower = from_hazards(np.array([max(a - ALPHA, 0.0) for a in acceptance.hazards(best.gamma)]))
     return _doubts(latency, speed, best.gamma + 1, acceptance, lower, "at every position")
 
 
@@ -179,93 +239,17 @@ def _doubts(
     return tuple(sorted(found, key=lambda doubt: doubt.speedup))
 
 
-def _sentence(
+def _facts(
     helps: str, best: Prediction, even: float | None, doubts: tuple[Doubt, ...], points: tuple[Prediction, ...],
     trees: tuple[Tree, ...],
-) -> str:  # fmt: skip
-    drafts = f"{best.gamma} draft{'s' * (best.gamma > 1)} a block"
-    where = f"(predicted, batch {best.batch}, context {best.context}); "
+) -> Facts:  # fmt: skip
     tree = trees[0] if trees and trees[0].parents and trees[0].speedup.value > best.speedup.value else None
-    if tree is not None and points[0].gamma == 0:
-        text = (
-            f"{helps.capitalize()}: with a tree of {len(tree.parents)} nodes decoding is {_span(tree.speedup)} times "
-        )
-        text += f"as fast {where}with {drafts} it is {_span(best.speedup)}, and no other length does better; "
-    else:
-        text = f"{helps.capitalize()}: with {drafts} decoding is {_span(best.speedup)} times as fast {where}"
-        text += "" if tree is None else f"with a tree of {len(tree.parents)} nodes it is {_span(tree.speedup)}; "
     off = sum(point.gamma == 0 and not (trees and trees[i].parents) for i, point in enumerate(points))
-    if helps == "no":
-        pays = "it would not at any acceptance" if even is None else f"it pays above an acceptance of {even:.2f}"
-        text += f"no other length{' and no tree' * bool(trees)} does better; {pays}."
-        return text + f" At {len(points) - off} of the {len(points)} points it helps." * (off < len(points))
-    worst = doubts[0]
-    text += f"of what this assumes {worst.assumption} matters most (if {worst.failing}: {worst.speedup:.2f})."
-    return text + f" At {off} of the {len(points)} points it does not help." * bool(off)
-
-
-def _span(found: Estimate) -> str:
-    if found.low is None or found.high is None or found.low == found.high:
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def text(found: Answer) -> str:
-    """What a person reads."""
-    first = found.points[0]
-    scale, unit = (1e3, "ms") if first.unit == "s" else (1.0, "steps")
-    head = [
-        "batch",
-        "context",
-        "gamma",
-        "tau",
-        f"speedup, {100 * found.level:g}%",
-        "draft",
-        "verify",
-        f"cycle, {unit}",
-        "tokens/s",
-    ]
-    rows = [
-        [str(p.batch), str(p.context), str(p.gamma) if p.gamma else "off", f"{p.tau.value:.2f}", _span(p.speedup),
-         f"{p.draft / p.plain:.2f}", f"{p.verify / p.plain:.2f}", f"{scale * p.cycle.value:.2f}",
-         f"{p.tokens_per_time.value:.0f}" if first.unit == "s" else ""]
-        for p in found.points
-    ]  # fmt: skip
-    lines = [found.sentence, "", *_columns([head, *rows]), ""]
-    if found.trees:
-        head = ["batch", "context", "nodes", "levels", "tau", f"speedup of the best tree, {100 * found.level:g}%"]
-        rows = [[str(t.batch), str(t.context), str(len(t.parents)), str(t.levels), f"{t.tau:.2f}", _span(t.speedup)]
-                for t in found.trees]  # fmt: skip
-        lines += [*_columns([head, *rows]), ""]
-    spot = f"batch {first.batch}, context {first.context}"
-    curve = ", ".join(f"{g}: {one.value:.2f}" for g, one in enumerate(found.curve))
-    lines.append(f"by gamma at {spot}: {curve}")
-    if found.break_even is not None:
-        lines.append(f"break-even acceptance there, the same at every position: {found.break_even:.2f}")
-    lines += ["the same plan, if one assumption fails:"] * bool(found.doubts)
-    lines += [f"- {d.assumption}, if {d.failing}: {d.speedup:.2f}" for d in found.doubts]
-    for batch, context in found.boundaries.items():
-        lines.append(f"S*({batch}): " + ("none" if context is None else f"helps from context {context} on"))
-    lines += [f"note: {note}" for note in found.notes]
-    lines += ["everything above is predicted; it takes for granted:", *(f"- {said}" for said in found.assumptions)]
-    return "\n".join(lines)
-
-
-def _columns(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def as_json(found: Answer) -> dict[str, Any]:
-    """The same for a program: named fields throughout."""
-    shown: dict[str, Any] = _plain(found)
-    shown["boundaries"] = [{"batch": b, "from_context": s} for b, s in found.boundaries.items()]
-    return shown
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        return {key: _plain(v) for key, v in value._asdict().items()}
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value.item() if isinstance(value, np.generic) else value
+    worst = None
+    if helps != "no":
+        worst = (doubts[0].assumption, doubts[0].failing, doubts[0].speedup)
+    return Facts(
+        helps=helps, gamma=best.gamma, batch=best.batch, context=best.context, chain=span(best.speedup),
+        tree=span(tree.speedup) if tree else "", nodes=len(tree.parents) if tree else 0,
+        chain_pays=points[0].gamma > 0, trees_tried=bool(trees), even=even, worst=worst, points=len(points), off=off,
+    )  # fmt: skip

@@ -5,27 +5,48 @@ from __future__ import annotations
 import json
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from specsim.base import check
 from specsim.base.files import check_writable, write_bytes
-from specsim.commands.plan import answer, read
+from specsim.commands.plan import answer, models, read, shown
 from specsim.commands.plan.emit import ENGINES, emit
-from specsim.latency import LatencyModel, constant, hardware, roofline
-from specsim.latency.roofline import BYTES
+from specsim.latency import Hardware, LatencyModel, ModelShape, Timing, constant, hardware, roofline
+from specsim.latency.roofline import BYTES, KNOWN, NO_OVERHEAD
 from specsim.speed.grid import batch_schedule
+from specsim.speed.shapes import fastest_shapes
+
+# A schedule asks for every batch size and length: so many predictions take some seconds.
+MOST_ASKED = 1 << 18
+
+
+class Costs(NamedTuple):
+    """What cycles cost, what drafts ("model" where only numbers are given), what to say, what intervals allow for."""
+
+    latency: LatencyModel
+    method: str = "model"
+    notes: tuple[str, ...] = ()
+    allowed: float = 0.0
 
 
 def run(
     *, alpha: float | None, ranks: str | None, hazards: Path | None, histogram: Path | None, rows: Path | None,
     target: str | None, draft: str | None, device: str | None, tp: int, draft_tp: int, dtype: str,
-    cost_ratio: float | None, verify_cost: str | None, overhead: float, batch: str, context: str, max_gamma: int,
-    level: float, engine: str | None, plot: Path | None, as_json: bool,
+    draft_vocab: int | None, cost_ratio: float | None, verify_cost: str | None, overhead: float | None, batch: str,
+    context: str, max_gamma: int, nodes: int, level: float, engine: str | None, plot: Path | None, as_json: bool,
 ) -> tuple[str, str]:  # fmt: skip
     """What to print, and what to say beside it; ValueError for anything that is wrong, before the work."""
     batches, contexts = read.whole_numbers(batch, "batch", 1), read.whole_numbers(context, "context", 0)
+    read.bounded(max_gamma, "max_gamma", 1)
+    read.bounded(nodes, "nodes", 1)
     check.scalar(level, "level", "(0, 1)")
     if engine is not None and engine not in ENGINES:
         raise ValueError(f"--emit must be one of {', '.join(ENGINES)}, got {engine!r}")
+    asked_for = max(batches) if engine is not None else len(batches) * len(contexts)
+    if asked_for * max_gamma > MOST_ASKED:
+        raise ValueError(
+            f"{asked_for} points of {max_gamma} lengths are too many; their product may be {MOST_ASKED} at most"
+        )
     if plot is not None:
         check_writable(plot)
     given = read.acceptance(alpha, ranks, hazards, histogram, rows)
@@ -34,87 +55,155 @@ def run(
         if len(curve) < 2:
             raise ValueError("verify_cost has 1 entry; t(1), t(2), ... of one draft or more are needed")
         max_gamma = min(max_gamma, len(curve) - 1)
-    latency, notes = _latency(
-        target, draft, device, (tp, draft_tp), dtype, cost_ratio, curve, overhead, batches, contexts
-    )
+    if all(name is None for name in (target, draft, device)):
+        costs = _declared(cost_ratio, curve, overhead, (tp, draft_tp, dtype, draft_vocab))
+    else:
+        missing = [
+            name
+            for name, value in {"--target": target, "--draft": draft, "--hardware": device}.items()
+            if value is None
+        ]
+        if missing:
+            raise ValueError(f"{' and '.join(missing)} missing; give all three, or --cost-ratio alone")
+        if cost_ratio is not None:
+            raise ValueError("--cost-ratio stands instead of --target, --draft and --hardware; give one or the other")
+        if curve is not None:
+            raise ValueError("--verify-cost goes with --cost-ratio; models and hardware have a curve of their own")
+        if max(tp, draft_tp) > read.MOST["tp"]:
+            raise ValueError(f"tp is {max(tp, draft_tp)}; it must be at most {read.MOST['tp']}")
+        names = (str(target), str(draft), str(device))
+        costs = _modelled(names, (tp, draft_tp), dtype, draft_vocab, overhead, batches, contexts)
+    latency, notes = costs.latency, list(costs.notes)
     if latency.unit != "s":  # nothing depends on them: one point says all
         if len(batches) * len(contexts) > 1:
-            notes = ["the costs given are the same at every batch and context: one point says all"]
+            notes.append("the costs given are the same at every batch and context: one point says all")
         batches, contexts = batches[:1], contexts[:1]
     if plot is not None:
         from specsim.report import plots
 
         write_bytes(plot, plots.plan(latency, given.acceptance, batches, contexts, max_gamma=max_gamma))
     if engine is not None:
-        if engine == "vllm" and tp != draft_tp:  # its `DraftModelProposer` refuses anything else
-            raise ValueError(f"vLLM shares a draft model among the devices of its target: plan with --draft-tp {tp}")
-        return _emit(engine, latency, given, batches, contexts[0], max_gamma, draft)
-    found = answer.answer(latency, given, batches, contexts, max_gamma=max_gamma, level=level, notes=notes)
+        shared = engine in ("vllm", "vllm-synthetic", "sglang") and costs.method != "ngram"
+        if shared and tp != draft_tp:  # these engines share a draft among the devices of its target
+            name = "SGLang" if engine == "sglang" else "vLLM"
+            raise ValueError(f"{name} shares a draft model among the devices of its target: plan with --draft-tp {tp}")
+        return _emit(engine, costs, given, batches, contexts[0], max_gamma, nodes, draft)
+    found = answer.answer(
+        latency, given, batches, contexts, max_gamma=max_gamma, level=level, notes=notes, nodes=nodes,
+        allowed=costs.allowed,
+    )  # fmt: skip
     if not as_json:
-        return answer.text(found), ""
+        return shown.text(found), ""
     asked = {"target": target, "draft": draft, "hardware": device, "tp": tp, "draft_tp": draft_tp, "dtype": dtype,
-             "cost_ratio": cost_ratio, "verify_cost": curve, "overhead": overhead, "batch": batches,
-             "context": contexts, "max_gamma": max_gamma}  # fmt: skip
-    return json.dumps({"asked": asked} | answer.as_json(found), allow_nan=False), ""
+             "draft_vocab": draft_vocab, "cost_ratio": cost_ratio, "verify_cost": curve, "overhead": overhead,
+             "batch": batches, "context": contexts, "max_gamma": max_gamma, "nodes": nodes}  # fmt: skip
+    return json.dumps({"asked": asked} | shown.as_json(found), allow_nan=False), ""
 
 
-def _latency(
-    target: str | None, draft: str | None, device: str | None, parallel: tuple[int, int], dtype: str,
-    cost_ratio: float | None, curve: list[float] | None, overhead: float, batches: list[int], contexts: list[int],
-) -> tuple[LatencyModel, list[str]]:  # fmt: skip
-    """What cycles cost, and what to say of it."""
-    models = {"--target": target, "--draft": draft, "--hardware": device}
-    missing = [name for name, value in models.items() if value is None]
-    if len(missing) == len(models):
-        if cost_ratio is None:
-            raise ValueError(
-                "what costs what? give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)"
-            )
-        if (*parallel, dtype) != (1, 1, "bf16"):
-            raise ValueError("--tp, --draft-tp and --dtype say nothing of a --cost-ratio; leave them out")
-        return constant(cost_ratio, verify_cost=curve, overhead=overhead), []
-    if missing:
-        raise ValueError(f"{' and '.join(missing)} missing; give all three, or --cost-ratio alone")
-    if cost_ratio is not None:
-        raise ValueError("--cost-ratio stands instead of --target, --draft and --hardware; give one or the other")
-    if curve is not None:
-        raise ValueError("--verify-cost goes with --cost-ratio; models and hardware have a curve of their own")
-    large, small, gpu = read.shape(str(target)), read.shape(str(draft)), hardware(str(device))
-    over = float(check.scalar(overhead, "overhead", "[0, inf)"))
+def _declared(
+    cost_ratio: float | None, curve: list[float] | None, overhead: float | None, other: tuple[int, int, str, int | None]
+) -> Costs:
+    """Costs given as numbers."""
+    if cost_ratio is None:
+        raise ValueError("what costs what? give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)")
+    if other != (1, 1, "bf16", None):
+        raise ValueError("--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --cost-ratio; leave them out")
+    found = constant(cost_ratio, verify_cost=curve, overhead=0 if overhead is None else overhead)
+    if overhead is None:
+        said = "nothing but passes and steps costs time (--overhead is not given)"
+        found = found._replace(assumptions=(*found.assumptions, said))
+    return Costs(found)
+
+
+def _modelled(
+    names: tuple[str, str, str], parallel: tuple[int, int], dtype: str, draft_vocab: int | None,
+    overhead: float | None, batches: list[int], contexts: list[int],
+) -> Costs:  # fmt: skip
+    """Costs of models on a device."""
+    large, gpu = models.shape(names[0]), hardware(names[2])
+    vocab = None if draft_vocab is None else check.integer(draft_vocab, "draft_vocab", 1)
+    drafter = models.drafter(names[1], large, vocab)
+    over = float(check.scalar(0.0 if overhead is None else overhead, "overhead", "[0, inf)"))
     tp, draft_tp = parallel
     found = roofline(
-        large, small, gpu, tensor_parallel=tp, draft_tensor_parallel=draft_tp, dtype=dtype, overhead_s=over / 1e3
-    )
-    held, notes = gpu.memory * max(parallel) / 1e9, []
-    if large.vocab != small.vocab:
+        large, drafter.shape or large, gpu, tensor_parallel=tp, draft_tensor_parallel=draft_tp, dtype=dtype,
+        overhead_s=over / 1e3,
+    )  # fmt: skip
+    if drafter.shape is None:
+        words = [said for said in found.assumptions if not said.startswith(KNOWN)]
+        words.append("no interval: no cycle without a draft model is recorded to compare with")
+        found = found._replace(draft=lambda b, s: Timing(0.0), cycle_error=None, assumptions=tuple(words))
+    allowed = 0.0
+    if overhead is None:
+        allowed = answer.OVERHEAD_S
+        said = "host and sampling take no time in the values (--overhead is not given); the low ends of intervals, if "
+        said += f"there are any, allow {1e3 * allowed:g} ms a cycle, which a measured engine left over"
+        kept = [words for words in found.assumptions if words != NO_OVERHEAD]
+        found = found._replace(assumptions=(*kept, said))
+    notes = [*models.named_after(names[0], large), *drafter.notes]
+    notes += _mismatches(large, drafter, parallel)
+    notes += _fits(large, drafter.shape, gpu, parallel, dtype, batches, contexts)
+    return Costs(found, drafter.method, tuple(notes), allowed)
+
+
+def _mismatches(large: ModelShape, drafter: models.Drafter, parallel: tuple[int, int]) -> list[str]:
+    """What of the pair and the devices does not go together."""
+    notes = []
+    small = drafter.shape
+    if small is not None and large.vocab != small.vocab:
         sizes = f"{large.name} has {large.vocab} tokens and {small.name} {small.vocab}"
         notes.append(f"{sizes}: a draft needs the target's tokenizer, padding aside, or an engine that translates")
-    for shape, parts in ((large, tp), (small, draft_tp)):
-        if shape.heads % parts:
-            notes.append(f"{shape.name} has {shape.heads} heads, which {parts} devices cannot share equally")
+    for one, parts in ((large, parallel[0]), (small, parallel[1])):
+        if one is not None and one.heads % parts:
+            notes.append(f"{one.name} has {one.heads} heads, which {parts} devices cannot share equally")
+    return notes
+
+
+def _fits(
+    large: ModelShape, small: ModelShape | None, gpu: Hardware, parallel: tuple[int, int], dtype: str,
+    batches: list[int], contexts: list[int],
+) -> list[str]:  # fmt: skip
+    """Points whose weights and caches are larger than the memory."""
+    held, notes = gpu.memory * max(parallel) / 1e9, []
+    both = [one for one in (large, small) if one is not None]
     for b, s in product(batches, contexts):
-        needed = sum(BYTES[dtype] * (m.body + m.head) + 2 * m.kv_values * b * s for m in (large, small)) / 1e9
+        needed = sum(BYTES[dtype] * (m.body + m.head) + 2 * m.kv_values * b * s for m in both) / 1e9
         if needed > held:
             notes.append(
                 f"batch {b}, context {s} does not fit: weights and caches take at least {needed:.0f} GB of {held:.0f}"
             )
-    return found, notes
+    return notes
 
 
 def _emit(
-    engine: str, latency: LatencyModel, given: read.Given, batches: list[int], context: int, max_gamma: int,
+    engine: str, costs: Costs, given: read.Given, batches: list[int], context: int, max_gamma: int, nodes: int,
     draft: str | None,
 ) -> tuple[str, str]:  # fmt: skip
-    top = max(batches)
+    latency, top = costs.latency, max(batches)
+    schedule = engine.startswith("vllm")
     found = batch_schedule(latency, given.acceptance, max_batch=top, context=context, max_gamma=max_gamma)
-    if engine != "vllm":  # one length for all: that of the first batch
+    if not schedule:  # one length for all: that of the first batch
         found = [entry for entry in found if entry[0] <= batches[0] <= entry[1]]
-    where = f"batches up to {top}, the last entry beyond" if engine == "vllm" else f"batch {batches[0]}"
-    notes = [f"predicted for context {context} and {where}; forced acceptance is for benchmarks: its text is no answer"]
-    model = Path(draft or "DRAFT")
-    model = model.parent if model.suffix == ".json" else model
-    if engine == "vllm" and not model.is_dir():
-        notes[0] += '; write the draft\'s folder or hub id for "model"'
-    notes += [f"- {said}" for said in (given.words, *latency.assumptions)]
-    notes += ["- the first of the ranks alone: trees are not emitted"] * bool(given.ranks)
-    return emit(engine, found, given.acceptance, draft=str(model)), "\n".join(notes)
+    where = f"batches up to {top}, the last entry beyond" if schedule else f"batch {batches[0]}"
+    notes = [f"predicted for context {context} and {where}"]
+    if engine.endswith("-synthetic"):
+        notes[0] += "; WARNING: acceptance is forced, so the text is no answer: for benchmarks only, never to be served"
+    tree: tuple[int, ...] = ()
+    if given.ranks and engine == "sglang":
+        best = fastest_shapes(latency, given.ranks, nodes=nodes, depth=max_gamma, batch=batches[0], context=context)
+        tree = tuple(int(p) for p in best.tree.parents)
+        notes.append("- bounds of the best tree; SGLang fills them by the draft's confidence, not by this shape")
+    elif given.ranks:
+        notes.append("- the first of the ranks alone: this engine takes no trees")
+    if schedule and len(found) > 1 and costs.method in ("model", "ngram", "mtp"):
+        notes.append("- vLLM says that a length by batch size is tested with EAGLE heads alone: try it first")
+    path = Path(draft or "DRAFT")
+    path = path.parent if path.suffix == ".json" else path
+    named = path.is_dir() or (draft is not None and "/" in draft)
+    if engine not in ("aiconfigurator", "llamacpp-synthetic") and costs.method not in ("mtp", "ngram") and not named:
+        what = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
+        notes[0] += f'; write the draft\'s {what} for "model"'
+    notes += [f"- {said}" for said in latency.assumptions]
+    notes.insert(1, f"- {given.acceptance.words}")
+    text = emit(engine, found, given.acceptance, draft=str(path), method=costs.method, tree=tree)
+    return text, "\n".join(notes)

@@ -1,33 +1,85 @@
-"""A plan in the words of an engine: how many drafts at which batch, and the acceptance to force in a benchmark.
+"""A plan in the words of an engine: what drafts, how much, at which batch; or an acceptance forced in a benchmark.
 
-vLLM (`SpeculativeConfig`, as of 0.33; its default shares the draft among the devices of the target, and it takes no
-other number for a draft model): `synthetic_acceptance_rates` are unconditional, entry i the probability that the
-first i + 1 drafts are all kept, one for each of `num_speculative_tokens`, not increasing. The schedule is a list of
-[first batch, last batch, drafts] that starts at 1; larger batches take its last entry.
+vLLM (`--speculative-config`, as of 0.33): method, model, `num_speculative_tokens`; and, where the length depends on the
+batch, `num_speculative_tokens_per_batch_size`, a list of [first batch, last batch, drafts] that starts at 1; larger
+batches take its last entry. Its default shares the draft among the devices of the target.
+Forced (`rejection_sample_method` "synthetic"): `synthetic_acceptance_rates` are unconditional, entry i the probability
+that the first i + 1 drafts are all kept, one for each of `num_speculative_tokens`, not increasing.
 
-llama.cpp (`llama-server`, since its pull request 27711): `--spec-synth-rates` are the same unconditional numbers, as
-many as `--spec-draft-n-max`. One length for all batches.
+SGLang (as of 0.5.23): steps, the most children of a node (top-k) and the tokens verified, which are the drafts and the
+one before them. At top-k 1 they are steps + 1. One length for all batches. It is the only one of the engines that takes
+a tree, and only by these bounds: which nodes are drafted is up to the draft's confidence.
 
-aiconfigurator (`cli default --nextn`, 2025 and 2026): `--nextn-accept-rates` are *conditional*, five of them; its
-expectation is r1 + r1 r2 + ..., whatever its documentation calls them. At most five drafts.
+llama.cpp (`llama-server`, since its options are called `--spec-...`): one length for all batches. It drafts less where
+the draft is not confident; a least confidence of 0 makes it draft what is planned. Forced (since its pull request
+27711): `--spec-synth-rates` are unconditional, as many as `--spec-draft-n-max`.
+
+aiconfigurator (`cli default`, as of 0.12): `--nextn N --nextn-accepted X`, X the mean number of drafts kept; N is at
+most 5.
+
+An option that is not known to exist is not printed: n-gram lookup in SGLang and llama.cpp has budgets of its own.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.lengths.hazards import HazardEstimate
-from specsim.speed.grid import Acceptance
+from specsim.lengths.acceptance import as_acceptance
+from specsim.speed.grid import Given
+from specsim.trees.topology import depths
 
-ENGINES = ("vllm", "llamacpp", "aiconfigurator")
-_NEXTN = 5  # aiconfigurator's vector
+ENGINES = ("vllm", "sglang", "llamacpp", "aiconfigurator", "vllm-synthetic", "llamacpp-synthetic")
+METHODS = {  # of a drafter: its name for vLLM, SGLang and llama.cpp; None where its options are not known
+    "model": ("draft_model", "STANDALONE", "draft-simple"),
+    "eagle": ("eagle", "EAGLE", None),
+    "eagle3": ("eagle3", "EAGLE3", "draft-eagle3"),
+    "mtp": ("mtp", "EAGLE", "draft-mtp"),
+    "ngram": ("ngram", None, None),
+}
+_NEXTN = 5  # the longest draft of aiconfigurator
 
 
-def emit(engine: str, schedule: Sequence[tuple[int, int, int]], acceptance: Acceptance, *, draft: str) -> str:
-    r"""What to hand to the engine so that it drafts by this schedule and accepts as planned.
+class Bounds(NamedTuple):
+    """A tree as an engine takes it: drafting steps, most children of a node, and tokens verified (the root is one)."""
+
+    steps: int
+    top_k: int
+    tokens: int
+
+
+def bounds(parents: Sequence[int]) -> Bounds:
+    """The bounds that a tree of this shape fits into.
+
+    Top-k is raised where an engine that keeps k nodes of each level, with k children each, would have too few.
+
+    Examples
+    --------
+    >>> bounds([-1, -1, 0])
+    Bounds(steps=2, top_k=2, tokens=4)
+    """
+    steps = int(max(depths(parents), default=0))
+    top = max(Counter(parents).values(), default=1)
+    while top + (steps - 1) * top**2 < len(parents):
+        top += 1
+    return Bounds(steps, top, len(parents) + 1)
+
+
+def emit(
+    engine: str,
+    schedule: Sequence[tuple[int, int, int]],
+    acceptance: Given,
+    *,
+    draft: str,
+    method: str = "model",
+    tree: Sequence[int] = (),
+) -> str:
+    r"""What to hand to the engine so that it drafts by this schedule, or accepts as planned in a benchmark.
 
     .. math:: \tau = 1 + \sum_i P(n \ge i) = 1 + \sum_i \prod_{j \le i} \alpha_j
 
@@ -37,10 +89,14 @@ def emit(engine: str, schedule: Sequence[tuple[int, int, int]], acceptance: Acce
         One of `ENGINES`.
     schedule : sequence of (first, last, gamma)
         As `batch_schedule` gives it. Only vLLM has one; the others take the length of its first entry.
-    acceptance : float, array_like, HazardEstimate or callable
+    acceptance : float, array_like, HazardEstimate, callable or Acceptance
         As in `plan`.
     draft : str
-        The draft model's name, for vLLM.
+        The draft model's folder or hub id.
+    method : str
+        What drafts: "model", "eagle", "eagle3", "mtp" or "ngram".
+    tree : sequence of int
+        Parents of the nodes of a tree, for SGLang, instead of a chain.
 
     Returns
     -------
@@ -50,49 +106,71 @@ def emit(engine: str, schedule: Sequence[tuple[int, int, int]], acceptance: Acce
     Raises
     ------
     ValueError
-        An unknown engine, a schedule that never drafts, or one that the engine cannot hold.
+        An unknown engine or method, a schedule that never drafts, or one that the engine cannot hold.
 
     Examples
     --------
-    >>> emit("llamacpp", [(1, 1, 3)], [0.8, 0.5, 0.5], draft="small")
+    >>> emit("llamacpp-synthetic", [(1, 1, 3)], [0.8, 0.5, 0.5], draft="small")
     '--spec-draft-n-max 3 --spec-synth-rates 0.8,0.4,0.2'
     """
     if engine not in ENGINES:
         raise ValueError(f"emit must be one of {', '.join(ENGINES)}, got {engine!r}")
-    gamma = max(g for _, _, g in schedule) if engine == "vllm" else schedule[0][2]
-    if gamma == 0:
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    gamma = max(g for _, _, g in schedule) if engine.startswith("vllm") else schedule[0][2]
+    if gamma == 0 and not (tree and engine == "sglang"):
         raise ValueError("the plan is not to speculate: there is nothing to emit")
-    hazards = hazards_at(acceptance, gamma)
-    survival = [_round(s) for s in np.cumprod(hazards)]
-    if engine == "vllm":
-        config = {
-            "method": "draft_model",
-            "model": draft,
-            "num_speculative_tokens": gamma,
-            "num_speculative_tokens_per_batch_size": [list(entry) for entry in schedule],
-            "rejection_sample_method": "synthetic",
-            "synthetic_acceptance_rates": survival,
-        }
-        return json.dumps(config)
+    if engine == "sglang":
+        return _sglang(method, draft, bounds(tree) if tree else Bounds(gamma, 1, gamma + 1))
     if engine == "llamacpp":
-        return f"--spec-draft-n-max {gamma} --spec-synth-rates {_list(survival)}"
-    if gamma > _NEXTN:
-        raise ValueError(f"the plan is to draft {gamma}; aiconfigurator holds {_NEXTN} rates: plan with --max-gamma 5")
-    rates = [_round(h) for h in hazards] + [0.0] * (_NEXTN - gamma)
-    return f"--nextn {gamma} --nextn-accept-rates {_list(rates)}"
+        return _llamacpp(method, draft, gamma)
+    kept = as_acceptance(acceptance)
+    if engine == "aiconfigurator":
+        if gamma > _NEXTN:
+            raise ValueError(
+                f"the plan is to draft {gamma}; aiconfigurator models {_NEXTN} drafts: plan with --max-gamma {_NEXTN}"
+            )
+        return f"--nextn {gamma} --nextn-accepted {kept.tau(gamma).value - 1:.6g}"
+    survival = [_round(s) for s in np.cumprod(kept.hazards(gamma))]
+    if engine == "llamacpp-synthetic":
+        return f"--spec-draft-n-max {gamma} --spec-synth-rates {','.join(f'{rate:.6g}' for rate in survival)}"
+    config = _vllm(method, draft, gamma, schedule)
+    if engine == "vllm-synthetic":
+        config |= {"rejection_sample_method": "synthetic", "synthetic_acceptance_rates": survival}
+    return json.dumps(config)
 
 
-def hazards_at(acceptance: Acceptance, gamma: int) -> list[float]:
-    """The hazards of drafts 1..gamma."""
-    given = acceptance(gamma) if callable(acceptance) else acceptance
-    a = np.asarray(given.hazards if isinstance(given, HazardEstimate) else given, dtype=float)
-    return [float(v) for v in (np.full(gamma, a) if a.ndim == 0 else a[:gamma])]
+def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
+    config: dict[str, Any] = {"method": METHODS[method][0]}
+    if method not in ("mtp", "ngram"):
+        config["model"] = draft
+    config["num_speculative_tokens"] = gamma
+    if len(schedule) > 1:
+        config["num_speculative_tokens_per_batch_size"] = [list(entry) for entry in schedule]
+    return config
+
+
+def _sglang(method: str, draft: str, found: Bounds) -> str:
+    name = METHODS[method][1]
+    if name is None:
+        raise ValueError(f"SGLang's {method} drafter takes a budget of its own, not a length: nothing is emitted")
+    words = ["--speculative-algorithm", name]
+    if method != "mtp":
+        words += ["--speculative-draft-model-path", shlex.quote(draft)]
+    words += ["--speculative-num-steps", str(found.steps), "--speculative-eagle-topk", str(found.top_k)]
+    return " ".join([*words, "--speculative-num-draft-tokens", str(found.tokens)])
+
+
+def _llamacpp(method: str, draft: str, gamma: int) -> str:
+    name = METHODS[method][2]
+    if name is None:
+        raise ValueError(f"which options llama.cpp has for a drafter {method} is not known here: nothing is emitted")
+    words = ["--spec-type", name]
+    if method != "mtp":
+        words += ["--model-draft", shlex.quote(draft)]
+    return " ".join([*words, "--spec-draft-n-max", str(gamma), "--spec-draft-p-min", "0"])
 
 
 def _round(rate: float) -> float:
     """Six digits: the sum of a few stays within 1e-5, and what did not increase still does not."""
     return round(float(rate), 6)
-
-
-def _list(rates: Sequence[float]) -> str:
-    return ",".join(f"{rate:.6g}" for rate in rates)

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import csv
 import json
-from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.base import check, extras
-from specsim.base.arrays import at, overlap
-from specsim.latency import ModelShape
-from specsim.lengths.blocks import renewal, text_survival
-from specsim.lengths.hazards import HazardEstimate, estimate_hazards, pool_texts
-from specsim.speed.grid import Acceptance
-from specsim.types import Array
-from specsim.verify.lookup import chain_rule
+from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
+from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
 
-FEW = 10  # texts below which the spread between them says little
+# The largest that are sensible: beyond them an answer would take for ever, or the numbers would mean nothing.
+MOST = {"batch": 1 << 14, "context": 1 << 30, "tp": 1 << 16, "max_gamma": 1000, "nodes": 1024, "ranks": 1000}
 
 
 class Given(NamedTuple):
-    """Acceptance as `specsim.plan` takes it, what it rests on, and that of the siblings of a tree by rank, if given."""
+    """Acceptance, and that of the siblings of a tree by rank, if given."""
 
     acceptance: Acceptance
-    words: str
     ranks: tuple[float, ...] = ()
 
 
-def shape(name: str) -> ModelShape:
-    """A model of the table, or of a config.json (or the folder that holds it)."""
-    path = Path(name)
-    if path.suffix == ".json" or (path / "config.json").is_file():
-        return ModelShape.from_config(path)
-    return ModelShape.named(name)
+def bounded(value: int, name: str, least: int) -> int:
+    """A whole number between `least` and the largest that is sensible."""
+    found = check.integer(value, name, least)
+    if found > MOST[name]:
+        raise ValueError(f"{name} is {found}; it must be at most {MOST[name]}")
+    return found
 
 
 def whole_numbers(text: str, name: str, least: int) -> list[int]:
@@ -52,6 +47,8 @@ def whole_numbers(text: str, name: str, least: int) -> list[int]:
         unit = 1024 if digits.endswith("k") else 1
         if not digits.removesuffix("k").isdecimal():
             raise ValueError(f"{name} has {part.strip()!r}, which is no whole number; write 1,8,64 or 1k,32k")
+        if len(digits) > 12 or int(digits.removesuffix("k")) * unit > MOST[name]:
+            raise ValueError(f"{name} is {digits[:20]}; it must be at most {MOST[name]}")
         found.append(check.integer(int(digits.removesuffix("k")) * unit, name, least))
     return found
 
@@ -73,47 +70,90 @@ def acceptance(
         )
     if alpha is not None:
         words = f"every draft is kept with probability {alpha:g}, whatever came before: declared, not measured"
-        return Given(float(check.scalar(alpha, "alpha", "[0, 1]")), words)
+        return Given(from_alpha(float(check.scalar(alpha, "alpha", "[0, 1]")), words))
     if ranks is not None:
-        return from_ranks(ranks)
+        return read_ranks(ranks)
     if hazards is not None:
-        return from_hazards(hazards)
-    return from_histogram(histogram) if histogram is not None else from_rows(Path(str(rows)))
+        return Given(read_hazards(hazards))
+    return Given(read_histogram(histogram) if histogram is not None else read_rows(Path(str(rows))))
 
 
-def from_ranks(text: str) -> Given:
+def read_ranks(text: str) -> Given:
     """Probabilities, as 0.7,0.12,0.05, that the first, second, ... sibling is the one kept; a chain has the first."""
     found = numbers(text, "ranks", "[0, 1]")
+    if len(found) > MOST["ranks"]:
+        raise ValueError(f"ranks has {len(found)} entries; the most that are sensible are {MOST['ranks']}")
     if sum(found) > 1:
         raise ValueError(f"ranks sum to {sum(found):g}; one sibling at most is kept")
     words = f"sibling k is the one kept with probability {text}, whatever came before: declared, not measured"
-    return Given(found[0], words, tuple(found))
+    return Given(from_alpha(found[0], words), tuple(found))
 
 
-def from_hazards(path: Path) -> Given:
-    """A CSV of `position` (1, 2, ...) and `hazard`; or of `position`, `tried` and `kept`, blocks counted in a log."""
+def read_hazards(path: Path) -> Acceptance:
+    """A CSV of `position` and one column more that says what its numbers are; none is assumed.
+
+    hazard: probability that the draft is kept if all before it were. rate: that it is kept, of all blocks, as engines
+    print it by position; each over the one before is the hazard. count: blocks that kept that many drafts or more, from
+    position 0, which counts all. tried and kept: blocks that came to test the draft, and that kept it.
+    """
     table = csv.DictReader(_text(path).splitlines())
-    names = table.fieldnames or ()
-    counted = "tried" in names and "kept" in names
-    if "position" not in names or not (counted or "hazard" in names):
-        raise ValueError(f"{path.name} has columns {', '.join(names) or 'none'}; it needs position and hazard, or "
-                         "position, tried and kept")  # fmt: skip
-    if counted and "hazard" in names:
-        raise ValueError(f"{path.name} has hazard beside tried and kept; leave out what is not to be read")
-    lines = list(table)
+    try:
+        lines, names = list(table), table.fieldnames or ()
+    except csv.Error as error:
+        raise ValueError(f"{path.name}, line {table.line_num + 1}: {error}") from None
+    pairs = "tried" in names and "kept" in names
+    kinds = [name for name in ("hazard", "rate", "count") if name in names] + (["tried and kept"] if pairs else [])
+    if "position" not in names or not kinds:
+        raise ValueError(
+            f"{path.name} has columns {', '.join(names) or 'none'}; it needs position and hazard, or position "
+            "and rate, or position and count, or position, tried and kept"
+        )
+    if len(kinds) > 1:
+        raise ValueError(f"{path.name} has {kinds[0]} beside {kinds[1]}; leave out what is not to be read")
+    kind = kinds[0]
     if not lines:
         raise ValueError(f"{path.name} has no rows")
-    for i, line in enumerate(lines, 1):
-        if (line["position"] or "").strip() != str(i):
-            raise ValueError(f"{path.name}, row {i}: position is {line['position']!r}; rows must count up from 1")
-    if not counted:
-        a = [_number(line["hazard"], f"{path.name}, row {i}: hazard", "[0, 1]") for i, line in enumerate(lines, 1)]
-        return Given(np.array(a), f"hazards as {path.name} gives them, without an error")
-    pairs = [
-        [_number(line[name], f"{path.name}, row {i}: {name}", "[0, inf)") for name in ("tried", "kept")]
-        for i, line in enumerate(lines, 1)
-    ]
-    return Given(_from_counts(path, pairs), f"hazards counted in {path.name}, blocks independent")
+    if len(lines) > MAX_DRAFTS:
+        raise ValueError(f"{path.name} has {len(lines)} rows; the most that are sensible are {MAX_DRAFTS}")
+    first = 0 if kind == "count" else 1
+    for i, line in enumerate(lines):
+        if (line["position"] or "").strip() != str(i + first):
+            raise ValueError(
+                f"{path.name}, row {i + 1}: position is {line['position']!r}; rows must count up from {first}"
+            )
+    if kind == "hazard":
+        a = _column(path, lines, kind, "[0, 1]")
+        return from_hazards(np.array(a), f"hazards as {path.name} gives them, without an error")
+    if kind == "rate":
+        rates = [1.0, *_column(path, lines, kind, "[0, 1]")]
+        _falling(path, rates[1:], kind)
+        hazards = [after / before if before else 0.0 for before, after in pairwise(rates)]
+        words = f"rates by position of all blocks, as {path.name} gives them, without an error"
+        return from_hazards(np.array(hazards), words)
+    if kind == "count":
+        counts = _column(path, lines, kind, "[0, inf)")
+        if len(counts) < 2:
+            raise ValueError(f"{path.name} has position 0 alone; it needs 1 and more")
+        _falling(path, counts, kind)
+        tested = [list(pair) for pair in pairwise(counts)]
+        words = f"counted in {path.name}, every block of {len(counts) - 1} drafts, blocks independent"
+        return from_counts(_from_counts(path, tested, ("count", "count"), 1), words)
+    both = [_column(path, lines, name, "[0, inf)") for name in ("tried", "kept")]
+    found = _from_counts(path, [list(pair) for pair in zip(*both, strict=True)])
+    return from_counts(found, f"hazards counted in {path.name}, blocks independent")
+
+
+def _column(path: Path, lines: list[dict[str, str]], name: str, allowed: str) -> list[float]:
+    return [_number(line[name], f"{path.name}, row {i}: {name}", allowed) for i, line in enumerate(lines, 1)]
+
+
+def _falling(path: Path, values: list[float], name: str) -> None:
+    for i, (before, after) in enumerate(pairwise(values), 2):
+        if after > before:
+            raise ValueError(
+                f"{path.name}, row {i}: {name} is {after:g}, above the {before:g} before it; of all blocks no more can "
+                "keep the later draft (if these are hazards, name the column hazard)"
+            )
 
 
 def _number(text: str | None, where: str, allowed: str) -> float:
@@ -124,15 +164,18 @@ def _number(text: str | None, where: str, allowed: str) -> float:
     return float(check.scalar(value, where, allowed))
 
 
-def _from_counts(path: Path, pairs: list[list[float]]) -> HazardEstimate:
+def _from_counts(
+    path: Path, pairs: list[list[float]], names: tuple[str, str] = ("tried", "kept"), offset: int = 0
+) -> HazardEstimate:
     """Blocks that failed at a draft, and those that kept it and made no more."""
     if not pairs[0][0]:
-        raise ValueError(f"{path.name}, row 1: tried is 0, so nothing was counted")
+        raise ValueError(f"{path.name}, row 1: {names[0]} is 0, so nothing was counted")
     kinds = []
     after = [pair[0] for pair in pairs[1:]] + [0.0]
     for i, ((tried, kept), then) in enumerate(zip(pairs, after, strict=True), 1):
         if not (tried.is_integer() and kept.is_integer()):
-            raise ValueError(f"{path.name}, row {i}: tried {tried:g} and kept {kept:g} must be whole numbers of blocks")
+            shown = f"{names[0]} {tried:g} and {names[1]} {kept:g}"
+            raise ValueError(f"{path.name}, row {i + offset}: {shown} must be whole numbers of blocks")
         if kept > tried:
             raise ValueError(f"{path.name}, row {i}: kept is {kept:g}, more than the {tried:g} blocks that tried")
         if then > kept:
@@ -141,18 +184,22 @@ def _from_counts(path: Path, pairs: list[list[float]]) -> HazardEstimate:
     return estimate_hazards(*(np.array(c) for c in list(zip(*kinds, strict=True))[:2]), counts=[k[2] for k in kinds])
 
 
-def from_histogram(path: Path) -> Given:
+def read_histogram(path: Path) -> Acceptance:
     """JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}; or with "accepted" as `estimate_hazards` has it."""
     try:
         held = json.loads(_text(path))
     except ValueError as error:
         raise ValueError(f"{path.name} is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path.name} is nested too deep") from None
     if not isinstance(held, dict) or not {"drafted", "counts"} <= set(held):
         fields = ", ".join(held) if isinstance(held, dict) else type(held).__name__
         raise ValueError(f'{path.name} holds {fields or "nothing"}; it needs "drafted" and "counts"')
     drafted, counts = held["drafted"], held["counts"]
     if isinstance(drafted, bool) or not isinstance(drafted, (int, list)):
         raise ValueError(f"{path.name}: drafted is {json.dumps(drafted)}, not a whole number or a list of them")
+    if isinstance(drafted, int) and drafted > MAX_DRAFTS:
+        raise ValueError(f"{path.name}: drafted is {drafted}; blocks have at most {MAX_DRAFTS} drafts")
     if not isinstance(counts, list):
         raise ValueError(f"{path.name}: counts is {json.dumps(counts)}, not a list")
     if "accepted" not in held and isinstance(drafted, int) and len(counts) != drafted + 1:
@@ -163,10 +210,10 @@ def from_histogram(path: Path) -> Given:
         raise ValueError(f"{path.name}: {error}") from None
     if not len(found.hazards):
         raise ValueError(f"{path.name}: no block drafted a token")
-    return Given(found, f"hazards counted in {path.name}, blocks independent")
+    return from_counts(found, f"hazards counted in {path.name}, blocks independent")
 
 
-def from_rows(path: Path) -> Given:
+def read_rows(path: Path) -> Acceptance:
     """Laws p and q (n, V) along texts that the target wrote; with `tokens` (n,), of texts of `lengths`, exactly so.
 
     With the tokens the renewal law of block starts gives the hazards of every length; without them all that is known is
@@ -183,9 +230,7 @@ def from_rows(path: Path) -> Given:
     if p.ndim != 2 or p.shape != q.shape or not len(p):
         raise ValueError(f"{path.name}: p has shape {p.shape} and q {q.shape}; both must be (n, V), with n at least 1")
     if "tokens" not in held:
-        words = f"the mean acceptance over the positions of {path.name}, as if all were alike (it holds no tokens); "
-        words += "that they are a sample is in no interval"
-        return Given(float(overlap(p, q).mean()), words)
+        return from_rows(p, q, source=path.name)
     y = check.tokens(held["tokens"], f"{path.name}: tokens", p.shape[1])
     lengths = np.asarray(held.get("lengths", [len(p)]))
     if lengths.dtype.kind not in "iu":
@@ -194,24 +239,7 @@ def from_rows(path: Path) -> Given:
         raise ValueError(
             f"{path.name}: {len(p)} rows, {len(y)} tokens, lengths that sum to {lengths.sum()}; they differ"
         )
-    mine, other = at(p, y), at(q, y)
-    if (mine == 0).any():
-        i = int(np.argmax(mine == 0))
-        raise ValueError(f"{path.name}: token {i} has probability 0 under the target, which wrote the text")
-    texts = np.split(other / mine, np.cumsum(lengths)[:-1])
-
-    @cache
-    def pooled(gamma: int) -> Array | HazardEstimate:
-        found = [renewal(text_survival(chain_rule("tokenwise").survival, ratio, gamma)) for ratio in texts]
-        tried = np.array([one.tried for one in found])
-        kept = np.array([one.hazards for one in found]) * tried
-        if len(texts) > 1 and tried.sum(axis=0).all():
-            return pool_texts(kept, tried)
-        return kept.sum(axis=0) / np.where(tried.sum(axis=0) > 0, tried.sum(axis=0), 1)
-
-    sample = "an independent sample of texts" if len(texts) > 1 else "of one text, so its error is not known"
-    sample += "; so few that the error is uncertain" * (1 < len(texts) < FEW)
-    return Given(pooled, f"acceptance along {path.name} ({len(texts)} texts), by the renewal law: {sample}")
+    return from_rows(p, q, y, lengths.tolist(), source=path.name)
 
 
 def _tensors(path: Path) -> dict[str, Any]:
@@ -220,7 +248,9 @@ def _tensors(path: Path) -> dict[str, Any]:
         from safetensors.numpy import load_file
     try:
         return dict(load_file(path))
-    except (OSError, SafetensorError, TypeError, KeyError) as error:
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (SafetensorError, TypeError, KeyError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from specsim.base.arrays import at, is_exact, normalize_or, pick, positive_part, wide
+from specsim.base.arrays import at, normalize_or, pick, positive_part, product, wide
 from specsim.types import Array
 
 EXACT = True
@@ -61,16 +61,10 @@ def advance(weight: Array, ratio: Array) -> Array:
 def survival(ratio: Array) -> Array:
     """P(n >= i | emitted text), i = 1..gamma, from ratio (..., gamma) = q(y)/p(y) along the text."""
     xp = array_namespace(ratio)
-    least, product, out = xp.ones_like(ratio[..., :1]), xp.ones_like(ratio[..., :1]), []
-    top = None if is_exact(ratio) else float(xp.finfo(ratio.dtype).max)
+    least, joint, out = xp.ones_like(ratio[..., :1]), xp.ones_like(ratio[..., :1]), []
     for i in range(ratio.shape[-1]):
-        step = ratio[..., i : i + 1]
-        if top is not None:  # a product that would overflow stays at the top: infinity times 0 is no number
-            fits = product <= top / xp.where(step > 1, step, 1)
-            product = xp.where(fits, product * xp.where(fits, step, 1), top)
-        else:
-            product = product * step
-        least = xp.where(product < least, product, least)
+        joint = product(joint, ratio[..., i : i + 1])
+        least = xp.where(joint < least, joint, least)
         out.append(least)
     return xp.concat(out, axis=-1) if out else ratio
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim.base.arrays import at, positive_part, wide
+from specsim.base.arrays import at, positive_part, product, wide
 from specsim.types import Array
 from specsim.verify.chain import block
 
@@ -52,7 +52,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
 
 def advance(weight: Array, ratio: Array) -> Array:
     """R_i from R_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are kept with probability Q(x_1..x_i) min(1, R_i)."""
-    return weight * ratio
+    return product(weight, ratio)
 
 
 def continuation(plan: Plan, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
@@ -82,6 +82,8 @@ def _steps(plan: Plan, drafts: Array) -> list[Step]:
         steps.append(Step(positive_part(over), more, less, above, below))
         above, below = above * p_drawn[..., i : i + 1], below * q_drawn[..., i : i + 1]
         larger = xp.where(above > below, above, below)
-        larger = xp.where(larger > 0, larger, 1)  # a token of p = q = 0 is never drafted
+        # Both are 0 where p is and q underflows: the ratio is 0, and must not be read as 0/0, which always passes.
+        below = xp.where(larger > 0, below, 1 + 0 * below)
+        larger = xp.where(larger > 0, larger, 1)
         above, below = above / larger, below / larger
     return [*steps, Step(p[..., gamma, :], above, below, above, below)]

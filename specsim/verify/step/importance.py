@@ -7,7 +7,8 @@ Law.         Of the tokens that can be drafted the s of largest p - q^K are live
              replaced by y ~ (p - w)+.
 Theorem.     T14: the output law is p for every p, q, K and s. For K = 2, sum min(p, w) is the value of the published
              linear program; for s = V it is the optimum, whatever K is.
-Acceptance.  sum min(p, w) that the winner is kept, and the chance that y is a draft that lost; 1 - TV at K = 1.
+Acceptance.  sum min(p, w) that the winner is kept, and the chance that y is a draft that lost; 1 - TV at K = 1. With
+             few live tokens of many it can be less than 1 - TV, which a warning says.
 Randomness.  u[k] chooses the place of draft k; u[K] decides the winner; u[K+1] draws y.
 Cost.        prepare O(V log V + s^2), verify O(V + K s^2), acceptance O(K V).
 Paper.       Khisti et al., arXiv:2410.18234 (p and q swapped), s = 15. For K > 2 they play a tournament, the winner so
@@ -19,6 +20,7 @@ Paper.       Khisti et al., arXiv:2410.18234 (p and q swapped), s = 15. For K > 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
@@ -29,6 +31,7 @@ from specsim.base.arrays import (
     accepts,
     at,
     ids,
+    is_exact,
     noise,
     normalize_or,
     one_hot,
@@ -47,6 +50,7 @@ THEOREM = "T14"
 PAPER = "arXiv:2410.18234"
 
 LIVE = 15  # s, as published
+SLACK = 1e-6  # rounding, also in float32: an acceptance is below another if by more
 TIE = 2.0**-40  # values of p - q^K this near are equal, so that rounding does not choose who wins
 
 
@@ -118,7 +122,27 @@ def acceptance(plan: Plan) -> Array:
         power = -power * q
         wins = xp.cumulative_sum(refused * _mean_slope(*_stretches(q), plan.num_drafts - j), axis=-1)
         lost = lost + math.comb(plan.num_drafts, j) * power * (wins[..., -1:] - wins)
-    return overlap(p, w) + xp.sum((recovered * lost)[..., :dead], axis=-1)
+    rate = overlap(p, w) + xp.sum((recovered * lost)[..., :dead], axis=-1)
+    _warn(rate, plan)
+    return rate
+
+
+def _warn(rate: Array, plan: Plan) -> None:
+    """Say where more drafts are worse than one: s tokens of many cannot keep dead ones from winning too often."""
+    if is_exact(plan.p) or not check.concrete(rate) or plan.labels.shape[-1] != LIVE:  # another s was asked for
+        return
+    alone = overlap(plan.p, plan.q)
+    if not bool(array_namespace(alone).any(rate < alone - SLACK)):
+        return
+    row, single = check._first(alone, rate < alone - SLACK)
+    _, found = check._first(rate, rate < alone - SLACK)
+    live, vocab = plan.labels.shape[-1], plan.p.shape[-1]
+    warnings.warn(
+        f"importance with num_drafts={plan.num_drafts} and {live} of {vocab} tokens live accepts {found:.4g} at p{row}"
+        f", less than one draft alone ({single:.4g}): give fewer drafts, more live tokens, or use the rule optimal",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def uniforms(num_drafts: int) -> int:

@@ -17,9 +17,20 @@ from typing import Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim.base.arrays import accept_probability, accepts, ids, one_hot, overlap, pick, positive_part, residual, wide
+from specsim.base.arrays import (
+    accept_probability,
+    accepts,
+    ids,
+    one_hot,
+    overlap,
+    pick,
+    positive_part,
+    quotient,
+    residual,
+    wide,
+)
 from specsim.draft.without_replacement import without
-from specsim.types import Array
+from specsim.types import Array, NoClosedForm
 
 DRAFTS: Literal["without_replacement"] = "without_replacement"
 EXACT = True
@@ -53,11 +64,11 @@ def transition(plan: Plan, drafts: Array) -> Array:
 
 
 def acceptance(plan: Plan) -> Array:
-    """Probability that some draft is kept; ValueError if the sum over drafts would not fit."""
+    """Probability that some draft is kept; NoClosedForm if the sum over drafts would not fit."""
     rows, vocab = math.prod(plan.p.shape[:-1]), plan.p.shape[-1]
     length = min(plan.num_drafts, vocab) - 1  # more drafts than tokens change nothing
     if rows * vocab**length > MAX_PATHS:
-        raise ValueError(
+        raise NoClosedForm(
             f"acceptance of recursive_wor with num_drafts={plan.num_drafts} sums over {rows} x {vocab}^{length} paths, "
             f"more than {MAX_PATHS:.3g}; give fewer rows, drafts or tokens, or count the hits of verify_step"
         )
@@ -98,7 +109,7 @@ def _all_rejected(row: Array, draft: Array, num_drafts: int) -> Array:
         top = ids(draft) == xp.argmax(draft, axis=-1)[..., None]
         others = xp.sum(xp.where(top, 0, draft), axis=-1, keepdims=True)
         others = xp.where(top, others, 1 - draft)  # only the top token's may vanish by cancellation
-        later = _excess(after, draft, 1 / xp.where(others > 0, others, 1 + 0 * draft))
+        later = _excess(after, draft, quotient(1 + 0 * draft, xp.where(others > 0, others, 1 + 0 * draft)))
     else:
         later = _all_rejected(after[..., None, :], without(draft[..., None, :], ids(draft)), num_drafts - 1)
     return xp.sum(lost * later, axis=-1)
@@ -109,7 +120,7 @@ def _excess(p: Array, q: Array, scale: Array) -> Array:
     xp = array_namespace(p, q)
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     some, vocab = q > 0, q.shape[-1]
-    ratio = xp.where(some, p / xp.where(some, q, 1), 0)
+    ratio = xp.where(some, quotient(p, q), 0)
     keys = xp.concat([ratio, scale], axis=-1)
     never = xp.max(keys, axis=-1, keepdims=True) + 1  # stands for infinity, which Fractions lack
     keys = xp.concat([xp.where(some, ratio, never), scale], axis=-1)

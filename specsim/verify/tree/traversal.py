@@ -102,7 +102,7 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
     for level in reversed(plan.levels):
         numbers = xp.asarray(level.rows, device=device(plan.rows))
         if level.rows[0] == 0:
-            mine = numbers  # the root's call always succeeds
+            mine = xp.broadcast_to(numbers, level.count.shape)  # the root's call always succeeds
         else:
             mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], numbers, -1)
         for k in reversed(range(level.tokens.shape[-1])):  # the first child that succeeds wins, so it is written last

@@ -19,13 +19,13 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 import real
-from real.cli import TINY
 from real.decode import graphs
 from real.decode.loop import Decoded, at_tokens, decode, decode_batch, keyed
 from real.decode.stops import Stream, cut, stopping
 from real.decode.warp import Warping
 from real.models import llama
 from real.models.model import LanguageModel, from_hf, full_logits
+from real.pair import TINY
 from specsim.base.arrays import pick
 from specsim.exact import forking
 from specsim.verify.chain import tokenwise
@@ -279,3 +279,38 @@ def test_stop_strings_with_a_decoder_that_strips_a_leading_space() -> None:
     assert ends([1], 0) == 1
     assert ends([2, 1, 2], 0) == 2
     assert ends([2, 2], 0) is None
+
+
+@cache
+def bytes_tokenizer() -> PreTrainedTokenizerFast:
+    """A token for each byte: a string of n bytes is n tokens, and a character may be several."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = Tokenizer(models_of_tokens.BPE({char: i for i, char in enumerate(alphabet)}, []))
+    merges.pre_tokenizer, merges.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=merges)
+
+
+def assert_ends_at_the_first_stop(text: str, strings: list[str]) -> int:
+    """Wherever the block before ended, the text ends with the first token that completes a string; how many tokens."""
+    ids = bytes_tokenizer()(text).input_ids
+    whole = (n for n in range(len(ids) + 1) if any(s in bytes_tokenizer().decode(ids[:n]) for s in strings))
+    wanted = next(whole, None)
+    ends = stopping(bytes_tokenizer(), strings)
+    for safe in range(len(ids) if wanted is None else wanted):
+        assert ends(ids, safe) == wanted, (text, strings, safe)
+    return 0 if wanted is None else wanted
+
+
+PIECES = st.text("ab\u00e9\u20ac", min_size=1, max_size=5)
+
+
+@settings(max_examples=60)
+@given(st.lists(PIECES, min_size=1, max_size=4), st.lists(PIECES, min_size=1, max_size=2))
+def test_stop_strings_of_many_tokens(pieces: list[str], strings: list[str]) -> None:
+    assert_ends_at_the_first_stop("".join([*pieces, *strings[:1], *pieces]), strings)
+
+
+def test_a_stop_string_of_many_tokens_ends_a_text() -> None:
+    assert assert_ends_at_the_first_stop("abacus \u20ac\u20ac\u20ac is it", ["\u20ac\u20ac\u20ac"]) == 16
+    assert assert_ends_at_the_first_stop("to be or not to be", ["or not"]) == 12
+    assert assert_ends_at_the_first_stop("to be or not to be", ["or  not"]) == 0

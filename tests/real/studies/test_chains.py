@@ -23,7 +23,7 @@ from real.studies.compare.rows import over_positions
 from specsim.base.arrays import pick
 from specsim.verify.chain import block, tokenwise
 
-SMALL = ("compare", "--count", "3", "--max-tokens", "8", "--gamma", "1-3")
+SMALL = ("compare", "--count", "3", "--max-tokens", "8", "--gamma", "1-3", "--widen", "0")
 
 
 def run(out: Path, *arguments: str) -> Any:
@@ -90,7 +90,19 @@ def keeps_none() -> Any:
 
 def test_predictions_do_not_see_the_measurement(tmp_path: Path, monkeypatch: Any) -> None:
     """Another decoder behind the name leaves the predictions as they were, and the verdict says that they miss."""
-    arguments = "compare", "--count", "10", "--max-tokens", "12", "--gamma", "2", "--rule", "tokenwise,block"
+    arguments = (
+        "compare",
+        "--count",
+        "10",
+        "--max-tokens",
+        "12",
+        "--gamma",
+        "2",
+        "--widen",
+        "0",
+        "--rule",
+        "tokenwise,block",
+    )
     honest = found(tmp_path / "honest.json", *arguments)
     assert rules_report.missed(honest) == []
     decode = real.studies.compare.measure.decode

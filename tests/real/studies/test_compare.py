@@ -17,11 +17,11 @@ import real.cli
 import real.studies.compare.measure
 from real.decode.loop import decode, keyed
 from real.decode.warp import Warping
-from real.pair import load
+from real.options import read_prompts
+from real.pair import TINY, load
 from real.studies.compare import report
+from real.studies.compare.record import Job, Run, Turn, turn_as_json, turn_of
 from specsim.base import files
-
-TINY = Path(real.cli.TINY)
 
 
 def command(*arguments: str) -> Any:
@@ -31,7 +31,7 @@ def command(*arguments: str) -> Any:
 @pytest.fixture
 def short(tmp_path: Path) -> tuple[Path, tuple[str, ...]]:
     out = tmp_path / "compare.json"
-    return out, ("compare", "--count", "3", "--max-tokens", "8", "--gamma", "1-3", "--out", str(out))
+    return out, ("compare", "--count", "3", "--max-tokens", "8", "--gamma", "1-3", "--widen", "0", "--out", str(out))
 
 
 def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
@@ -39,6 +39,7 @@ def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
     result = command(*arguments)
     assert result.exit_code == 0, result.output
     record = json.loads(out.read_text())
+    assert "turns" not in record
     assert record["schema"] == "specsim-compare/2"
     assert record["complete"] is True
     assert [row["gamma"] for row in record["pairs"]] == [1, 2, 3]
@@ -52,7 +53,7 @@ def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
     assert {"date", "machine", "versions", "seed", "command"} <= record["provenance"].keys()
     assert len(record["acceptance"]["hazards"]) == 3
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    assert "best gamma" in result.output
+    assert result.stdout.startswith("Speculation ")
     assert "that keep 0, 1, ... drafts" in " ".join(result.output.split())
     for row in record["pairs"]:  # blocks kept as many drafts as became text; their shares are a law
         kept, calls = row["blocks_keeping_at_least"]["measured"], row["target_calls"]
@@ -67,7 +68,7 @@ def test_record_table_and_plot(short: tuple[Path, tuple[str, ...]]) -> None:
 
 def test_interrupted_run_keeps_finished_rows(short: tuple[Path, tuple[str, ...]], monkeypatch: Any) -> None:
     out, arguments = short
-    honest, stages = real.cli.run_compare, []
+    honest, stages = real.studies.compare.measure.compare, []
 
     def stopped(*args: Any, step: Callable[[str], None], **kwargs: Any) -> Any:
         def watch(stage: str) -> None:
@@ -78,7 +79,7 @@ def test_interrupted_run_keeps_finished_rows(short: tuple[Path, tuple[str, ...]]
 
         return honest(*args, step=watch, **kwargs)
 
-    monkeypatch.setattr(real.cli, "run_compare", stopped)
+    monkeypatch.setattr(real.studies.compare.measure, "compare", stopped)
     result = command(*arguments)
     assert result.exit_code == 130
     assert "interrupted: 3 finished rows kept" in result.output
@@ -91,7 +92,9 @@ def test_interrupted_run_keeps_finished_rows(short: tuple[Path, tuple[str, ...]]
 def test_one_prompt_has_no_intervals_and_can_be_shown(tmp_path: Path) -> None:
     """Texts shorter than a block, too: nothing is averaged over no positions."""
     out = tmp_path / "one.json"
-    result = command("compare", "--count", "1", "--max-tokens", "2", "--gamma", "1,4", "--out", str(out))
+    result = command(
+        "compare", "--count", "1", "--max-tokens", "2", "--gamma", "1,4", "--widen", "0", "--out", str(out)
+    )
     assert result.exit_code == 0, result.output
     assert json.loads(out.read_text())["pairs"][1]["tau"]["predicted_over_positions"] is None
     shown = command("table", str(out))
@@ -159,7 +162,9 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--out", "missing/compare.json"], "missing/compare.json cannot be written: No such file or directory"),
+        (["--out", "empty.txt/compare.json"], "empty.txt/compare.json cannot be written: Not a directory"),
+        (["--out", "empty.txt"], "out empty.txt must end in .json"),
+        (["--widen", "-1"], "widen must be a number of millions, at least 1, or 0 for the target as it is; got -1"),
         (["--out", "folder.json"], "output folder.json is a directory"),
         (["--gamma", "0"], "gamma must be at least 1, got '0'"),
         (["--out", "record.png"], "out record.png must end in .json"),
@@ -205,7 +210,7 @@ def test_bad_input_ends_with_status_2_before_any_work(
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (Path("tokenizer-only") / name).write_bytes((TINY / "target" / name).read_bytes())
     before = sorted(tmp_path.iterdir())
-    result = command("compare", *arguments)
+    result = command("compare", "--widen", "0", *arguments)
     assert result.exit_code == 2, result.output
     assert message in result.output
     assert sorted(tmp_path.iterdir()) == before
@@ -216,7 +221,7 @@ def test_greedy_text_of_the_bundled_pair_is_identical() -> None:
     torch.set_num_threads(1)
     pair = load(TINY / "target", TINY / "draft")
     greedy = Warping(temperature=0)
-    for text in real.cli.read_prompts(TINY / "prompts.json")[:32]:
+    for text in read_prompts(TINY / "prompts.json")[:32]:
         prompt = list(pair.tokenizer(text)["input_ids"])
         plain, speculative = (
             decode(pair.target, pair.draft, prompt, max_tokens=48, gamma=g, uniforms=keyed(0, 0), warping=greedy)
@@ -230,9 +235,26 @@ def test_greedy_text_of_the_bundled_pair_is_identical() -> None:
 def test_measured_tau_covers_the_prediction(tmp_path: Path) -> None:
     """The recorded run of the README, made anew: 5,000 blocks or more at every gamma, about ten minutes."""
     out = tmp_path / "bundled.json"
-    result = command("compare", "--count", "128", "--max-tokens", "100", "--seed", "1", "--out", str(out))
+    result = command(
+        "compare", "--count", "128", "--max-tokens", "100", "--seed", "1", "--widen", "0", "--out", str(out)
+    )
     assert result.exit_code == 0, result.output
     for row in json.loads(out.read_text())["pairs"]:
         low, high = row["tau"]["difference_interval"]
         assert low <= 0 <= high
         assert row["target_calls"]["measured"] >= 5_000
+
+
+def test_a_cycle_is_a_full_one() -> None:
+    """Blocks at a text's end are shorter: the measured time of a cycle leaves them out, as the predicted one does."""
+    run = Run(9, [3, 3, 3, 1, 0, 0], [2, 1, 2, 0, 0, 0], [5.0, 9.0, 6.0, 1.0, 1.0, 1.0], 23.0)
+    assert run.cycle == 6.0
+    assert Run(2, [0, 0], [0, 0], [1.0, 2.0], 3.0).cycle == 1.5
+
+
+def test_a_turn_survives_its_json() -> None:
+    run = Run(2, [3], [1], [0.1], 0.1)
+    turn = Turn(
+        {Job(0, "block"): run, Job(3, "block"): run}, {Job(3, "block"): {"draft": 0.1}}, {Job(0, "block"): [[0.1] * 5]}
+    )
+    assert turn_of(json.loads(json.dumps(turn_as_json(turn)))) == turn

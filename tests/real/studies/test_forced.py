@@ -7,6 +7,7 @@ import itertools
 import json
 from fractions import Fraction as F
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from real.decode.clock import PHASES
 from real.decode.loop import Loop, decode_batch, keyed
 from real.decode.warp import Warping
 from real.models.model import LanguageModel, from_hf
-from real.studies.calibrate import Costs, calibrate, copy_bandwidth
+from real.studies.calibrate import Costs, calibrate, copy_bandwidth, costs_of
 from real.studies.forced import report as forced_report
 from real.studies.forced.measure import Forced, Timing, even, measure
 from specsim import accepted_length_law, block_efficiency
@@ -96,6 +97,24 @@ def test_phases_add_up_and_lines_extend() -> None:
     assert one.cycle(4) == pytest.approx(8 + 4 + 9.5 + 2)
 
 
+def test_one_estimator_for_what_is_timed_and_what_is_extrapolated() -> None:
+    """Under load each block loses a second in a phase at random: no median of a phase sees it, every cycle does."""
+    rng, visits = np.random.default_rng(0), {}
+    for gamma in range(7):
+        quiet = np.array([1.0 * gamma, 0.1 * gamma, 10.0, 1.0, 1.0])
+        delayed = [quiet + np.eye(5)[rng.integers(5)] for _ in range(200)]
+        visits[gamma] = [[block.tolist() for block in delayed[i : i + 4]] for i in range(0, 200, 4)]
+        old = sum(np.median(np.array(delayed), axis=0))
+        assert old == pytest.approx(quiet.sum())  # what the sum of medians says: a second too few
+    every, few = costs_of(visits), costs_of({g: visits[g] for g in (0, 1, 2, 3)})
+    for gamma in range(7):
+        assert every.cycle(gamma) == pytest.approx(13 + 1.1 * gamma, rel=1e-12)
+        assert few.cycle(gamma) == pytest.approx(13 + 1.1 * gamma, rel=0.02)  # phases are means: their noise remains
+    for k in range(4):
+        assert sum(getattr(few, f"{name}_s")[k] for name in PHASES) == pytest.approx(few.cycle_s[k], rel=1e-12)
+    assert costs_of({0: [[[1.0, 0, 0, 0, 0]] * 3, [[3.0, 0, 0, 0, 0]] * 3]}).cycle_s == [2.0]  # over visits, not blocks
+
+
 def test_calibration_takes_its_blocks_back(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count()
     monkeypatch.setattr("time.perf_counter", lambda: float(next(ticks)))  # a second a look: the machine plays no part
@@ -110,15 +129,40 @@ def test_calibration_takes_its_blocks_back(monkeypatch: pytest.MonkeyPatch) -> N
         assert sum(getattr(costs, f"{name}_s")[k] for name in PHASES) == costs.cycle_s[k]
 
 
+def assert_a_rewound_loop_repeats_its_rows() -> None:
+    """Not the tokens alone, which differ little: every number that the rule is told, for texts of two lengths."""
+    told: list[np.ndarray] = []
+
+    def prepare(p: Any, q: Any) -> Any:
+        told.append(np.concatenate([np.asarray(w).ravel() for w in (p, q)]))
+        return tokenwise.prepare(p, q)
+
+    rule: Any = SimpleNamespace(prepare=prepare, uniforms=tokenwise.uniforms, verify=tokenwise.verify)
+    options = 9, 3, [keyed(0, 0), keyed(0, 1)], Warping(), rule, pick, lambda _: None
+    prompts = [[1, 2, 3], [4, 5, 6, 7, 1]]
+    loop = Loop(*models(), prompts, *options)
+    first = loop.block([0, 1], 3)
+    for i, new in enumerate(first):
+        loop.keep(i, new, 3, lambda text, safe: None)
+        del loop.texts[i][len(prompts[i]) :]
+    loop.rewind([3, 5])
+    assert loop.block([0, 1], 3) == first
+    assert np.abs(told[0] - told[1]).max() < 1e-5
+
+
 def test_rewound_loops_repeat_their_block() -> None:
-    target, draft = models()
-    options = 9, 3, [keyed(0, 0)], Warping(), tokenwise, pick, lambda _: None
-    loop = Loop(target, draft, [[1, 2, 3]], *options)
-    first = loop.block([0], 3)
-    loop.keep(0, first[0], 3, lambda text, safe: None)
-    del loop.texts[0][3:]
-    loop.rewind([3])
-    assert loop.block([0], 3) == first
+    assert_a_rewound_loop_repeats_its_rows()
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_a_loop_rewound_to_another_length_is_caught(off: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rewind(loop: Loop, lengths: list[int]) -> None:
+        for i, length in enumerate(lengths):
+            loop._cycle.rollback(i, length - 1 + off)
+
+    monkeypatch.setattr(Loop, "rewind", rewind)
+    with pytest.raises(AssertionError):
+        assert_a_rewound_loop_repeats_its_rows()
 
 
 def test_copy_bandwidth_counts_bytes() -> None:

@@ -172,7 +172,7 @@ def test_two_drafts_reach_the_value_of_the_program() -> None:
 
 def test_more_drafts_differ_from_the_tournament() -> None:
     """K = 3: with all tokens live never below it, else on both sides; and its value is the solver's choice."""
-    above, below, spread = 0, 0, 0
+    above, below, spread, whole = 0, 0, 0, 0
     rng = np.random.default_rng(1)
     for p, q in random_pairs(60):
         for live in {max(1, len(p) // 2), len(p)}:
@@ -185,7 +185,10 @@ def test_more_drafts_differ_from_the_tournament() -> None:
             above += live == len(p) and mine > min(values) + 1e-3
             below += mine < min(values) - 1e-6
             spread += max(values) > min(values) + 1e-3
-            assert live < len(p) or mine >= max(values) - 1e-9
+            if live == len(p):
+                whole += 1
+                assert mine >= max(values) - 1e-9
+    assert whole == 60
     assert above
     assert below
     assert spread
@@ -311,3 +314,15 @@ def test_error_8_a_filter_applied_to_one_half() -> None:
     assert law.tolist() == fractions("1/2", "1/2").tolist()
     for p in (before, after):  # one version throughout is lossless for that version
         assert (enumerate_step(rejection, p, q, 1)[0] == p).all()
+
+
+def test_fewer_accepted_than_of_one_draft_is_said() -> None:
+    """15 live tokens of 1,000 leave the others to win as they like: with 8 drafts a third less than with one."""
+    p, q = np.random.default_rng(0).dirichlet(np.ones(1000), 2)
+    q = (p + q) / 2
+    with pytest.warns(
+        UserWarning, match=r"^importance with num_drafts=8 and 15 of 1000 tokens live accepts 0\..* alone \(0\.7"
+    ):
+        rate = acceptance_rate(p, q, rule="importance", num_drafts=8)
+    assert rate < acceptance_rate(p, q)
+    acceptance_rate(p, q, rule="importance", num_drafts=2)  # better than one: nothing to say

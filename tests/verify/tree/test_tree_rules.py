@@ -337,3 +337,16 @@ def test_a_step_rule_is_refused_where_none_is_asked_for() -> None:
 
 def test_biases_of_lifted_rules_are_rational() -> None:
     assert isinstance(guarantee("lifted", step="greedy", scheme="iid").bias, Fraction)
+
+
+@pytest.mark.parametrize("rule", TREE)
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3), (0,)])
+def test_batches_of_trees_without_nodes(rule: str, batch: tuple[int, ...]) -> None:
+    """They are plain decoding: one draw from p for every row of the batch."""
+    for scheme in TREE[rule].CHILDREN:
+        tree = TokenTree(np.zeros(0, int), np.zeros((*batch, 0), int), np.zeros(0, int), scheme)
+        p = np.full((*batch, 1, 3), 1 / 3)
+        found = verify_tree(p, p, tree, np.full((*batch, 1), 0.5), rule=rule)
+        assert found.token.shape == found.node.shape == batch
+        assert (found.token == 1).all()
+        assert (found.node == 0).all()

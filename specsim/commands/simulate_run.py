@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from specsim import discover
+from specsim.commands.errors import sentence
+from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
+from specsim.report.text import table
 from specsim.simulation.blocks import loop
 from specsim.simulation.run import simulate
 from specsim.simulation.stationary import block_chain, drafted
@@ -65,8 +68,9 @@ def _parts(name: str, spec: str) -> tuple[str, str]:
 
 def _law(name: str, rest: str) -> Automaton:
     try:
-        return context_free([float(Fraction(word)) for word in rest.split(",")])
-    except (ValueError, ZeroDivisionError) as error:
+        # A float where there is no fraction: Fraction("1e999999999") would write all those digits out.
+        return context_free([float(Fraction(word) if "/" in word else word) for word in rest.split(",")])
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise ValueError(f"{name} law:{rest}: {error}") from None
 
 
@@ -74,7 +78,7 @@ def _table(name: str, path: str) -> Array:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"{name}: {path} cannot be read as an array ({error})") from None
+        raise ValueError(f"{name}: {path} cannot be read as an array ({sentence(error)})") from None
 
 
 def _text(name: str, rest: str) -> tuple[str, int]:
@@ -84,7 +88,7 @@ def _text(name: str, rest: str) -> tuple[str, int]:
     try:
         return Path(path).read_text(encoding="utf-8"), int(order)
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{name}: {path} cannot be read as text ({error})") from None
+        raise ValueError(f"{name}: {path} cannot be read as text ({sentence(error)})") from None
 
 
 def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
@@ -107,27 +111,48 @@ def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
     return [int(i) for i in (paths(*numbers) if separator == "x" else k_ary(numbers))]
 
 
-def run(target: str, draft: str, *, as_json: bool, **options: Any) -> tuple[str, bool]:
-    """(what to print, whether the run was finished); a bar shows progress on a terminal."""
-    found, console = models(target, draft), Console(stderr=True)
-    options["params"] = _params(options, options.pop("param", []))
-    so_far: list[Trace] = []
+def run(told: Simulate) -> tuple[str, bool]:
+    """(what to print, whether the run was finished); a bar with the time left shows progress on a terminal."""
+    much = {name: _whole(n, name) for name, n in (("blocks", told.blocks), ("tokens", told.tokens))}
+    if told.blocks is None and told.tokens is None:
+        much["blocks"] = 100_000
+    options: dict[str, Any] = {
+        "rule": told.rule, "gamma": told.gamma, "parents": shape(told.tree, told.scheme), "num_drafts": told.num_drafts,
+        "scheme": told.scheme, "step": told.step, "burn_in": told.burn_in, "sequences": told.sequences, **much,
+    }  # fmt: skip
+    options["params"] = _params(options, told.param or [])
+    found, console = models(told.target, told.draft), Console(stderr=True)
+    trace: Trace | None = None
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("simulating", total=1.0)
 
-        def progress(share: float, trace: Trace | None) -> None:
+        def progress(share: float, so_far: Trace | None) -> None:
+            nonlocal trace
             bar.update(task, completed=share)
-            so_far[:] = [trace] if trace is not None else []
+            trace = so_far
 
         try:
-            simulate(*found, progress=progress, **options)
+            trace = simulate(
+                *found, seed=told.seed, backend=told.backend, checkpoint=told.checkpoint, force=told.force,
+                progress=progress, **options,
+            )  # fmt: skip
             finished = True
         except KeyboardInterrupt:
             finished = False
-    if not so_far:
+    if trace is None:
         return "interrupted before the first sequences were finished", False
-    numbers = summary(so_far[0], exact_tau(*found, **options), finished)
-    return json.dumps(numbers, indent=1, allow_nan=False) if as_json else "\n".join(lines(numbers)), finished
+    numbers = summary(trace, exact_tau(*found, **options), finished)
+    if told.as_json:
+        return json.dumps(numbers, indent=1, allow_nan=False), finished
+    return "\n".join(lines(numbers, told.as_markdown)), finished
+
+
+def _whole(n: float | None, name: str) -> int | None:
+    if n is None:
+        return None
+    if not n.is_integer():
+        raise ValueError(f"{name} must be a whole number, got {n}")
+    return int(n)
 
 
 def _params(options: dict[str, Any], words: list[str]) -> dict[str, Any]:
@@ -179,18 +204,21 @@ def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]
     }
 
 
-def lines(numbers: dict[str, Any]) -> list[str]:
+def lines(numbers: dict[str, Any], as_markdown: bool = False) -> list[str]:
     """The same to read."""
     interval, exact = numbers["tau_interval"], numbers["tau_exact"]
     spread = f"  {LEVEL:.0%} interval {interval[0]:.4f} .. {interval[1]:.4f}" if interval else ""
+    rows = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
+    for i, n in enumerate(numbers["kept"]):
+        row = [str(i), f"{n / numbers['blocks']:.2%}", "", "", ""]
+        if i < len(numbers["hazards"]) and numbers["hazards"][i] is not None:
+            low, high = numbers["hazard_intervals"][i]
+            row[2:] = [str(i + 1), f"{numbers['hazards'][i]:.4f}", f"{low:.4f} .. {high:.4f}"]
+        rows.append(row)
     out = [
         f"blocks {numbers['blocks']}  tokens {numbers['tokens']}  in {numbers['seconds']:.2f} s",
         f"tau {numbers['tau']:.4f}{spread}" + ("" if exact is None else f"  exact {exact:.4f}"),
+        "",
+        table(rows, as_markdown),
     ]
-    for i, n in enumerate(numbers["kept"]):
-        line = f"kept {i:2d}  {n / numbers['blocks']:7.2%} of blocks"
-        if i < len(numbers["hazards"]) and numbers["hazards"][i] is not None:
-            low, high = numbers["hazard_intervals"][i]
-            line += f"   draft {i + 1:2d} kept if reached {numbers['hazards'][i]:.4f}  ({low:.4f} .. {high:.4f})"
-        out.append(line)
     return out if numbers["finished"] else ["interrupted; what was finished:", *out]

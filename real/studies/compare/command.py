@@ -1,0 +1,149 @@
+"""The command `specsim-real compare`: the main job, on the bundled pair or any other."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from real.options import parse_names, parse_numbers, positive, read_prompts
+from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+
+if TYPE_CHECKING:
+    from real.pair import Pair
+    from real.studies.compare.measure import Settings
+
+EXAMPLES = (
+    "specsim-real compare",
+    "specsim-real compare --widen 0 --wide",
+    "specsim-real compare TARGET DRAFT --prompts prompts.txt --out runs/mine.json",
+    "specsim-real compare --rule tokenwise,block --gamma 1-16 --calibrate 1,4,16",
+)
+WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
+
+
+def compare(
+    target: Annotated[str, typer.Argument(help="Directory or hub id of the target; the bundled pair by default.")] = "",
+    draft: Annotated[str, typer.Argument(help="Directory or hub id of the draft.")] = "",
+    prompts: Annotated[
+        Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 8,
+    gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
+    calibrate: Annotated[
+        str, typer.Option(help="Lengths whose cycles are timed; others are extrapolated. [default: every gamma]")
+    ] = "",
+    wide: Annotated[bool, typer.Option("--wide", help="Show all columns.")] = False,
+    max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    widen: Annotated[
+        int | None,
+        typer.Option(
+            help="Run the target at the cost of this many million parameters (cost emulation); 0: as it is. "
+            f"[default: {WIDEN} for the bundled pair, else 0]",
+            show_default=False,
+        ),
+    ] = None,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    repetition_penalty: float = 1.0,
+    rule: Annotated[str, typer.Option(help="Chain rule, or several to compare: tokenwise,block.")] = "tokenwise",
+    seed: Annotated[int, typer.Option(max=(1 << 63) - 1)] = 0,
+    device: str = "cpu",
+    dtype: str = "float32",
+    threads: Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")] = 1,
+    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
+    force: Force = False,
+) -> None:
+    """Predict tau and speedup for every gamma, then measure both, side by side."""
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.decode.warp import Warping
+    from real.models.device import parse_device, parse_dtype
+    from real.pair import TINY, load
+    from real.studies.compare import answer, report, rules_report
+    from real.studies.compare.measure import Settings, check_prompts
+
+    warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
+    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate") if calibrate else None
+    settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed)
+    outputs(out)
+    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    torch.set_num_threads(positive(threads, "threads"))
+    if widen is None:
+        widen = 0 if target else WIDEN
+    if widen < 0:
+        raise ValueError(f"widen must be a number of millions, at least 1, or 0 for the target as it is; got {widen}")
+    disable_progress_bar()
+    types = parse_dtype(dtype), parse_device(device)
+    what = report.provenance(
+        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
+        weights=[report.weights(target), report.weights(draft)], device=device, dtype=dtype, threads=threads,
+        seed=seed, rule=rule, warping=vars(warping), prompts=len(texts), prompts_digest=report.digest(texts),
+        max_tokens=max_tokens, widened_to_millions=widen or None, gammas=gammas, calibrated=settings.timed,
+    )  # fmt: skip
+    several = len(settings.rules) > 1
+    schema, shown, plot = (
+        (rules_report.SCHEMA, rules_report.table, rules_report.write_plot)
+        if several
+        else (report.SCHEMA, answer.table, report.write_plot)
+    )
+    old = begun(out, schema, what, force=force)
+    if old is not None and old["complete"]:
+        return finish(old, out, Console(), partial(shown, wide=wide), plot, again=True)
+    pair = load(
+        target or TINY / "target", draft or TINY / "draft", dtype=types[0], device=types[1],
+        widen_to=widen * 1_000_000 or None,
+    )  # fmt: skip
+    ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
+    check_prompts(pair, ids, max_tokens)
+    record = {"schema": schema, "complete": False, "provenance": what, "turns": (old or {}).get("turns", [])}
+    _run(pair, ids, settings, out, record)
+    finish(record, out, Console(), partial(shown, wide=wide), plot)
+
+
+def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, record: dict[str, Any]) -> None:
+    """Run, and record every turn and row: one rule's record is flat, several have a run each."""
+    from real.studies.calibrate import Costs
+    from real.studies.compare import measure
+    from real.studies.compare.record import Acceptance, Bandwidth, Gain, Turn, as_json, turn_as_json, turn_of
+    from specsim.base.files import write_json
+
+    runs: dict[str, dict[str, Any]] = {name: {"rule": name, "pairs": []} for name in settings.rules}
+    if len(runs) == 1:
+        record["pairs"] = []
+        runs = {settings.rules[0]: record}
+    else:
+        record |= {"runs": list(runs.values()), "gains": []}
+    finished = [turn_of(turn) for turn in record["turns"]]
+    with kept(record, out), progress_bar() as progress:
+        left = len(ids) - len(finished)
+        task = progress.add_task("", total=len(ids) + left * (1 + len(settings.jobs)))
+
+        def step(stage: str) -> None:
+            progress.update(task, description=stage, advance=1)
+
+        def keep(turn: Turn) -> None:
+            record["turns"].append(turn_as_json(turn))
+            write_json(out, record)
+
+        for rule, found in measure.compare(pair, ids, settings, step=step, finished=finished, keep=keep):
+            if isinstance(found, Acceptance):
+                runs[rule]["acceptance"] = as_json(found)
+            elif isinstance(found, Costs):
+                runs[rule]["costs"] = as_json(found)
+            elif isinstance(found, Bandwidth):
+                record["bandwidth"] = as_json(found)
+            else:
+                rows = record["gains"] if isinstance(found, Gain) else runs[rule]["pairs"]
+                rows.append(as_json(found) | ({"rule": rule} if isinstance(found, Gain) else {}))
+                write_json(out, record)
+        del record["turns"]  # which serve to carry on a run that was stopped

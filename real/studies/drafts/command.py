@@ -1,0 +1,81 @@
+"""The command `specsim-real drafts`: exact acceptances of schemes and rules on a pair's laws."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from real.options import parse_numbers, positive, read_prompts
+from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+
+EXAMPLES = (
+    "specsim-real drafts",
+    "specsim-real drafts TARGET DRAFT --num-drafts 1-8 --rows 512",
+)
+
+
+def drafts(
+    target: Annotated[str | None, typer.Argument(help="Directory or hub id; the bundled target by default.")] = None,
+    draft: Annotated[str | None, typer.Argument(help="Directory or hub id of the draft.")] = None,
+    num_drafts: Annotated[str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.")] = "1,2,3,4,6,8",
+    rows: Annotated[int, typer.Option(help="Positions taken from the target's texts, and synthetic pairs.")] = 256,
+    samples: Annotated[int, typer.Option(help="Sampled tuples a position, where a rule has no closed form.")] = 64,
+    prompts: Annotated[Path | None, typer.Option(help="Text file, or JSON with a list `prompts`.")] = None,
+    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 32,
+    max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    threads: int = 1,
+    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("drafts.json"),
+    force: Force = False,
+) -> None:
+    """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.decode.warp import Warping
+    from real.pair import TINY, load
+    from real.studies.compare import report
+    from real.studies.drafts import report as drafts_report
+    from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
+    from specsim.base.files import write_json
+
+    outputs(out)
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    counts, warping = parse_numbers(num_drafts, "num_drafts"), Warping(temperature, top_k, top_p)
+    for name, value, least in (("rows", rows, 1), ("samples", samples, 2)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    torch.set_num_threads(positive(threads, "threads"))
+    disable_progress_bar()
+    what = report.provenance(
+        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
+        weights=[report.weights(target or ""), report.weights(draft or "")], dtype="float32", threads=threads,
+        seed=seed, warping=vars(warping), prompts=len(texts), prompts_digest=report.digest(texts),
+        max_tokens=max_tokens, rows=rows, num_drafts=counts, samples=samples,
+    )  # fmt: skip
+    old = begun(out, drafts_report.SCHEMA, what, force=force)
+    if old is not None and old["complete"]:
+        return finish(old, out, Console(), drafts_report.table, drafts_report.write_plot, again=True)
+    pair = load(target or TINY / "target", draft or TINY / "draft")
+    runs = [] if old is None else old["runs"]
+    done = {run["name"] for run in runs}
+    record: dict[str, Any] = {"schema": drafts_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}
+    with kept(record, out), progress_bar() as progress:
+        task, name = progress.add_task("texts"), "bundled pair" if target is None else "the pair"
+        first = written(pair, texts, rows=rows, max_tokens=max_tokens, warping=warping, seed=seed, name=name)
+        for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
+            if group.name in done:
+                continue
+            progress.update(task, total=None, description=group.name)
+            record["runs"].append(measure(group, counts, samples=samples, seed=seed))
+            write_json(out, record)
+    finish(record, out, Console(), drafts_report.table, drafts_report.write_plot)

@@ -1,0 +1,90 @@
+"""The command `specsim-real forced`: predicted times, checked on random weights of any shape."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from real.options import parse_numbers, positive
+from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+
+EXAMPLES = (
+    "specsim-real forced 100m 10m --batch 1,4 --context 128,1024",
+    "specsim-real forced llama-3.2-1b qwen2.5-0.5b --alpha 0.7 --device cuda",
+)
+
+
+def forced(
+    target: Annotated[str, typer.Argument(help="Shape of the target (see real.models.shapes).")] = "100m",
+    draft: Annotated[str, typer.Argument(help="Shape of the draft.")] = "10m",
+    batch: Annotated[str, typer.Option(help="Texts at a time: 1 or 1,4.")] = "1,4",
+    context: Annotated[str, typer.Option(help="Tokens before each text.")] = "128,1024",
+    gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
+    calibrate: Annotated[str, typer.Option(help="Lengths timed in short samples; others are extrapolated.")] = "1-3",
+    alpha: Annotated[float, typer.Option(help="Probability of keeping each draft, forced.")] = 0.8,
+    turns: Annotated[int, typer.Option(help="Turns of plain and of speculative decoding, alternating.")] = 8,
+    device: str = "cpu",
+    dtype: str = "bfloat16",
+    threads: int = 1,
+    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("forced.json"),
+    force: Force = False,
+) -> None:
+    """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
+    import torch
+
+    from real.models.device import parse_device, parse_dtype
+    from real.models.shapes import find_shape, random_model
+    from real.studies.calibrate import Costs
+    from real.studies.compare import report
+    from real.studies.forced import report as forced_report
+    from real.studies.forced.measure import check, measure
+    from specsim.base.files import write_json
+
+    shapes = [find_shape(name) for name in (target, draft)]
+    if shapes[0].vocab != shapes[1].vocab:
+        shapes[1] = dataclasses.replace(shapes[1], vocab=shapes[0].vocab)
+    grid = list(itertools.product(parse_numbers(batch, "batch"), parse_numbers(context, "context")))
+    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate")
+    outputs(out)
+    torch.set_num_threads(positive(threads, "threads"))
+    types = parse_dtype(dtype), parse_device(device)
+    what = report.provenance(
+        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target, draft=draft, device=device, dtype=dtype,
+        threads=threads, alpha=alpha, turns=turns, settings=grid, gammas=gammas, calibrated=calibrated,
+    )  # fmt: skip
+    old = begun(out, forced_report.SCHEMA, what, force=force)
+    if old is not None and old["complete"]:
+        return finish(old, out, Console(), forced_report.table, forced_report.write_plot, again=True)
+    models = [random_model(s, dtype=types[0], device=types[1], seed=i) for i, s in enumerate(shapes)]
+    for b, c in grid:
+        check(models[0], models[1], b, c, gammas, positive(turns, "turns"))
+    runs = [] if old is None else [run for run in old["runs"] if len(run["rows"]) == len(gammas)]
+    done = {(run["batch"], run["context"]) for run in runs}
+    record: dict[str, Any] = {"schema": forced_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}
+    with kept(record, out), progress_bar() as progress:
+        task = progress.add_task("", total=(len(grid) - len(done)) * (1 + turns))
+        for b, c in grid:
+            if (b, c) in done:
+                continue
+            run: dict[str, Any] = {"batch": b, "context": c, "rows": []}
+            record["runs"].append(run)
+            found = measure(
+                *models, batch=b, context=c, alpha=[alpha] * max(gammas + calibrated), gammas=gammas,
+                calibrated=calibrated, turns=turns,
+                step=lambda stage, b=b, c=c: progress.update(  # type: ignore[misc]
+                    task, description=f"batch {b}, context {c}, {stage}", advance=1
+                ),
+            )  # fmt: skip
+            for each in found:
+                if isinstance(each, Costs):
+                    run["costs"] = dataclasses.asdict(each)
+                else:
+                    run["rows"].append(forced_report.as_json(each))
+                    write_json(out, record)
+    finish(record, out, Console(), forced_report.table, forced_report.write_plot)

@@ -1,0 +1,1 @@
+"""Rows of laws along texts of the target, for `specsim plan --rows`."""

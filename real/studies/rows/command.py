@@ -1,0 +1,97 @@
+"""The command `specsim-real rows`: both models' laws along texts of the target, as `specsim plan --rows` reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from specsim.base.files import check_writable, write_bytes
+
+if TYPE_CHECKING:
+    from real.decode.warp import Warping
+    from real.pair import Pair
+    from specsim.types import Array
+
+EXAMPLES = (
+    "specsim-real rows --count 16 --max-tokens 64 --out rows.safetensors",
+    "specsim plan --rows rows.safetensors --cost-ratio 0.05",
+)
+MOST_BYTES = 4 << 30  # of a file; both laws are kept in 32 bits
+
+
+def rows(
+    target: Annotated[str, typer.Argument(help="Directory or hub id of the target; the bundled pair by default.")] = "",
+    draft: Annotated[str, typer.Argument(help="Directory or hub id of the draft.")] = "",
+    out: Annotated[Path, typer.Option(help="The safetensors file to write.")] = Path("rows.safetensors"),
+    prompts: Annotated[
+        Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")
+    ] = None,
+    count: Annotated[
+        int, typer.Option(help="Prompts used, from the first; ten or more, for an error that holds.")
+    ] = 16,
+    max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    seed: Annotated[int, typer.Option(max=(1 << 63) - 1)] = 0,
+    device: str = "cpu",
+    dtype: str = "float32",
+    threads: Annotated[int, typer.Option(help="Torch threads.")] = 1,
+) -> None:
+    """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
+    import torch
+    from safetensors.numpy import save
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.decode.warp import Warping
+    from real.models.device import parse_device, parse_dtype
+    from real.options import positive, read_prompts
+    from real.pair import TINY, load
+
+    warping = Warping(temperature, top_k, top_p, min_p)
+    check_writable(out)
+    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    torch.set_num_threads(positive(threads, "threads"))
+    disable_progress_bar()
+    pair = load(
+        target or TINY / "target", draft or TINY / "draft", dtype=parse_dtype(dtype), device=parse_device(device)
+    )
+    needed = 8 * pair.target.vocab_size * len(texts) * positive(max_tokens, "max_tokens")
+    if needed > MOST_BYTES:
+        raise ValueError(
+            f"{len(texts)} texts of {max_tokens} tokens over {pair.target.vocab_size} take {needed / 1e9:.1f} GB, "
+            f"above {MOST_BYTES / 1e9:.1f}; lower --count or --max-tokens"
+        )
+    held = along(pair, texts, max_tokens=max_tokens, warping=warping, seed=seed)
+    write_bytes(out, save(held))
+    typer.echo(f"{len(held['lengths'])} texts, {len(held['tokens'])} tokens: specsim plan --rows {out} ...")
+
+
+def along(pair: Pair, prompts: list[str], *, max_tokens: int, warping: Warping, seed: int) -> dict[str, Array]:
+    """p and q (n, V), tokens (n,) and the lengths of the texts that the target writes after the prompts."""
+    import numpy as np
+
+    from real.decode.score import laws
+
+    texts: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, warping=warping, seed=seed)
+    p: list[Array] = []
+    q: list[Array] = []
+    tokens: list[int] = []
+    lengths: list[int] = []
+    for prompt, text in zip(prompts, texts, strict=True):
+        if not text.tokens:
+            continue
+        ids = list(pair.tokenizer(prompt)["input_ids"])
+        both = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, ids, text.tokens, warping))
+        for kept, law in zip((p, q), both, strict=True):
+            kept.append((law / law.sum(axis=-1, keepdims=True)).astype(np.float32))
+        tokens.extend(text.tokens)
+        lengths.append(len(text.tokens))
+    if not lengths:
+        raise ValueError("no text has a token: the target ended each of them at once")
+    return {"p": np.concatenate(p), "q": np.concatenate(q), "tokens": np.array(tokens), "lengths": np.array(lengths)}

@@ -1,0 +1,39 @@
+"""The command `specsim-real train-pair`: a small target and its draft, trained on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from real.train.recipe import Recipe
+
+EXAMPLES = (
+    "specsim-real train-pair runs/pair",
+    "specsim-real train-pair runs/mine --text book.txt --target-steps 2000",
+)
+
+
+def train(
+    out: Annotated[Path, typer.Argument(help="Folder for target, draft, tokenizer, prompts and recipe.")],
+    text: Annotated[
+        list[Path] | None, typer.Option(help="Text file to learn from; the standard library by default.")
+    ] = None,
+    target_steps: Annotated[int, typer.Option(help="Steps of the target.")] = Recipe.target_steps,
+    draft_steps: Annotated[int, typer.Option(help="Steps of the draft, cross-entropy.")] = Recipe.draft_steps,
+    distil_steps: Annotated[int, typer.Option(help="Steps of the draft, KL to the target.")] = Recipe.distil_steps,
+    seed: int = 0,
+    threads: int = 1,
+) -> None:
+    """Train a small Llama target and draft; a rerun carries an interrupted one on to the same weights."""
+    from real.train.pair import train_pair
+
+    recipe = Recipe(seed=seed, target_steps=target_steps, draft_steps=draft_steps, distil_steps=distil_steps)
+    try:
+        record = train_pair(out, recipe, text=text or (), threads=threads)
+    except KeyboardInterrupt as stopped:
+        typer.echo(f"interrupted: {stopped}", err=True)
+        raise typer.Exit(130) from None
+    Console().print_json(data=record["measured"])

@@ -1,0 +1,119 @@
+"""How a command ends. Both `specsim` and `specsim-real` end here.
+
+| status | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | a check failed, or standard output could not be written (a full disk) |
+| 2 | bad input, a file that cannot be read or written, a missing package, too little memory: one line says which |
+| 130 | interrupted (Ctrl-C), at any moment from the start on |
+| 141 | the reader closed the pipe (`| head -1`): nothing is said, as other programs do |
+
+Any other exception is a bug and keeps its traceback. This file imports nothing that takes time, so that an interruption
+while the command is still being imported ends in the same way.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from specsim.base.extras import missing
+
+BAD, INTERRUPTED, CLOSED = 2, 130, 141  # 128 + SIGINT, 128 + SIGPIPE
+OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+def run(module: str) -> None:
+    """Import the module of a command and run its `app`; the process ends with one of the statuses above."""
+    status: Any = 0
+    try:
+        try:
+            importlib.import_module(module).app()
+        except SystemExit as stop:
+            status = stop.code
+            if isinstance(stop.__context__, BrokenPipeError):  # typer turns it into status 1
+                raise stop.__context__ from None
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        _close_output()
+        status = CLOSED
+    except (OSError, ImportError, MemoryError) as error:
+        if _of_our_own(error):
+            raise
+        full = _of_the_output(error)
+        if full:
+            _close_output()
+        print(f"error: {'standard output: ' if full else ''}{sentence(error)}", file=sys.stderr)
+        status = 1 if full else BAD
+    sys.exit(status)
+
+
+def one_line(command: Callable[..., None]) -> Callable[..., None]:
+    """The same command, with bad input told in one line and status 2.
+
+    What concerns standard output is left to `run`.
+    """
+
+    @wraps(command)
+    def clean(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+            if _of_the_output(error) or _of_our_own(error):
+                raise
+            fail(sentence(error))
+
+    return clean
+
+
+def fail(message: str) -> None:
+    """Say what is wrong and end with status 2."""
+    import typer
+
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(BAD) from None
+
+
+def sentence(error: BaseException) -> str:
+    """What an exception says, in one line, without numbers of errors and names of classes.
+
+    Examples
+    --------
+    >>> sentence(FileNotFoundError(2, "No such file or directory", "runs/a [1].json"))
+    'runs/a [1].json: No such file or directory'
+    >>> sentence(ModuleNotFoundError("No module named 'jax'", name="jax"))
+    'this needs jax: install the extra `jax` (specsim-llm[jax])'
+    """
+    said = " ".join(str(error).splitlines())
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"memory ran out: {said}" if said else "memory ran out"
+    if isinstance(error, ImportError):
+        return missing(error)
+    return said or type(error).__name__
+
+
+def _of_the_output(error: BaseException) -> bool:
+    """Whether standard output could not be written: files are named (`write_bytes`), and others have other numbers."""
+    return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT
+
+
+def _of_our_own(error: BaseException) -> bool:
+    """Whether a module of the project, not a package, could not be imported: a bug."""
+    return isinstance(error, ImportError) and (error.name or "").partition(".")[0] in ("specsim", "real")
+
+
+def _close_output() -> None:
+    """Send what is still buffered nowhere: Python would try to write it once more on its way out."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

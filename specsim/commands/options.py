@@ -1,0 +1,42 @@
+"""The options of a command are one typed record: the fields are what the terminal takes and what the body reads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, get_type_hints
+
+from specsim.commands.errors import one_line
+
+Options = TypeVar("Options")
+
+
+def takes(record: Callable[..., Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """A command that takes the fields of a record (`Annotated` with typer's options), from a body that takes one.
+
+    Bad input ends it with one line and status 2.
+    """
+
+    def decorate(body: Callable[[Options], None]) -> Callable[..., None]:
+        @one_line
+        def command(**given: Any) -> None:
+            body(record(**given))
+
+        command.__name__, command.__doc__ = body.__name__, body.__doc__
+        # typer reads both to find the parameters
+        command.__annotations__ = hints = get_type_hints(record, include_extras=True)
+        fields = inspect.signature(record).parameters.items()
+        command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [field.replace(annotation=hints[name]) for name, field in fields]
+        )
+        return command
+
+    return decorate
+
+
+PARAM = "name=value of one of the rule's own parameters; may be given several times."
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: lines to paste, never wrapped."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

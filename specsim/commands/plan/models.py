@@ -1,0 +1,52 @@
+"""Models and drafters by what they are called: a name of the table, a hub id, a config.json, a kind of drafter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from specsim.latency import ModelShape
+from specsim.latency.drafters import DRAFTERS, of_target
+
+
+class Drafter(NamedTuple):
+    """What drafts: its shape (None: n-grams are looked up), its method, and what there is to say of it."""
+
+    shape: ModelShape | None
+    method: str
+    notes: tuple[str, ...] = ()
+
+
+def shape(name: str) -> ModelShape:
+    """A model of the table, or of a config.json (or the folder that holds it)."""
+    path = Path(name)
+    if path.suffix == ".json" or (path / "config.json").is_file():
+        return ModelShape.from_config(path)
+    return ModelShape.named(name)
+
+
+def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
+    """A model, or a drafter of the target's own: eagle, eagle3, mtp, ngram, or the hub id of an EAGLE head."""
+    kind = name.lower()
+    if kind == "ngram":
+        return Drafter(None, kind, ("n-grams are looked up: no pass drafts, and what the look-up costs is --overhead",))
+    if kind not in DRAFTERS and "/" in name and "eagle" in kind and not Path(name).exists():
+        kind = "eagle3" if "eagle3" in kind or "eagle-3" in kind else "eagle"
+    if kind in DRAFTERS:
+        found = of_target(target, kind, scored=scored or 0)
+        heads = f"its head scores {found.scored or found.vocab} tokens"
+        note = f"{name}: the shape is that of one layer of {target.name}, and {heads}; a config.json says better"
+        return Drafter(found, kind, (note,))
+    found = shape(name)
+    if scored is not None:
+        if scored > found.vocab:
+            raise ValueError(f"draft_vocab is {scored}, more than the draft's vocabulary of {found.vocab}")
+        found = found._replace(scored=scored)
+    return Drafter(found, found.drafter or "model", named_after(name, found))
+
+
+def named_after(name: str, found: ModelShape) -> tuple[str, ...]:
+    """What to say of a hub id that was found in the table."""
+    if Path(name).exists() or "/" not in name:
+        return ()
+    return (f"{name} is taken to have the shape of {found.name}",)

@@ -1,0 +1,105 @@
+"""The first sentence of an answer: one template for each case, filled in one place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from specsim.speed.prediction import Estimate
+
+OPENINGS = {
+    "chain": "{helps}: with {drafts} a block decoding is {chain} times as fast {where}; ",
+    "chain and tree": (
+        "{helps}: with {drafts} a block decoding is {chain} times as fast {where}; with a tree of {nodes} nodes it is "
+        "{tree}; "
+    ),
+    "tree alone": (
+        "{helps}: with a tree of {nodes} nodes decoding is {tree} times as fast {where}; with {drafts} a block it is "
+        "{chain}, and no other length does better; "
+    ),
+}
+REASONS = {
+    "no chain": "no other length does better; {pays}.",
+    "no tree": "no other length and no tree does better; {pays}.",
+    "worst doubt": "of what this assumes {assumption} matters most (if {failing}: {worse:.2f}).",
+}
+ELSEWHERE = {
+    "": "",
+    "helps": " At {count} of the {points} points it helps.",
+    "does not help": " At {count} of the {points} points it does not help.",
+}
+
+
+class Facts(NamedTuple):
+    """What the sentence is made of; chain and tree are speedups as they are shown, tree is "" where it is not better.
+
+    even: the acceptance at which the chain breaks even, None where none does. worst: the worst doubt, as an assumption,
+    how it fails, and the speedup then; None where nothing helps. off: at how many of the points nothing helps.
+    """
+
+    helps: str
+    gamma: int
+    batch: int
+    context: int
+    chain: str
+    tree: str
+    nodes: int
+    chain_pays: bool
+    trees_tried: bool
+    even: float | None
+    worst: tuple[str, str, float] | None
+    points: int
+    off: int
+
+
+def sentence(facts: Facts) -> str:
+    """Yes, no or perhaps, by how much, and what it depends on.
+
+    Examples
+    --------
+    >>> sentence(Facts("no", 1, 1, 0, "0.95", "", 0, False, False, None, None, 1, 1))
+    'No: with 1 draft a block decoding is 0.95 times as fast (predicted, batch 1, context 0); no other length does better; it would not at any acceptance.'
+    """  # noqa: E501
+    if not facts.tree:
+        opening = "chain"
+    elif facts.chain_pays:
+        opening = "chain and tree"
+    else:
+        opening = "tree alone"
+    if facts.worst is not None:
+        reason, elsewhere, count = "worst doubt", "does not help", facts.off
+        assumption, failing, worse = facts.worst
+    else:
+        reason, elsewhere, count = "no chain", "helps", facts.points - facts.off
+        assumption, failing, worse = "", "", 0.0
+        if facts.trees_tried:
+            reason = "no tree"
+    if facts.even is None:
+        pays = "it would not at any acceptance"
+    else:
+        pays = f"it pays above an acceptance of {facts.even:.2f}"
+    if count == 0:
+        elsewhere = ""
+    template = OPENINGS[opening] + REASONS[reason] + ELSEWHERE[elsewhere]
+    return template.format(
+        helps=facts.helps.capitalize(), drafts=counted(facts.gamma, "draft"), chain=facts.chain, tree=facts.tree,
+        where=f"(predicted, batch {facts.batch}, context {facts.context})", nodes=facts.nodes, pays=pays,
+        assumption=assumption, failing=failing, worse=worse, count=count, points=facts.points,
+    )  # fmt: skip
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the plural if need be.
+
+    Examples
+    --------
+    >>> counted(1, "draft"), counted(2, "draft")
+    ('1 draft', '2 drafts')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def span(found: Estimate) -> str:
+    """A number with its interval, where there is one."""
+    if found.low is None or found.high is None or found.low == found.high:
+        return f"{found.value:.2f}"
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

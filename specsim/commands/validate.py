@@ -1,0 +1,43 @@
+"""`specsim validate`: the predictor scored on published speedups."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from specsim.commands.options import examples, takes
+
+EXAMPLES = examples(
+    "specsim validate",
+    "specsim validate --fit magicdec-001,magicdec-007,magicdec-014",
+    "specsim validate my_rows.csv --json",
+)
+
+
+class Validate(NamedTuple):
+    """What `specsim validate` is told."""
+
+    file: Annotated[Path | None, typer.Argument(help="CSV of published rows; by default those shipped.")] = None
+    fit: Annotated[str, typer.Option(help="row_ids, as a,b,c: one overhead a machine is fitted on these only.")] = ""
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, all eleven columns.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
+@takes(Validate)
+def validate(told: Validate) -> None:
+    """Score the predictor on published speedups: per source, and every row that cannot be or needs an explanation."""
+    from specsim.claims import rows as published
+    from specsim.claims import score as scores
+    from specsim.report import text
+
+    rows = published.shipped() if told.file is None else published.read(told.file)
+    found = scores.validate(rows, fit=[name.strip() for name in told.fit.split(",") if name.strip()])
+    if told.as_json:
+        shown = {"sources": scores.summary(found), "rows": [score._asdict() for score in found.scores]}
+        typer.echo(json.dumps(shown, allow_nan=False))
+    else:
+        rows_of_table = scores.report_rows(found, whole=told.as_markdown)
+        typer.echo("\n".join([text.table(rows_of_table, told.as_markdown), "", *scores.remarks(found)]))

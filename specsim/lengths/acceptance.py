@@ -1,0 +1,230 @@
+"""Acceptance: one record, whatever it is given as (a number, hazards, a log, laws along texts, a function).
+
+The counterpart of `LatencyModel`: what a function is given is told apart once, at its door.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.base.arrays import at, overlap
+from specsim.lengths.blocks import block_efficiency, renewal, text_survival
+from specsim.lengths.hazards import HazardEstimate, estimate_hazards, pool_texts
+from specsim.types import Array
+from specsim.verify.lookup import chain_rule
+
+MOST = 10_000  # drafts of a block; more is a mistake, and would take for ever
+FEW_TEXTS = 10  # below this the spread between texts says little
+
+
+class Tau(NamedTuple):
+    """Tokens per target call, and its standard error."""
+
+    value: float
+    error: float
+
+
+class Acceptance(NamedTuple):
+    """How many drafts are kept: a record of functions of gamma, made by `as_acceptance` and the functions beside it.
+
+    tau(gamma): tokens per target call and its standard error. hazards(gamma): shape (gamma,), the probability that each
+    draft is kept if all before it were. counted(gamma): what was counted, None where nothing was. longest: the longest
+    block that it speaks of, None without end. words: what it rests on.
+
+    Examples
+    --------
+    >>> kept = as_acceptance([0.9, 0.5, 0.1])
+    >>> kept.longest, kept.hazards(2), round(kept.tau(2).value, 3)
+    (3, [0.9, 0.5], 2.35)
+    """
+
+    tau: Callable[[int], Tau]
+    hazards: Callable[[int], list[float]]
+    counted: Callable[[int], HazardEstimate | None]
+    longest: int | None
+    words: str
+
+    def most(self, max_gamma: int) -> int:
+        """The longest block that it speaks of, at most max_gamma."""
+        limit = bound(max_gamma)
+        return limit if self.longest is None else min(limit, self.longest)
+
+    def interval(self, gamma: int, level: float) -> tuple[float, float]:
+        """The interval of tau: normal, cut at what is possible."""
+        mean, error = self.tau(gamma)
+        z = NormalDist().inv_cdf((1 + level) / 2)
+        return max(mean - z * error, 1.0), min(mean + z * error, gamma + 1.0)
+
+
+def bound(max_gamma: int) -> int:
+    """A bound on lengths that are tried, itself between 1 and what is sensible."""
+    limit = check.integer(max_gamma, "max_gamma", 1)
+    if limit > MOST:
+        raise ValueError(f"max_gamma is {limit}; the largest that is sensible is {MOST}")
+    return limit
+
+
+def as_acceptance(given: Any) -> Acceptance:
+    """The record of whatever a function takes as `acceptance`.
+
+    Parameters
+    ----------
+    given : Acceptance, float, array_like, HazardEstimate or callable
+        A number (the i.i.d. model, declared by giving it), a curve of hazards of shape (n,), hazards counted in a log,
+        or a function that gives one of these for each gamma.
+
+    Returns
+    -------
+    Acceptance
+        The record itself where one is given.
+
+    Raises
+    ------
+    ValueError
+        A number outside [0, 1]; when it is asked: a length beyond those that a curve or a log speaks of.
+
+    Examples
+    --------
+    >>> as_acceptance(lambda gamma: [0.8] * gamma).tau(1)
+    Tau(value=1.8, error=0.0)
+    """
+    if isinstance(given, Acceptance):
+        return given
+    if isinstance(given, HazardEstimate):
+        return from_counts(given)
+    if callable(given):
+        return from_function(given)
+    if isinstance(given, (int, float)):  # a bool is refused there
+        return from_alpha(given)
+    a = check.real_values(given, "acceptance", 0, 1)
+    return from_hazards(a) if a.ndim else from_alpha(a)
+
+
+def from_alpha(alpha: Any, words: str = "acceptance is i.i.d., as declared") -> Acceptance:
+    """Every draft is kept with this probability, whatever came before."""
+    plain = isinstance(alpha, (int, float))
+    a = check.scalar(alpha, "acceptance", "[0, 1]") if plain else check.real_values(alpha, "acceptance", 0, 1)
+
+    def tau(gamma: int) -> Tau:
+        g = _length(gamma)
+        if plain:  # without arrays, as sweeps ask for this very often
+            return Tau(math.fsum(float(a) ** i for i in range(g + 1)), 0.0)
+        return Tau(float(block_efficiency(a, gamma=g)), 0.0)
+
+    return Acceptance(tau, lambda gamma: [float(a)] * _length(gamma), _nothing, None, words)
+
+
+def from_hazards(hazards: Array, words: str = "hazards are exact, as given") -> Acceptance:
+    """A curve of hazards, shape (n,), without an error."""
+    a = check.real_values(hazards, "acceptance", 0, 1)
+    if a.ndim != 1:
+        raise ValueError(f"acceptance has shape {tuple(a.shape)}; give a number, or one curve of hazards")
+
+    def upto(gamma: int) -> Array:
+        g = _length(gamma)
+        if g > len(a):
+            raise ValueError(f"acceptance has shape {tuple(a.shape)}; a curve needs {g} hazards for gamma = {g}")
+        return a[:g]
+
+    return Acceptance(
+        lambda gamma: Tau(float(block_efficiency(upto(gamma))), 0.0),
+        lambda gamma: [float(v) for v in upto(gamma)],
+        _nothing,
+        len(a),
+        words,
+    )
+
+
+def from_counts(found: HazardEstimate, words: str = "hazards as counted, blocks independent") -> Acceptance:
+    """Hazards counted in a log, with their errors; they say nothing of drafts that no block came to test."""
+
+    def tau(gamma: int) -> Tau:
+        # A pooled estimate has one error for every length; no drafts have none.
+        return Tau(*found.tau(_length(gamma), wary=True)) if gamma else Tau(1.0, 0.0)
+
+    def hazards(gamma: int) -> list[float]:
+        tau(gamma)  # refuses a length that was not seen
+        return [float(v) for v in found.hazards[:gamma]]
+
+    return Acceptance(tau, hazards, lambda gamma: found, int(sum(found.tried > 0)), words)
+
+
+def from_function(given: Callable[[int], Any], words: str = "") -> Acceptance:
+    """What a function gives for each gamma, where the acceptance of a draft depends on how many are made."""
+    said = words or "acceptance as the function given says for each length"
+
+    @cache
+    def made(gamma: int) -> Acceptance:
+        return as_acceptance(given(gamma))
+
+    def tau(gamma: int) -> Tau:
+        return made(_length(gamma)).tau(gamma) if gamma else Tau(1.0, 0.0)
+
+    return Acceptance(
+        tau, lambda gamma: made(_length(gamma)).hazards(gamma), lambda gamma: made(gamma).counted(gamma), None, said
+    )
+
+
+def from_histogram(accepted: Array, drafted: Array, counts: Array = None, words: str = "") -> Acceptance:
+    """Hazards counted by `estimate_hazards` in a histogram of blocks."""
+    found = estimate_hazards(accepted, drafted, counts=counts)
+    return from_counts(found, words) if words else from_counts(found)
+
+
+def from_rows(
+    p: Array,
+    q: Array,
+    tokens: Array = None,
+    lengths: Sequence[int] | None = None,
+    *,
+    source: str = "the rows given",
+) -> Acceptance:
+    """Laws p and q (n, V) along texts that the target wrote; with `tokens` (n,), of texts of `lengths`, exactly so.
+
+    With the tokens the renewal law of block starts gives the hazards of every length; without them all that is known is
+    the mean over positions. Rejection sampling of one draft after the other is what is meant.
+    """
+    if tokens is None:
+        words = f"the mean acceptance over the positions of {source}, as if all were alike (it holds no tokens); "
+        words += "that they are a sample is in no interval"
+        return from_alpha(float(overlap(p, q).mean()), words)
+    mine, other = at(p, tokens), at(q, tokens)
+    if (mine == 0).any():
+        i = int(np.argmax(mine == 0))
+        raise ValueError(f"{source}: token {i} has probability 0 under the target, which wrote the text")
+    sizes = [len(p)] if lengths is None else list(lengths)
+    texts = np.split(other / mine, np.cumsum(sizes)[:-1])
+
+    def pooled(gamma: int) -> Array | HazardEstimate:
+        found = [renewal(text_survival(chain_rule("tokenwise").survival, ratio, gamma)) for ratio in texts]
+        tried = np.array([one.tried for one in found])
+        kept = np.array([one.hazards for one in found]) * tried
+        if len(texts) > 1 and tried.sum(axis=0).all():
+            return pool_texts(kept, tried)
+        return kept.sum(axis=0) / np.where(tried.sum(axis=0) > 0, tried.sum(axis=0), 1)
+
+    if len(texts) == 1:
+        sample = "of one text, so its error is not known"
+    elif len(texts) < FEW_TEXTS:
+        sample = "an independent sample of texts; so few that the error is uncertain"
+    else:
+        sample = "an independent sample of texts"
+    return from_function(pooled, f"acceptance along {source} ({len(texts)} texts), by the renewal law: {sample}")
+
+
+def _length(gamma: int) -> int:
+    g = check.integer(gamma, "gamma", 0)
+    if g > MOST:
+        raise ValueError(f"gamma is {g}; the largest that is sensible is {MOST}")
+    return g
+
+
+def _nothing(gamma: int) -> None:
+    return None

@@ -1,0 +1,133 @@
+"""One style for the tables of both commands: aligned columns in a terminal, Markdown for documents.
+
+A table is a list of rows of strings, the head first. Nothing is ever cut: a table too wide for the terminal has its
+text wrapped at words, then every row shown as lines of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TextIO
+
+_NUMBER = re.compile(r"[-+~<>≤≥±(\[ ]*[\d.]*\d|(off|none|never)$")  # how a number, or an interval of two, begins
+_GAP = "  "
+
+
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """Columns of the terminal that a stream (standard output) is; None where there is none, as in a pipe or a file."""
+    stream = sys.stdout if stream is None else stream
+    return shutil.get_terminal_size().columns if stream is not None and stream.isatty() else None
+
+
+def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """The table in columns, numbers to the right, within so many characters if given.
+
+    Examples
+    --------
+    >>> print(aligned([["rule", "tau"], ["tokenwise", "2.11"], ["block", "2.2"]]))
+    rule        tau
+    tokenwise  2.11
+    block       2.2
+    >>> print(aligned([["rule", "what it does"], ["block", "joint verification"]], 20))
+    rule   what it does
+    block  joint
+           verification
+    >>> print(aligned([["rule", "what it does"], ["block", "joint verification"]], 14))
+    rule:
+      block
+    what it does:
+      joint
+      verification
+    """
+    rows = _checked(rows)
+    numeric = [_is_numeric([row[i] for row in rows[1:]]) for i in range(len(rows[0]))]
+    widths = _widths(rows, numeric, width)
+    if widths is None:
+        return _stacked(rows, width or 0)
+    lines = []
+    for row in rows:
+        cells = [_wrapped(cell, w) for cell, w in zip(row, widths, strict=True)]
+        for at in range(max(len(cell) for cell in cells)):
+            parts = [cell[at] if at < len(cell) else "" for cell in cells]
+            lines.append(
+                _GAP.join(
+                    part.rjust(w) if right else part.ljust(w)
+                    for part, w, right in zip(parts, widths, numeric, strict=True)
+                ).rstrip()
+            )
+    return "\n".join(lines)
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    r"""The same as a Markdown table.
+
+    Examples
+    --------
+    >>> print(markdown([["rule", "tau"], ["a|b", "2.11"]]))
+    | rule | tau |
+    | --- | ---: |
+    | a\|b | 2.11 |
+    """
+    rows = _checked(rows)
+    rule = ["---:" if _is_numeric([row[i] for row in rows[1:]]) else "---" for i in range(len(rows[0]))]
+    shown = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [shown[0], rule, *shown[1:]])
+
+
+def table(rows: Sequence[Sequence[str]], as_markdown: bool = False) -> str:
+    """What a command prints: Markdown if asked for, else columns that fit the terminal there is."""
+    return markdown(rows) if as_markdown else aligned(rows, terminal_width())
+
+
+def _checked(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Rows of equal length, each cell one line."""
+    if not rows or any(len(row) != len(rows[0]) for row in rows):
+        raise ValueError(f"a table needs rows of equal length, got {sorted({len(row) for row in rows})}")
+    return [[" ".join(cell.splitlines()) for cell in row] for row in rows]
+
+
+def _is_numeric(cells: Sequence[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and all(_NUMBER.match(cell) for cell in filled)
+
+
+def _widths(rows: list[list[str]], numeric: list[bool], most: int | None) -> list[int] | None:
+    """Width of each column; None if no wrapping at words makes them fit. The widest gives way first."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    if most is None:
+        return widths
+    least = []
+    for i, number in enumerate(numeric):
+        words = [word for row in (rows[:1] if number else rows) for word in row[i].split(" ")]
+        words += [row[i] for row in rows[1:] if number]  # a number, or an interval, is not taken apart
+        least.append(max(len(word) for word in words))
+    spare = most - len(_GAP) * (len(widths) - 1)
+    if sum(least) > spare:
+        return None
+    while sum(widths) > spare:
+        i = max((i for i in range(len(widths)) if widths[i] > least[i]), key=widths.__getitem__)
+        widths[i] -= 1
+    return widths
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    """Lines of a cell, broken at spaces only."""
+    if len(cell) <= width:
+        return [cell]
+    return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _stacked(rows: list[list[str]], width: int) -> str:
+    """A block for each row: the name of a column, and below it what stands there."""
+    blocks = []
+    for row in rows[1:]:
+        lines = []
+        for name, cell in zip(rows[0], row, strict=True):
+            lines.append(f"{name}:")
+            lines += [f"  {line}" for line in _wrapped(cell, max(width - 2, 1))]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)

@@ -1,0 +1,86 @@
+"""One record of acceptance: whatever it is made from, tau, hazards and intervals are those of the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim import HazardEstimate, block_efficiency, estimate_hazards, latency, pool_texts, predict
+from specsim.lengths.acceptance import MOST, Acceptance, as_acceptance, from_histogram, from_rows
+
+COUNTED = estimate_hazards([0, 1, 2, 3], 3, counts=[40, 30, 10, 20])
+CURVE = [0.9, 0.5, 0.25]
+GIVEN: list[tuple[str, Any, int | None, list[float]]] = [
+    ("number", 0.75, None, [0.75] * 3),
+    ("array", np.array(0.75), None, [0.75] * 3),
+    ("rational", Fraction(3, 4), None, [0.75] * 3),
+    ("curve", CURVE, 3, CURVE),
+    ("log", COUNTED, 3, COUNTED.hazards.tolist()),
+    ("function", lambda gamma: CURVE[:gamma], None, CURVE),
+    ("function of logs", lambda gamma: COUNTED, None, COUNTED.hazards.tolist()),
+    ("record", as_acceptance(CURVE), 3, CURVE),
+]
+
+
+@pytest.mark.parametrize(("given", "longest", "hazards"), [g[1:] for g in GIVEN], ids=[g[0] for g in GIVEN])
+def test_every_form_says_the_same(given: Any, longest: int | None, hazards: list[float]) -> None:
+    kept = as_acceptance(given)
+    assert kept.longest == longest
+    assert kept.most(2) == 2
+    assert kept.most(8) == (longest or 8)
+    for gamma in range(4):
+        assert kept.hazards(gamma) == pytest.approx(hazards[:gamma])
+        mean, error = kept.tau(gamma)
+        assert mean == pytest.approx(float(block_efficiency(hazards[:gamma])))
+        counted = kept.counted(gamma) if gamma else None
+        assert error == (COUNTED.tau(gamma, wary=True)[1] if isinstance(counted, HazardEstimate) else 0)
+        low, high = kept.interval(gamma, 0.95)
+        assert (low, high) == (
+            max(1, mean - 1.959963984540054 * error),
+            min(gamma + 1, mean + 1.959963984540054 * error),
+        )
+        found = predict(latency.constant(0.1), given, gamma=gamma)
+        assert (found.tau.value, found.tau.low, found.tau.high) == pytest.approx((mean, low, high))
+        assert found.assumptions[0] == kept.words
+
+
+def test_no_drafts_have_no_error() -> None:
+    """A pooled estimate has one error, that of its full length: plain decoding still has none."""
+    pooled = pool_texts([[9, 5], [7, 2]], [[10, 9], [10, 7]])
+    assert as_acceptance(lambda gamma: pooled).tau(0) == (1.0, 0.0)
+    assert as_acceptance(pooled).tau(0) == (1.0, 0.0)
+    assert as_acceptance(pooled).tau(2)[1] > 0
+
+
+def test_a_histogram_and_rows() -> None:
+    assert from_histogram(range(4), 3, [40, 30, 10, 20]).hazards(3) == COUNTED.hazards.tolist()
+    p = np.array([[0.5, 0.5], [0.25, 0.75]])
+    q = np.array([[0.75, 0.25], [0.25, 0.75]])
+    assert from_rows(p, q).hazards(2) == [0.875, 0.875]  # the mean over positions
+    assert from_rows(p, q, np.array([1, 1])).hazards(1) == [0.5]  # the block at the last token is cut by the end
+    with pytest.raises(ValueError, match=r"^mine: token 0 has probability 0 under the target"):
+        from_rows(np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]]), np.array([1]), source="mine")
+
+
+BAD: list[tuple[Callable[[Acceptance], Any], Any, str]] = [
+    (lambda kept: kept, 1.5, r"^acceptance is 1\.5; it must lie in \[0, 1\]$"),
+    (lambda kept: kept, [0.5, -1], r"^acceptance\[1\] is -1\.0; "),
+    (lambda kept: kept, [[0.5]], r"^acceptance has shape \(1, 1\); give a number, or one curve of hazards$"),
+    (lambda kept: kept.hazards(4), CURVE, r"^acceptance has shape \(3,\); a curve needs 4 hazards for gamma = 4$"),
+    (lambda kept: kept.hazards(4), COUNTED, r"^gamma is 4, but no block came to test a draft beyond position 3$"),
+    (lambda kept: kept.tau(-1), 0.5, r"^gamma must be at least 0, got -1$"),
+    (lambda kept: kept.tau(10**9), 0.5, rf"^gamma is 1000000000; the largest that is sensible is {MOST}$"),
+    (lambda kept: kept.most(10**9), 0.5, rf"^max_gamma is 1000000000; the largest that is sensible is {MOST}$"),
+]
+
+
+@pytest.mark.parametrize(("call", "given", "message"), BAD, ids=[m for _, _, m in BAD])
+def test_bad_input(call: Callable[[Acceptance], Any], given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(as_acceptance(given))
+    with pytest.raises(TypeError):
+        as_acceptance(True)

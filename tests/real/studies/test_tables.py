@@ -1,0 +1,155 @@
+"""Tables of `specsim-real` in a terminal: whole at 80 and 120 columns and piped, the answer first."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+from typer.testing import CliRunner
+
+import real
+import real.cli
+from real.studies.columns import aligned
+from real.studies.compare import answer, report, rules_report
+from real.studies.drafts import report as drafts_report
+from real.studies.forced import report as forced_report
+from real.studies.keep import finish
+from real.studies.trees import report as trees_report
+
+RESULTS = Path(real.__file__).parent / "results"
+TABLES: dict[str, tuple[str, Callable[..., Any], int]] = {  # name: (record, table, most columns)
+    "compare": ("bundled", answer.table, 80),
+    "compare, cost emulation": ("widened", answer.table, 80),
+    "compare, wide": ("bundled", partial(answer.table, wide=True), 220),
+    "several rules": ("block", rules_report.table, 80),
+    "several rules, wide": ("block", partial(rules_report.table, wide=True), 220),
+    "forced": ("forced", forced_report.table, 80),
+    "drafts": ("drafts", drafts_report.table, 80),
+    "trees": ("trees", trees_report.table, 80),
+}
+
+
+def recorded(name: str) -> dict[str, Any]:
+    return dict(json.loads((RESULTS / f"{name}.json").read_text()))
+
+
+def printed(record: dict[str, Any], table: Callable[..., Any], width: int, terminal: bool) -> str:
+    """As `finish` prints it; a pipe has no colours and no width of its own."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=terminal, color_system=None)
+    finish(record, Path("record.json"), console, table, lambda path, record: None, again=True)
+    return file.getvalue()
+
+
+def numbers(record: dict[str, Any]) -> list[str]:
+    """Cells that must be there in full."""
+    cells = []
+    for run in record.get("runs", [record]):
+        for row in [*run.get("pairs", []), *run.get("rows", [])]:
+            if "target_calls" in row:
+                cells += [report.span(row["tau"], 2), report.span(row["speedup"], 2)]
+            elif "tau_predicted" in row:
+                cells += [f"{row['cycle_s_measured'] * 1e3:.1f}", f"{row['speedup']['error']:+.1%}"]
+            elif "topology" in row:
+                cells.append(trees_report._number(row["tau"], row["interval"]))
+    for group in record.get("runs", []):
+        if "positions" in group:
+            keys = [(key, k) for key in drafts_report.COLUMNS.values() for k in drafts_report.COMPARED]
+            cells += [drafts_report._cell(drafts_report.point(group, *key, k)) for key, k in keys]
+            cells += [drafts_report.numbers(group, k) for k in drafts_report.COMPARED]
+    return cells
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "piped"])
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_are_whole(name: str, width: int, terminal: bool) -> None:
+    source, table, most = TABLES[name]
+    record = recorded(source)
+    text = printed(record, table, width, terminal)
+    wanted = numbers(record)
+    assert len(wanted) > 15
+    assert "…" not in text
+    assert [cell for cell in wanted if cell not in text] == []
+    assert max(len(line) for line in text.splitlines()) <= max(width, most)
+
+
+def test_the_look_can_fail() -> None:
+    """The table that used to be here: rich cuts what does not fit."""
+
+    def old(record: dict[str, Any]) -> Table:
+        out = Table(*(f"column {i}" for i in range(10)))
+        for row in record["pairs"]:
+            out.add_row(*[report.span(row["tau"], 2)] * 10)
+        return out
+
+    record = recorded("bundled")
+    text = printed(record, old, 80, True)
+    assert "…" in text
+    assert [cell for cell in numbers(record) if cell not in text]
+
+
+@pytest.mark.parametrize("name", ["bundled", "widened", "block", "forced", "drafts", "trees"])
+def test_markdown_is_whole(name: str) -> None:
+    result = CliRunner().invoke(real.cli.app, ["table", str(RESULTS / f"{name}.json")], terminal_width=80)
+    assert result.exit_code == 0, result.output
+    assert "…" not in result.output
+    assert "| --- |" in result.output
+
+
+def test_the_answer_comes_first() -> None:
+    text = printed(recorded("widened"), answer.table, 80, False)
+    first = " ".join(text.partition("\n\n")[0].split())
+    assert first.startswith("Speculation pays: 1.82 [1.75, 1.90] times the speed of plain decoding at gamma 4")
+    assert "Cost emulation: the target (bundled) is padded to the cost of 100 M parameters" in first
+    text = printed(recorded("bundled"), answer.table, 80, False)
+    assert "Cost emulation" not in text
+    text = printed(recorded("block"), rules_report.table, 80, False)
+    assert text.startswith("Speculation pays with the rule block: 1.37 [1.31, 1.43] times")
+
+
+@pytest.mark.parametrize(
+    ("interval", "measured", "said"),
+    [
+        ([1.1, 1.3], 1.2, "Speculation pays: 1.20 [1.10, 1.30]"),
+        ([0.9, 1.3], 1.2, "Speculation may pay or not, the interval holds 1: 1.20"),
+        ([0.7, 1.0], 0.9, "Speculation does not pay: 0.90"),
+        (None, 1.2, "Speculation pays: 1.20 times"),
+    ],
+)
+def test_answers(interval: list[float] | None, measured: float, said: str) -> None:
+    rows = [
+        {"gamma": 1, "speedup": {"predicted": 0.5, "measured": measured, "interval": interval}},
+        {"gamma": 2, "speedup": {"predicted": 0.8, "measured": measured / 2, "interval": None}},
+    ]
+    found = answer.answer(rows)
+    assert found.startswith(said)
+    assert "at gamma 1, the best measured; the best predicted is 0.80, at gamma 2, which is 50.0% slower." in found
+
+
+def test_a_restless_machine_is_named() -> None:
+    """Planted: the same records with one spread raised; none of those in the project has it."""
+    for name, table in (("widened", answer.table), ("block", rules_report.table), ("forced", forced_report.table)):
+        record = recorded(name)
+        assert "restless" not in printed(record, table, 80, False)
+        run = copy.deepcopy(record)
+        run.get("runs", [run])[0]["costs"]["spread"][2] = 0.44
+        text = " ".join(printed(run, table, 80, False).split())
+        gamma = run.get("runs", [run])[0]["costs"]["gammas"][2]
+        said = f"too restless to trust a time: the middle half of those of a cycle of gamma {gamma} spans 44% of their"
+        assert said in text
+    run["runs"][0]["costs"]["spread"][0] = 0.5
+    assert "those of a plain step spans 50%" in str(answer.restless(run["runs"]))
+
+
+def test_columns_are_aligned() -> None:
+    text = aligned(["name", "a\nb"], [["x", "1"], ["long\nname", "12\n(3)"]], left=1)
+    assert text.splitlines() == ["        a", "name    b", "----  ---", "x       1", "long   12", "name  (3)"]
