@@ -151,8 +151,7 @@ def _check_rows(w: Array, name: str) -> None:
     off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
     if bool(xp.any(off)):
         index, entry = _first(total, off)
-        allowed = "exactly" if exact else f"within {TOLERANCE:g}"
-        shown = entry if exact else f"{entry:.9g}"
+        shown, allowed = (entry, "exactly") if exact else (f"{entry:.9g}", f"within {TOLERANCE:g}")
         raise ValueError(
             f"{name}{index} sums to {shown}; probabilities must sum to 1 {allowed} (specsim.normalize rescales)"
         )
@@ -198,7 +197,6 @@ def models_or_laws(target: Any, draft: Any) -> tuple[Array, Array] | None:
     if callable(target) != callable(draft):
         raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
     if callable(target):
-        models(target, draft)
         return None
     p, q = laws(target, draft, ("target", "draft"))
     if p.ndim != 1 or q.ndim != 1:

@@ -84,6 +84,7 @@ def expected_kept(
     module = discover.with_params(tree_rule(rule, scheme), params)
     laws = check.models_or_laws(target, draft)
     p, q = (lambda text: laws[0], lambda text: laws[1]) if laws else (target, draft)
+    check.models(p, q)
     told = step_params(module, step)
     if draws is not None:
         told["draws"] = draws

@@ -17,6 +17,7 @@ from specsim.base.arrays import prefix_scan
 from specsim.bounds.schemes import _prefix
 from specsim.exact.step import draft_tuples
 from specsim.testing.strategies import law_pairs
+from specsim.verify.lookup import takes
 
 Array = Any
 PAIRS = st.integers(1, 6).flatmap(law_pairs)
@@ -321,7 +322,8 @@ def test_rows_that_sum_to_a_little_more_than_one(scheme: str) -> None:
         for k in (1, 2) if scheme == "hub" else (1, 2, 3):
             assert 0 <= optimal_acceptance(row, draft, num_drafts=k, scheme=scheme) <= 1
             assert 0 <= optimum(row, draft, num_drafts=k, scheme=scheme).value <= 1
-            rules = [n for n, r in discover.rules("step").items() if scheme in (r.DRAFTS, *getattr(r, "ALSO", ()))]
+            step = {n: r for n, r in discover.rules("step").items() if takes(r, k)}
+            rules = [n for n, r in step.items() if scheme in discover.facts(r).schemes]
             assert rules
             for rule in rules:
                 assert 0 <= acceptance_rate(row, draft, rule=rule, num_drafts=k, scheme=scheme) <= 1
