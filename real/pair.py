@@ -17,6 +17,7 @@ from real.decode.warp import Warping
 from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
+from specsim.base.renamed import renamed
 from specsim.exact.guarantee import require_lossless
 from specsim.verify.lookup import chain_rule
 
@@ -48,6 +49,7 @@ class Pair:
     draft: LanguageModel
     tokenizer: Any
 
+    @renamed(sampling="warping, a real.Warping")
     def generate(
         self,
         prompt: str | Sequence[str],
@@ -126,6 +128,7 @@ class Pair:
         ]
         return out[0] if isinstance(prompt, str) else out
 
+    @renamed(sampling="warping, a real.Warping")
     def score(
         self, text: str | Sequence[int], *, prompt: str = "", warping: Warping = Warping(),  # noqa: B008 - frozen
     ) -> Score:  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim.base.arrays
-Scheme = Literal["single", "iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
+Scheme = Literal["iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
 Status = Literal["optimal", "upper bound"]
 
 
@@ -23,14 +23,12 @@ class StepRule(Protocol):
     A lossy rule also has a `bias`: see `LossyStepRule`. One that needs exp or log, or another function that no Fraction
     has, says EXACT = False: checks in Fractions are skipped, and say so; those in floats run.
 
-    A rule of any family may also say what Coq has checked of it: PROVED, "lossless" or "acceptance", in brackets
-    where that falls short of the rule as it is, -> the theorem's name in proofs/coq.
-
-    A rule of one draft x may say, as a `ChainRule` may, that ``verify`` keeps it by ``keeps(p_drawn, q_drawn, u)``, on
-    the first uniform, and else draws the token from ``left_over(p, q)``, which never is x, with the second.
+    The names that a rule may have besides are those of `StepOptions`, as `ChainOptions`, `TreeOptions` and
+    `DraftOptions` for the other families. ``prepare`` may take parameters of the rule's own after these three, each
+    with a default and an annotation: what `params` of the public functions names.
     """
 
-    DRAFTS: Scheme  # how the candidates must be drawn from q; "single" means exactly one
+    DRAFTS: Scheme  # how the candidates must be drawn from q
     EXACT: bool  # only + - * / and comparisons: runs on Fractions
     THEOREM: str  # file in proofs/, or "open"
     PAPER: str
@@ -51,6 +49,22 @@ class LossyStepRule(StepRule, Protocol):
     """
 
     def bias(self, plan: Any) -> Array: ...
+
+
+class StepOptions(Protocol):
+    """What a step rule may also have; `specsim.discover.facts` reads it, and `contract` holds it to these parameters.
+
+    A rule of one draft x may say, as a `ChainRule` may, that ``verify`` keeps it by ``keeps(p_drawn, q_drawn, u)``, on
+    the first uniform, and else draws the token from ``left_over(p, q)``, which never is x, with the second.
+    """
+
+    PROVED: dict[str, str]  # "lossless" or "acceptance" (in brackets what falls short of the rule) -> theorem in Coq
+    ALSO: tuple[Scheme, ...]  # schemes besides DRAFTS whose drafts it verifies
+    COUNTS: tuple[int, ...]  # the numbers of drafts that it verifies, where not all that DRAFTS can draw
+
+    def bias(self, plan: Any) -> Array: ...
+    def keeps(self, p_drawn: Array, q_drawn: Array, u: Array) -> Array: ...
+    def left_over(self, p: Array, q: Array) -> Array: ...
 
 
 class NoClosedForm(ValueError):
@@ -82,6 +96,17 @@ class ChainRule(Protocol):
     def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]: ...
 
 
+class ChainOptions(Protocol):
+    """What a chain rule may also have: one of `survival` and `continuation` it must have."""
+
+    PROVED: dict[str, str]
+
+    def survival(self, ratio: Array) -> Array: ...
+    def continuation(self, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]: ...
+    def keeps(self, p_drawn: Array, q_drawn: Array, u: Array) -> Array: ...
+    def left_over(self, p: Array, q: Array) -> Array: ...
+
+
 class DraftScheme(Protocol):
     """How K candidates are drawn from q.
 
@@ -93,6 +118,15 @@ class DraftScheme(Protocol):
     def probability(self, q: Array, drafts: Array, num_drafts: int) -> Array: ...
     def within(self, q: Array, members: Array, num_drafts: int) -> Array: ...
     def uniforms(self, num_drafts: int) -> int: ...
+
+
+class DraftOptions(Protocol):
+    """What a draft scheme may also have; one with ``draws`` draws a random number of candidates, K on average."""
+
+    COUNTS: tuple[int, ...]  # the numbers of drafts that it can draw, where not every number will do
+    PER_DRAFT: bool  # whether q has a row for each candidate: (..., K, V)
+
+    def draws(self, q: Array, num_drafts: int) -> Draws: ...
 
 
 class TokenTree(NamedTuple):
@@ -123,8 +157,6 @@ class TreeRule(Protocol):
     next token; ``transition`` is their exact joint law (..., n+1, V) given the tree. Where nodes have the same text the
     first of them is kept.
 
-    A rule may also state what it is on the smallest trees, and is held to it: CHAIN, the chain rule that it is on one
-    path; STEPS, by scheme, the step rule that it is on one level.
     """
 
     CHILDREN: tuple[str, ...]  # the schemes of a TokenTree that the rule verifies
@@ -136,6 +168,15 @@ class TreeRule(Protocol):
     def transition(self, plan: Any) -> Array: ...
     def uniforms(self, tree: TokenTree) -> int: ...
     def verify(self, plan: Any, u: Array) -> tuple[Array, Array]: ...
+
+
+class TreeOptions(Protocol):
+    """What a tree rule may also have. What it says it is on the smallest trees, it is held to."""
+
+    PROVED: dict[str, str]
+    ALSO: tuple[str, ...]  # schemes besides CHILDREN whose trees it verifies
+    CHAIN: str  # the chain rule that it is on one path
+    STEPS: dict[str, str]  # scheme -> the step rule that it is on one level
 
 
 Model = Callable[[tuple[int, ...]], Array]

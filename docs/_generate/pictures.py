@@ -68,9 +68,11 @@ def _tree() -> Curves:
     target, draft = (lambda _: P), (lambda _: Q)
     found = {}
     for name in discover.names("tree"):
-        scheme = discover.find("tree", name).CHILDREN[0]
+        scheme = discover.facts(discover.find("tree", name)).schemes[0]
         shapes = [trees.paths(2, len(s)) if scheme == "paths" else trees.k_ary(s) for s in SHAPES]
-        kept = [1 + float(specsim.expected_kept(name, target, draft, shape, scheme=scheme)) for shape in shapes]
+        kept = [
+            1 + float(specsim.expected_kept(target, draft, rule=name, parents=shape, scheme=scheme)) for shape in shapes
+        ]
         found[f"{name} ({scheme})"] = ([1, 2, 3], kept)
     return found
 

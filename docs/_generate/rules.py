@@ -146,12 +146,11 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
     theorem = f"[{rule.theorem}](../proofs/{note.name})" if note else rule.theorem
     proved = ", ".join(f"{what}: `{coq}`" for what, coq in rule.proved.items()) or "not yet"
     papers = [f"[arXiv:{n}](https://arxiv.org/abs/{n})" for n in re.findall(r"arXiv:(\d{4}\.\d{5})", rule.paper)]
-    drafts = [rule.drafts, *getattr(module, "ALSO", ())]
     return [
         "| | |",
         "| --- | --- |",
         f"| lossless | {said}, by enumeration: {_plain(verdict.reason)} |",
-        f"| drafts | {_plain(', '.join(dict.fromkeys(', '.join(drafts).split(', '))))} |",
+        f"| drafts | {_plain(', '.join(rule.schemes))} |",
         f"| theorem | {theorem} |",
         f"| machine-checked in Coq | {proved} |",
         f"| paper | {', '.join(papers) or _plain(rule.paper)} |",

@@ -151,8 +151,7 @@ def _check_rows(w: Array, name: str) -> None:
     off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
     if bool(xp.any(off)):
         index, entry = _first(total, off)
-        allowed = "exactly" if exact else f"within {TOLERANCE:g}"
-        shown = entry if exact else f"{entry:.9g}"
+        shown, allowed = (entry, "exactly") if exact else (f"{entry:.9g}", f"within {TOLERANCE:g}")
         raise ValueError(
             f"{name}{index} sums to {shown}; probabilities must sum to 1 {allowed} (specsim.normalize rescales)"
         )
@@ -191,6 +190,18 @@ def models(target: Any, draft: Any) -> Callable[[tuple[int, ...]], tuple[Array, 
         return p, q
 
     return rows
+
+
+def models_or_laws(target: Any, draft: Any) -> tuple[Array, Array] | None:
+    """One law each, the same in every context, checked; None for two models. TypeError for one of either kind."""
+    if callable(target) != callable(draft):
+        raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
+    if callable(target):
+        return None
+    p, q = laws(target, draft, ("target", "draft"))
+    if p.ndim != 1 or q.ndim != 1:
+        raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
+    return p, q
 
 
 def pair(p: Any, q: Any) -> tuple[Array, Array]:

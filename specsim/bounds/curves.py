@@ -14,6 +14,7 @@ from specsim.base import arrays, check
 from specsim.bounds.optimum import optimum
 from specsim.draft import distinct
 from specsim.types import Array, NoClosedForm
+from specsim.verify.lookup import takes
 
 SCHEMES = ("iid", "distinct", "without_replacement", "greedy")  # whose optimum is known at any vocabulary
 SPREAD = 2.5758  # standard errors each side: 99 %
@@ -94,10 +95,10 @@ def acceptance_curves(
     wanted = [
         (name, rule, scheme, k)
         for name, rule in discover.rules("step").items()
-        if not hasattr(rule, "bias")  # lossy: its acceptance is bought
-        for scheme in (rule.DRAFTS, *getattr(rule, "ALSO", ()))
+        if not discover.facts(rule).bias  # lossy: its acceptance is bought
+        for scheme in discover.facts(rule).schemes
         for k in counts
-        if _takes(scheme, k)
+        if takes(rule, k)
     ]
     optima = [(scheme, k) for scheme in SCHEMES for k in counts]
     points: list[Point] = []
@@ -117,13 +118,6 @@ def acceptance_curves(
     return points
 
 
-def _takes(scheme: str, num_drafts: int) -> bool:
-    """Whether a rule for drafts of this scheme takes so many."""
-    if scheme == "single":
-        return num_drafts == 1
-    return scheme == "distinct" or num_drafts in getattr(discover.find("draft", scheme), "COUNTS", (num_drafts,))
-
-
 def _accepted(
     rule: ModuleType, p: Array, q: Array, num_drafts: int, scheme: str, samples: int, seed: int,
     tell: Callable[[int], None],
@@ -137,7 +131,7 @@ def _accepted(
     except NoClosedForm:
         if scheme == "distinct":  # `_sampled` knows rows of a fixed number of drafts
             raise
-    scheme_module = discover.find("draft", "iid" if scheme == "single" else scheme)
+    scheme_module = discover.find("draft", scheme)
     return _sampled(rule, scheme_module, p, q, num_drafts, samples, np.random.default_rng(seed), tell)
 
 

@@ -12,6 +12,7 @@ from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import arrays, check, sparse
+from specsim.base.renamed import renamed
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets
 from specsim.types import Array, Draws, Optimum
@@ -20,6 +21,7 @@ from specsim.verify.lookup import candidates
 SURE = 1e-9  # a value known to this is called optimal
 
 
+@renamed(sampling="scheme")
 def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Array:
     r"""Largest probability that any lossless rule emits one of its drafts.
 
@@ -79,6 +81,7 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     return best.value
 
 
+@renamed(sampling="scheme")
 def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Optimum:
     r"""The optimal acceptance together with the set that proves it.
 
@@ -135,7 +138,7 @@ def _front_door(
     law_of_n = scheme == "distinct" and isinstance(num_drafts, Draws)
     if not law_of_n:
         num_drafts = check.integer(num_drafts, "num_drafts", 1)
-    if not getattr(discover.find("draft", scheme), "PER_DRAFT", False):
+    if not discover.scheme_facts(discover.find("draft", scheme)).per_draft:
         p, q, union = sparse.rows(p, q)
         p, q = check.pair(p, q)
         return p, q, candidates(num_drafts, scheme, q) if law_of_n else num_drafts, union

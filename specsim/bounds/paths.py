@@ -173,14 +173,8 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
 
 def _rows(target: Model | Array, draft: Model | Array) -> Rows:
     """Both laws after a prefix, checked."""
-    if callable(target) != callable(draft):
-        raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
-    if callable(target):
-        return check.models(target, draft)
-    p, q = check.laws(target, draft, ("target", "draft"))
-    if p.ndim != 1 or q.ndim != 1:
-        raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
-    return lambda text: (p, q)
+    laws = check.models_or_laws(target, draft)
+    return check.models(target, draft) if laws is None else lambda text: laws
 
 
 def _drafted(rows: Rows, gamma: int) -> _Texts:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check
+from specsim.base.renamed import renamed
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.laws.warp import apply
 from specsim.types import Array
@@ -26,6 +27,7 @@ class BestTemperature(NamedTuple):
     curve: Array
 
 
+@renamed(sampling="scheme")
 def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme: str) -> BestTemperature:
     r"""Temperature of the draft that maximises the mean optimal acceptance at a budget of K drafts.
 

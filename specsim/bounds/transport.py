@@ -21,6 +21,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check
+from specsim.base.renamed import renamed
 from specsim.bounds._program import solved
 from specsim.types import Array, Draws
 
@@ -68,6 +69,7 @@ class Coupling(NamedTuple):
         return law[..., :vocab] / law[..., :vocab].sum(axis=-1, keepdims=True)
 
 
+@renamed(sampling="scheme")
 def optimal_coupling(
     p: Array,
     q: Array = None,
@@ -182,13 +184,13 @@ def _drawn(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, A
     """Tuples (n, K) of a scheme and their probabilities (n,), over the support of q."""
     scheme_module = discover.find("draft", scheme)
     count: Any = check.integer(num_drafts, "num_drafts", 1)
-    own_laws = getattr(scheme_module, "PER_DRAFT", False)
-    q = _row(q, "q", (count,) if own_laws else ())
+    facts = discover.scheme_facts(scheme_module)
+    q = _row(q, "q", (count,) if facts.per_draft else ())
     if q.shape[-1] != vocab:
         raise ValueError(f"p has {vocab} tokens and q has {q.shape[-1]}: the vocabularies differ")
     support = np.flatnonzero(q.reshape(-1, vocab).any(axis=0))
     q, length, pads = q[..., support], count, 0
-    if hasattr(scheme_module, "draws"):  # a random number of draws: as many places as may be filled, -1 where none is
+    if facts.random_number:  # a random number of draws: as many places as may be filled, -1 where none is
         draws = scheme_module.draws(q, count)
         length, pads = int(draws.least) + 1, 1
         count = Draws(draws.least, draws.extra, length)

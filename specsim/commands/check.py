@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
-from types import ModuleType
 from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import examples, takes
+from specsim.commands.options import PARAM, examples, takes
 
 EXAMPLES = examples("specsim check rejection", "specsim check my_rule.py", "specsim check block --family chain")
 
@@ -20,6 +17,7 @@ class Check(NamedTuple):
 
     rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")]
     family: Annotated[str, typer.Option(help="step, chain, tree or draft.")] = "step"
+    param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
@@ -29,7 +27,8 @@ def check(told: Check) -> None:
     from specsim import discover
     from specsim.testing.conform import findings
 
-    module = load(Path(told.rule)) if told.rule.endswith(".py") else discover.find(told.family, told.rule)
+    module = discover.own_rule(told.rule) or discover.find(told.family, told.rule)
+    module = discover.with_params(module, discover.parsed_params(module, told.param or []))
     done = []
     for finding in findings(module, told.family):  # each is shown as it ends: some checks take a minute
         done.append(finding)
@@ -39,18 +38,3 @@ def check(told: Check) -> None:
         typer.echo(json.dumps([finding._asdict() for finding in done], indent=1))
     if any(finding.failed for finding in done):
         raise typer.Exit(1)
-
-
-def load(path: Path) -> ModuleType:
-    """A rule from a file of the user; ValueError if it cannot be imported."""
-    if not path.is_file():
-        raise ValueError(f"rule file {path} does not exist")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"rule file {path} is not Python")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # the file is the user's: whatever it raises is the answer
-        raise ValueError(f"rule file {path} cannot be imported: {type(error).__name__}: {error}") from None
-    return module

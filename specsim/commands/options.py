@@ -34,6 +34,9 @@ def takes(record: Callable[..., Options]) -> Callable[[Callable[[Options], None]
     return decorate
 
 
+PARAM = "name=value of one of the rule's own parameters; may be given several times."
+
+
 def examples(*lines: str) -> str:
     """The end of a command's help: lines to paste, never wrapped."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from specsim.commands.errors import INTERRUPTED
-from specsim.commands.options import examples, takes
+from specsim.commands.options import PARAM, examples, takes
 
 EXAMPLES = examples(
     "specsim simulate --target law:1/3,2/3 --draft law:2/3,1/3 \\",
@@ -29,7 +29,7 @@ class Simulate(NamedTuple):
         ),
     ]
     draft: Annotated[str, typer.Option(help="The same.")]
-    rule: Annotated[str, typer.Option(help="Name of a rule (see `specsim rules`).")] = "tokenwise"
+    rule: Annotated[str, typer.Option(help="Name of a rule (see `specsim rules`), or its file.")] = "tokenwise"
     gamma: Annotated[int | None, typer.Option(help="Drafted positions per block.")] = None
     tree: Annotated[
         str | None, typer.Option(help="Instead of gamma: children per level, as 2,2,1; paths or a beam, as 2x3.")
@@ -37,6 +37,7 @@ class Simulate(NamedTuple):
     num_drafts: Annotated[int, typer.Option(help="Candidates per position of a step rule.")] = 1
     scheme: Annotated[str | None, typer.Option(help="How candidates, or a tree's children, are drawn.")] = None
     step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None
+    param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
     blocks: Annotated[float | None, typer.Option(help="Target calls in all; 1e5 if no tokens are given.")] = None
     tokens: Annotated[float | None, typer.Option(help="Instead of blocks: tokens emitted in all.")] = None
     burn_in: Annotated[int, typer.Option(help="First blocks of every text that are not counted.")] = 0

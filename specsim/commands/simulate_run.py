@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from specsim import discover
 from specsim.commands.errors import sentence
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
@@ -116,9 +117,10 @@ def run(told: Simulate) -> tuple[str, bool]:
     if told.blocks is None and told.tokens is None:
         much["blocks"] = 100_000
     options: dict[str, Any] = {
-        "rule": told.rule, "gamma": told.gamma, "tree": shape(told.tree, told.scheme), "num_drafts": told.num_drafts,
+        "rule": told.rule, "gamma": told.gamma, "parents": shape(told.tree, told.scheme), "num_drafts": told.num_drafts,
         "scheme": told.scheme, "step": told.step, "burn_in": told.burn_in, "sequences": told.sequences, **much,
     }  # fmt: skip
+    options["params"] = _params(options, told.param or [])
     found, console = models(told.target, told.draft), Console(stderr=True)
     trace: Trace | None = None
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -153,12 +155,18 @@ def _whole(n: float | None, name: str) -> int | None:
     return int(n)
 
 
+def _params(options: dict[str, Any], words: list[str]) -> dict[str, Any]:
+    """The rule's own parameters, as it annotates them."""
+    what = {name: options[name] for name in ("rule", "gamma", "parents", "num_drafts", "scheme", "step")}
+    return discover.parsed_params(loop(**what).rule, words) if words else {}
+
+
 def exact_tau(target: Automaton, draft: Automaton, **options: Any) -> float | None:
     """Tokens per block that the blocks counted have on average; None where it would take too long to say.
 
     Texts that end with their tokens, not their blocks, have no such average unless all blocks are alike.
     """
-    what = {name: options[name] for name in ("rule", "gamma", "tree", "num_drafts", "scheme", "step")}
+    what = {name: options[name] for name in ("rule", "gamma", "parents", "num_drafts", "scheme", "step", "params")}
     pair = paired(target, draft)
     rounds, alike = loop(**what, vocab=pair.p.shape[-1]), len(pair.p) == 1
     if rounds.lasting or (options["blocks"] is None and not alike):

@@ -26,7 +26,6 @@ from specsim.types import Array, Draws
 
 LIMIT = 32  # draws for one position: in a tree a peaked draft would ask for hundreds to see a second token
 PLAIN = (int, float, Fraction)
-COUNTS = (Draws(1, Fraction(1, 3), 2), Draws(2, Fraction(1, 2), 3))  # what the checks can enumerate
 
 
 def draw(q: Array, u: Array, num_drafts: int | Draws) -> Array:

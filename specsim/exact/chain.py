@@ -13,6 +13,7 @@ import numpy as np
 from specsim import discover
 from specsim.base import arrays, check
 from specsim.base.arrays import normalize_or, positive_part
+from specsim.discover import Rule
 from specsim.types import Array, Model
 
 Table = Mapping[tuple[int, ...], Array]  # prefix of token ids -> next-token law (V,)
@@ -72,7 +73,7 @@ def strong_law(rule: ModuleType, target: Table, draft: Table, gamma: int) -> tup
 
 def after_block(rule: ModuleType, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
     """(above, below): the next token comes from (above p - below q)+ normalised; (1, 0), p itself, for most rules."""
-    if hasattr(rule, "continuation"):
+    if discover.facts(rule).continuation:
         return tuple(w[..., 0] for w in rule.continuation(plan, drafts, np.asarray(kept), np.asarray(token)))
     return 1, 0
 
@@ -109,7 +110,7 @@ MAX_STATES = 2**20  # of the weight (context-free pairs), or drafted blocks (mod
 BITS = 44  # floats that agree so far are the same product in another order
 
 
-def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, rule: str = "tokenwise") -> Any:
+def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule = "tokenwise", gamma: int) -> Any:
     r"""Expected tokens of a block, tau = E[n] + 1, the correction or bonus included.
 
     .. math:: E[n] = \sum_{i=1}^{\gamma} E_{x \sim q}[\min(1, w_i)], \quad w_i = \text{advance}(w_{i-1}, p_i/q_i(x_i))
@@ -124,10 +125,10 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, 
     target, draft : Model or array_like, shape (V,)
         Functions from a prefix (a tuple of token ids) to the next-token law; or one law each, the same in every
         context, for any gamma. Laws of Fractions keep the answer exact.
+    rule : str, path or module
+        Name of a chain rule (see `algorithms`), the path of its file, or itself.
     gamma : int
         Drafted tokens per block, at least 0.
-    rule : str
-        Name of a chain rule (see `algorithms`).
 
     Returns
     -------
@@ -153,14 +154,10 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, 
     """
     gamma = check.integer(gamma, "gamma", 0)
     module = discover.find("chain", rule)
-    if callable(target) != callable(draft):
-        raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")
-    if callable(target):
+    laws = check.models_or_laws(target, draft)
+    if laws is None:
         return arrays.at_most(_of_models(module, target, draft, gamma), gamma + 1)
-    p, q = check.laws(target, draft, ("target", "draft"))
-    if p.ndim != 1 or q.ndim != 1:
-        raise ValueError(f"target and draft must be one law each, got shapes {tuple(p.shape)}, {tuple(q.shape)}")
-    return arrays.at_most(_of_laws(module, np.asarray(p), np.asarray(q), gamma), gamma + 1)
+    return arrays.at_most(_of_laws(module, np.asarray(laws[0]), np.asarray(laws[1]), gamma), gamma + 1)
 
 
 def _of_laws(module: Any, p: Array, q: Array, gamma: int) -> Any:

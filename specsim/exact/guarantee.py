@@ -8,15 +8,18 @@ witness and its bias; none leaves the theorem that the rule names to carry the r
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim import discover
 from specsim.base import arrays, check
+from specsim.base.renamed import renamed
+from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
@@ -38,21 +41,23 @@ class Guarantee(NamedTuple):
     reason: str
 
 
+@renamed(sampling="scheme")
 def guarantee(
-    rule: str,
+    rule: Rule,
     *,
     num_drafts: int = 1,
     scheme: str | None = None,
     temperature: float = 1.0,
     family: str | None = None,
     step: str | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> Guarantee:
     """Decide whether a rule keeps the target's law, by exact enumeration on small vocabularies.
 
     Parameters
     ----------
-    rule : str
-        Name of a step, chain or tree rule (see `algorithms`).
+    rule : str, path or module
+        Name of a step, chain or tree rule (see `algorithms`), the path of its file, or itself.
     num_drafts : int
         Candidates K per position (step rules), at least 1; enumerated up to 3, which is also the most draws for K
         distinct tokens.
@@ -65,6 +70,8 @@ def guarantee(
         "step", "chain" or "tree", where rules of several have the name; by default the first that has it.
     step : str, optional
         The step rule of a tree rule that runs one, if not its own choice: "tokenwise", "lifted".
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -96,15 +103,19 @@ def guarantee(
     check.scalar(temperature, "temperature", "[0, inf)")
     if family not in (None, "step", "chain", "tree"):
         raise ValueError(f"family {family!r} is unknown; known: step, chain, tree")
+    own = discover.own_rule(rule)
     names = {kind: discover.names(kind) for kind in ("step", "chain", "tree") if family in (None, kind)}
-    family = next((kind for kind, known in names.items() if rule in known), None)
+    if own is None:
+        family = next((kind for kind, known in names.items() if rule in known), None)
+    elif family is None:
+        family = discover.family_of(own)
     if family is None:
         known = "; ".join(f"{kind} rules: {', '.join(found)}" for kind, found in names.items())
         raise ValueError(f"rule {rule!r} is unknown; {known}")
     if family == "tree":
         if num_drafts != 1:
             raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")
-        return _tree_verdict(rule, scheme, temperature == 0, step)
+        return _tree_verdict(discover.with_params(discover.find("tree", rule), params), scheme, temperature == 0, step)
     if step is not None:
         raise ValueError(f"{family} rule {rule!r} asks for no step rule, got step={step!r}")
     if scheme is not None:
@@ -114,12 +125,12 @@ def guarantee(
             raise ValueError(f"chain rule {rule!r} verifies one draft per position, got num_drafts={num_drafts}")
         if scheme not in (None, "iid"):
             raise ValueError(f"chain rule {rule!r} verifies single drafts drawn from q, not {scheme!r}: not lossless")
-        return _chain_verdict(discover.find("chain", rule), temperature == 0)
-    module = step_rule(rule, num_drafts, scheme)
+        return _chain_verdict(discover.with_params(discover.find("chain", rule), params), temperature == 0)
+    module = discover.with_params(step_rule(rule, num_drafts, scheme), params)
     return _step_verdict(module, min(num_drafts, 3), temperature == 0, scheme == "distinct")
 
 
-def require_lossless(rule: str, *, num_drafts: int = 1, temperature: float = 1.0) -> None:
+def require_lossless(rule: Rule, *, num_drafts: int = 1, temperature: float = 1.0) -> None:
     """ValueError with the witness if `guarantee` finds the rule lossy."""
     verdict = guarantee(rule, num_drafts=num_drafts, temperature=temperature)
     if not verdict.lossless:
@@ -159,12 +170,13 @@ def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
 
 
 @lru_cache
-def _tree_verdict(name: str, scheme: str | None, one_hot: bool, step: str | None) -> Guarantee:
+def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: str | None) -> Guarantee:
     known = [*discover.names("draft"), *topology.SCHEMES]
     if scheme not in (None, *known):
         raise ValueError(f"scheme {scheme!r} is unknown; schemes of trees: {', '.join(known)}")
-    rule = discover.find("tree", name) if scheme is None else tree_rule(name, scheme)
-    params = step_params(rule, name, step)
+    if scheme is not None:
+        tree_rule(rule, scheme)  # refuses a scheme that is none of its
+    params = step_params(rule, step)
     rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
     for drawn in (_schemes(rule, params) if params else rule.CHILDREN) if scheme is None else (scheme,):
         for shape, vocab in itertools.product(_SHAPES.get(drawn, _SHAPES["iid"]), (2, 3)):

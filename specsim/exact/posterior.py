@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
+from specsim import discover
 from specsim.base import arrays, check
+from specsim.discover import Rule
 from specsim.exact.step import enumerate_hits
 from specsim.trees import topology
 from specsim.types import Array
 from specsim.verify.lookup import step_rule
 
 
-def hit_posterior(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Array:
+def hit_posterior(
+    p: Array, q: Array, *, rule: Rule, num_drafts: int = 1, params: Mapping[str, Any] | None = None
+) -> Array:
     r"""Probability, for each token y, that y was among the drafts, given that a step rule emitted it.
 
     .. math:: b(y) = \sum_x \Pr[x] \, T(y \mid x) \, [y \in x] \, / \, p(y)
@@ -27,10 +32,12 @@ def hit_posterior(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Arra
     ----------
     p, q : array_like, shape (..., V)
         Target and draft laws; leading axes broadcast.
-    rule : str
-        Name of a step rule; lossless, or b is no probability.
+    rule : str, path or module
+        Name of a step rule, the path of its file, or itself; lossless, or b is no probability.
     num_drafts : int
         Candidates K per position.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -53,14 +60,15 @@ def hit_posterior(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Arra
     [0.28, 1.0, 1.0]
     """
     num_drafts = check.integer(num_drafts, "num_drafts", 1)
-    module = step_rule(rule, num_drafts)
+    module = discover.with_params(step_rule(rule, num_drafts), params)
     p, q = check.pair(p, q)
     (law, hits), xp = enumerate_hits(module, p, q, num_drafts), array_namespace(p)
     if check.concrete(law):
         off = xp.sum(abs(law - p), axis=-1) / 2
         if bool(xp.any(off > (0 if law.dtype == object else 10 * check.TOLERANCE))):
             where, bias = check._first(off, off == xp.max(off))
-            raise ValueError(f"rule {rule!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
+            name = discover.name_of(module)
+            raise ValueError(f"rule {name!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
     return arrays.at_most(xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p), 1)
 
 

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
 from specsim import discover
 from specsim.base import arrays, check, sparse
+from specsim.base.renamed import renamed
+from specsim.discover import Rule
 from specsim.types import Array, Draws
 from specsim.verify.lookup import candidates, step_rule
 
 MAX_CELLS = 2**27  # of an enumeration: 1 GiB of float64
 
 
+@renamed(sampling="scheme")
 def acceptance_rate(
-    p: Array, q: Array, *, rule: str = "rejection", num_drafts: int | Draws = 1, scheme: str | None = None
+    p: Array,
+    q: Array,
+    *,
+    rule: Rule = "rejection",
+    num_drafts: int | Draws = 1,
+    scheme: str | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> Array:
     r"""Probability that a rule's token is one of its drafts, in closed form.
 
@@ -27,13 +38,15 @@ def acceptance_rate(
     ----------
     p, q : array_like, shape (..., V), or Law
         Target and draft laws after warping; leading axes broadcast.
-    rule : str
-        Name of a step rule (see `algorithms`).
+    rule : str, path or module
+        Name of a step rule (see `algorithms`), the path of its file, or itself.
     num_drafts : int or Draws
         Candidates K per position, at least 1. Of distinct drafts the expected number of distinct tokens, as far as
         `specsim.draft.distinct.LIMIT` draws give as many, or the law of the number of draws itself.
     scheme : str, optional
         How the drafts are drawn; by default as the rule's DRAFTS says.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -56,11 +69,20 @@ def acceptance_rate(
     >>> float(acceptance_rate([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3))
     0.64
     """
-    module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme)
+    module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme, params)
     return arrays.at_most(module.acceptance(module.prepare(p, q, count)), 1)
 
 
-def output_law(p: Array, q: Array, *, rule: str, num_drafts: int | Draws = 1, scheme: str | None = None) -> Array:
+@renamed(sampling="scheme")
+def output_law(
+    p: Array,
+    q: Array,
+    *,
+    rule: Rule,
+    num_drafts: int | Draws = 1,
+    scheme: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Array:
     r"""Law of the token a rule emits, summed over every tuple of drafts.
 
     .. math:: \pi(y) = \sum_x \Pr[x]\, T(y \mid x)
@@ -71,12 +93,14 @@ def output_law(p: Array, q: Array, *, rule: str, num_drafts: int | Draws = 1, sc
     ----------
     p, q : array_like, shape (..., V), or Law
         Target and draft laws; leading axes broadcast.
-    rule : str
-        Name of a step rule (see `algorithms`).
+    rule : str, path or module
+        Name of a step rule (see `algorithms`), the path of its file, or itself.
     num_drafts : int or Draws
         Candidates K per position, at least 1; of distinct drafts as in `acceptance_rate`.
     scheme : str, optional
         How the drafts are drawn; by default as the rule's DRAFTS says.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -99,24 +123,22 @@ def output_law(p: Array, q: Array, *, rule: str, num_drafts: int | Draws = 1, sc
     >>> output_law([.5, .3, .2], [.1, .3, .6], rule="greedy").tolist()
     [1.0, 0.0, 0.0]
     """
-    module, p, q, count, union = _front_door(p, q, rule, num_drafts, scheme)
+    module, p, q, count, union = _front_door(p, q, rule, num_drafts, scheme, params)
     return sparse.law(union, enumerate_step(module, p, q, count)[0])
 
 
 def _front_door(
-    p: Array, q: Array, rule: str, num_drafts: int | Draws, scheme: str | None
+    p: Array, q: Array, rule: Rule, num_drafts: int | Draws, scheme: str | None, params: Mapping[str, Any] | None
 ) -> tuple[ModuleType, Array, Array, int | Draws, sparse.Union | None]:
     p, q, union = sparse.rows(p, q)
     p, q = check.pair(p, q)
     count = candidates(num_drafts, scheme, q)
-    return step_rule(rule, num_drafts, scheme), p, q, count, union
+    return discover.with_params(step_rule(rule, num_drafts, scheme), params), p, q, count, union
 
 
 def scheme_of(rule: ModuleType, num_drafts: int | Draws) -> str:
-    """How so many drafts of a rule are drawn: a law of N is that of distinct drafts, and one draft is i.i.d."""
-    if isinstance(num_drafts, Draws):
-        return "distinct"
-    return "iid" if rule.DRAFTS == "single" else str(rule.DRAFTS)
+    """How so many drafts of a rule are drawn: a law of N is that of distinct drafts."""
+    return "distinct" if isinstance(num_drafts, Draws) else str(rule.DRAFTS)
 
 
 def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:

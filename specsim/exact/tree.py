@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from specsim import discover
 from specsim.base import arrays, check
+from specsim.base.renamed import renamed, rule_no_longer_first
+from specsim.discover import Rule
 from specsim.trees import enumerate_beams, enumerate_trees
 from specsim.types import Array, Draws, Model, TokenTree
 from specsim.verify.lookup import step_params, tree_rule
@@ -19,21 +22,31 @@ Text = tuple[int, ...]
 Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children were drawn from, its probability
 
 
+@rule_no_longer_first("target, draft, *, rule, parents, scheme, step")
+@renamed(shape="parents", sampling="scheme")
 def expected_kept(
-    rule: str, target: Model, draft: Model, shape: Any, *, scheme: str = "iid", step: str | None = None,
+    target: Model | Array,
+    draft: Model | Array,
+    *,
+    rule: Rule,
+    parents: Any,
+    scheme: str = "iid",
+    step: str | None = None,
     draws: Callable[[Array], Draws] | None = None,
-) -> Any:  # fmt: skip
+    params: Mapping[str, Any] | None = None,
+) -> Any:
     r"""Expected number of drafts that a tree rule keeps, E[n]; a block has E[n] + 1 tokens on average.
 
     .. math:: E[n] = \sum_T \Pr[T] \sum_{i} \text{depth}(i) \Pr[\text{node } i \text{ is kept} \mid T]
 
     Parameters
     ----------
-    rule : str
-        Name of a tree rule (see `algorithms`).
-    target, draft : Model
-        Functions from a prefix (a tuple of token ids) to the next-token law; laws of Fractions keep the answer exact.
-    shape : array_like of int, or (width, depth) for scheme "beam"
+    target, draft : Model or array_like, shape (V,)
+        Functions from a prefix (a tuple of token ids) to the next-token law; or one law each, the same in every
+        context. Laws of Fractions keep the answer exact.
+    rule : str, path or module
+        Name of a tree rule (see `algorithms`), the path of its file, or itself.
+    parents : array_like of int, or (width, depth) for scheme "beam"
         The tree's parents (see `specsim.trees`).
     scheme : str
         How siblings are drawn: one of the rule's CHILDREN.
@@ -41,6 +54,8 @@ def expected_kept(
         The step rule, for "tokenwise" and "lifted".
     draws : callable, optional
         For scheme "distinct": a row of q -> `Draws`.
+    params : mapping, optional
+        The rule's own parameters by name.
 
     Returns
     -------
@@ -61,17 +76,19 @@ def expected_kept(
     --------
     >>> from fractions import Fraction as F
     >>> from specsim.trees import paths
-    >>> p, q = (np.array([F(a, 3), F(3 - a, 3)]) for a in (1, 2))
-    >>> models = lambda text: p, lambda text: q
-    >>> [str(expected_kept(r, *models, paths(2, 2), scheme="paths")) for r in ("tokenwise", "traversal")]
+    >>> p, q = [F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)]
+    >>> tree = dict(parents=paths(2, 2), scheme="paths")
+    >>> [str(expected_kept(p, q, rule=r, **tree)) for r in ("tokenwise", "traversal")]
     ['4/3', '115/81']
     """
-    module = tree_rule(rule, scheme)
-    check.models(target, draft)
-    params = step_params(module, rule, step)
+    module = discover.with_params(tree_rule(rule, scheme), params)
+    laws = check.models_or_laws(target, draft)
+    p, q = (lambda text: laws[0], lambda text: laws[1]) if laws else (target, draft)
+    check.models(p, q)
+    told = step_params(module, step)
     if draws is not None:
-        params["draws"] = draws
-    law = kept_law(module, target, drawn_trees(draft, shape, scheme, draws), **params)
+        told["draws"] = draws
+    law = kept_law(module, p, drawn_trees(q, parents, scheme, draws), **told)
     kept = sum(((len(text) - 1) * mass for text, mass in law.items()), 0 * next(iter(law.values())))
     return arrays.at_most(kept, max(map(len, law)) - 1)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim import trees
 from specsim.bounds.optimum import optimal_acceptance
-from specsim.discover import Algorithm, algorithms, find
+from specsim.discover import Algorithm, algorithms, facts, find
 from specsim.exact.chain import expected_tokens
 from specsim.exact.guarantee import guarantee
 from specsim.exact.step import acceptance_rate
@@ -37,9 +37,9 @@ def rules_table() -> str:
     ]
     for rule in found:
         module = find("step", rule.name) if rule.family == "step" else None
-        for drafts in (module.DRAFTS, *getattr(module, "ALSO", ())) if module else ():
+        for drafts in rule.schemes if module else ():
             cells = [_accepted(rule.name, drafts, k) for k in (1, 2, 3)]
-            verdict = _verdict(rule.name, "step", None if drafts == "single" else drafts)
+            verdict = _verdict(rule.name, "step", drafts)
             rows.append(_row(rule, drafts, verdict, [*cells, _cost(module)]))
     rows += [
         "",
@@ -58,7 +58,7 @@ def rules_rows() -> list[list[str]]:
     """The rules in short: head, then a row for each rule and family."""
     rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked"]]
     for rule in algorithms():
-        scheme = rule.drafts.partition(", ")[0] if rule.family == "step" and rule.drafts != "single" else None
+        scheme = rule.drafts.partition(", ")[0] if rule.family == "step" else None
         verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
         rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, ", ".join(rule.proved) or "no"])
     return rows
@@ -68,9 +68,8 @@ def rules_brief() -> str:
     """Four columns of Markdown on every rule: name, drafts, verdict, and what two drafts give."""
     rows = ["| rule | drafts | lossless | acceptance or tau |", "| --- " * 4 + "|"]
     for rule in algorithms():
-        step = find("step", rule.name) if rule.family == "step" else None
-        for drafts in (step.DRAFTS, *getattr(step, "ALSO", ())) if step else (rule.drafts,):
-            scheme = drafts if step and drafts != "single" else None
+        for drafts in rule.schemes if rule.family == "step" else (rule.drafts,):
+            scheme = drafts if rule.family == "step" else None
             verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
             rows.append(f"| `{rule.name}` ({rule.family}) | {drafts} | {verdict} | {_gives(rule, drafts)} |")
     return "\n".join(rows)
@@ -99,21 +98,19 @@ def _accepted(name: str, scheme: str, num_drafts: int) -> str:
     rule = find("step", name)
     if not takes(rule, num_drafts):
         return ""
-    drawn = None if scheme == "single" else scheme
-    rate = acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, scheme=drawn)
-    if hasattr(rule, "bias"):  # lossy: the optimum of lossless rules is no measure of it
+    rate = acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, scheme=scheme)
+    if facts(rule).bias:  # lossy: the optimum of lossless rules is no measure of it
         return f"{float(rate):.3f}"
-    best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=drawn or "iid")
+    best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=scheme)
     return f"**{rate:.3f}**" if abs(rate - best) < 1e-12 else f"{rate:.3f} of {best:.3f}"
 
 
 def _tau(name: str, family: str) -> list[str]:
     if family == "chain":
         return [f"{float(expected_tokens(P, Q, gamma=gamma, rule=name)):.3f}" for gamma in (1, 2)]
-    p, q = (np.array(w, dtype=object) for w in (P, Q))
-    scheme = find(family, name).CHILDREN[0]
+    scheme = facts(find(family, name)).schemes[0]
     shapes = [trees.paths(2, n) if scheme == "paths" else trees.k_ary((2, 1)[:n]) for n in (1, 2)]
-    kept = [expected_kept(name, lambda _: p, lambda _: q, shape, scheme=scheme) for shape in shapes]
+    kept = [expected_kept(P, Q, rule=name, parents=shape, scheme=scheme) for shape in shapes]
     return [f"{1 + float(n):.3f} ({scheme})" for n in kept]
 
 

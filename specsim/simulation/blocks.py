@@ -6,7 +6,7 @@ kept (B,) and the tokens emitted (B, depth + 1), -1 after the last. Its uniforms
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from array_api_compat import array_namespace
 from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import at, pick
+from specsim.discover import Rule
 from specsim.draft.distinct import draws
 from specsim.simulation.chain_block import State, chain_block, left_over, step_block
 from specsim.simulation.changed_targets import unchanged
@@ -53,7 +54,7 @@ class Loop(NamedTuple):
     @property
     def lasting(self) -> int:
         """How many tokens after a block's own a block can change."""
-        return max(self.depth - 1, 0) if hasattr(self.rule, "continuation") else 0
+        return max(self.depth - 1, 0) if discover.facts(self.rule).continuation else 0
 
     @property
     def own_uniforms(self) -> int:
@@ -127,30 +128,29 @@ class Loop(NamedTuple):
 
 
 def loop(
-    rule: str | ModuleType, gamma: int | None, tree: Sequence[int] | None, num_drafts: int, scheme: str | None,
-    step: str | None = None, vocab: int = 0,
+    rule: Rule, gamma: int | None, parents: Sequence[int] | None, num_drafts: int, scheme: str | None,
+    step: str | None = None, vocab: int = 0, params: Mapping[str, Any] | None = None,
 ) -> Loop:  # fmt: skip
     """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
-    if (gamma is None) == (tree is None):
-        raise ValueError("give gamma (chains of drafts) or tree (the parents of a tree's nodes), one of the two")
-    if tree is not None and not (hasattr(tree, "__len__") and len(tree)):
-        raise ValueError(f"tree must list the parents of its nodes, got {tree!r}; plain decoding is gamma=0")
+    if (gamma is None) == (parents is None):
+        raise ValueError("give gamma (chains of drafts) or parents (of a tree's nodes), one of the two")
+    if parents is not None and not (hasattr(parents, "__len__") and len(parents)):
+        raise ValueError(f"parents must list those of a tree's nodes, got {parents!r}; plain decoding is gamma=0")
     num_drafts = check.integer(num_drafts, "num_drafts", 1)
-    families = ["tree"] if tree is not None else ["chain", "step"]
+    families = ["tree"] if parents is not None else ["chain", "step"]
     family, module = _found(rule, families)
-    name = module.__name__.rpartition(".")[2]
-    if family != "step" and num_drafts != 1 and (tree is None or scheme != "distinct"):
+    module, name = discover.with_params(module, params), discover.name_of(module)
+    if family != "step" and num_drafts != 1 and (parents is None or scheme != "distinct"):
         raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
-    if tree is not None:
-        return _tree_loop(module, name, tree, num_drafts, scheme, step, vocab)
+    if parents is not None:
+        return _tree_loop(module, name, parents, num_drafts, scheme, step, vocab)
     if step is not None:
         raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
     depth = check.integer(gamma, "gamma", 0)
-    known = [getattr(module, "DRAFTS", "single"), *getattr(module, "ALSO", ())]
-    known = ["iid" if name == "single" else name for name in known]
+    known = discover.facts(module).schemes
     scheme = known[0] if scheme is None else scheme
     if scheme not in known:
-        instead = ", which draws trees: give tree, not gamma" if scheme in topology.SCHEMES else ""
+        instead = ", which draws trees: give a tree's parents, not gamma" if scheme in topology.SCHEMES else ""
         raise ValueError(f"rule {name!r} expects drafts drawn {' or '.join(known)}, not {scheme!r}{instead}")
     if family == "step" and not takes(module, num_drafts):
         raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
@@ -159,38 +159,39 @@ def loop(
 
 def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
     """Family and module of a rule given by name, or as a module of its own."""
-    if not isinstance(rule, str):
-        family = "tree" if hasattr(rule, "CHILDREN") else "step" if hasattr(rule, "DRAFTS") else "chain"
-        if family not in families or not hasattr(rule, "verify"):
+    own = discover.own_rule(rule)
+    if own is not None or not isinstance(rule, str):
+        family = "" if own is None else discover.family_of(own)
+        if own is None or family not in families:
             raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
-        return family, rule
+        return family, own
     known = {family: discover.names(family) for family in families}
     for family, names in known.items():
         if rule in names:
             return family, discover.find(family, rule)
     other = next((family for family in ("chain", "step", "tree") if rule in discover.names(family)), None)
     if other is not None:
-        what = "verifies trees: give tree, not gamma" if other == "tree" else f"is a {other} rule: give gamma, not tree"
-        raise ValueError(f"rule {rule!r} {what}")
+        what = "verifies trees: give a tree's parents, not gamma"
+        raise ValueError(f"rule {rule!r} {what if other == 'tree' else f'is a {other} rule: give gamma, not a tree'}")
     listed = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
     raise ValueError(f"rule {rule!r} is unknown; {listed}")
 
 
 def _tree_loop(
-    module: ModuleType, name: str, tree: Sequence[int], num_drafts: int, scheme: str | None, step: str | None,
+    module: ModuleType, name: str, shape: Sequence[int], num_drafts: int, scheme: str | None, step: str | None,
     vocab: int,
 ) -> Loop:  # fmt: skip
     scheme = module.CHILDREN[0] if scheme is None else scheme
-    if scheme not in (known := (*module.CHILDREN, *getattr(module, "ALSO", ()))):
+    if scheme not in (known := discover.facts(module).schemes):
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
-    step_params(module, name, step)  # refuses a step rule that is not asked for
+    step_params(module, step)  # refuses a step rule that is not asked for
     if scheme == "beam":
-        if np.shape(tree) != (2,):
-            raise ValueError(f"tree must be (width, depth) for scheme 'beam', got {tree!r}")
-        width, deep = (check.integer(v, f"tree[{i}]", 1) for i, v in enumerate(tree))
+        if np.shape(shape) != (2,):
+            raise ValueError(f"parents must be (width, depth) for scheme 'beam', got {shape!r}")
+        width, deep = (check.integer(v, f"parents[{i}]", 1) for i, v in enumerate(shape))
         run = Loop("tree", module, deep, 1, scheme, None, (width, deep), step, vocab)
     else:
-        parents = topology.shape(tree, "tree")
+        parents = topology.shape(shape, "parents")
         trees.uniforms(parents, scheme)  # refuses what the scheme cannot draw
         depth = int(topology.depths(parents).max(initial=0))
         run = Loop("tree", module, depth, num_drafts, scheme, tuple(parents.tolist()), None, step, vocab)
@@ -234,7 +235,7 @@ def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, 
     alive, kept, texts = node == node, 0 * node, []
     for i in range(run.depth):
         p, q, own = pair.p[node], pair.q[node], u[:, i * each : (i + 1) * each]
-        if getattr(scheme_module, "PER_DRAFT", False):
+        if discover.scheme_facts(scheme_module).per_draft:
             q = xp.broadcast_to(q[:, None, :], (q.shape[0], count, q.shape[-1]))
         number = candidates(count, run.scheme, q)
         x = scheme_module.draw(q, own[:, :split], number)

@@ -8,6 +8,7 @@ from types import ModuleType
 from array_api_compat import array_namespace
 
 from specsim.base.arrays import at, leading
+from specsim.discover import facts
 from specsim.simulation.changed_targets import Levels, after_block, along_block
 from specsim.simulation.toys.pair import Pair, after, drawn
 from specsim.types import Array
@@ -17,9 +18,7 @@ State = tuple[Array, Levels]  # state of the pair (B,), and what greedy blocks h
 
 def left_over(rule: ModuleType) -> Callable[[Array, Array], Array] | None:
     """The rule's `left_over`, if it and `keeps` speak for `verify`, not for one put in its place."""
-    own = (getattr(rule, name, None) for name in ("prepare", "verify", "keeps", "left_over"))
-    one_file = len({getattr(function, "__module__", None) for function in own}) == 1
-    return rule.left_over if one_file else None
+    return rule.left_over if facts(rule).one_file else None
 
 
 def chain_block(rule: ModuleType, gamma: int, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.base import check
 from specsim.base.arrays import at, pick
 from specsim.base.intervals import ratio_error, student_quantile
+from specsim.base.renamed import renamed
+from specsim.discover import Rule
 from specsim.draft import distinct, iid
 from specsim.simulation.blocks import Loop, drafted_tree, loop, node_depths
 from specsim.simulation.shards import checked_seed, uniforms
@@ -36,10 +38,12 @@ class Estimate(NamedTuple):
     bound: tuple[float, float, float] | None
 
 
+@renamed(sampling="scheme", tree="parents")
 def conditional_tau(
-    target: Automaton | Array, draft: Automaton | Array, *, rule: str, tree: Sequence[int], scheme: str | None = None,
-    num_drafts: int = 1, step: str | None = None, blocks: int = 10_000, sequences: int = 256, seed: int = 0,
-    level: float = 0.99, starts: Sequence[int] | None = None,
+    target: Automaton | Array, draft: Automaton | Array, *, rule: Rule, parents: Sequence[int],
+    scheme: str | None = None, num_drafts: int = 1, step: str | None = None, blocks: int = 10_000,
+    sequences: int = 256, seed: int = 0, level: float = 0.99, starts: Sequence[int] | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> Estimate:  # fmt: skip
     r"""Tokens per block in decoded texts, each block counted by its expectation given the drafted tree.
 
@@ -58,9 +62,9 @@ def conditional_tau(
     ----------
     target, draft : Automaton or array_like, shape (V,)
         Models.
-    rule : str
-        Name of a tree rule.
-    tree : sequence of int
+    rule : str, path or module
+        Name of a tree rule, the path of its file, or itself.
+    parents : sequence of int
         Parents of the nodes, or what `simulate` takes for beams and distinct siblings.
     scheme : str, optional
         How siblings are drawn.
@@ -79,6 +83,8 @@ def conditional_tau(
     starts : sequence of int, optional
         Contexts in which the sequences start, one each: rows of `block_chain(...).states`. The interval then counts how
         contexts differ, too, and is wider than the chance of the run alone asks for.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -97,12 +103,12 @@ def conditional_tau(
     Examples
     --------
     >>> from specsim.trees import paths
-    >>> found = conditional_tau([1/3, 2/3], [2/3, 1/3], rule="traversal", tree=paths(2, 2), scheme="paths")
+    >>> found = conditional_tau([1/3, 2/3], [2/3, 1/3], rule="traversal", parents=paths(2, 2), scheme="paths")
     >>> found.low < 1 + 115 / 81 < found.high
     True
     """
     pair = paired(target, draft)
-    run = loop(rule, None, tree, num_drafts, scheme, step, pair.p.shape[-1])
+    run = loop(rule, None, parents, num_drafts, scheme, step, pair.p.shape[-1], params)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
     seed, level = checked_seed(seed), float(check.scalar(level, "level", "(0, 1)"))
     each = -(-check.integer(blocks, "blocks", 1) // check.integer(sequences, "sequences", 2))

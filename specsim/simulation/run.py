@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from specsim.base import check
 from specsim.base.files import check_writable
+from specsim.base.renamed import renamed
+from specsim.discover import Rule
 from specsim.simulation.blocks import check_support, loop
 from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
@@ -28,16 +30,18 @@ MAX_BLOCKS = 10**13  # or tokens: weeks of decoding
 Progress = Callable[[float, Trace | None], None]
 
 
+@renamed(sampling="scheme", tree="parents")
 def simulate(
     target: Automaton | Array,
     draft: Automaton | Array,
     *,
-    rule: str | ModuleType,
+    rule: Rule,
     gamma: int | None = None,
-    tree: Sequence[int] | None = None,
+    parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: str | None = None,
+    params: Mapping[str, Any] | None = None,
     blocks: int | None = None,
     tokens: int | None = None,
     burn_in: int = 0,
@@ -66,11 +70,11 @@ def simulate(
     ----------
     target, draft : Automaton or array_like, shape (V,)
         Models (`markov`, `mixture`, `ngram`, `recorded`), or one law each. Fractions become floats.
-    rule : str or module
-        Name of a chain or step rule, or of a tree rule if tree is given; or a module that is one.
+    rule : str, path or module
+        Name of a chain or step rule, or of a tree rule if parents are given; or a module that is one, or its file.
     gamma : int, optional
         Drafted positions per block; 0 is plain decoding.
-    tree : sequence of int, optional
+    parents : sequence of int, optional
         Parents of the nodes of a token tree, instead of gamma (see `specsim.trees`); (width, depth) for scheme
         "beam". For "distinct", of its places: one number of them wherever there is more than one.
     num_drafts : int
@@ -80,6 +84,8 @@ def simulate(
         the first that it names. With "distinct", num_drafts is how many distinct candidates are expected.
     step : str, optional
         The step rule that "tokenwise" and "lifted" trees run, if not their own choice.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
     blocks, tokens : int
         How much to simulate, one of the two: blocks, or tokens emitted, in all. Every sequence runs the same number of
         blocks, or until it has its share of the tokens; shares are rounded up.
@@ -127,7 +133,7 @@ def simulate(
     """
     pair = paired(target, draft)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
-    run = loop(rule, gamma, tree, num_drafts, scheme, step, pair.p.shape[-1])
+    run = loop(rule, gamma, parents, num_drafts, scheme, step, pair.p.shape[-1], params)
     check_support(run, pair)
     if (blocks is None) == (tokens is None):
         raise ValueError("give blocks or tokens, one of the two")
@@ -152,6 +158,7 @@ def simulate(
         "gamma": None if run.family == "tree" else run.depth,
         "tree": run.beam or run.parents,
         "step": run.step,
+        "params": {name: str(value) for name, value in params.items()} if params else None,
         "num_drafts": run.num_drafts,
         "scheme": run.scheme,
         "blocks per sequence": each_blocks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ import numpy as np
 from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import is_exact
+from specsim.base.renamed import renamed
+from specsim.discover import Rule
 from specsim.exact.step import draft_tuples
 from specsim.exact.tree import Drawn
 from specsim.simulation.blocks import Loop, check_support, loop, node_depths
@@ -53,16 +55,18 @@ class BlockChain(NamedTuple):
         return total / blocks
 
 
+@renamed(sampling="scheme", tree="parents")
 def block_chain(
     target: Automaton | Array,
     draft: Automaton | Array,
     *,
-    rule: str | ModuleType,
+    rule: Rule,
     gamma: int | None = None,
-    tree: Sequence[int] | None = None,
+    parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: str | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> BlockChain:
     r"""The Markov chain of the contexts that blocks start in, by summing over everything that can be drafted.
 
@@ -72,18 +76,12 @@ def block_chain(
     ----------
     target, draft : Automaton or array_like, shape (V,)
         Models. Fractions keep the answer exact.
-    rule : str or module
+    rule : str, path or module
         As in `simulate`; not one that changes the target of later blocks.
-    gamma : int, optional
-        Drafted positions per block.
-    tree : sequence of int, optional
-        Parents of the nodes of a token tree, instead of gamma.
-    num_drafts : int
-        Candidates K per position of a step rule.
-    scheme : str, optional
-        How drafts are drawn; "distinct" candidates are too many to sum over.
-    step : str, optional
-        The step rule that a tree rule runs, if not its own choice.
+    gamma, parents : optional
+        Drafted positions per block; or the parents of the nodes of a token tree.
+    num_drafts, scheme, step, params : optional
+        As in `simulate`; "distinct" candidates are too many to sum over.
 
     Returns
     -------
@@ -106,10 +104,10 @@ def block_chain(
     >>> str(chain.tau[0])
     '19/9'
     """
-    pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, scheme, step)
+    pair, run = paired(target, draft), loop(rule, gamma, parents, num_drafts, scheme, step, params=params)
     check_support(run, pair)
     if run.lasting:
-        name = run.rule.__name__.rpartition(".")[2]
+        name = discover.name_of(run.rule)
         raise ValueError(f"rule {name!r} changes the target of later blocks: their states are no finite chain")
     if len(pair.p) > MAX_STATES:
         raise ValueError(f"target and draft reach {len(pair.p)} contexts, more than {MAX_STATES}; use simulate")
@@ -172,6 +170,7 @@ def grown_chains(
     return [of(j) for j in range(len(found[0]))]
 
 
+@renamed(sampling="scheme", tree="parents")
 def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
     r"""Tokens per block in the long run, exactly: tau averaged over the contexts that blocks start in.
 
@@ -182,7 +181,7 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
     target, draft : Automaton or array_like, shape (V,)
         Models. Fractions keep the answer exact.
     **options : Any
-        rule, gamma, tree, num_drafts, scheme, step as in `simulate`.
+        rule, gamma, parents, num_drafts, scheme, step, params as in `simulate`.
 
     Returns
     -------
@@ -278,7 +277,7 @@ def _of_steps(run: Loop, pair: Pair) -> tuple[Array, Array]:
     hits, misses, plain = (np.zeros_like(pair.p, shape=(count, count)) for _ in range(3))
     for s in range(count):
         p, q = pair.p[s], pair.q[s]
-        q = np.broadcast_to(q, (run.num_drafts, vocab)) if getattr(run.scheme_module, "PER_DRAFT", False) else q
+        q = np.broadcast_to(q, (run.num_drafts, vocab)) if discover.scheme_facts(run.scheme_module).per_draft else q
         weight = run.scheme_module.probability(q, every, run.num_drafts)
         tuples, inside = every[weight > 0], drafted[weight > 0]
         law = run.rule.transition(run.rule.prepare(p[None], q[None], run.num_drafts), tuples)

@@ -9,12 +9,14 @@ from fractions import Fraction
 import numpy as np
 
 from specsim import discover
+from specsim.base.renamed import renamed
 from specsim.exact.small_laws import rational_laws
 from specsim.exact.step import draft_tuples
 from specsim.types import Array, Draws
 
 GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
 LAST_UNIFORM = 1 - 2.0**-53
+LAWS_OF_N = (Draws(1, Fraction(1, 3), 2), Draws(2, Fraction(1, 2), 3))  # of distinct drafts: few enough to enumerate
 
 
 def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
@@ -49,6 +51,7 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
 
 
+@renamed(sampling="scheme")
 def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Array:
     """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from specsim import discover
 from specsim.base.arrays import at, pick, row_at
 from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
 from specsim.exact.small_laws import rational_table
@@ -35,7 +36,8 @@ SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3))  # vocabulary, gamma
 def contract(rule: ModuleType) -> None:
     """The module has every name of specsim.types.ChainRule; gamma = 0 is plain decoding."""
     same_names(rule, ChainRule)
-    assert hasattr(rule, "survival") != hasattr(rule, "continuation"), "survival or continuation: one of the two"
+    facts = discover.facts(rule)
+    assert facts.survival != facts.continuation, "survival or continuation: one of the two"
     assert (rule.__doc__ or "").strip(), "a rule's docstring states its law first"
     p = np.array([[0.25, 0.75]])
     u = np.full(rule.uniforms(0), 0.5)
@@ -81,7 +83,7 @@ def strongly_lossless(rule: ModuleType) -> None:
 @in_fractions
 def survival_given_text(rule: ModuleType) -> None:
     """P(kept >= i | emitted text) is `survival` of the ratios q/p along the text: what tau is predicted from."""
-    if hasattr(rule, "continuation"):  # the text after the block is not the target's alone: there is no such law
+    if discover.facts(rule).continuation:  # the text after the block is not the target's alone: there is no such law
         return
     for where, target, draft, gamma in standard_tables():
         law = blocks(rule, target, draft, gamma)
@@ -208,7 +210,7 @@ def floats_follow_fractions(rule: ModuleType) -> None:
         exact, plain = rule.prepare(p, q), rule.prepare(p.astype(float), q.astype(float))
         where = f"V={vocab} gamma={gamma}"
         close(rule.transition(plain, x), rule.transition(exact, x), f"{where}: transition")
-        if hasattr(rule, "survival"):
+        if discover.facts(rule).survival:
             ratio = exact_u[..., :gamma] * 2
             close(rule.survival(ratio.astype(float)), rule.survival(ratio), f"{where}: survival")
         for found, wanted in zip(rule.verify(plain, x, u), rule.verify(exact, x, exact_u), strict=True):
@@ -221,7 +223,7 @@ def floats_follow_fractions(rule: ModuleType) -> None:
 
 def two_numbers_a_draft(rule: ModuleType) -> None:
     """Where a rule has `keeps` and `left_over`, `verify` is what they say: simulations look up the two instead."""
-    if not hasattr(rule, "left_over"):
+    if not discover.facts(rule).left_over:
         return
     for gamma in (1, 4):
         p, q, x, u = _random_blocks(rule, vocab=5, rows=200, gamma=gamma)

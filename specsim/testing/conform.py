@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import ModuleType
+from typing import Any
 
+from specsim import discover
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.outcomes import Check, Finding, find
@@ -52,7 +54,7 @@ def checks(family: str) -> Checks:
     return _FAMILIES[family]
 
 
-def conform(module: ModuleType, family: str) -> list[Finding]:
+def conform(module: ModuleType, family: str, *, params: Mapping[str, Any] | None = None) -> list[Finding]:
     """Run every check of a family on a module; after a broken contract, no other.
 
     Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees), against Fractions up to
@@ -64,6 +66,8 @@ def conform(module: ModuleType, family: str) -> list[Finding]:
         A rule or a draft scheme (see specsim.types).
     family : str
         "step", "chain", "tree" or "draft".
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def conform(module: ModuleType, family: str) -> list[Finding]:
     >>> any(finding.failed for finding in conform(rejection, "step"))
     False
     """
-    return list(findings(module, family))
+    return list(findings(discover.with_params(module, params), family))
 
 
 def findings(module: ModuleType, family: str) -> Iterator[Finding]:

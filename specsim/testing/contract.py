@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 from specsim import discover
-from specsim.types import ChainRule, DraftScheme, StepRule, TreeRule
+from specsim.types import (
+    ChainOptions,
+    ChainRule,
+    DraftOptions,
+    DraftScheme,
+    StepOptions,
+    StepRule,
+    TreeOptions,
+    TreeRule,
+)
 
 PROTOCOLS: dict[str, type] = {"step": StepRule, "chain": ChainRule, "tree": TreeRule, "draft": DraftScheme}
+OPTIONS: dict[str, type] = {"step": StepOptions, "chain": ChainOptions, "tree": TreeOptions, "draft": DraftOptions}
 NOTES = Path(__file__).parents[2] / "proofs"  # in a checkout; an installed package has none
 
 
@@ -20,9 +31,21 @@ def same_names(module: ModuleType, protocol: type) -> None:
     if problem and family:
         raise AssertionError(f"this looks like a {family} {'scheme' if family == 'draft' else 'rule'}; {problem}")
     assert not problem, problem
+    problem = misnamed(module)
+    assert not problem, problem
     if "THEOREM" in protocol.__annotations__:
         known = theorems()
         assert module.THEOREM in known, f"THEOREM is {module.THEOREM!r}; known: {', '.join(known)}"
+
+
+def misnamed(module: ModuleType) -> str:
+    """What is wrong with a function that a module need not have, in words; nothing if all is well."""
+    for name, function in inspect.getmembers(OPTIONS[discover.family_of(module)], inspect.isfunction):
+        if name.startswith("_") or not hasattr(module, name):
+            continue
+        if problem := _other_parameters(module, name, function):
+            return problem
+    return ""
 
 
 def missing(module: ModuleType, protocol: type) -> str:
@@ -35,11 +58,16 @@ def missing(module: ModuleType, protocol: type) -> str:
             continue
         if not callable(getattr(module, name, None)):
             return f"function {name} is missing"
-        wanted = list(inspect.signature(function).parameters)[1:]
-        found = list(inspect.signature(getattr(module, name)).parameters)
-        if found[: len(wanted)] != wanted:
-            return f"{name}{found} should take {wanted}"
+        if problem := _other_parameters(module, name, function):
+            return problem
     return ""
+
+
+def _other_parameters(module: ModuleType, name: str, function: Callable[..., object]) -> str:
+    """What the module's function takes, if it is not what that of the Protocol takes, in words."""
+    wanted = list(inspect.signature(function).parameters)[1:]
+    found = list(inspect.signature(getattr(module, name)).parameters)
+    return "" if found[: len(wanted)] == wanted else f"{name}{found} should take {wanted}"
 
 
 def theorems(notes: Path = NOTES) -> list[str]:

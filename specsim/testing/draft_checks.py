@@ -11,24 +11,26 @@ from typing import Any
 
 import numpy as np
 
+from specsim import discover
 from specsim.exact import forking
 from specsim.exact.small_laws import rational_laws
 from specsim.exact.step import draft_tuples
 from specsim.testing import backends
-from specsim.testing.cases import LAST_UNIFORM, random_laws, rational_uniforms
+from specsim.testing.cases import LAST_UNIFORM, LAWS_OF_N, random_laws, rational_uniforms
 from specsim.testing.contract import same_names
 from specsim.testing.outcomes import close
 from specsim.types import Array, DraftScheme, Draws
 
 
 def counts(scheme: ModuleType, most: int = 3) -> tuple[Any, ...]:
-    """The numbers of drafts a scheme is tried with: those it names in COUNTS, where not every number will do."""
-    return tuple(getattr(scheme, "COUNTS", range(1, most + 1)))
+    """The numbers of drafts a scheme is tried with: those it draws, or the laws of N where it draws their number."""
+    facts = discover.scheme_facts(scheme)
+    return LAWS_OF_N if facts.random_number else facts.counts or tuple(range(1, most + 1))
 
 
 def handed(scheme: ModuleType, q: Array, num_drafts: Any) -> Array:
     """What the scheme draws from: q, or a law for each draft, (..., K, V), where the scheme says PER_DRAFT."""
-    if not getattr(scheme, "PER_DRAFT", False):
+    if not discover.scheme_facts(scheme).per_draft:
         return q
     return np.stack([np.roll(q, k, axis=-1) for k in range(num_drafts)], axis=-2)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check
+from specsim.base.renamed import renamed
 from specsim.exact import forking
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
@@ -19,6 +20,7 @@ from specsim.types import Array
 REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 per call, and there are many calls
 
 
+@renamed(sampling="scheme")
 def sampler_law(
     verify: Callable[[Array, Array, Array, Array], int],
     p: Array,

@@ -13,12 +13,12 @@ import numpy as np
 
 from specsim import discover
 from specsim.base.arrays import at, pick
-from specsim.draft import distinct
 from specsim.exact import forking
 from specsim.exact.step import draft_tuples, enumerate_step, scheme_of
 from specsim.testing import backends
 from specsim.testing.cases import (
     GRIDS,
+    LAWS_OF_N,
     drafted_tuples,
     edge_laws,
     every_corner,
@@ -40,7 +40,7 @@ def sizes(rule: ModuleType) -> tuple[int, ...]:
 
 def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
     """The same, and the laws of the number of drafts where the rule says ALSO that it verifies distinct ones."""
-    return sizes(rule) + (distinct.COUNTS if "distinct" in getattr(rule, "ALSO", ()) else ())
+    return sizes(rule) + (LAWS_OF_N if "distinct" in discover.facts(rule).schemes else ())
 
 
 def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
@@ -51,8 +51,8 @@ def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Ge
 
 def contract(rule: ModuleType) -> None:
     """The module has every name of specsim.types.StepRule, with the protocol's parameters."""
-    same_names(rule, LossyStepRule if hasattr(rule, "bias") else StepRule)
-    known = ["single", *discover.names("draft")]
+    same_names(rule, LossyStepRule if discover.facts(rule).bias else StepRule)
+    known = discover.names("draft")
     assert rule.DRAFTS in known, f"DRAFTS is {rule.DRAFTS!r}; known: {', '.join(known)}"
     assert (rule.__doc__ or "").strip(), "a rule's docstring states its law first"
     for num_drafts in counts(rule):
@@ -107,7 +107,7 @@ def output_is_target(rule: ModuleType) -> None:
 def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: int | Draws, where: str = "") -> None:
     """TV(law, p) is the rule's stated bias: 0 when it states none."""
     distance = (abs(law - p)).sum(axis=-1) / 2
-    stated = rule.bias(rule.prepare(p, q, num_drafts)) if hasattr(rule, "bias") else 0 * distance
+    stated = rule.bias(rule.prepare(p, q, num_drafts)) if discover.facts(rule).bias else 0 * distance
     off = np.flatnonzero(np.atleast_1d(distance != stated))
     if off.size:
         k = off[0]
@@ -131,7 +131,7 @@ def acceptance_below_optimum(rule: ModuleType) -> None:
     """No rule beats the transport optimum by more than its stated bias."""
     for name, num_drafts, p, q in _grids(rule):
         plan = rule.prepare(p, q, num_drafts)
-        bound = best_acceptance(rule, p, q, num_drafts) + (rule.bias(plan) if hasattr(rule, "bias") else 0)
+        bound = best_acceptance(rule, p, q, num_drafts) + (rule.bias(plan) if discover.facts(rule).bias else 0)
         assert (rule.acceptance(plan) <= bound).all(), f"{name} K={num_drafts}: acceptance above the optimum: lossy"
 
 
@@ -159,7 +159,7 @@ def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: 
     x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), scheme_of(rule, num_drafts))
     rows = [np.broadcast_to(w, (len(x), len(w))) for w in (p, q)]
     law = rule.transition(rule.prepare(*rows, num_drafts), x)
-    if not hasattr(rule, "bias"):
+    if not discover.facts(rule).bias:
         law = np.where(p > 0, law, 0)
     for library, make in backends.makers(p.dtype).items():
         some = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
@@ -233,7 +233,7 @@ def floats_follow_fractions(rule: ModuleType) -> None:
         close(rule.transition(plain, x), rule.transition(exact, x), f"{where}: transition")
         if rule.DRAFTS != "without_replacement" or num_drafts in (1, 2, 3):  # there a sum over V^(K-1) paths
             close(rule.acceptance(plain), rule.acceptance(exact), f"{where}: acceptance")
-        if hasattr(rule, "bias"):
+        if discover.facts(rule).bias:
             close(rule.bias(plain), rule.bias(exact), f"{where}: bias")
         tokens, wanted = rule.verify(plain, x, u), rule.verify(exact, x, exact_u)
         assert (np.asarray(tokens) == np.asarray(wanted)).all(), f"{where}: other tokens in float64 than in Fractions"
@@ -251,7 +251,7 @@ def laws_in_floats(rule: ModuleType) -> None:
         assert kernel.min() >= 0, f"{where} K={num_drafts}: a negative probability"
         close(kernel.sum(axis=-1), np.ones(kernel.shape[:-1]), f"{where} K={num_drafts}: a row of transition, summed,")
         law, hit = enumerate_step(rule, p, q, num_drafts)
-        stated = rule.bias(plan) if hasattr(rule, "bias") else np.zeros(len(p))
+        stated = rule.bias(plan) if discover.facts(rule).bias else np.zeros(len(p))
         close(abs(law - p).sum(axis=-1) / 2, stated, f"{where} K={num_drafts}: TV(output, p) from the stated bias")
         close(rule.acceptance(plan), hit, f"{where} K={num_drafts}: acceptance")
         bound = best_acceptance(rule, p, q, num_drafts) + stated
@@ -260,7 +260,7 @@ def laws_in_floats(rule: ModuleType) -> None:
 
 def two_numbers_a_draft(rule: ModuleType) -> None:
     """Where a rule has `keeps` and `left_over`, `verify` is what they say: simulations look up the two instead."""
-    if not hasattr(rule, "left_over"):
+    if not discover.facts(rule).left_over:
         return
     p, q, rng = backends.laws(5, 400, seed=3)
     x, u = discover.find("draft", "iid").draw(q, rng.random((400, 1)), 1), rng.random((400, rule.uniforms(1)))

@@ -39,7 +39,7 @@ def shapes(scheme: str, nodes: int, depth: int = 3) -> Iterator[Shape]:
 
 def draws(scheme: str, count: int) -> bool:
     """Whether the scheme can draw so many siblings."""
-    known = None if scheme in topology.SCHEMES else getattr(discover.find("draft", scheme), "COUNTS", None)
+    known = None if scheme in topology.SCHEMES else discover.scheme_facts(discover.find("draft", scheme)).counts
     return known is None or count in known
 
 

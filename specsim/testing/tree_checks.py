@@ -116,9 +116,10 @@ def _one_path(rule: ModuleType, scheme: str, vocab: int, gamma: int, seed: int) 
         draft = {text: one_hot(q.argmax(axis=-1), q) for text, q in draft.items()}
     kept, best = (sum((len(text) - 1) * m for text, m in w.items()) for w in (law, blocks(block, target, draft, gamma)))
     assert kept <= best, f"{scheme}: keeps {kept} of {gamma} drafts on a path, more than {best}: lossy"
-    if hasattr(rule, "CHAIN"):
-        wanted = blocks(discover.find("chain", rule.CHAIN), target, draft, gamma)
-        assert law == wanted, f"{scheme}: on a path of {gamma} drafts it is not {rule.CHAIN!r}"
+    name = discover.facts(rule).chain
+    if name is not None:
+        wanted = blocks(discover.find("chain", name), target, draft, gamma)
+        assert law == wanted, f"{scheme}: on a path of {gamma} drafts it is not {name!r}"
 
 
 def _one_level(rule: ModuleType, scheme: str, count: int) -> None:
@@ -130,7 +131,7 @@ def _one_level(rule: ModuleType, scheme: str, count: int) -> None:
         joint = rule.transition(rule.prepare(along(target.__getitem__, tree), q, tree))
         hit += weight * joint[1:].sum()
         law = joint[0] + sum((one_hot(x, p) * m.sum() for x, m in zip(tree.tokens, joint[1:], strict=True)), 0 * p)
-        name = getattr(rule, "STEPS", {}).get(scheme)
+        name = discover.facts(rule).steps.get(scheme)
         if name is not None:
             step = discover.find("step", name)
             wanted = step.transition(step.prepare(p, q[0], len(tree.tokens)), tree.tokens)

@@ -17,11 +17,10 @@ Counts = Callable[[Array], Draws]
 def _scheme(scheme: str, k: int) -> tuple[Any, bool]:
     """The draft scheme that draws k siblings, and whether it draws a random number; ValueError if it cannot."""
     module = discover.find("draft", "iid" if scheme == "paths" else scheme)
-    counts = getattr(module, "COUNTS", (k,))
-    random = isinstance(counts[0], Draws)
-    if getattr(module, "PER_DRAFT", False) or not (random or k in counts):
+    facts = discover.scheme_facts(module)
+    if facts.per_draft or (facts.counts is not None and k not in facts.counts):
         raise ValueError(f"scheme {scheme!r} cannot draw {k} siblings from one law")
-    return module, random
+    return module, facts.random_number
 
 
 def needs(scheme: str, k: int) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim.base import check
+from specsim.base.renamed import renamed
 from specsim.trees import _siblings, topology
 from specsim.trees._siblings import Counts
 from specsim.types import Array, Model, TokenTree
@@ -42,6 +43,7 @@ class Drafted(NamedTuple):
     q: Array
 
 
+@renamed(sampling="scheme")
 def draw_tree(
     model: Model,
     parents: Any,
@@ -160,6 +162,7 @@ def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, p
     return result
 
 
+@renamed(sampling="scheme")
 def enumerate_trees(
     model: Model,
     parents: Any,

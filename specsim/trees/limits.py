@@ -19,21 +19,24 @@ from typing import Any
 import numpy as np
 
 from specsim.base import check
+from specsim.base.renamed import renamed
 from specsim.trees import topology
 from specsim.trees.drawn import law_after
 from specsim.trees.likeliest import heap_tree
 from specsim.types import Array, Model, TokenTree
 
 
-def speed_of_light(model: Model, *, nodes: int, depth: int | None = None, prefix: tuple[Any, ...] = ()) -> Any:
+@renamed(model="target")
+def speed_of_light(target: Model | Array, *, nodes: int, depth: int | None = None, prefix: tuple[Any, ...] = ()) -> Any:
     r"""Most tokens per target call that a deterministic tree of N nodes can be expected to give.
 
     .. math:: 1 + \max_{|T| = N} \sum_{x \in T} \prod_j p(x_j \mid x_{<j})
 
     Parameters
     ----------
-    model : callable
-        The target: text, a tuple of token ids -> law of the next token, shape (V,), floats or Fractions.
+    target : Model or array_like, shape (V,)
+        A function from a text (a tuple of token ids) to the next-token law; or one law, the same in every context.
+        Laws of Fractions keep the answer exact.
     nodes : int
         Drafted tokens N, at least 1.
     depth : int, optional
@@ -58,9 +61,11 @@ def speed_of_light(model: Model, *, nodes: int, depth: int | None = None, prefix
     Examples
     --------
     >>> from fractions import Fraction as F
-    >>> print(speed_of_light(lambda text: np.array([F(1, 2), F(1, 4), F(1, 4)]), nodes=3))
+    >>> print(speed_of_light([F(1, 2), F(1, 4), F(1, 4)], nodes=3))
     2
     """
+    law = None if callable(target) else check.law(target, "target")
+    model: Model = target if law is None else lambda text: law
     return 1 + heap_tree(model, nodes=nodes, depth=depth, prefix=prefix).reach.sum()
 
 

@@ -10,33 +10,34 @@ from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import arrays, check
+from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws
 
 
-def step_rule(name: str, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
+def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
     """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
     rule = discover.find("step", name)
+    name = discover.name_of(rule)
     if scheme is not None:
         discover.find("draft", scheme)  # an unknown scheme gets the list of known ones
-        if scheme not in (rule.DRAFTS, *getattr(rule, "ALSO", ()), "iid" if rule.DRAFTS == "single" else None):
+        if scheme not in discover.facts(rule).schemes:
             raise ValueError(f"rule {name!r} expects drafts drawn {rule.DRAFTS!r}, not {scheme!r}: not lossless")
-    if rule.DRAFTS == "single" and num_drafts != 1:
-        multi = [n for n, r in discover.rules("step").items() if r.DRAFTS != "single"]
+    if discover.facts(rule).counts == (1,) and num_drafts != 1:
+        multi = [n for n, r in discover.rules("step").items() if discover.facts(r).counts != (1,)]
         raise ValueError(
             f"rule {name!r} verifies one draft, got num_drafts={num_drafts}; multi-draft rules: {', '.join(multi)}"
         )
     if not takes(rule, num_drafts):
-        allowed = " or ".join(map(str, discover.find("draft", rule.DRAFTS).COUNTS))
+        allowed = " or ".join(map(str, discover.facts(rule).counts or ()))
         raise ValueError(f"rule {name!r} verifies {allowed} drafts drawn {rule.DRAFTS!r}, got num_drafts={num_drafts}")
     return rule
 
 
 def takes(rule: ModuleType, num_drafts: int | Draws) -> bool:
-    """Whether a step rule verifies that many drafts: its draft scheme may name in COUNTS the numbers it draws."""
-    if rule.DRAFTS == "single":
-        return num_drafts == 1
-    return num_drafts in getattr(discover.find("draft", rule.DRAFTS), "COUNTS", (num_drafts,))
+    """Whether a step rule verifies that many drafts: it, or its draft scheme, may name the numbers in COUNTS."""
+    counts = discover.facts(rule).counts
+    return counts is None or num_drafts in counts
 
 
 def candidates(num_drafts: Any, scheme: str | None, q: Array) -> int | Draws:
@@ -69,11 +70,12 @@ def _checked(draws: Draws, q: Array) -> Draws:
     return Draws(least, extra, limit)
 
 
-def chain_rule(name: str) -> ModuleType:
+def chain_rule(name: Rule) -> ModuleType:
     """The chain rule called `name`; ValueError if a decode loop that goes on from the target cannot run it."""
     rule = discover.find("chain", name)
-    if hasattr(rule, "continuation"):
-        plain = [n for n, r in discover.rules("chain").items() if hasattr(r, "survival")]
+    name = discover.name_of(rule)
+    if discover.facts(rule).continuation:
+        plain = [n for n, r in discover.rules("chain").items() if discover.facts(r).survival]
         raise ValueError(
             f"rule {name!r} changes the target for some tokens after a block, which only specsim.simulate follows; "
             f"rules that leave it as it is: {', '.join(plain)}"
@@ -91,11 +93,12 @@ def _in_support(q: Array, places: Array, drafts: Array) -> None:
         raise ValueError(f"drafts{where} is token {token}, which its row of q lacks: it cannot have been drafted")
 
 
-def tree_rule(name: str, scheme: str) -> ModuleType:
+def tree_rule(name: Rule, scheme: str) -> ModuleType:
     """The tree rule called `name`; ValueError if trees of that scheme are none of its."""
     rule = discover.find("tree", name)
-    if scheme not in (*rule.CHILDREN, *getattr(rule, "ALSO", ())):
-        others = [n for n, r in discover.rules("tree").items() if scheme in (*r.CHILDREN, *getattr(r, "ALSO", ()))]
+    name = discover.name_of(rule)
+    if scheme not in discover.facts(rule).schemes:
+        others = [n for n, r in discover.rules("tree").items() if scheme in discover.facts(r).schemes]
         why = "tokens that were chosen are no draws from q" if scheme == "deterministic" else "drawn by another law"
         raise ValueError(
             f"rule {name!r} verifies trees of scheme {', '.join(rule.CHILDREN)}, not {scheme!r} ({why}: not lossless); "
@@ -104,8 +107,8 @@ def tree_rule(name: str, scheme: str) -> ModuleType:
     return rule
 
 
-def step_params(module: ModuleType, rule: str, step: str | None) -> dict[str, Any]:
+def step_params(module: ModuleType, step: str | None) -> dict[str, Any]:
     """What `prepare` is told of a step rule; ValueError if the tree rule has none to choose."""
     if step is not None and "step" not in inspect.signature(module.prepare).parameters:
-        raise ValueError(f"rule {rule!r} asks for no step rule, got step={step!r}")
+        raise ValueError(f"rule {discover.name_of(module)!r} asks for no step rule, got step={step!r}")
     return {} if step is None else {"step": step}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import check, sparse
+from specsim.discover import Rule
 from specsim.types import Array, ChainResult
 from specsim.verify._inputs import one_library
 from specsim.verify.lookup import _in_support
@@ -14,7 +18,15 @@ from specsim.verify.lookup import tree_rule as tree_rule
 from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
-def verify_chain(p: Array, q: Array, drafts: Array, u: Array, *, rule: str = "tokenwise") -> ChainResult:
+def verify_chain(
+    p: Array,
+    q: Array,
+    drafts: Array,
+    u: Array,
+    *,
+    rule: Rule = "tokenwise",
+    params: Mapping[str, Any] | None = None,
+) -> ChainResult:
     """Run a chain rule: a block of drafted tokens in, the kept prefix and one more token out.
 
     Parameters
@@ -27,8 +39,10 @@ def verify_chain(p: Array, q: Array, drafts: Array, u: Array, *, rule: str = "to
         Drafted tokens.
     u : array, shape (..., rule.uniforms(gamma)), in [0, 1)
         Uniforms.
-    rule : str
-        Name of a chain rule (see `algorithms`).
+    rule : str, path or module
+        Name of a chain rule (see `algorithms`), the path of its file, or itself.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -52,7 +66,7 @@ def verify_chain(p: Array, q: Array, drafts: Array, u: Array, *, rule: str = "to
     >>> int(result.num_accepted), int(result.token)
     (1, 1)
     """
-    module = discover.find("chain", rule)
+    module = discover.with_params(discover.find("chain", rule), params)
     p, q, union = sparse.rows(p, q, axes=2)
     drafts = sparse.places(union, drafts)
     p, q = check.laws(p, q)

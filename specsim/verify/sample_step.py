@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from array_api_compat import array_namespace
 
+from specsim import discover
 from specsim.base import check, sparse
+from specsim.base.renamed import renamed
+from specsim.discover import Rule
 from specsim.types import Array, Draws, StepResult
 from specsim.verify._inputs import all_there, can_be_drawn, one_library
 from specsim.verify.lookup import candidates, step_rule
@@ -13,15 +19,17 @@ from specsim.verify.lookup import tree_rule as tree_rule
 from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
+@renamed(sampling="scheme")
 def verify_step(
     p: Array,
     q: Array,
     drafts: Array,
     u: Array,
     *,
-    rule: str = "rejection",
+    rule: Rule = "rejection",
     scheme: str | None = None,
     num_drafts: int | Draws | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> StepResult:
     """Run a step rule: candidates for one position in, one token out.
 
@@ -36,13 +44,15 @@ def verify_step(
         drafts have `limit` places, of which those after the last draw hold -1; repeated draws must not be left out.
     u : array, shape (..., rule.uniforms(K)), in [0, 1)
         Uniforms, with the broadcast leading axes of p, q and drafts.
-    rule : str
-        Name of a step rule (see `algorithms`).
+    rule : str, path or module
+        Name of a step rule (see `algorithms`), the path of its file, or itself.
     scheme : str, optional
         How the drafts were drawn; by default as the rule's DRAFTS says.
     num_drafts : int or Draws, optional
         K, when it is not the number of places: distinct drafts need what `specsim.draft.distinct.draw` was given, the
         expected number of distinct tokens or the law of N itself.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -75,7 +85,7 @@ def verify_step(
     if num_drafts is None and scheme == "distinct":
         raise ValueError("scheme='distinct' needs num_drafts: what the drafts were drawn with")
     num_drafts = x.shape[-1] if num_drafts is None else num_drafts
-    module = step_rule(rule, num_drafts, scheme)
+    module = discover.with_params(step_rule(rule, num_drafts, scheme), params)
     xp = array_namespace(p)
     batch = check.leading("p, q and drafts", p.shape[:-1], q.shape[:-1], x.shape[:-1])
     p, q = (xp.broadcast_to(w, (*batch, w.shape[-1])) for w in (p, q))
@@ -83,7 +93,8 @@ def verify_step(
     count = candidates(num_drafts, scheme, q)
     all_there(x, count)
     known = xp.where(x < 0, 0, x)
-    can_be_drawn(q, known, xp.where(x < 0, x, sparse.tokens(union, known, 1)), rule, scheme or module.DRAFTS)
+    named = xp.where(x < 0, x, sparse.tokens(union, known, 1))
+    can_be_drawn(q, known, named, discover.name_of(module), scheme or module.DRAFTS)
     u = check.uniforms(u, module.uniforms(count), batch, p)
     token = module.verify(module.prepare(p, q, count), x, u)
     return StepResult(sparse.tokens(union, token), xp.any(x == token[..., None], axis=-1))

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
 
+from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import at
+from specsim.discover import Rule
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree, TreeResult
 from specsim.verify.lookup import step_params, tree_rule
 
 
 def verify_tree(
-    p: Array, q: Array, tree: TokenTree, u: Array, *, rule: str = "tokenwise", step: str | None = None,
+    p: Array,
+    q: Array,
+    tree: TokenTree,
+    u: Array,
+    *,
+    rule: Rule = "tokenwise",
+    step: str | None = None,
     draws: Callable[[Array], Draws] | None = None,
-) -> TreeResult:  # fmt: skip
+    params: Mapping[str, Any] | None = None,
+) -> TreeResult:
     """Run a tree rule: a tree of drafted tokens in, the kept path and one more token out.
 
     Parameters
@@ -31,12 +40,14 @@ def verify_tree(
         Parents and depths (n,), tokens (..., n), scheme; see `specsim.trees`.
     u : array, shape (..., rule.uniforms(tree)), in [0, 1)
         Uniforms, with the broadcast leading axes of p, q and the tokens.
-    rule : str
-        Name of a tree rule (see `algorithms`).
+    rule : str, path or module
+        Name of a tree rule (see `algorithms`), the path of its file, or itself.
     step : str, optional
         For "tokenwise" and "lifted": the step rule, if not the one that its STEPS has for the scheme.
     draws : callable, optional
         For a tree of scheme "distinct" under "lifted": what `draw_tree` was given, a row of q -> `Draws`.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
     Returns
     -------
@@ -64,8 +75,8 @@ def verify_tree(
     >>> int(result.node), int(result.num_accepted), int(result.token)  # 0.3 * 0.9 < 0.5, 0.8 * 0.1 < 0.5: both kept
     (3, 2, 0)
     """
-    module = tree_rule(rule, topology.token_tree(tree).scheme)
-    params = step_params(module, rule, step)
+    module = discover.with_params(tree_rule(rule, topology.token_tree(tree).scheme), params)
+    told = step_params(module, step)
     if (tree.scheme == "distinct") != (draws is not None):
         raise ValueError(f"a tree of scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
     more: dict[str, Any] = {} if draws is None else {"draws": draws}
@@ -85,8 +96,8 @@ def verify_tree(
     tree = tree._replace(tokens=xp.broadcast_to(x, (*batch, nodes)))
     if tree.scheme != "deterministic":
         _can_be_drawn(q, tree)
-    u = check.uniforms(u, module.uniforms(tree, **params), batch, p)
-    node, token = module.verify(module.prepare(p, q, tree, **params, **more), u)
+    u = check.uniforms(u, module.uniforms(tree, **told), batch, p)
+    node, token = module.verify(module.prepare(p, q, tree, **told, **more), u)
     depth = xp.asarray([0, *np.asarray(tree.depth).tolist()], device=device(x))
     return TreeResult(node, depth[node], token)
 

@@ -17,10 +17,11 @@ from specsim.base.arrays import prefix_scan
 from specsim.bounds.schemes import _prefix
 from specsim.exact.step import draft_tuples
 from specsim.testing.strategies import law_pairs
+from specsim.verify.lookup import takes
 
 Array = Any
 PAIRS = st.integers(1, 6).flatmap(law_pairs)
-ON_IID = [n for n, r in discover.rules("step").items() if r.DRAFTS in ("single", "iid") and guarantee(n).lossless]
+ON_IID = [n for n, r in discover.rules("step").items() if r.DRAFTS == "iid" and guarantee(n).lossless]
 ZIPF_V = 32_000
 
 
@@ -93,7 +94,7 @@ def test_certificate_gives_the_value_by_two_sums(pair: tuple[Array, Array], num_
 def test_certificate_proves_the_bound_for_every_lossless_rule(name: str, data: st.DataObject) -> None:
     """A hit in H is at most p(H), a hit outside H needs a draft outside H: both counted on the rule's own joint law."""
     rule = discover.find("step", name)
-    num_drafts = 1 if rule.DRAFTS == "single" else data.draw(st.integers(1, 3))
+    num_drafts = 1 if discover.facts(rule).counts == (1,) else data.draw(st.integers(1, 3))
     p, q = data.draw(st.integers(1, 4).flatmap(law_pairs))
     inside = optimum(p, q, num_drafts=num_drafts).certificate
     tuples = draft_tuples(len(p), num_drafts)
@@ -321,7 +322,8 @@ def test_rows_that_sum_to_a_little_more_than_one(scheme: str) -> None:
         for k in (1, 2) if scheme == "hub" else (1, 2, 3):
             assert 0 <= optimal_acceptance(row, draft, num_drafts=k, scheme=scheme) <= 1
             assert 0 <= optimum(row, draft, num_drafts=k, scheme=scheme).value <= 1
-            rules = [n for n, r in discover.rules("step").items() if scheme in (r.DRAFTS, *getattr(r, "ALSO", ()))]
+            step = {n: r for n, r in discover.rules("step").items() if takes(r, k)}
+            rules = [n for n, r in step.items() if scheme in discover.facts(r).schemes]
             assert rules
             for rule in rules:
                 assert 0 <= acceptance_rate(row, draft, rule=rule, num_drafts=k, scheme=scheme) <= 1

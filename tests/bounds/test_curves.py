@@ -29,7 +29,7 @@ def test_closed_forms_are_means_over_the_rows() -> None:
         acceptance_rate(p, q, rule="recursive", num_drafts=3).mean()
     )
     assert found["", "greedy", 3].value == pytest.approx(optimal_acceptance(p, q, num_drafts=3, scheme="greedy").mean())
-    assert found["rejection", "single", 1].value == pytest.approx(acceptance_rate(p, q).mean())
+    assert found["rejection", "iid", 1].value == pytest.approx(acceptance_rate(p, q).mean())
     assert not any((rule == "rejection" and k > 1) or rule == "greedy" for rule, _, k in found)  # K = 1 only; lossy
     assert {c.error for c in found.values() if c.rule} == {0.0}
 

@@ -38,9 +38,7 @@ def test_numbers_of_the_toy() -> None:
             assert best.value <= wanted + 1e-12
             assert wanted <= best.dual + 1e-12
             assert best.gap < 1e-7
-    kept = float(
-        expected_kept("lifted", lambda _: np.array(TOY_P), lambda _: np.array(TOY_Q), paths(3, 2), scheme="paths")
-    )
+    kept = float(expected_kept(np.array(TOY_P), np.array(TOY_Q), rule="lifted", parents=paths(3, 2), scheme="paths"))
     assert 1.8313 < kept < path_optimum(TOY_P, TOY_Q, num_paths=3, gamma=2).dual
 
 
@@ -67,7 +65,7 @@ def test_no_rule_beats_the_program(vocab: int, num_paths: int, gamma: int) -> No
         assert best.gap < 1e-9
         assert best.value <= float(bound) + 1e-9
         for rule in RULES:
-            kept = float(expected_kept(rule, target, draft, paths(num_paths, gamma), scheme="paths"))
+            kept = float(expected_kept(target, draft, rule=rule, parents=paths(num_paths, gamma), scheme="paths"))
             assert kept <= best.dual + 1e-12, f"{rule} keeps {kept}"
             reached += kept > best.value - 1e-9
     assert reached, "the program is above every rule in every case: it may be too large"

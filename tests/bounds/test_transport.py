@@ -80,7 +80,7 @@ def assert_coupling(best: Coupling, p: Array, draft_law: Array) -> None:
 def test_equals_the_minimum_over_subsets(scheme: str, solver: str, pair: tuple[Array, Array], num_drafts: int) -> None:
     """The set H found proves the optimum *exactly*, in rationals; the value is that optimum up to the solver."""
     scheme, p = discover.find("draft", scheme), pair[0]
-    num_drafts = min(num_drafts, max(getattr(scheme, "COUNTS", (3,))))
+    num_drafts = min(num_drafts, max(discover.scheme_facts(scheme).counts or (3,)))
     q = handed(scheme, pair[1], num_drafts)
     best = optimal_coupling(p, q, num_drafts=num_drafts, scheme=scheme, solver=solver)
     wanted = least_bound(scheme, p, q, num_drafts)

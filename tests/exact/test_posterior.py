@@ -21,7 +21,7 @@ from specsim.testing.strategies import law_pairs
 from specsim.verify.chain import block, tokenwise
 
 Array = Any
-LOSSLESS = [n for n, r in discover.rules("step").items() if not hasattr(r, "bias") and r.DRAFTS != "independent"]
+LOSSLESS = [n for n, r in discover.rules("step").items() if not discover.facts(r).bias and r.DRAFTS != "independent"]
 
 
 def markov_pair(vocab: int, seed: int, order: int = 1) -> tuple[Automaton, Automaton]:
@@ -82,7 +82,7 @@ def test_tau_of_chains_from_texts(rule: str, gamma: int) -> None:
 @pytest.mark.parametrize("rule", LOSSLESS)
 def test_tau_of_several_drafts_from_texts(rule: str) -> None:
     target, draft = markov_pair(3, seed=1)
-    count = 1 if discover.find("step", rule).DRAFTS == "single" else 2
+    count = 1 if discover.facts(discover.find("step", rule)).counts == (1,) else 2
     b = np.array(
         [hit_posterior(p, q, rule=rule, num_drafts=count) for p, q in zip(target.rows, draft.rows, strict=True)]
     )
@@ -122,7 +122,7 @@ def test_tau_of_deterministic_trees_from_texts(parents: list[int]) -> None:
             return np.array([Fraction(int(v)) for v in tree_survival(parents, tokens, np.array(text))[0]], dtype=object)
 
         found = tau_of_texts(target, depth, kept)
-        assert found == stationary_tau(target, draft, rule="target_only", tree=parents, scheme="deterministic")
+        assert found == stationary_tau(target, draft, rule="target_only", parents=parents, scheme="deterministic")
 
 
 def test_renewal_counts_the_calls_of_a_tree_decoder() -> None:
@@ -174,7 +174,7 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match=r"tokens must have shape \(T, n\) = \(3, 2\)"):
         tree_survival([-1, 0], [[1, 2]], [1, 2, 3])
     with pytest.raises(ValueError, match="sequences must be at least 2, got 1"):
-        conditional_tau([0.5, 0.5], [0.5, 0.5], rule="traversal", tree=[-1], sequences=1)
+        conditional_tau([0.5, 0.5], [0.5, 0.5], rule="traversal", parents=[-1], sequences=1)
 
 
 def test_lossy_rules_have_no_posterior() -> None:

@@ -174,7 +174,7 @@ def test_trees_by_recursion_over_texts(name: str, scheme: str, data: st.DataObje
     target, draft, vocab, depth = some_tables(data, [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
     shape = data.draw(st.sampled_from(list(shapes(scheme, 4 if vocab == 2 else 3, depth))))
     models = target.__getitem__, draft.__getitem__
-    assert expected_kept(name, *models, shape, scheme=scheme) == recursion(
+    assert expected_kept(*models, rule=name, parents=shape, scheme=scheme) == recursion(
         VERIFIERS[name], target, draft, shape, scheme
     )
 
@@ -212,7 +212,7 @@ def test_highest_path_by_recursion_over_texts(data: st.DataObject) -> None:
     target, draft, vocab, gamma = some_tables(data, [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
     count = data.draw(st.integers(1, 3 if vocab == 2 and gamma < 3 else 2))
     models = target.__getitem__, draft.__getitem__
-    kept = expected_kept("multipath_block", *models, trees.paths(count, gamma), scheme="paths")
+    kept = expected_kept(*models, rule="multipath_block", parents=trees.paths(count, gamma), scheme="paths")
     assert kept == block_recursion(target, highest(target, draft, count, gamma), gamma)
 
 
@@ -298,7 +298,7 @@ def test_wrong_simulators_have_another_length(mutant: str, name: str) -> None:
 
 
 ON_A_PATH = [
-    (n, s) for n, rule in TREE.items() if hasattr(rule, "CHAIN") for s in rule.CHILDREN if s != "deterministic"
+    (n, s) for n, rule in TREE.items() if discover.facts(rule).chain for s in rule.CHILDREN if s != "deterministic"
 ]
 
 
@@ -325,7 +325,7 @@ def test_no_tree_rule_beats_the_program_of_paths(data: st.DataObject) -> None:
     models = target.__getitem__, draft.__getitem__
     best = path_optimum(*models, num_paths=count, gamma=gamma)
     for name in [name for name, rule in TREE.items() if "paths" in rule.CHILDREN]:
-        kept = expected_kept(name, *models, trees.paths(count, gamma), scheme="paths")
+        kept = expected_kept(*models, rule=name, parents=trees.paths(count, gamma), scheme="paths")
         assert kept <= best.dual + 1e-12
 
 

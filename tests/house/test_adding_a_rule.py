@@ -1,4 +1,4 @@
-"""Adding a rule is one file: the README's example, dropped into the folder, passes; a wrong one is convicted."""
+"""Adding a rule is one file: the skeleton of the docs, dropped into the folder, passes; a wrong one is convicted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import mypy.api
 import pytest
 from typer.testing import CliRunner
 
@@ -18,8 +19,8 @@ from specsim import discover
 from specsim.report import tables
 from specsim.testing import conform
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-RIGHT = README.partition("```python title=own.py\n")[2].partition("```")[0]
+ROOT = Path(__file__).parents[2]
+RIGHT = (ROOT / "docs" / "developer" / "skeletons" / "step.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("pick(plan.p, u[..., 0])", "pick(plan.q, u[..., 0])")  # samples the draft instead of the target
 
 
@@ -47,6 +48,27 @@ def test_the_right_one_passes_everything(folder: Path) -> None:
     assert specsim.acceptance_rate(p, q, rule="own", num_drafts=2) == Fraction(3, 4)
     assert "| `own` | iid | yes |" in tables.rules_table()
     assert "own" in [rule.name for rule in specsim.algorithms()]
+
+
+def test_it_is_typed(folder: Path) -> None:
+    """mypy --strict has nothing to say of the example, and has where an annotation is missing."""
+    strict = ["--strict", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(folder / ".mypy_cache")]
+    said, errors, status = mypy.api.run([*strict, str(folder / "own.py")])
+    assert status == 0, said + errors
+    (folder / "untyped.py").write_text(RIGHT.replace("(num_drafts: int) -> int", "(num_drafts)"))
+    said, _, status = mypy.api.run([*strict, str(folder / "untyped.py")])
+    assert status == 1
+    assert "missing a type annotation" in said
+
+
+def test_it_needs_no_folder(tmp_path: Path) -> None:
+    """The example as a file of one's own, given by its path."""
+    path = tmp_path / "own.py"
+    path.write_text(RIGHT)
+    p, q = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)]
+    assert specsim.guarantee(path, num_drafts=2).lossless
+    assert specsim.acceptance_rate(p, q, rule=str(path), num_drafts=2) == Fraction(3, 4)
+    assert specsim.simulate(p, q, rule=path, gamma=2, num_drafts=2, blocks=1000).tau > 1
 
 
 def test_the_wrong_one_is_convicted(folder: Path) -> None:

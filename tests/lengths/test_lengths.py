@@ -26,7 +26,7 @@ from specsim.exact.small_laws import rational_table
 from specsim.lengths.blocks import text_survival
 
 Array = Any
-CHAIN = {name: rule for name, rule in discover.rules("chain").items() if hasattr(rule, "survival")}
+CHAIN = {name: rule for name, rule in discover.rules("chain").items() if discover.facts(rule).survival}
 PROBABILITY = st.builds(lambda a, b: Fraction(min(a, b), max(a, b, 1)), st.integers(0, 9), st.integers(0, 9))
 HAZARDS = st.lists(PROBABILITY, min_size=1, max_size=6)
 

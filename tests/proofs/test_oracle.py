@@ -339,7 +339,7 @@ def test_tau_of_target_only(oracle: Oracle, pairs: list[Any]) -> None:
         texts.append((*(texts[parent] if parent >= 0 else ()), int(token)))
     nodes = ";".join(ids(text) for text in texts if min(text) >= 0) or "."
     (tau,) = oracle.ask("target_only_tau", 2, 2, rows(pair[0] for pair in pairs), nodes)
-    assert tau == 1 + expected_kept("target_only", target, draft, shape, scheme="deterministic")
+    assert tau == 1 + expected_kept(target, draft, rule="target_only", parents=shape, scheme="deterministic")
 
 
 WRONG_STEPS = {

@@ -37,7 +37,7 @@ TARGET, DRAFT = (markov(table) for table in RNG.dirichlet(np.ones(3), (2, 3, 3))
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 
 FORK, PATHS = (-1, -1, 0), (-1, 0, -1, 2)
-PLAIN = [name for name, rule in discover.rules("chain").items() if not hasattr(rule, "continuation")]
+PLAIN = [name for name, rule in discover.rules("chain").items() if not discover.facts(rule).continuation]
 LOOPS: list[tuple[str, dict[str, Any]]] = [
     *((name, {"gamma": 3}) for name in PLAIN),
     *(
@@ -47,7 +47,7 @@ LOOPS: list[tuple[str, dict[str, Any]]] = [
         if takes(rule, k)
     ),
     *(  # with other children: tests/simulation/test_simulate_exact.py
-        (name, {"tree": PATHS if rule.CHILDREN[0] == "paths" else FORK, "scheme": rule.CHILDREN[0]})
+        (name, {"parents": PATHS if rule.CHILDREN[0] == "paths" else FORK, "scheme": rule.CHILDREN[0]})
         for name, rule in discover.rules("tree").items()
     ),
 ]

@@ -40,13 +40,13 @@ STEPS = [
     if takes(rule, k)
 ]
 TREES = [
-    ("tree", rule, {"tree": PATHS if scheme == "paths" else FORK, "scheme": scheme})
+    ("tree", rule, {"parents": PATHS if scheme == "paths" else FORK, "scheme": scheme})
     for rule in discover.rules("tree").values()
     for scheme in rule.CHILDREN
     if scheme in STATIC
 ]
 TREES += [  # with a step rule of the user's choice
-    ("tree", discover.find("tree", name), {"tree": FORK, "scheme": "iid", "step": step})
+    ("tree", discover.find("tree", name), {"parents": FORK, "scheme": "iid", "step": step})
     for name, step in (("tokenwise", "optimal"), ("lifted", "recursive"))
 ]
 # three levels: the third drafts after two tokens
@@ -56,9 +56,9 @@ IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values())
 
 
 def make(
-    rule: Any, gamma: int | None = None, tree: Any = None, num_drafts: int = 1, scheme: Any = None, step: Any = None
+    rule: Any, gamma: int | None = None, parents: Any = None, num_drafts: int = 1, scheme: Any = None, step: Any = None
 ) -> Loop:
-    return blocks.loop(rule, gamma, tree, num_drafts, scheme, step)
+    return blocks.loop(rule, gamma, parents, num_drafts, scheme, step)
 
 
 @lru_cache

@@ -225,8 +225,8 @@ def test_models_from_files(tmp_path: Path) -> None:
         (["--target", "recorded:none.npy", *LAWS[2:]], "target: none.npy cannot be read as an array"),
         ([*LAWS, "--tree", "2,x"], "tree '2,x' must be children per node, level by level, as 2,2,1, or paths"),
         (LAWS, "give gamma (chains of drafts) or tree"),
-        ([*LAWS, "--rule", "lifted", "--gamma", "2"], "rule 'lifted' verifies trees: give tree, not gamma"),
-        ([*LAWS, "--rule", "block", "--tree", "2,1"], "rule 'block' is a chain rule: give gamma, not tree"),
+        ([*LAWS, "--rule", "lifted", "--gamma", "2"], "rule 'lifted' verifies trees: give a tree's parents, not gamma"),
+        ([*LAWS, "--rule", "block", "--tree", "2,1"], "rule 'block' is a chain rule: give gamma, not a tree"),
         ([*LAWS, "--rule", "traversal", "--tree", "2", "--step", "kseq"], "rule 'traversal' asks for no step rule"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_checkpoint_of_another_rule_of_the_same_name_is_refused(tmp_path: Path
 def test_more_drafts_than_the_support_are_refused() -> None:
     for how, what in (
         ("without replacement", {"gamma": 1, "num_drafts": 3, "rule": "recursive_wor"}),
-        ("without replacement", {"tree": [-1] * 3, "rule": "traversal"}),
+        ("without replacement", {"parents": [-1] * 3, "rule": "traversal"}),
         ("greedy", {"gamma": 1, "num_drafts": 3, "rule": "greedy_draft"}),
     ):
         for call in (partial(simulate, blocks=10), block_chain):

@@ -41,14 +41,14 @@ TARGET, DRAFT = (markov(table) for table in np.random.default_rng(4).dirichlet(n
 BEAM_RULES = [name for name, rule in discover.rules("tree").items() if "beam" in rule.CHILDREN]
 PLACES = [-1, -1, -1, 0, 1, 2]  # two distinct siblings expected in three places, and a child of each
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    *((rule, {"tree": (2, 2), "scheme": "beam"}, {"shape": (2, 2), "scheme": "beam"}) for rule in BEAM_RULES),
+    *((rule, {"parents": (2, 2), "scheme": "beam"}, {"parents": (2, 2), "scheme": "beam"}) for rule in BEAM_RULES),
     (
         "lifted",
-        {"tree": PLACES, "scheme": "distinct", "num_drafts": 2},
-        {"shape": PLACES, "scheme": "distinct", "draws": lambda q: distinct.draws(q, 2, 3)},
+        {"parents": PLACES, "scheme": "distinct", "num_drafts": 2},
+        {"parents": PLACES, "scheme": "distinct", "draws": lambda q: distinct.draws(q, 2, 3)},
     ),
     *(
-        ("tokenwise", {"tree": k_ary((2, 1)), "scheme": "iid", "step": s}, {"shape": k_ary((2, 1)), "step": s})
+        ("tokenwise", {"parents": k_ary((2, 1)), "scheme": "iid", "step": s}, {"parents": k_ary((2, 1)), "step": s})
         for s in ("kseq", "optimal")
     ),
 ]
@@ -58,7 +58,7 @@ IDS = [f"{rule}-{options['scheme']}-{options.get('step', '')}" for rule, options
 @pytest.mark.parametrize(("rule", "options", "exact"), CASES, ids=IDS)
 def test_first_blocks_keep_what_is_expected(rule: str, options: dict[str, Any], exact: dict[str, Any]) -> None:
     """The simulator and the conditional estimate against enumeration."""
-    tau = 1 + expected_kept(rule, TARGET, DRAFT, **exact)
+    tau = 1 + expected_kept(TARGET, DRAFT, rule=rule, **exact)
     low, high = simulate(TARGET, DRAFT, rule=rule, blocks=20_000, sequences=20_000, **options).tau_interval(SURE)
     found = conditional_tau(TARGET, DRAFT, rule=rule, blocks=4000, sequences=4000, level=SURE, **options)
     assert low < tau < high < low + 0.1
@@ -86,7 +86,7 @@ def test_a_beam_with_other_parents_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(blocks, "packed", wrong)
     with pytest.raises(AssertionError):
-        assert_texts("traversal", {"tree": (2, 2), "scheme": "beam"})
+        assert_texts("traversal", {"parents": (2, 2), "scheme": "beam"})
 
 
 def test_distinct_siblings_verified_by_another_number_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,13 @@ def test_jax_writes_the_same_texts(rule: str, options: dict[str, Any]) -> None:
 
 def test_long_rows_run_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their size does not matter."""
-    options: dict[str, Any] = {"rule": "traversal", "tree": (2, 2), "scheme": "beam", "blocks": 300, "sequences": 300}
+    options: dict[str, Any] = {
+        "rule": "traversal",
+        "parents": (2, 2),
+        "scheme": "beam",
+        "blocks": 300,
+        "sequences": 300,
+    }
     run = blocks.loop("traversal", None, (2, 2), 1, "beam", None, 3)
     whole = simulate(TARGET, DRAFT, keep_tokens=True, **options)
     monkeypatch.setattr(blocks, "CELLS", 7 * 5 * 3)
@@ -157,7 +163,7 @@ def test_number_of_texts() -> None:
 
 def test_expected_number_of_texts_and_ends() -> None:
     """One level of distinct siblings: as many as asked for; ends are a law, and their mean depth is tau - 1."""
-    options: dict[str, Any] = {"rule": "lifted", "tree": k_ary((4, 1)), "scheme": "distinct", "num_drafts": 2}
+    options: dict[str, Any] = {"rule": "lifted", "parents": k_ary((4, 1)), "scheme": "distinct", "num_drafts": 2}
     law = distinct.draws(DRAFT.rows[:1], 2, 4)
     found = conditional_tau(TARGET, DRAFT, blocks=4000, sequences=4000, **options)
     assert distinct.expected_distinct(DRAFT.rows[:1], law) == pytest.approx(2)
@@ -167,10 +173,10 @@ def test_expected_number_of_texts_and_ends() -> None:
 
 
 BOUNDED: list[tuple[str, dict[str, Any]]] = [
-    ("traversal", {"tree": paths(2, 2), "scheme": "paths"}),
-    ("traversal", {"tree": chain(3), "scheme": "iid"}),
-    ("lifted", {"tree": k_ary((2, 2)), "scheme": "iid"}),
-    ("lifted", {"tree": k_ary((3, 1)), "scheme": "distinct", "num_drafts": 2}),
+    ("traversal", {"parents": paths(2, 2), "scheme": "paths"}),
+    ("traversal", {"parents": chain(3), "scheme": "iid"}),
+    ("lifted", {"parents": k_ary((2, 2)), "scheme": "iid"}),
+    ("lifted", {"parents": k_ary((3, 1)), "scheme": "distinct", "num_drafts": 2}),
 ]
 
 
@@ -191,7 +197,7 @@ def information(options: dict[str, Any]) -> float:
     """
     draws = (lambda q: distinct.draws(q, 2, 3)) if options["scheme"] == "distinct" else None
     chance: dict[tuple[int, ...], float] = {}
-    for tree, _, weight in drawn_trees(DRAFT, options["tree"], options["scheme"], draws):
+    for tree, _, weight in drawn_trees(DRAFT, options["parents"], options["scheme"], draws):
         found: dict[int, tuple[int, ...]] = {-1: ()}
         for node, (parent, token) in enumerate(zip(tree.parents.tolist(), tree.tokens.tolist(), strict=True)):
             if parent in found and token >= 0:
@@ -206,22 +212,25 @@ def information(options: dict[str, Any]) -> float:
 
 def test_bounds_only_where_they_are_known() -> None:
     """Not for siblings without replacement, nor where nodes of one depth have different numbers of children."""
-    for options in ({"tree": k_ary((2,)), "scheme": "without_replacement"}, {"tree": [-1, -1, 0], "scheme": "iid"}):
+    for options in (
+        {"parents": k_ary((2,)), "scheme": "without_replacement"},
+        {"parents": [-1, -1, 0], "scheme": "iid"},
+    ):
         assert conditional_tau(TARGET, DRAFT, rule="traversal", blocks=4, sequences=2, **options).bound is None
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tree": [-1, 0, 1], "scheme": "beam"}, r"tree must be \(width, depth\) for scheme 'beam'"),
-        ({"tree": (0, 2), "scheme": "beam"}, r"tree\[0\] must be at least 1, got 0"),
-        ({"tree": [-1, -1], "num_drafts": 2}, r"tree rule 'lifted' has no num_drafts, got 2"),
-        ({"tree": [-1, -1], "scheme": "distinct", "num_drafts": 3}, r"num_drafts=3 distinct .* in 2 places"),
-        ({"tree": [-1, -1, 0, 0, 0], "scheme": "distinct"}, r"tree has nodes with \[2, 3\] children"),
-        ({"tree": [-1, -1], "scheme": "hub"}, r"rule 'lifted' verifies trees drawn .* or distinct, not 'hub'"),
-        ({"tree": [-1, -1], "step": "spechub"}, r"rule 'spechub' expects drafts drawn 'hub'"),
+        ({"parents": [-1, 0, 1], "scheme": "beam"}, r"tree must be \(width, depth\) for scheme 'beam'"),
+        ({"parents": (0, 2), "scheme": "beam"}, r"tree\[0\] must be at least 1, got 0"),
+        ({"parents": [-1, -1], "num_drafts": 2}, r"tree rule 'lifted' has no num_drafts, got 2"),
+        ({"parents": [-1, -1], "scheme": "distinct", "num_drafts": 3}, r"num_drafts=3 distinct .* in 2 places"),
+        ({"parents": [-1, -1, 0, 0, 0], "scheme": "distinct"}, r"tree has nodes with \[2, 3\] children"),
+        ({"parents": [-1, -1], "scheme": "hub"}, r"rule 'lifted' verifies trees drawn .* or distinct, not 'hub'"),
+        ({"parents": [-1, -1], "step": "spechub"}, r"rule 'spechub' expects drafts drawn 'hub'"),
         ({"gamma": 2, "rule": "block", "step": "optimal"}, r"step='optimal' is for tree rules"),
-        ({"tree": [-1], "rule": "target_only", "step": "optimal"}, r"asks for no step rule"),
+        ({"parents": [-1], "rule": "target_only", "step": "optimal"}, r"asks for no step rule"),
     ],
 )
 def test_bad_input(options: dict[str, Any], message: str) -> None:
@@ -230,15 +239,18 @@ def test_bad_input(options: dict[str, Any], message: str) -> None:
 
 
 def test_too_many_trees_to_sum_over() -> None:
-    for options in ({"tree": (2, 2), "scheme": "beam"}, {"tree": [-1, -1], "scheme": "distinct", "num_drafts": 2}):
+    for options in (
+        {"parents": (2, 2), "scheme": "beam"},
+        {"parents": [-1, -1], "scheme": "distinct", "num_drafts": 2},
+    ):
         with pytest.raises(ValueError, match=r"too many drafts to sum over, more than \d+; use simulate"):
             block_chain(TARGET, DRAFT, rule="lifted", **options)
 
 
 def test_starts_are_contexts() -> None:
     """From every context in turn; and from a mixture of them."""
-    exact = block_chain(TARGET, DRAFT, rule="traversal", tree=[-1, -1], scheme="iid")
-    options: dict[str, Any] = {"rule": "traversal", "tree": [-1, -1], "scheme": "iid", "level": SURE}
+    exact = block_chain(TARGET, DRAFT, rule="traversal", parents=[-1, -1], scheme="iid")
+    options: dict[str, Any] = {"rule": "traversal", "parents": [-1, -1], "scheme": "iid", "level": SURE}
     for s in (0, 3, 7):
         found = conditional_tau(TARGET, DRAFT, blocks=8000, sequences=4000, starts=[s] * 4000, **options)
         assert found.low < exact._replace(start=s).mean(2) < found.high < found.low + 0.1
@@ -256,7 +268,7 @@ def test_starts_are_contexts() -> None:
 def test_a_wrong_level_is_refused_before_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(conditional, "drafted_tree")  # nothing may be drawn
     with pytest.raises(ValueError, match=r"^level is 1.5; it must lie in \(0, 1\)$"):
-        conditional_tau(TARGET, DRAFT, rule="traversal", tree=[-1, -1], level=1.5)
+        conditional_tau(TARGET, DRAFT, rule="traversal", parents=[-1, -1], level=1.5)
 
 
 def test_grown_trees_are_exact_in_every_context() -> None:

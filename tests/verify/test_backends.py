@@ -120,7 +120,7 @@ def test_a_kernel_that_differs_is_caught() -> None:
 def test_float32_laws_give_the_float64_token_but_for_near_ties(name: str, record_property: Count) -> None:
     """About one row in 10^4 differs from float64; the libraries differ from each other less."""
     rule, rows = STEP[name], 30_000
-    num_drafts = 1 if rule.DRAFTS == "single" else 2
+    num_drafts = 1 if discover.facts(rule).counts == (1,) else 2
     p, q, x, u = step_batch(rule, num_drafts, rows, seed=7)
     kernel = step_kernel(rule, num_drafts)
     wanted = kernel(p, q, x, u)
@@ -300,9 +300,9 @@ def smooth_functions() -> dict[str, Callable[[Array, Array], Array]]:
         f"{n}, K={k}": partial(acceptance_rate, rule=n, num_drafts=k)
         for n, r in STEP.items()
         for k in (1, 2, 3)
-        if takes(r, k) and (k > 1 or r.DRAFTS == "single")
+        if takes(r, k) and (k > 1 or discover.facts(r).counts == (1,))
     }
-    schemes = [n for n, s in DRAFT.items() if not getattr(s, "PER_DRAFT", False)]
+    schemes = [n for n, s in DRAFT.items() if not discover.scheme_facts(s).per_draft]
     optima = {f"optimum, {n}": partial(optimal_acceptance, num_drafts=2, scheme=n) for n in schemes}
     return rules | optima | {"optimum, K=3 without replacement": partial(optimal_acceptance, num_drafts=3, scheme=WOR)}
 

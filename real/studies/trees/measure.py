@@ -189,7 +189,7 @@ def measure(
         verified = partial(run, rule=kind.rule, scheme=kind.scheme, step=kind.step)
         if kind.shapes is _sequoia and kind.scheme not in ranks:
             wide = k_ary((min(RANKS, models.target.rows.shape[-1]),))
-            star = partial(run, rule="tokenwise", scheme=kind.scheme, tree=wide, seed=seed + 2)
+            star = partial(run, rule="tokenwise", scheme=kind.scheme, parents=wide, seed=seed + 2)
             ranks[kind.scheme] = star(blocks=blocks * sequences).ends[1:]
         for budget in budgets:
             shapes = kind.shapes(budget, ranks.get(kind.scheme, np.zeros(0)))
@@ -198,12 +198,12 @@ def measure(
                 some = []
                 for shape in shapes:
                     tried = verified(
-                        tree=shape.tree, num_drafts=shape.num_drafts, seed=seed + 1,
+                        parents=shape.tree, num_drafts=shape.num_drafts, seed=seed + 1,
                         blocks=-(-blocks // PILOT) * sequences,
                     )  # fmt: skip
                     some.append(tried.tau if tried.nodes <= budget else 0)
                 best = shapes[int(np.argmax(some))]
-            found = verified(tree=best.tree, num_drafts=best.num_drafts, blocks=blocks * sequences, seed=seed)
+            found = verified(parents=best.tree, num_drafts=best.num_drafts, blocks=blocks * sequences, seed=seed)
             yield _row(kind.topology, kind.name, kind.lossless, budget, best.name, found.tau) | {
                 "shapes_tried": [shape.name for shape in shapes],
                 "interval": [found.low, found.high],

@@ -14,10 +14,11 @@ Paper.       Sun et al., SpecTr, arXiv:2310.15141 (K-SEQ; their p is our q).
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from array_api_compat import array_namespace
 
+from specsim.base import check
 from specsim.base.arrays import accept_probability, accepts, is_exact, noise, normalize_or, one_hot, pick, positive_part
 from specsim.draft import iid
 from specsim.types import Array
@@ -39,10 +40,10 @@ class Plan(NamedTuple):
     num_drafts: int
 
 
-def prepare(p: Array, q: Array, num_drafts: int, rho: Array = None) -> Plan:
+def prepare(p: Array, q: Array, num_drafts: int, rho: Array | None = None) -> Plan:
     """Tests and residual; rho (..., 1) is the smallest that is found valid, unless a valid one is given."""
     xp = array_namespace(p)
-    rho = smallest_rho(p, q, num_drafts) if rho is None else rho
+    rho = smallest_rho(p, q, num_drafts) if rho is None else _valid(rho, p, q, num_drafts)
     raised, failed = rho * q, positive_part(q - p / rho)
     copies, _ = _copies(xp.sum(failed, axis=-1, keepdims=True), num_drafts)
     spare = 1 - copies / rho  # 0 at the root, where a token that can fail has nothing left over
@@ -93,6 +94,19 @@ def smallest_rho(p: Array, q: Array, num_drafts: int) -> Array:
         failed = xp.sum(positive_part(q - p / middle), axis=-1, keepdims=True)
         low = xp.where(_copies(failed, num_drafts)[0] <= middle, low, middle)
     return low + width if is_exact(p) else _differentiable(low + width, p, q, num_drafts)
+
+
+def _valid(rho: Any, p: Array, q: Array, num_drafts: int) -> Array:
+    """The rho that was given; ValueError where more drafts are tried on average than it: then the rule is lossy."""
+    if isinstance(rho, (int, float, Fraction)):
+        rho = Fraction(rho) if is_exact(p) else float(rho)
+    rho = rho + 0 * p[..., :1]
+    tried, _ = _copies(array_namespace(p).sum(positive_part(q - p / rho), axis=-1, keepdims=True), num_drafts)
+    bad = ~((rho >= 1) & (tried <= rho + num_drafts * noise(p)))
+    if check.concrete(bad) and bool(array_namespace(p).any(bad)):
+        (where, given), (_, least) = check._first(rho, bad), check._first(tried, bad)
+        raise ValueError(f"rho{where} is {given} where {least} drafts are tried on average: it must be no less")
+    return rho
 
 
 def _differentiable(rho: Array, p: Array, q: Array, num_drafts: int) -> Array:

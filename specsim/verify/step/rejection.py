@@ -17,7 +17,8 @@ from array_api_compat import array_namespace
 from specsim.base.arrays import accept_probability, at, one_hot, overlap, pick, residual
 from specsim.types import Array
 
-DRAFTS: Literal["single"] = "single"
+DRAFTS: Literal["iid"] = "iid"
+COUNTS = (1,)
 EXACT = True
 THEOREM = "T01"
 PROVED = {"lossless": "spec_lossless", "acceptance": "spec_acceptance"}

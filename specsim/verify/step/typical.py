@@ -20,7 +20,8 @@ from specsim.base import check
 from specsim.base.arrays import at, is_exact, one_hot, pick, wide
 from specsim.types import Array
 
-DRAFTS: Literal["single"] = "single"
+DRAFTS: Literal["iid"] = "iid"
+COUNTS = (1,)
 EXACT = False  # A is decided in float64, where exp and log are; given A everything is rational in p and q
 THEOREM = "T27"
 PAPER = "arXiv:2401.10774"

@@ -26,6 +26,7 @@ from array_api_compat import array_namespace, device
 
 from specsim.base import check
 from specsim.base.arrays import ids, is_exact, normalize_or, wide
+from specsim.discover import facts
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.lookup import step_rule
@@ -90,7 +91,7 @@ def _law(rule: ModuleType, target: Array, q: Array, level: Level, draws: Counts 
     q = xp.where(count > 0, q, target[..., :-1])  # rows of q after leaves may hold anything
     longer = xp.concat([q, xp.zeros_like(q[..., :1])], axis=-1)
     most, law = level.tokens.shape[-1], target
-    if most and "distinct" in getattr(rule, "ALSO", ()):  # takes any number of drafts at once, -1 where there is none
+    if most and "distinct" in facts(rule).schemes:  # takes any number of drafts at once, -1 where there is none
         seen = Draws(xp.where(level.count > 0, level.count, 1), 0, most)
         number = seen if draws is None or most == 1 else draws(q)
         drafts = xp.where(xp.arange(most, device=device(count)) < count, level.tokens, -1)

@@ -39,7 +39,7 @@ def bias(rule: Any, target: Any, trees: Drawn, **params: Any) -> Fraction:
 
 
 def toy(rule: str, num_paths: int, gamma: int) -> Fraction:
-    return expected_kept(rule, lambda _: TOY_P, lambda _: TOY_Q, paths(num_paths, gamma), scheme="paths")
+    return expected_kept(TOY_P, TOY_Q, rule=rule, parents=paths(num_paths, gamma), scheme="paths")
 
 
 def test_published_and_recorded_lengths() -> None:
@@ -103,9 +103,9 @@ def test_distinct_children_at_the_front_door() -> None:
     """E[n] with one child more now and then lies between that of one and of two; the sampler takes the same trees."""
     p, q = (np.array([Fraction(a, 3), Fraction(3 - a, 3)]) for a in (1, 2))
     models = (lambda text: p), (lambda text: q)
-    kept = [expected_kept("lifted", *models, k_ary((k,))) for k in (1, 2)]
+    kept = [expected_kept(*models, rule="lifted", parents=k_ary((k,))) for k in (1, 2)]
     law = NUMBERS["given"]
-    between = expected_kept("lifted", *models, k_ary((2,)), scheme="distinct", draws=law)
+    between = expected_kept(*models, rule="lifted", parents=k_ary((2,)), scheme="distinct", draws=law)
     assert between == Fraction(2, 3) * kept[0] + Fraction(1, 3) * kept[1]
     assert kept[0] < between < kept[1]
     assert between == optimal_acceptance(p, q, num_drafts=law(q), scheme="distinct")

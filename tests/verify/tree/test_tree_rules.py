@@ -80,7 +80,7 @@ def test_target_only_keeps_each_text_as_often_as_the_target_writes_it(scheme: st
                 followed.add(text[i])
                 nodes.add(i)
         wanted += weight * sum(math.prod([target(x[:j])[y] for j, y in enumerate(x)]) for x in followed - {()})
-    assert expected_kept("target_only", target, draft, shape, scheme=scheme) == wanted
+    assert expected_kept(target, draft, rule="target_only", parents=shape, scheme=scheme) == wanted
 
 
 def test_traversal_mostly_keeps_more_than_the_walk_but_not_always() -> None:
@@ -92,20 +92,21 @@ def test_traversal_mostly_keeps_more_than_the_walk_but_not_always() -> None:
         (toy, (-1, 0, 0, 2), "without_replacement", "40/27", "38/27"),
         (thirds, (-1, -1), "iid", "5/9", "4/9"),
     ):
-        found = [str(expected_kept(name, *models, shape, scheme=scheme)) for name in ("tokenwise", "traversal")]
+        tree = {"parents": shape, "scheme": scheme}
+        found = [str(expected_kept(*models, rule=name, **tree)) for name in ("tokenwise", "traversal")]
         assert found == [walked, traversed]
 
 
 def test_published_lengths() -> None:
     """theory/verification.md 12: the toy, K = L = 2; its paths of one and two drafts (arXiv:2403.10444)."""
     p, q = (lambda _: TOY_P), (lambda _: TOY_Q)
-    assert expected_kept("traversal", p, q, trees.paths(2, 2), scheme="paths") == Fraction(115, 81)
+    assert expected_kept(p, q, rule="traversal", parents=trees.paths(2, 2), scheme="paths") == Fraction(115, 81)
     for gamma, walked, whole in ((1, "2/3", "2/3"), (2, "10/9", "11/9")):
         shape = trees.chain(gamma)
-        assert expected_kept("tokenwise", p, q, shape, scheme="iid") == Fraction(walked)
-        assert expected_kept("traversal", p, q, shape, scheme="iid") == Fraction(whole)
-    assert expected_kept("tokenwise", p, q, (-1, -1), scheme="iid") == Fraction(7, 9)  # recursive rejection
-    assert expected_kept("tokenwise", p, q, (-1, -1), scheme="iid", step="optimal") == Fraction(8, 9)
+        assert expected_kept(p, q, rule="tokenwise", parents=shape, scheme="iid") == Fraction(walked)
+        assert expected_kept(p, q, rule="traversal", parents=shape, scheme="iid") == Fraction(whole)
+    assert expected_kept(p, q, rule="tokenwise", parents=(-1, -1)) == Fraction(7, 9)  # recursive rejection
+    assert expected_kept(p, q, rule="tokenwise", parents=(-1, -1), scheme="iid", step="optimal") == Fraction(8, 9)
 
 
 def bias(rule: Any, p: Array, q: Array, drawn: Any, depth: int = 1) -> Fraction:
@@ -214,7 +215,7 @@ def test_verdicts() -> None:
 
 
 def kept(p: Array, q: Array, shape: Any = (-1,), scheme: str = "iid") -> Any:
-    return expected_kept("tokenwise", lambda _: p, lambda _: q, shape, scheme=scheme)
+    return expected_kept(p, q, rule="tokenwise", parents=shape, scheme=scheme)
 
 
 STAR = TokenTree(np.array([-1, -1]), np.array([0, 1]), np.array([1, 1]), "without_replacement")
@@ -242,7 +243,10 @@ PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
             lambda: guarantee("tokenwise", family="tree", scheme="deterministic", step="recursive"),
             "'deterministic' were chosen, which only 'naive' may ignore: not lossless",
         ),
-        (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, step="rejection"), "'rejection' expects drafts drawn 'single'"),
+        (
+            lambda: verify_tree(HALF, HALF, STAR, [0] * 4, step="rejection"),
+            "'rejection' verifies one draft, got",
+        ),
         (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="traversal", step="naive"), "asks for no step rule"),
         (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="magic"), "^rule 'magic' is unknown; tree rules: "),
         (lambda: verify_tree(HALF[:2], HALF, STAR, [0] * 4), r"^p must have 3 rows.*its shape is \(2, 2\)"),
@@ -258,7 +262,7 @@ PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
             "^rule 'traversal' verifies trees of scheme without_replacement.*not 'deterministic'",
         ),
         (
-            lambda: expected_kept("traversal", lambda _: TOY_P, lambda _: TOY_Q, (0,), scheme="iid"),
+            lambda: expected_kept(TOY_P, TOY_Q, rule="traversal", parents=(0,), scheme="iid"),
             r"parents\[0\] is 0",
         ),
         (lambda: kept(TOY_P, SIXTHS[0]), r"^target\(\) has 2 tokens and draft\(\) has 3: the vocabularies differ$"),
@@ -271,7 +275,7 @@ PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
         (lambda: guarantee("tokenwise", family="tree", scheme="distinct"), "^rule 'tokenwise' verifies trees of"),
         (
             lambda: expected_kept(
-                "tokenwise", lambda x: np.full(2 + len(x), 1 / (2 + len(x))), lambda _: HALF[0], (-1, 0)
+                lambda x: np.full(2 + len(x), 1 / (2 + len(x))), lambda _: HALF[0], rule="tokenwise", parents=(-1, 0)
             ),
             r"^target\(0,\) has 3 tokens and target\(\) has 2",
         ),
@@ -283,8 +287,8 @@ def test_refusals(call: Any, message: str) -> None:
 
 
 def test_what_is_no_model_and_no_tree() -> None:
-    with pytest.raises(TypeError, match=r"^target must be a function from a text .* got array"):
-        expected_kept("tokenwise", TOY_P, TOY_Q, (-1,))
+    with pytest.raises(TypeError, match=r"^target and draft must both be models .* or both be laws"):
+        expected_kept(TOY_P, lambda text: TOY_Q, rule="tokenwise", parents=(-1,))
     for tree in (None, [-1, -1]):
         with pytest.raises(TypeError, match=r"^tree must be a TokenTree \(see specsim.trees\), got "):
             verify_tree(HALF, HALF, tree, [0] * 4)
@@ -325,7 +329,7 @@ def test_a_step_rule_is_refused_where_none_is_asked_for() -> None:
     p = np.array([Fraction(1, 2), Fraction(1, 2)])
     for call in (
         lambda: guarantee("traversal", step="kseq"),
-        lambda: expected_kept("traversal", lambda _: p, lambda _: p, [-1], scheme="iid", step="kseq"),
+        lambda: expected_kept(p, p, rule="traversal", parents=[-1], scheme="iid", step="kseq"),
     ):
         with pytest.raises(ValueError, match=r"^rule 'traversal' asks for no step rule, got step='kseq'$"):
             call()

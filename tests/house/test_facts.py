@@ -1,0 +1,79 @@
+"""A rule's facts are read in one place, and say what its file says."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from specsim import discover
+from specsim.testing.contract import misnamed
+from specsim.types import ChainOptions, DraftOptions, StepOptions, TreeOptions
+
+ROOT = Path(__file__).parents[2]
+READERS = ("specsim/discover.py", "specsim/testing/contract.py")
+OPTIONAL = {
+    name
+    for options in (StepOptions, ChainOptions, TreeOptions, DraftOptions)
+    for name in [*options.__annotations__, *(n for n in vars(options) if not n.startswith("_"))]
+}
+ASKED = re.compile(rf"(?:getattr|hasattr)\([^()]*(?:\([^()]*\))?[^()]*\"(?:{'|'.join(sorted(OPTIONAL))}|[A-Z_]+)\"")
+FILES = [path for package in ("specsim", "real") for path in (ROOT / package).rglob("*.py")]
+
+
+def test_nobody_else_asks_a_module() -> None:
+    found = {str(path.relative_to(ROOT)): ASKED.findall(path.read_text(encoding="utf-8")) for path in FILES}
+    assert {path for path, asked in found.items() if asked} <= set(READERS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'getattr(rule, "ALSO", ())',
+        'hasattr(rule, "bias")',
+        'getattr(discover.find("draft", scheme), "PER_DRAFT", False)',
+        'getattr(module, "COUNTS", (num_drafts,))',
+    ],
+)
+def test_the_search_can_fail(line: str) -> None:
+    assert ASKED.search(line)
+
+
+def test_facts_are_what_the_files_say() -> None:
+    found = {(a.family, a.name): a for a in discover.algorithms()}
+    assert found["step", "rejection"].schemes == ("iid",)
+    assert found["step", "rejection"].counts == (1,)
+    assert found["step", "spechub"].counts == (1, 2), "what its scheme can draw"
+    assert found["step", "recursive"].counts is None
+    assert found["step", "optimal"].schemes == ("iid", "distinct")
+    assert found["tree", "lifted"].own == tuple(discover.find("tree", "lifted").CHILDREN)
+    assert found["tree", "lifted"].schemes[-1] == "distinct"
+    assert found["tree", "traversal"].chain == "block"
+    assert [name for (_, name), a in found.items() if not a.exact] == ["typical"]
+    assert {name for (_, name), a in found.items() if a.bias} == {"greedy", "typical"}
+    assert {name: a.continuation for (family, name), a in found.items() if family == "chain"} == {
+        "block": False,
+        "greedy_block": True,
+        "tokenwise": False,
+    }
+    assert all(a.survival != a.continuation for (family, _), a in found.items() if family == "chain")
+
+
+def test_parameters_are_those_of_prepare() -> None:
+    found = {a.name: {n: p.default for n, p in a.parameters.items()} for a in discover.algorithms() if a.parameters}
+    assert found["typical"] == {"epsilon": 0.09, "delta": 0.3}
+    assert set(found) == {"typical", "optimal", "importance", "kseq"}
+
+
+def test_schemes_say_what_they_draw() -> None:
+    found = {name: discover.scheme_facts(scheme) for name, scheme in discover.rules("draft").items()}
+    assert found["hub"].counts == (1, 2)
+    assert [name for name, facts in found.items() if facts.per_draft] == ["independent"]
+    assert [name for name, facts in found.items() if facts.random_number] == ["distinct"]
+
+
+def test_an_optional_function_is_held_to_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    typical = discover.find("step", "typical")
+    assert misnamed(typical) == ""
+    monkeypatch.setattr(typical, "bias", lambda law: Fraction(0))
+    assert misnamed(typical) == "bias['law'] should take ['plan']"
