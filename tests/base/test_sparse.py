@@ -132,9 +132,9 @@ def test_optima_and_certificates_are_those_of_dense_rows(scheme: str, num_drafts
     assert_near(found.value, wanted.value, exact)
     inside = dense_law(found.certificate)
     assert inside.dtype == bool
-    scheme = discover.find("draft", scheme)
+    module = discover.find("draft", scheme)
     if scheme != "distinct":  # its bound may draw more often than its engine
-        within = [scheme.within(q, h, num_drafts) for q, h in zip(rows[1], inside, strict=True)]
+        within = [module.within(q, h, num_drafts) for q, h in zip(rows[1], inside, strict=True)]
         assert_near(1 + np.where(inside, rows[0], 0).sum(axis=-1) - np.array(within), found.value, exact)
     assert (found.plan is None) == (wanted.plan is None)
     if found.plan is not None:

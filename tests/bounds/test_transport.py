@@ -35,10 +35,10 @@ def table(law: Array, tuples: Array, vocab: int) -> Array:
 
 def least_bound(scheme: str, p: Array, q: Array, num_drafts: int) -> Any:
     """1 + min p(H) - Pr[all drafts in H] over all 2^V sets H: the optimum, by T03, in rationals."""
-    scheme, bounds = discover.find("draft", scheme), []
+    module, bounds = discover.find("draft", scheme), []
     for members in np.ndindex(*(2,) * len(p)):
         mask = np.array(members, dtype=bool)
-        bounds.append(1 + sum(p[mask], Fraction(0)) - scheme.within(q, mask, num_drafts))
+        bounds.append(1 + sum(p[mask], Fraction(0)) - module.within(q, mask, num_drafts))
     return min(bounds)
 
 
@@ -79,12 +79,12 @@ def assert_coupling(best: Coupling, p: Array, draft_law: Array) -> None:
 @given(PAIRS, st.integers(1, 3))
 def test_equals_the_minimum_over_subsets(scheme: str, solver: str, pair: tuple[Array, Array], num_drafts: int) -> None:
     """The set H found proves the optimum *exactly*, in rationals; the value is that optimum up to the solver."""
-    scheme, p = discover.find("draft", scheme), pair[0]
-    num_drafts = min(num_drafts, max(discover.scheme_facts(scheme).counts or (3,)))
-    q = handed(scheme, pair[1], num_drafts)
+    module, p = discover.find("draft", scheme), pair[0]
+    num_drafts = min(num_drafts, max(discover.scheme_facts(module).counts or (3,)))
+    q = handed(module, pair[1], num_drafts)
     best = optimal_coupling(p, q, num_drafts=num_drafts, scheme=scheme, solver=solver)
     wanted = least_bound(scheme, p, q, num_drafts)
-    within = scheme.within(q, best.certificate, num_drafts)
+    within = module.within(q, best.certificate, num_drafts)
     assert 1 + sum(p[best.certificate], Fraction(0)) - within == wanted
     assert best.value == pytest.approx(float(wanted), abs=SOLVERS[solver])
     assert best.dual == pytest.approx(float(wanted), abs=1e-12)

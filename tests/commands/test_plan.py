@@ -602,7 +602,7 @@ FILES: list[tuple[str, str, str]] = [
     (
         "histogram",
         '{"drafted": 100000000, "accepted": [1], "counts": [1]}',
-        "drafted is 100000000; the most that are s",
+        "drafted is 100000000; blocks have at most 4096 drafts",
     ),
     ("hazards", "", "f.csv has columns none; "),
     ("hazards", "position,hazard\n", "f.csv has no rows"),

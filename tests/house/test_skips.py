@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).parents[2] / "conftest.py"
+CONFTEST = Path(__file__).parents[1] / "conftest.py"
 IN_A_TEST = "import pytest\n\ndef test_one():\n    pytest.importorskip('no_such_package')\n"
 OF_A_FILE = "import pytest\n\npytest.importorskip('no_such_package')\n\ndef test_one():\n    pass\n"
 OURS = (
