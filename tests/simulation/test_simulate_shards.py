@@ -31,10 +31,10 @@ def same(a: Trace, b: Trace) -> bool:
 def test_intervals_are_the_textbook_ones() -> None:
     for freedom in (1, 2, 3, 10, 255):
         for level in (0.5, 0.9, 0.99, 0.9999):
-            assert trace._quantile(level, freedom) == pytest.approx(stats.t.isf((1 - level) / 2, freedom), rel=1e-9)
+            assert trace.student_quantile(level, freedom) == pytest.approx(stats.t.isf((1 - level) / 2, freedom), rel=1e-9)
     counts = np.array([[3, 1]] * 7 + [[1, 3]] * 3)  # steadier between sequences than coins: plain Wilson
     kept = Trace("{}", np.arange(10), counts, np.zeros((1, 2)), np.array([40]), None, 0.0)
-    z = trace._quantile(0.95, 9)
+    z = trace.student_quantile(0.95, 9)
     wilson = stats.binomtest(16, 40).proportion_ci(2 * stats.norm.cdf(z) - 1, method="wilson")
     assert kept.hazard_intervals(0.95)[0] == pytest.approx([wilson.low, wilson.high])
     assert kept.tau == 1.4
