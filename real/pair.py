@@ -18,6 +18,7 @@ from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
 from specsim.base.renamed import renamed
+from specsim.discover import Rule
 from specsim.exact.guarantee import require_lossless
 from specsim.verify.lookup import chain_rule
 
@@ -54,7 +55,7 @@ class Pair:
         self,
         prompt: str | Sequence[str],
         *,
-        rule: str = "tokenwise",
+        rule: Rule = "tokenwise",
         gamma: int = 4,
         max_tokens: int = 64,
         seed: int = 0,
@@ -69,8 +70,8 @@ class Pair:
         ----------
         prompt : str, or sequence of str
             What to write after; at least one token each.
-        rule : str
-            Chain rule, lossless at this temperature.
+        rule : str, path or module
+            Name of a chain rule, its file, or itself; lossless at this temperature.
         gamma : int
             Drafts per target call; 0 is plain decoding.
         max_tokens : int

@@ -13,6 +13,7 @@ from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel, full_logits
 from specsim.base import check
 from specsim.base.arrays import at, overlap
+from specsim.discover import Rule
 from specsim.lengths.blocks import Renewal, renewal, text_survival
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
@@ -34,7 +35,7 @@ class Score(NamedTuple):
         some = self.p > 0
         return np.where(some, self.q / np.where(some, self.p, 1), np.where(self.q > 0, 1.0, 0.0))
 
-    def tau(self, gamma: int, rule: str = "tokenwise") -> float:
+    def tau(self, gamma: int, rule: Rule = "tokenwise") -> float:
         """Predicted tokens per target call when the target writes this text with `gamma` drafts per block.
 
         Parameters

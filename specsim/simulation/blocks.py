@@ -133,7 +133,7 @@ def loop(
 ) -> Loop:  # fmt: skip
     """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
     if (gamma is None) == (parents is None):
-        raise ValueError("give gamma (chains of drafts) or parents (of a tree's nodes), one of the two")
+        raise ValueError("give gamma (chains of drafts) or a tree (its nodes' parents), one of the two")
     if parents is not None and not (hasattr(parents, "__len__") and len(parents)):
         raise ValueError(f"parents must list those of a tree's nodes, got {parents!r}; plain decoding is gamma=0")
     num_drafts = check.integer(num_drafts, "num_drafts", 1)

@@ -39,12 +39,15 @@ def same_names(module: ModuleType, protocol: type) -> None:
 
 
 def misnamed(module: ModuleType) -> str:
-    """What is wrong with a function that a module need not have, in words; nothing if all is well."""
+    """What is wrong with the functions and parameters that a module need not have, in words; nothing if all is well."""
     for name, function in inspect.getmembers(OPTIONS[discover.family_of(module)], inspect.isfunction):
         if name.startswith("_") or not hasattr(module, name):
             continue
         if problem := _other_parameters(module, name, function):
             return problem
+    for name, parameter in discover.parameters(module).items():
+        if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
+            return f"parameter {name} of prepare needs a default and an annotation"
     return ""
 
 

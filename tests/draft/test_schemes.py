@@ -111,7 +111,7 @@ def test_kseq_is_lossless_at_every_valid_rho(pair: tuple[Array, Array], num_draf
     b = sum(np.minimum(q, p / rho))
     c = sum((1 - b) ** k for k in range(num_drafts))
     tuples = draft_tuples(len(p), num_drafts)
-    plan = kseq.prepare(p[None], q[None], num_drafts, rho=np.array([[rho]]))
+    plan = kseq.planned(p[None], q[None], num_drafts, rho=np.array([[rho]]))
     joint = iid.probability(q, tuples, num_drafts)[:, None] * kseq.transition(plan, tuples)
     if c <= rho:
         assert (joint.sum(axis=0) == p).all()

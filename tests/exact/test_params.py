@@ -16,6 +16,7 @@ from specsim import discover
 from specsim.cli import app
 from specsim.discover import with_params
 from specsim.testing import conform
+from specsim.verify.lookup import chain_rule
 from specsim.verify.step import kseq, rejection, typical
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
@@ -142,6 +143,7 @@ def test_ones_own_chain_and_tree_rules() -> None:
     chain, tree = (Path(discover.find(f, n).__file__ or "") for f, n in (("chain", "block"), ("tree", "traversal")))
     assert specsim.expected_tokens(P, Q, gamma=2, rule=chain) == specsim.expected_tokens(P, Q, gamma=2, rule="block")
     assert specsim.guarantee(chain).lossless
+    assert callable(chain_rule(chain).survival), "what decode loops of real models run"
     assert specsim.guarantee(tree, scheme="iid").lossless
     u = [0.3, 0.7, 0.1]
     named, own = (specsim.verify_chain([P] * 3, [Q] * 2, [0, 2], u, rule=rule) for rule in ("block", chain))

@@ -72,6 +72,12 @@ def test_schemes_say_what_they_draw() -> None:
     assert [name for name, facts in found.items() if facts.random_number] == ["distinct"]
 
 
+def test_parameters_have_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    typical = discover.find("step", "typical")
+    monkeypatch.setattr(typical, "prepare", lambda p, q, num_drafts, epsilon: None)
+    assert misnamed(typical) == "parameter epsilon of prepare needs a default and an annotation"
+
+
 def test_an_optional_function_is_held_to_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     typical = discover.find("step", "typical")
     assert misnamed(typical) == ""

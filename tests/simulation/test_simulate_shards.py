@@ -31,10 +31,11 @@ def same(a: Trace, b: Trace) -> bool:
 def test_intervals_are_the_textbook_ones() -> None:
     for freedom in (1, 2, 3, 10, 255):
         for level in (0.5, 0.9, 0.99, 0.9999):
-            assert trace._quantile(level, freedom) == pytest.approx(stats.t.isf((1 - level) / 2, freedom), rel=1e-9)
+            wanted = stats.t.isf((1 - level) / 2, freedom)
+            assert trace.student_quantile(level, freedom) == pytest.approx(wanted, rel=1e-9)
     counts = np.array([[3, 1]] * 7 + [[1, 3]] * 3)  # steadier between sequences than coins: plain Wilson
     kept = Trace("{}", np.arange(10), counts, np.zeros((1, 2)), np.array([40]), None, 0.0)
-    z = trace._quantile(0.95, 9)
+    z = trace.student_quantile(0.95, 9)
     wilson = stats.binomtest(16, 40).proportion_ci(2 * stats.norm.cdf(z) - 1, method="wilson")
     assert kept.hazard_intervals(0.95)[0] == pytest.approx([wilson.low, wilson.high])
     assert kept.tau == 1.4
@@ -220,11 +221,11 @@ def test_models_from_files(tmp_path: Path) -> None:
         ([*LAWS, "--gamma", "1", "--tokens", "9", "--blocks", "9"], "give blocks or tokens, one of the two"),
         ([*LAWS, "--tree", "99999,9999"], "tree '99999,9999' has 999990000 nodes, more than 4096"),
         ([*LAWS, "--tree", "99999x9999"], "tree '99999x9999' has 999890001 nodes, more than 4096"),
-        ([*LAWS, "--rule", "traversal", "--tree", "2x0"], "tree must list the parents of its nodes, got []"),
+        ([*LAWS, "--rule", "traversal", "--tree", "2x0"], "parents must list those of a tree's nodes, got []"),
         (["--target", "mixture:none.npy:none.npy", *LAWS[2:]], "target: none.npy cannot be read as an array"),
         (["--target", "recorded:none.npy", *LAWS[2:]], "target: none.npy cannot be read as an array"),
         ([*LAWS, "--tree", "2,x"], "tree '2,x' must be children per node, level by level, as 2,2,1, or paths"),
-        (LAWS, "give gamma (chains of drafts) or tree"),
+        (LAWS, "give gamma (chains of drafts) or a tree"),
         ([*LAWS, "--rule", "lifted", "--gamma", "2"], "rule 'lifted' verifies trees: give a tree's parents, not gamma"),
         ([*LAWS, "--rule", "block", "--tree", "2,1"], "rule 'block' is a chain rule: give gamma, not a tree"),
         ([*LAWS, "--rule", "traversal", "--tree", "2", "--step", "kseq"], "rule 'traversal' asks for no step rule"),

@@ -222,8 +222,8 @@ def test_bounds_only_where_they_are_known() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"parents": [-1, 0, 1], "scheme": "beam"}, r"tree must be \(width, depth\) for scheme 'beam'"),
-        ({"parents": (0, 2), "scheme": "beam"}, r"tree\[0\] must be at least 1, got 0"),
+        ({"parents": [-1, 0, 1], "scheme": "beam"}, r"parents must be \(width, depth\) for scheme 'beam'"),
+        ({"parents": (0, 2), "scheme": "beam"}, r"parents\[0\] must be at least 1, got 0"),
         ({"parents": [-1, -1], "num_drafts": 2}, r"tree rule 'lifted' has no num_drafts, got 2"),
         ({"parents": [-1, -1], "scheme": "distinct", "num_drafts": 3}, r"num_drafts=3 distinct .* in 2 places"),
         ({"parents": [-1, -1, 0, 0, 0], "scheme": "distinct"}, r"tree has nodes with \[2, 3\] children"),

@@ -42,8 +42,13 @@ class Plan(NamedTuple):
 
 def prepare(p: Array, q: Array, num_drafts: int, rho: Array | None = None) -> Plan:
     """Tests and residual; rho (..., 1) is the smallest that is found valid, unless a valid one is given."""
-    xp = array_namespace(p)
     rho = smallest_rho(p, q, num_drafts) if rho is None else _valid(rho, p, q, num_drafts)
+    return planned(p, q, num_drafts, rho)
+
+
+def planned(p: Array, q: Array, num_drafts: int, rho: Array) -> Plan:
+    """The same for any rho (..., 1): lossy where it is below the root."""
+    xp = array_namespace(p)
     raised, failed = rho * q, positive_part(q - p / rho)
     copies, _ = _copies(xp.sum(failed, axis=-1, keepdims=True), num_drafts)
     spare = 1 - copies / rho  # 0 at the root, where a token that can fail has nothing left over

@@ -7,4 +7,4 @@ KILLED_BY = "output_is_target"
 
 
 def prepare(p, q, num_drafts):
-    return kseq.prepare(p, q, num_drafts, rho=0 * p[..., :1] + 1)
+    return kseq.planned(p, q, num_drafts, rho=0 * p[..., :1] + 1)
