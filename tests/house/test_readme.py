@@ -56,7 +56,7 @@ def test_each_command_is_one_line_that_installs_and_runs() -> None:
         (line,) = COMMANDS[name].splitlines()
         assert line.startswith("python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e ")
         assert line.endswith(f" && {last}")
-        assert f"command {name}" in (ROOT / ".ci" / "run").read_text()
+        assert f"readme {name}" in (ROOT / ".ci" / "run").read_text()
 
 
 @pytest.mark.parametrize("line", [line for line in SHELL if line.startswith("specsim")])
