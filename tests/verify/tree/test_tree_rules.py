@@ -245,7 +245,7 @@ PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
         ),
         (
             lambda: verify_tree(HALF, HALF, STAR, [0] * 4, step="rejection"),
-            "'rejection' verifies one draft, got",
+            "'rejection' expects drafts drawn 'iid'",
         ),
         (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="traversal", step="naive"), "asks for no step rule"),
         (lambda: verify_tree(HALF, HALF, STAR, [0] * 4, rule="magic"), "^rule 'magic' is unknown; tree rules: "),
@@ -265,7 +265,7 @@ PATH = TokenTree(np.array([-1, 0]), np.array([0, -1]), np.array([1, 2]), "iid")
             lambda: expected_kept(TOY_P, TOY_Q, rule="traversal", parents=(0,), scheme="iid"),
             r"parents\[0\] is 0",
         ),
-        (lambda: kept(TOY_P, SIXTHS[0]), r"^target\(\) has 2 tokens and draft\(\) has 3: the vocabularies differ$"),
+        (lambda: kept(TOY_P, SIXTHS[0]), r"^target has 2 tokens and draft has 3: the vocabularies differ$"),
         (
             lambda: kept(TOY_P, TOY_P, (-1, 0, -1), "beam"),
             r"^the shape of scheme 'beam' is \(width, depth\), got \(-1, 0",
