@@ -11,7 +11,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import arrays, check, sparse
+from specsim.base import arrays, check, limits, sparse
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets
 from specsim.types import Array, Draws, Optimum
@@ -134,7 +134,7 @@ def _front_door(
     """Broadcast rows, K or the law of N, and what the places of sparse rows stand for."""
     law_of_n = scheme == "distinct" and isinstance(num_drafts, Draws)
     if not law_of_n:
-        num_drafts = check.integer(num_drafts, "num_drafts", 1)
+        num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     if not getattr(discover.find("draft", scheme), "PER_DRAFT", False):
         p, q, union = sparse.rows(p, q)
         p, q = check.pair(p, q)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.base.arrays import normalize_or, positive_part
 from specsim.types import Array, Model
 
@@ -151,7 +151,7 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, 
     >>> [str(expected_tokens(p, q, gamma=2, rule=r)) for r in ("tokenwise", "block", "greedy_block")]
     ['19/9', '20/9', '7/3']
     """
-    gamma = check.integer(gamma, "gamma", 0)
+    gamma = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
     module = discover.find("chain", rule)
     if callable(target) != callable(draft):
         raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")

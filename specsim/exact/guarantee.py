@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.draft import distinct
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
@@ -92,7 +92,7 @@ def guarantee(
     >>> guarantee("greedy", temperature=0).lossless
     True
     """
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     check.scalar(temperature, "temperature", "[0, inf)")
     if family not in (None, "step", "chain", "tree"):
         raise ValueError(f"family {family!r} is unknown; known: step, chain, tree")

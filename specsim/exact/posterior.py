@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.exact.step import enumerate_hits
 from specsim.trees import topology
 from specsim.types import Array
@@ -52,7 +52,7 @@ def hit_posterior(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Arra
     >>> hit_posterior([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3).tolist()
     [0.28, 1.0, 1.0]
     """
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     module = step_rule(rule, num_drafts)
     p, q = check.pair(p, q)
     (law, hits), xp = enumerate_hits(module, p, q, num_drafts), array_namespace(p)

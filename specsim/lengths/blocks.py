@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.types import Array
 
 
@@ -91,7 +91,7 @@ def _survival(alpha: Array, gamma: int | None) -> Array:
     a = check.real_values(alpha, "alpha", 0, 1)
     xp = array_namespace(a)
     if gamma is not None:
-        a = xp.broadcast_to(a[..., None], (*a.shape, check.integer(gamma, "gamma", 0)))
+        a = xp.broadcast_to(a[..., None], (*a.shape, check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)))
     elif a.ndim == 0:
         raise ValueError("alpha is a single number: give gamma, or a hazard curve with one entry per position")
     one = xp.ones((*a.shape[:-1], 1), dtype=a.dtype)

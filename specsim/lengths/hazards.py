@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.intervals import wilson
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array
@@ -42,7 +42,7 @@ class HazardEstimate(NamedTuple):
         Where every block that came so far kept the draft, or none did, Greenwood's term is 0 however few they were; if
         wary, the width of Wilson's interval stands for it.
         """
-        g = check.integer(gamma, "gamma", 0)
+        g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
         if g > len(self.hazards) or not self.tried[:g].all():
             seen = int(np.argmin(self.tried > 0)) if not self.tried.all() else len(self.tried)
             raise ValueError(f"gamma is {g}, but no block came to test a draft beyond position {seen}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
@@ -90,7 +90,7 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
     >>> round(convert_acceptance(0.8, kind="alpha", to="draft_rate", gamma=3), 2)
     0.65
     """
-    g = check.integer(gamma, "gamma", 1)
+    g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     for name, chosen in (("kind", kind), ("to", to)):
         if chosen not in _MEASURES:
             raise ValueError(f"{name} must be one of {', '.join(_MEASURES)}, got {chosen!r}")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.types import Array
 
 
@@ -101,7 +101,7 @@ def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: floa
     law = np.asarray(check.law(length_law, "length_law"))
     if law.ndim != 1:
         raise ValueError(f"length_law must have shape (gamma+1,), got {tuple(law.shape)}")
-    t = check.integer(tokens, "tokens", 1)
+    t = check.integer(tokens, "tokens", 1, limits.MAX_TOKENS)
     cycle = float(check.scalar(cycle_s, "cycle_s", "[0, inf)"))
     first = float(check.scalar(first_s, "first_s", "[0, inf)"))
     cycles = np.zeros(t + 1, dtype=law.dtype)

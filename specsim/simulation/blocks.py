@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import at, pick
 from specsim.draft.distinct import draws
 from specsim.simulation.chain_block import State, chain_block, left_over, step_block
@@ -135,7 +135,7 @@ def loop(
         raise ValueError("give gamma (chains of drafts) or tree (the parents of a tree's nodes), one of the two")
     if tree is not None and not (hasattr(tree, "__len__") and len(tree)):
         raise ValueError(f"tree must list the parents of its nodes, got {tree!r}; plain decoding is gamma=0")
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     families = ["tree"] if tree is not None else ["chain", "step"]
     family, module = _found(rule, families)
     name = module.__name__.rpartition(".")[2]
@@ -145,7 +145,7 @@ def loop(
         return _tree_loop(module, name, tree, num_drafts, scheme, step, vocab)
     if step is not None:
         raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
-    depth = check.integer(gamma, "gamma", 0)
+    depth = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
     known = [getattr(module, "DRAFTS", "single"), *getattr(module, "ALSO", ())]
     known = ["iid" if name == "single" else name for name in known]
     scheme = known[0] if scheme is None else scheme

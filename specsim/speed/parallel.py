@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.speed.methods import Speed
 from specsim.speed.ratio import Curve, pass_time
 
@@ -70,7 +70,7 @@ def pearl(
     >>> round(found.speedup, 4), round(found.bound, 4)
     (2.2832, 5.0)
     """
-    a, g = check.scalar(alpha, "alpha", "[0, 1]"), check.integer(gamma, "gamma", 1)
+    a, g = check.scalar(alpha, "alpha", "[0, 1]"), check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     c, rho, o = (
         check.scalar(v, name, allowed)
         for v, name, allowed in (
@@ -136,7 +136,7 @@ def dsi(
     >>> found.assumptions[1]
     'so many targets verify at once as are needed: 2, and one decodes plainly'
     """
-    a, g = check.scalar(alpha, "alpha", "[0, 1)"), check.integer(gamma, "gamma", 1)
+    a, g = check.scalar(alpha, "alpha", "[0, 1)"), check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     c, o = (check.scalar(v, n, "[0, inf)") for v, n in ((cost_ratio, "cost_ratio"), (overhead, "overhead")))
     alone = pass_time(verify_cost, g)
     verify = alone + o

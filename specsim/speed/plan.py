@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance import Acceptance, as_acceptance
 from specsim.lengths.hazards import HazardEstimate
@@ -105,7 +105,8 @@ def break_even_alpha(latency: LatencyModel, *, gamma: int, batch: int = 1, conte
     >>> round(break_even_alpha(latency.constant(0.25), gamma=1), 6)
     0.25
     """
-    g = check.integer(gamma, "gamma", 1)
+    g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
+    check.record(latency, "latency", LatencyModel)
     needed = latency.cycle(g, batch, context).value / latency.target(1, batch, context).value
     if needed > g + 1:
         return None

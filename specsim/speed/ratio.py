@@ -181,6 +181,7 @@ def relative_costs(latency: LatencyModel, *, batch: int = 1, context: int = 0) -
     >>> round(pearl(0.8, gamma=8, **costs._asdict()).speedup, 2)
     2.34
     """
+    check.record(latency, "latency", LatencyModel)
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
     step = latency.target(1, b, s).value
     return RelativeCosts(

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim import trees
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.latency import LatencyModel
 from specsim.trees.best_shape import TimedShape
 from specsim.types import Array
-
-MOST = 1 << 14  # nodes of a tree
 
 
 class FastestShapes(NamedTuple):
@@ -84,9 +82,11 @@ def fastest_shapes(
     >>> [(len(shape.parents), round(shape.speedup, 2)) for shape in found]
     [(16, 1.96), (3, 1.55), (14, 1.86)]
     """
-    most, deepest = check.integer(nodes, "nodes", 1), check.integer(depth, "depth", 1)
-    if most > MOST:
-        raise ValueError(f"nodes is {most}; the largest that is sensible is {MOST}")
+    most, deepest = (
+        check.integer(nodes, "nodes", 1, limits.MAX_NODES),
+        check.integer(depth, "depth", 1, limits.MAX_NODES),
+    )
+    check.record(latency, "latency", LatencyModel)
     deepest = min(deepest, most)  # a level has a node at least
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
     row = np.asarray(check.array(acceptance, "acceptance"))

@@ -9,12 +9,14 @@ from fractions import Fraction
 import numpy as np
 
 from specsim import discover
+from specsim.base import check
 from specsim.exact.small_laws import rational_laws
 from specsim.exact.step import draft_tuples
 from specsim.types import Array, Draws
 
 GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
 LAST_UNIFORM = 1 - 2.0**-53
+MAX_LAWS = 2**20  # tried in search of those that sum to 1: seconds
 
 
 def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
@@ -33,7 +35,7 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     Raises
     ------
     ValueError
-        Never for positive integers.
+        A number is below 1, or the laws are too many to try.
 
     References
     ----------
@@ -44,6 +46,9 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     >>> grid(2, 2)[0].shape
     (9, 2)
     """
+    number = check.integer(vocab, "vocab", 1, MAX_LAWS), check.integer(denominator, "denominator", 1, MAX_LAWS)
+    if (denominator + 1) ** vocab > MAX_LAWS:
+        raise ValueError(f"vocab and denominator are {number}; {MAX_LAWS} rows are tried at most, not (d + 1)^V")
     laws = rational_laws(vocab, denominator)
     n = len(laws)
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))

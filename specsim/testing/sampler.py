@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.exact import forking
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
@@ -74,7 +74,7 @@ def sampler_law(
     ['4/9', '5/9']
     """
     p, q = check.laws(p, q)
-    check.integer(num_drafts, "num_drafts", 1)
+    check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     check.integer(uniforms, "uniforms", 0)
     if p.dtype != object or p.ndim != 1:
         raise TypeError("sampler_law needs one pair of rows of Fractions")

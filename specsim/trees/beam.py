@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import is_exact
 from specsim.trees import topology
 from specsim.trees.drawn import Drafted, as_id, law_after
@@ -107,7 +107,12 @@ def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, 
     >>> last.tokens.tolist(), last.parents.tolist()
     ([[0, 0], [0, 0]], [[0, 1], [0, 1]])
     """
-    width, depth = check.integer(width, "width", 1), check.integer(depth, "depth", 1)
+    width, depth = (
+        check.integer(width, "width", 1, limits.MAX_NODES),
+        check.integer(depth, "depth", 1, limits.MAX_NODES),
+    )
+    u = check.array(u, "u")
+    check.last_axis(u, "u")
     batch = tuple(u.shape[:-1])
     first = law_after(model, prefix, batch)
     vocab, xp = first.shape[-1], array_namespace(first)
@@ -191,7 +196,10 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
     >>> [(tree.tokens.tolist(), str(weight)) for tree, _, weight in every]
     [([0], '1/3'), ([1], '2/3')]
     """
-    width, depth = check.integer(width, "width", 1), check.integer(depth, "depth", 1)
+    width, depth = (
+        check.integer(width, "width", 1, limits.MAX_NODES),
+        check.integer(depth, "depth", 1, limits.MAX_NODES),
+    )
     laws: dict[Path, Array] = {(): law_after(model, prefix, ())}
     mass: dict[Path, Any] = {(): 1}
     for length in range(depth):

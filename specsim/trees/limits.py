@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.trees import topology
 from specsim.trees.drawn import law_after
 from specsim.trees.likeliest import heap_tree
@@ -88,7 +88,7 @@ def entropy_bound(entropy: float, *, vocab: int, nodes: int) -> float:
     2.0
     """
     mu = float(check.scalar(entropy, "entropy", "(0, inf)"))
-    ends = (check.integer(nodes, "nodes", 0) + 1) * (check.integer(vocab, "vocab", 2) - 1) + 1
+    ends = (check.integer(nodes, "nodes", 0, limits.MAX_NODES) + 1) * (check.integer(vocab, "vocab", 2) - 1) + 1
     return math.log(ends) / mu
 
 
@@ -101,6 +101,8 @@ def light_rate(law: Array) -> float:
     p = np.asarray(check.law(law, "law"), dtype=np.float64)
     logs = -np.log(p[p > 0])
     mu, second = float((p[p > 0] * logs).sum()), float((p[p > 0] * logs**2).sum())
-    if not mu > 0:
-        raise ValueError("law is a point mass: its entropy is 0, and a tree can be worth any number of tokens")
+    if not mu * mu > 0:
+        raise ValueError(
+            "law is a point mass, or as good as one: its entropy is 0, and a tree can be worth any number of tokens"
+        )
     return (mu + second) / mu**2

@@ -9,7 +9,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.draft import distinct
 from specsim.types import Array, Draws
 
@@ -43,7 +43,7 @@ def candidates(num_drafts: Any, scheme: str | None, q: Array) -> int | Draws:
     """What `prepare` takes: the number of drafts; of distinct drafts the law of N, for each row of q."""
     if scheme == "distinct" and isinstance(num_drafts, Draws):
         return _checked(num_drafts, q)
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     return distinct.draws(q, num_drafts) if scheme == "distinct" else num_drafts
 
 

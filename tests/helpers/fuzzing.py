@@ -1,7 +1,7 @@
 """Calls with one bad argument each, in a process of their own, and what is wrong with how each ended.
 
-A call may return or refuse: TypeError, ValueError or what its docstring's Raises names, with one line as its message. It may not
-take more than SECONDS of processor time or MEMORY, warn, or return NaN where none was given.
+A call may return or refuse: TypeError, ValueError or what its docstring's Raises names, with one line as its message.
+It may not take more than SECONDS of processor time or MEMORY, warn, or return NaN where none was given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bad_arguments() -> dict[str, Any]:
     loop.append(loop)
     return {
         "None": None, "'x'": "x", "''": "", "b'x'": b"x", "-1": -1, "0": 0, "1.5": 1.5, "True": True,
-        "nan": math.nan, "inf": math.inf, "-inf": -math.inf, "10**9": 10**9, "10**400": 10**400, "2**63": 2**63,
+        "nan": math.nan, "inf": math.inf, "-inf": -math.inf, "4096": 4096, "10000": 10_000, "2**16": 2**16, "10**9": 10**9, "10**400": 10**400, "2**63": 2**63,
         "1e300": 1e300, "1e-300": 1e-300, "[]": [], "[[]]": [[]], "{}": {}, "object()": object(), "1j": 1j,
         "[10**400]": [10**400], "[nan, 1]": [math.nan, 1.0], "[0.5, 0.6]": [0.5, 0.6], "[[1], [1, 2]]": [[1], [1, 2]],
         "['x']": ["x"], "[None]": [None], "[-1, 5]": [-1, 5], "[10**9]": [10**9], "[[[0.5, 0.5]]]": [[[0.5, 0.5]]],
@@ -74,7 +74,8 @@ def complaint(call: Callable[[], Any], allowed: tuple[str, ...], nan_allowed: bo
                 return f"raises {type(error).__name__} with {len(str(error).splitlines())} lines: {str(error)[:200]!r}"
             result = None
     if caught:
-        return f"warns {caught[0].category.__name__}: {str(caught[0].message)[:120]} at {caught[0].filename}:{caught[0].lineno}"
+        first = caught[0]
+        return f"warns {first.category.__name__}: {str(first.message)[:120]} at {first.filename}:{first.lineno}"
     return "returns NaN" if has_nan(result) and not nan_allowed else ""
 
 
@@ -124,7 +125,9 @@ def judged(found: list[Case], seconds: float = SECONDS, memory: int = MEMORY) ->
         _, status = os.waitpid(child, 0)
         if at < len(found):  # it died in this case, which said nothing
             code = os.waitstatus_to_exitcode(status)
-            reason = f"takes more than {seconds:g} s" if code in (-signal.SIGPROF, -signal.SIGALRM) else "ends its process"
+            reason = (
+                f"takes more than {seconds:g} s" if code in (-signal.SIGPROF, -signal.SIGALRM) else "ends its process"
+            )
             complaints[found[at][0]] = f"{reason} ({code})"
             at += 1
     return complaints

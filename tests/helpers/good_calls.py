@@ -64,7 +64,12 @@ def calls() -> dict[str, dict[str, Any]]:
         "break_even_alpha": {"latency": time, "gamma": 2},
         "check_claim": {"speedup": 4.2, "gamma": 3, "cost_ratio": 0.05},
         "conditional_tau": {
-            **models, "rule": "traversal", "tree": [-1, -1, 0, 1], "scheme": "paths", "blocks": 64, "sequences": 4,
+            **models,
+            "rule": "traversal",
+            "tree": [-1, -1, 0, 1],
+            "scheme": "paths",
+            "blocks": 64,
+            "sequences": 4,
         },
         "context_boundary": {"latency": time, "acceptance": 0.7, "batch": 2, "max_context": 64, "max_gamma": 4},
         "context_free": {"law": [0.25, 0.75]},
