@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_numpy_array
 
-from specsim.base.values import first_bad, shown, unmasked
+from specsim.base.values import first_bad as first_bad
 from specsim.base.values import integer as integer
 from specsim.base.values import record as record
 from specsim.base.values import scalar as scalar
+from specsim.base.values import shown as shown
+from specsim.base.values import unmasked
 from specsim.types import Array, Law
 
 TOLERANCE = 1e-6  # a row's sum may differ from 1 by this much; Fractions must sum to 1 exactly

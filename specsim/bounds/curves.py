@@ -37,6 +37,7 @@ class Point(NamedTuple):
     error: float
 
 
+@np.errstate(under="ignore")
 def acceptance_curves(
     p: Array, q: Array, *, num_drafts: Sequence[int] = (1, 2, 4, 8), samples: int = 64, seed: int = 0,
     progress: Progress | None = None,

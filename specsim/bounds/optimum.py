@@ -8,6 +8,7 @@ import warnings
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import discover
@@ -20,6 +21,7 @@ from specsim.verify.lookup import candidates
 SURE = 1e-9  # a value known to this is called optimal
 
 
+@np.errstate(under="ignore")
 def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Array:
     r"""Largest probability that any lossless rule emits one of its drafts.
 
@@ -69,7 +71,7 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
         return arrays.at_most(value(p, q, count), 1)
     best = _best(scheme, p, q, count)
     if best.status == "upper bound":
-        row, error = check._first(best.error, best.error == array_namespace(p).max(best.error))
+        row, error = check.first_bad(best.error, best.error == array_namespace(p).max(best.error))
         warnings.warn(
             f"num_drafts={num_drafts}, scheme={scheme!r}: the value{row} is an upper bound, within {2 * error:.2g} "
             "of the optimum (specsim.optimum has every row's error)",
@@ -79,6 +81,7 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     return best.value
 
 
+@np.errstate(under="ignore")
 def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Optimum:
     r"""The optimal acceptance together with the set that proves it.
 

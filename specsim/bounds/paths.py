@@ -57,6 +57,7 @@ class _Texts(NamedTuple):
     mass: Array  # probability that a path begins so
 
 
+@np.errstate(under="ignore")
 def path_optimum(
     target: Model | Array, draft: Model | Array, *, num_paths: int, gamma: int, solver: str = "HIGHS"
 ) -> PathOptimum:
@@ -120,6 +121,7 @@ def path_optimum(
     return _solve(known, chosen, _masses(known.mass, chosen), solver)
 
 
+@np.errstate(under="ignore")
 def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, gamma: int) -> Any:
     r"""Upper bound of the drafts kept by any lossless verifier of K paths: the optimal transport of every length.
 

@@ -26,6 +26,7 @@ class BestTemperature(NamedTuple):
     curve: Array
 
 
+@np.errstate(under="ignore")
 def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme: str) -> BestTemperature:
     r"""Temperature of the draft that maximises the mean optimal acceptance at a budget of K drafts.
 

@@ -68,6 +68,7 @@ class Coupling(NamedTuple):
         return law[..., :vocab] / law[..., :vocab].sum(axis=-1, keepdims=True)
 
 
+@np.errstate(under="ignore")
 def optimal_coupling(
     p: Array,
     q: Array = None,

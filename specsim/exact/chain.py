@@ -109,6 +109,7 @@ MAX_STATES = 2**20  # of the weight (context-free pairs), or drafted blocks (mod
 BITS = 44  # floats that agree so far are the same product in another order
 
 
+@np.errstate(under="ignore")
 def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, rule: str = "tokenwise") -> Any:
     r"""Expected tokens of a block, tau = E[n] + 1, the correction or bonus included.
 
@@ -151,7 +152,7 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, gamma: int, 
     >>> [str(expected_tokens(p, q, gamma=2, rule=r)) for r in ("tokenwise", "block", "greedy_block")]
     ['19/9', '20/9', '7/3']
     """
-    gamma = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
+    gamma = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     module = discover.find("chain", rule)
     if callable(target) != callable(draft):
         raise TypeError("target and draft must both be models (functions of a prefix) or both be laws")

@@ -38,6 +38,7 @@ class Guarantee(NamedTuple):
     reason: str
 
 
+@np.errstate(under="ignore")
 def guarantee(
     rule: str,
     *,

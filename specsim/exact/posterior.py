@@ -14,6 +14,7 @@ from specsim.types import Array
 from specsim.verify.lookup import step_rule
 
 
+@np.errstate(under="ignore")
 def hit_posterior(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Array:
     r"""Probability, for each token y, that y was among the drafts, given that a step rule emitted it.
 
@@ -59,7 +60,7 @@ def hit_posterior(p: Array, q: Array, *, rule: str, num_drafts: int = 1) -> Arra
     if check.concrete(law):
         off = xp.sum(abs(law - p), axis=-1) / 2
         if bool(xp.any(off > (0 if law.dtype == object else 10 * check.TOLERANCE))):
-            where, bias = check._first(off, off == xp.max(off))
+            where, bias = check.first_bad(off, off == xp.max(off))
             raise ValueError(f"rule {rule!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
     return arrays.at_most(xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p), 1)
 
@@ -106,6 +107,9 @@ def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:
             f"tokens must have shape (T, n) = ({len(y) if y.ndim == 1 else 'T'}, {len(shape)}) beside a text (T,), "
             f"got {drafted.shape} and {y.shape}"
         )
+    for name, ids in (("tokens", drafted), ("text", y)):
+        if ids.size and ids.dtype.kind not in "iu":
+            raise TypeError(f"{name} must hold integer token ids, got dtype {ids.dtype}")
     depth = topology.depths(shape)
     on_text = np.ones((len(y), len(shape) + 1), dtype=bool)  # the root's column first
     out = np.zeros((len(y), int(depth.max(initial=0))))

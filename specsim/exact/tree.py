@@ -19,6 +19,7 @@ Text = tuple[int, ...]
 Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children were drawn from, its probability
 
 
+@np.errstate(under="ignore")
 def expected_kept(
     rule: str, target: Model, draft: Model, shape: Any, *, scheme: str = "iid", step: str | None = None,
     draws: Callable[[Array], Draws] | None = None,

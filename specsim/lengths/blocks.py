@@ -12,6 +12,7 @@ from specsim.base import check, limits
 from specsim.types import Array
 
 
+@np.errstate(under="ignore")
 def accepted_length_law(alpha: Array, *, gamma: int | None = None) -> Array:
     r"""Law of the number of kept drafts in a block.
 
@@ -49,6 +50,7 @@ def accepted_length_law(alpha: Array, *, gamma: int | None = None) -> Array:
     return survival - xp.concat([survival[..., 1:], xp.zeros_like(survival[..., :1])], axis=-1)
 
 
+@np.errstate(under="ignore")
 def block_efficiency(alpha: Array, *, gamma: int | None = None) -> Array:
     r"""Expected tokens per target call, tau = E[n] + 1, the correction or bonus token included.
 
@@ -114,6 +116,7 @@ class Renewal(NamedTuple):
     hazards: Array
 
 
+@np.errstate(under="ignore")
 def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     r"""Expected blocks to write a given text, without decoding it.
 
@@ -157,6 +160,8 @@ def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     s = s * Fraction(1) if s.dtype == object else s  # integers among Fractions would divide to floats
     if s.ndim != 2 or s.shape[0] == 0:
         raise ValueError(f"survival must have shape (T, gamma) with T >= 1, got {tuple(s.shape)}")
+    if not isinstance(ended, (bool, np.bool_)):
+        raise TypeError(f"ended must be True or False, got {check.shown(ended)}")
     length, gamma = s.shape
     if (s[:, 1:] > s[:, :-1]).any():
         row = int(np.argmax((s[:, 1:] > s[:, :-1]).any(axis=1)))

@@ -9,6 +9,7 @@ from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
 
+@np.errstate(under="ignore")
 def survival_hazards(survival: Array) -> Array:
     r"""Hazards from the shares of blocks that kept draft 1, 2, ..., as some engines print by position.
 
@@ -51,6 +52,7 @@ def survival_hazards(survival: Array) -> Array:
 _MEASURES = ("tau", "kept", "draft_rate", "output_share", "alpha")
 
 
+@np.errstate(under="ignore")
 def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float:
     r"""Translate between the numbers that engines call acceptance.
 

@@ -60,6 +60,7 @@ class RequestLaw(NamedTuple):
         return self.first_s + self.cycle_s * float(np.sum(1 - np.minimum(cdf, 1) ** b))
 
 
+@np.errstate(under="ignore")
 def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: float = 0.0) -> RequestLaw:
     r"""Law of the time that a request of this many tokens takes.
 
@@ -144,6 +145,7 @@ class InterToken(NamedTuple):
         return 0.0 if wanted <= self.inside else self.cycle_s
 
 
+@np.errstate(under="ignore")
 def inter_token_law(length_law: Array, *, cycle_s: float) -> InterToken:
     r"""Law of the gap between two tokens of a long text, as it is sent out block by block.
 
@@ -195,6 +197,7 @@ class BatchTokens(NamedTuple):
     lockstep: Any
 
 
+@np.errstate(under="ignore")
 def batch_tokens(length_law: Array, batch: int | None = None) -> BatchTokens:
     r"""Tokens per cycle of a batch of independent sequences.
 

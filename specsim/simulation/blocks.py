@@ -145,7 +145,7 @@ def loop(
         return _tree_loop(module, name, tree, num_drafts, scheme, step, vocab)
     if step is not None:
         raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
-    depth = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
+    depth = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     known = [getattr(module, "DRAFTS", "single"), *getattr(module, "ALSO", ())]
     known = ["iid" if name == "single" else name for name in known]
     scheme = known[0] if scheme is None else scheme

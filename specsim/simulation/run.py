@@ -28,6 +28,7 @@ MAX_BLOCKS = 10**13  # or tokens: weeks of decoding
 Progress = Callable[[float, Trace | None], None]
 
 
+@np.errstate(under="ignore")
 def simulate(
     target: Automaton | Array,
     draft: Automaton | Array,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -53,6 +52,7 @@ class BlockChain(NamedTuple):
         return total / blocks
 
 
+@np.errstate(under="ignore")
 def block_chain(
     target: Automaton | Array,
     draft: Automaton | Array,
@@ -109,12 +109,11 @@ def block_chain(
     pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, scheme, step)
     check_support(run, pair)
     if run.lasting:
-        name = run.rule.__name__.rpartition(".")[2]
-        raise ValueError(f"rule {name!r} changes the target of later blocks: their states are no finite chain")
+        raise ValueError(f"rule {run.rule.__name__.rpartition('.')[2]!r} changes the target of later blocks: their states are no finite chain")
     if len(pair.p) > MAX_STATES:
         raise ValueError(f"target and draft reach {len(pair.p)} contexts, more than {MAX_STATES}; use simulate")
     if (number := drafted(run, pair)) > MAX_DRAFTS:
-        many = "too many" if math.isinf(number) else f"{number:.3g}"
+        many = f"{number:.3g}" if number < 1e300 else "too many"  # it may be an integer beyond floats
         raise ValueError(f"there are {many} drafts to sum over, more than {MAX_DRAFTS}; use simulate")
     if run.family == "tree":
 
@@ -172,6 +171,7 @@ def grown_chains(
     return [of(j) for j in range(len(found[0]))]
 
 
+@np.errstate(under="ignore")
 def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
     r"""Tokens per block in the long run, exactly: tau averaged over the contexts that blocks start in.
 
@@ -220,7 +220,7 @@ def drafted(run: Loop, pair: Pair) -> float:
     if run.scheme == "deterministic":
         return int(100 * count)
     if run.family == "tree" and run.scheme in ("beam", "distinct"):
-        return math.inf  # not enumerated here
+        return np.inf  # not enumerated here
     if run.family == "tree":
         return int(100 * count * vocab ** len(run.parents or ()))
     return int(count * vocab ** (run.scheme_module.uniforms(run.num_drafts) if run.family == "step" else run.depth))

@@ -20,6 +20,7 @@ TRIED = 200  # contexts between which a boundary is looked for
 Given = Acceptance | Array | HazardEstimate | Callable[[int], Array | HazardEstimate]
 
 
+@np.errstate(under="ignore")
 def sweep(
     latency: LatencyModel,
     alpha: Array,
@@ -102,6 +103,7 @@ def costs(latency: LatencyModel, gammas: Array, batches: Sequence[int], contexts
     return Costs(draft, rest)
 
 
+@np.errstate(under="ignore")
 def batch_schedule(
     latency: LatencyModel, acceptance: Given, *, max_batch: int, context: int = 0, max_gamma: int = 16
 ) -> list[tuple[int, int, int]]:
@@ -152,6 +154,7 @@ def batch_schedule(
     return found
 
 
+@np.errstate(under="ignore")
 def context_boundary(
     latency: LatencyModel,
     acceptance: Given,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from specsim.base import check, limits
 from specsim.speed.methods import Speed
 from specsim.speed.ratio import Curve, pass_time
@@ -15,6 +17,7 @@ from specsim.speed.ratio import Curve, pass_time
 _CACHE = "every pass finds the caches of the tokens before it"
 
 
+@np.errstate(under="ignore")
 def pearl(
     alpha: float,
     *,
@@ -87,6 +90,7 @@ def pearl(
     return Speed(run / rounds, time, run / rounds / time, g, max(1 / first, g / running), words)
 
 
+@np.errstate(under="ignore")
 def dsi(
     alpha: float, *, gamma: int, cost_ratio: float, verify_cost: Curve = None, overhead: float = 0
 ) -> Speed:  # fmt: skip

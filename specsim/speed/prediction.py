@@ -6,6 +6,8 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
+import numpy as np
+
 from specsim.base import check, limits
 from specsim.latency import LatencyModel, Timing
 from specsim.latency.model import total
@@ -59,6 +61,7 @@ class Prediction(NamedTuple):
     assumptions: tuple[str, ...]
 
 
+@np.errstate(under="ignore")
 def predict(
     latency: LatencyModel,
     acceptance: Acceptance | Array | HazardEstimate | None = None,

@@ -30,6 +30,7 @@ class FastestShapes(NamedTuple):
     k_ary: TimedShape
 
 
+@np.errstate(under="ignore")
 def fastest_shapes(
     latency: LatencyModel,
     acceptance: Array,
@@ -89,7 +90,8 @@ def fastest_shapes(
     check.record(latency, "latency", LatencyModel)
     deepest = min(deepest, most)  # a level has a node at least
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
-    row = np.asarray(check.array(acceptance, "acceptance"))
+    row = np.asarray(check.real_values(acceptance, "acceptance", 0, 1))
+    check.last_axis(row, "acceptance")
     steps = [latency.draft(b, s).value] * deepest if draft_s is None else list(draft_s)[:deepest]
     times = {m: latency.target(m, b, s).value for m in range(1, most + 2)}
     over = latency.overhead(b, s).value

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.exact.small_laws import rational_laws
 from specsim.exact.step import draft_tuples
 from specsim.types import Array, Draws
@@ -54,6 +54,7 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
 
 
+@np.errstate(under="ignore")
 def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Array:
     """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 
@@ -85,7 +86,11 @@ def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Ar
     >>> drafted_tuples([0.5, 0.0, 0.5], 2).tolist()
     [[0, 0], [0, 2], [2, 0], [2, 2]]
     """
-    row = np.asarray(q)
+    row = np.asarray(check.law(q, "q"))
+    if row.ndim != 1:
+        raise ValueError(f"q must be one law, got shape {row.shape}")
+    if not isinstance(num_drafts, Draws):
+        check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     support = np.flatnonzero(row > 0)
     tuples = draft_tuples(len(support), num_drafts)
     tuples = np.where(tuples < 0, -1, support[tuples])

@@ -19,6 +19,7 @@ from specsim.types import Array
 REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 per call, and there are many calls
 
 
+@np.errstate(under="ignore")
 def sampler_law(
     verify: Callable[[Array, Array, Array, Array], int],
     p: Array,
@@ -75,7 +76,7 @@ def sampler_law(
     """
     p, q = check.laws(p, q)
     check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
-    check.integer(uniforms, "uniforms", 0)
+    check.integer(uniforms, "uniforms", 0, limits.MAX_DRAFTS)
     if p.dtype != object or p.ndim != 1:
         raise TypeError("sampler_law needs one pair of rows of Fractions")
     out, scheme_module = np.zeros_like(p), discover.find("draft", scheme)

@@ -45,6 +45,7 @@ class _Table(NamedTuple):
     shift: int  # levels lost below the root: 0 where levels are not limited
 
 
+@np.errstate(under="ignore")
 def tree_value(parents: Array, acceptance: Array) -> Array:
     r"""Expected tokens per target call of a tree shape.
 
@@ -92,6 +93,7 @@ def tree_value(parents: Array, acceptance: Array) -> Array:
     return total
 
 
+@np.errstate(under="ignore")
 def sequoia_tree(acceptance: Array, *, nodes: int, depth: int | None = None) -> Shape:
     r"""The tree shape of largest value, exactly.
 
@@ -138,6 +140,7 @@ def sequoia_tree(acceptance: Array, *, nodes: int, depth: int | None = None) -> 
     return Shape(_parents(table, m, column), _plain(table.best[m, column]))
 
 
+@np.errstate(under="ignore")
 def optimal_tree(
     acceptance: Array,
     *,

@@ -42,6 +42,7 @@ class Drafted(NamedTuple):
     q: Array
 
 
+@np.errstate(under="ignore")
 def draw_tree(
     model: Model,
     parents: Any,
@@ -137,6 +138,7 @@ def uniforms(parents: Any, scheme: str) -> int:
     return sum(_siblings.needs(scheme, len(siblings)) for _, siblings in _families(below))
 
 
+@np.errstate(under="ignore")
 def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, prefix: tuple[Any, ...] = ()) -> Array:
     """Probability (...) that `draw_tree` draws these tokens, by the scheme named in the tree.
 
@@ -160,6 +162,7 @@ def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, p
     return result
 
 
+@np.errstate(under="ignore")
 def enumerate_trees(
     model: Model,
     parents: Any,

@@ -48,6 +48,7 @@ class _Node(NamedTuple):
     reach: Any
 
 
+@np.errstate(under="ignore")
 def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Path = ()) -> Grown:
     r"""The tree of the N likeliest texts.
 
@@ -114,6 +115,7 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
     return _grown(found, root)
 
 
+@np.errstate(under="ignore")
 def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 59, prefix: Path = ()) -> Grown:
     """EAGLE-2's dynamic tree: a beam of the likeliest texts, then the best nodes of all that were looked at.
 

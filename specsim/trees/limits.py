@@ -25,6 +25,7 @@ from specsim.trees.likeliest import heap_tree
 from specsim.types import Array, Model, TokenTree
 
 
+@np.errstate(under="ignore")
 def speed_of_light(model: Model, *, nodes: int, depth: int | None = None, prefix: tuple[Any, ...] = ()) -> Any:
     r"""Most tokens per target call that a deterministic tree of N nodes can be expected to give.
 
@@ -64,6 +65,7 @@ def speed_of_light(model: Model, *, nodes: int, depth: int | None = None, prefix
     return 1 + heap_tree(model, nodes=nodes, depth=depth, prefix=prefix).reach.sum()
 
 
+@np.errstate(under="ignore")
 def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ...] = ()) -> Any:
     """Expected tokens per target call of a deterministic tree (one, not a batch) under a target model.
 
@@ -92,6 +94,7 @@ def entropy_bound(entropy: float, *, vocab: int, nodes: int) -> float:
     return math.log(ends) / mu
 
 
+@np.errstate(under="ignore")
 def light_rate(law: Array) -> float:
     """(mu + mu_2) / mu^2 of a target whose tokens are i.i.d.: Pankratov and Alistarh's tokens per unit of log N.
 

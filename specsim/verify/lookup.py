@@ -63,7 +63,7 @@ def _checked(draws: Draws, q: Array) -> Draws:
             ((least == limit) & (extra > 0), "so is limit, and extra > 0"),
         ):
             if bool(array_namespace(bad).any(bad)):
-                where, entry = check._first(least, bad)
+                where, entry = check.first_bad(least, bad)
                 raise ValueError(f"num_drafts.least{where} is {entry}: {why}")
     least, extra = (v if isinstance(v, distinct.PLAIN) else check.like(v, q) for v in (draws.least, draws.extra))
     return Draws(least, extra, limit)
@@ -87,7 +87,7 @@ def _in_support(q: Array, places: Array, drafts: Array) -> None:
         return
     absent = (drafts >= 0) & ~(arrays.at(q, places) > 0)
     if bool(array_namespace(drafts).any(absent)):
-        where, token = check._first(drafts, absent)
+        where, token = check.first_bad(drafts, absent)
         raise ValueError(f"drafts{where} is token {token}, which its row of q lacks: it cannot have been drafted")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import discover
@@ -14,6 +15,7 @@ from specsim.verify.lookup import tree_rule as tree_rule
 from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
+@np.errstate(under="ignore")
 def verify_chain(p: Array, q: Array, drafts: Array, u: Array, *, rule: str = "tokenwise") -> ChainResult:
     """Run a chain rule: a block of drafted tokens in, the kept prefix and one more token out.
 

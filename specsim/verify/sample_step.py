@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from specsim.base import check, sparse
@@ -13,6 +14,7 @@ from specsim.verify.lookup import tree_rule as tree_rule
 from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
+@np.errstate(under="ignore")
 def verify_step(
     p: Array,
     q: Array,

@@ -10,9 +10,11 @@ import inspect
 import json
 import math
 import os
+import random
 import resource
 import signal
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +22,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+
+from helpers import good_calls
 
 SECONDS, MEMORY = 5, 1 << 30
 Case = tuple[str, Callable[[], Any], tuple[str, ...], bool]  # its name, the call, what it may raise, NaN allowed
@@ -31,7 +35,8 @@ def bad_arguments() -> dict[str, Any]:
     loop.append(loop)
     return {
         "None": None, "'x'": "x", "''": "", "b'x'": b"x", "-1": -1, "0": 0, "1.5": 1.5, "True": True,
-        "nan": math.nan, "inf": math.inf, "-inf": -math.inf, "4096": 4096, "10000": 10_000, "2**16": 2**16, "10**9": 10**9, "10**400": 10**400, "2**63": 2**63,
+        "nan": math.nan, "inf": math.inf, "-inf": -math.inf, "4096": 4096, "10000": 10_000, "2**16": 2**16,
+        "10**9": 10**9, "10**400": 10**400, "2**63": 2**63,
         "1e300": 1e300, "1e-300": 1e-300, "[]": [], "[[]]": [[]], "{}": {}, "object()": object(), "1j": 1j,
         "[10**400]": [10**400], "[nan, 1]": [math.nan, 1.0], "[0.5, 0.6]": [0.5, 0.6], "[[1], [1, 2]]": [[1], [1, 2]],
         "['x']": ["x"], "[None]": [None], "[-1, 5]": [-1, 5], "[10**9]": [10**9], "[[[0.5, 0.5]]]": [[[0.5, 0.5]]],
@@ -159,3 +164,69 @@ def _work(found: list[Case], start: int, writer: int, seconds: float, memory: in
             os.write(writer, (json.dumps([i, text]) + "\n").encode())
     finally:
         os._exit(0)
+
+
+BAD_WORDS = ("", "x", "-1", "0", "1.5", "nan", "inf", "1e9", "1000000000", "1" + "0" * 400, "[]", "1,,2", "/nowhere/x")
+
+
+def commands() -> Mapping[str, Any]:
+    """The commands of `specsim` by name."""
+    import typer
+
+    from specsim.cli import app
+
+    return typer.main.get_command(app).commands  # type: ignore[attr-defined, no-any-return]
+
+
+def command_cases(name: str, good: list[str]) -> Iterator[Case]:
+    """A command with each of its options once in every bad way."""
+    yield "as it is", lambda: ended([name, *good]), (), False
+    for parameter in commands()[name].params if name != "plots" else ():
+        option = parameter.opts[0]
+        if not option.startswith("--") or getattr(parameter, "is_flag", False) or option == "--help":
+            continue
+        for bad in BAD_WORDS:
+            if option in good_calls.LONG_OPTIONS and bad in ("1e9", "1000000000"):
+                continue
+            words = [name, *good, f"{option}={bad}"]
+            yield f"{option}={bad[:12]}", lambda words=words: ended(words), (), True
+
+
+def ended(words: list[str]) -> None:
+    """A command, which ends with a status that `specsim.commands.errors` documents and no traceback."""
+    from specsim.commands import errors
+
+    sys.argv = ["specsim", *words]
+    os.chdir(tempfile.mkdtemp())  # a bad word may be taken for the name of a file to write
+    try:
+        errors.run("specsim.cli")
+    except SystemExit as stop:
+        if stop.code not in (0, 1, 2):
+            raise AssertionError(f"status {stop.code}") from None
+
+
+def main(what: str, number: str = "0") -> None:
+    """Print the complaints of one function, one command, or a sample of all: `specsim.speedup`, `command plan`, `sample 200`."""
+    good, public = good_calls.calls(), good_calls.functions()
+    if what in public:
+        names = [what]
+    elif what == "sample":
+        names = random.Random(0).sample(sorted(set(public) - set(good_calls.SLOW)), 40)
+    else:
+        names = []
+    found = {
+        name: [c for c in cases(public[name], good[name]) if not good_calls.asked_to_last(name, c[0])] for name in names
+    }
+    for name in (
+        [what.removeprefix("command ")] if what.startswith("command ") else ["plan", "simulate"] * (what == "options")
+    ):
+        found[name] = list(command_cases(name, good_calls.COMMANDS[name]))
+    each = int(number) // max(len(found), 1)
+    for name, every in found.items():
+        tried = [every[0], *random.Random(name).sample(every[1:], min(each, len(every) - 1))] if each else every
+        for case, text in judged(tried).items():
+            print(f"{name}({case}) {text}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -20,7 +20,28 @@ from specsim.verify.step import importance
 PACKAGES = ("specsim", "specsim.trees", "specsim.testing")
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
-SLOW = {"acceptance_curves", "conform"}  # a good call takes seconds: they are refused or run, never in the sample
+SLOW = (
+    "specsim.acceptance_curves",
+    "specsim.optimal_coupling",
+    "specsim.path_optimum",
+)  # seconds, in the whole sweep only
+# A run that lasts as long as it is told to, in-range numbers among the bad arguments included: those are not tried.
+LONG = {
+    "specsim.simulate": ("gamma", "blocks", "tokens", "burn_in", "sequences"),
+    "specsim.conditional_tau": ("blocks", "sequences"),
+    "specsim.request_law": ("tokens",),
+}
+# The commands with words that are good; `plots` has no option but a folder, and draws for minutes.
+COMMANDS = {
+    "check": ["iid", "--family", "draft"],
+    "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
+    "plots": [],
+    "rules": [],
+    "simulate": ["--target", "law:1/3,2/3", "--draft", "law:2/3,1/3", "--gamma", "2", "--blocks", "100", "--sequences", "8"],
+    "validate": [],
+}
+LONG_OPTIONS = ("--blocks", "--tokens", "--burn-in", "--sequences", "--gamma", "--tree")
+IN_RANGE = ("4096", "10000", "2**16", "10**9")
 
 
 def law_of_three(text: tuple[int, ...]) -> Any:
@@ -187,3 +208,9 @@ def functions() -> dict[str, Callable[..., Any]]:
             if inspect.isfunction(symbol) and symbol not in found.values():
                 found[f"{package}.{name}"] = symbol
     return found
+
+
+def asked_to_last(name: str, case: str) -> bool:
+    """Whether a call does a great number of steps because it was told to."""
+    parameter, _, written = case.partition("=")
+    return parameter in LONG.get(name, ()) and written in IN_RANGE

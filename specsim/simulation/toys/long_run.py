@@ -13,6 +13,7 @@ from specsim.types import Array
 MAX_STATES = 2**11  # of a chain that is solved
 
 
+@np.errstate(under="ignore")
 def stationary(model: Automaton | Array) -> Array:
     """How often a model is in each of its states in the long run.
 
