@@ -107,7 +107,7 @@ def guarantee(
             raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")
         return _tree_verdict(rule, scheme, temperature == 0, step)
     if step is not None:
-        raise ValueError(f"{family} rule {rule!r} asks for no step rule, got step={step!r}")
+        raise ValueError(f"{family} rule {rule!r} asks for no step rule, got step={check.shown(step)}")
     if scheme is not None:
         discover.find("draft", scheme)
     if family == "chain":

@@ -134,7 +134,7 @@ def loop(
     if (gamma is None) == (tree is None):
         raise ValueError("give gamma (chains of drafts) or tree (the parents of a tree's nodes), one of the two")
     if tree is not None and not (hasattr(tree, "__len__") and len(tree)):
-        raise ValueError(f"tree must list the parents of its nodes, got {tree!r}; plain decoding is gamma=0")
+        raise ValueError(f"tree must list the parents of its nodes, got {check.shown(tree)}; plain decoding is gamma=0")
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     families = ["tree"] if tree is not None else ["chain", "step"]
     family, module = _found(rule, families)
@@ -144,7 +144,7 @@ def loop(
     if tree is not None:
         return _tree_loop(module, name, tree, num_drafts, scheme, step, vocab)
     if step is not None:
-        raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
+        raise ValueError(f"step={check.shown(step)} is for tree rules; {family} rule {name!r} runs none")
     depth = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     known = [getattr(module, "DRAFTS", "single"), *getattr(module, "ALSO", ())]
     known = ["iid" if name == "single" else name for name in known]
@@ -162,7 +162,7 @@ def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
     if not isinstance(rule, str):
         family = "tree" if hasattr(rule, "CHILDREN") else "step" if hasattr(rule, "DRAFTS") else "chain"
         if family not in families or not hasattr(rule, "verify"):
-            raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
+            raise TypeError(f"rule {check.shown(rule)} is no {' or '.join(families)} rule")
         return family, rule
     known = {family: discover.names(family) for family in families}
     for family, names in known.items():
@@ -186,7 +186,7 @@ def _tree_loop(
     step_params(module, name, step)  # refuses a step rule that is not asked for
     if scheme == "beam":
         if np.shape(tree) != (2,):
-            raise ValueError(f"tree must be (width, depth) for scheme 'beam', got {tree!r}")
+            raise ValueError(f"tree must be (width, depth) for scheme 'beam', got {check.shown(tree)}")
         width, deep = (check.integer(v, f"tree[{i}]", 1) for i, v in enumerate(tree))
         run = Loop("tree", module, deep, 1, scheme, None, (width, deep), step, vocab)
     else:

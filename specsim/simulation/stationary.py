@@ -109,11 +109,12 @@ def block_chain(
     pair, run = paired(target, draft), loop(rule, gamma, tree, num_drafts, scheme, step)
     check_support(run, pair)
     if run.lasting:
-        raise ValueError(f"rule {run.rule.__name__.rpartition('.')[2]!r} changes the target of later blocks: their states are no finite chain")
+        name = run.rule.__name__.rpartition(".")[2]
+        raise ValueError(f"rule {name!r} changes the target of later blocks: their states are no finite chain")
     if len(pair.p) > MAX_STATES:
         raise ValueError(f"target and draft reach {len(pair.p)} contexts, more than {MAX_STATES}; use simulate")
     if (number := drafted(run, pair)) > MAX_DRAFTS:
-        many = f"{number:.3g}" if number < 1e300 else "too many"  # it may be an integer beyond floats
+        many = f"{number:.3g}" if number < 1e300 else "too many"  # an integer beyond floats, or inf
         raise ValueError(f"there are {many} drafts to sum over, more than {MAX_DRAFTS}; use simulate")
     if run.family == "tree":
 
@@ -171,7 +172,6 @@ def grown_chains(
     return [of(j) for j in range(len(found[0]))]
 
 
-@np.errstate(under="ignore")
 def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
     r"""Tokens per block in the long run, exactly: tau averaged over the contexts that blocks start in.
 

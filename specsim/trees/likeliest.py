@@ -153,10 +153,8 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
     >>> grown.tree.parents.tolist(), grown.tree.tokens.tolist(), float(1 + grown.reach.sum().round(4))
     ([-1, -1, 0, 0], [0, 1, 0, 1], 2.44)
     """
-    top_k, depth = (
-        check.integer(top_k, "top_k", 1, limits.MAX_NODES),
-        check.integer(depth, "depth", 1, limits.MAX_NODES),
-    )
+    top_k = check.integer(top_k, "top_k", 1, limits.MAX_NODES)
+    depth = check.integer(depth, "depth", 1, limits.MAX_SUMMED)
     nodes = check.integer(nodes, "nodes", 1, limits.MAX_NODES)
     root = law_after(model, prefix, ())
     seen: list[_Node] = []

@@ -141,7 +141,7 @@ def mask(parents: Any) -> Array:
 def token_tree(tree: Any) -> TokenTree:
     """The tree itself; TypeError if it is of another kind."""
     if not isinstance(tree, TokenTree):
-        raise TypeError(f"tree must be a TokenTree (see specsim.trees), got {tree!r}")
+        raise TypeError(f"tree must be a TokenTree (see specsim.trees), got {_check.shown(tree)}")
     return tree
 
 

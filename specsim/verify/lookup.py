@@ -107,5 +107,5 @@ def tree_rule(name: str, scheme: str) -> ModuleType:
 def step_params(module: ModuleType, rule: str, step: str | None) -> dict[str, Any]:
     """What `prepare` is told of a step rule; ValueError if the tree rule has none to choose."""
     if step is not None and "step" not in inspect.signature(module.prepare).parameters:
-        raise ValueError(f"rule {rule!r} asks for no step rule, got step={step!r}")
+        raise ValueError(f"rule {rule!r} asks for no step rule, got step={check.shown(step)}")
     return {} if step is None else {"step": step}

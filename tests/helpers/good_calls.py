@@ -20,11 +20,12 @@ from specsim.verify.step import importance
 PACKAGES = ("specsim", "specsim.trees", "specsim.testing")
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
+# Their good calls take seconds: in the whole sweep only.
 SLOW = (
     "specsim.acceptance_curves",
     "specsim.optimal_coupling",
     "specsim.path_optimum",
-)  # seconds, in the whole sweep only
+)
 # A run that lasts as long as it is told to, in-range numbers among the bad arguments included: those are not tried.
 LONG = {
     "specsim.simulate": ("gamma", "blocks", "tokens", "burn_in", "sequences"),
@@ -37,7 +38,18 @@ COMMANDS = {
     "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
     "plots": [],
     "rules": [],
-    "simulate": ["--target", "law:1/3,2/3", "--draft", "law:2/3,1/3", "--gamma", "2", "--blocks", "100", "--sequences", "8"],
+    "simulate": [
+        "--target",
+        "law:1/3,2/3",
+        "--draft",
+        "law:2/3,1/3",
+        "--gamma",
+        "2",
+        "--blocks",
+        "100",
+        "--sequences",
+        "8",
+    ],
     "validate": [],
 }
 LONG_OPTIONS = ("--blocks", "--tokens", "--burn-in", "--sequences", "--gamma", "--tree")
