@@ -10,39 +10,20 @@ import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Rational, Real
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_numpy_array
 
+from specsim.base.values import first_bad as first_bad
+from specsim.base.values import integer as integer
+from specsim.base.values import record as record
+from specsim.base.values import scalar as scalar
+from specsim.base.values import shown as shown
+from specsim.base.values import unmasked
 from specsim.types import Array, Law
 
 TOLERANCE = 1e-6  # a row's sum may differ from 1 by this much; Fractions must sum to 1 exactly
-
-
-def integer(value: Any, name: str, minimum: int) -> int:
-    """A Python int of at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}")
-    return int(value)
-
-
-def scalar(value: Any, name: str, allowed: str) -> Any:
-    """One number inside an interval written as in mathematics, "(0, 1]"; rationals stay exact, others become float."""
-    if is_array_api_obj(value) and value.shape == ():
-        value = (_unmasked(value, name) if isinstance(value, np.ndarray) else value).item()
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be one number, got {value!r}")
-    value = value if isinstance(value, Rational) else float(value)
-    low, high = (float(end) for end in allowed[1:-1].split(","))
-    above = value > low if allowed[0] == "(" else value >= low
-    below = value < high if allowed[-1] == ")" else value <= high
-    if not (above and below):
-        raise ValueError(f"{name} is {value}; it must lie in {allowed}")
-    return value
 
 
 def array(value: Any, name: str) -> Array:
@@ -51,9 +32,11 @@ def array(value: Any, name: str) -> Array:
         raise TypeError(f"{name} is a Law of a few tokens, which this function does not take; see specsim.dense_law")
     if is_array_api_obj(value) and not isinstance(value, np.generic):
         if isinstance(value, np.ndarray):
-            value = _numbers(_unmasked(value, name), name)
+            value = _numbers(unmasked(value, name), name)
         xp = array_namespace(value)
-        if value.dtype == object or xp.isdtype(value.dtype, ("real floating", "complex floating")):
+        if xp.isdtype(value.dtype, "complex floating"):
+            raise TypeError(f"{name} has dtype {value.dtype}; give real numbers")
+        if value.dtype == object or xp.isdtype(value.dtype, "real floating"):
             return value
         return xp.astype(value, float if is_jax_array(value) else xp.float64)
     out = _numbers(_rectangular(value, name), name)
@@ -69,15 +52,17 @@ def array(value: Any, name: str) -> Array:
         return out.astype(np.float64)
     except (ValueError, TypeError) as error:
         raise TypeError(f"{name} must hold numbers ({error})") from None
+    except OverflowError:
+        raise ValueError(f"{name} holds an integer beyond the range of floats") from None
 
 
 def _rectangular(value: Any, name: str) -> Array:
     if isinstance(value, (bytearray, memoryview)):  # NumPy would read them as small integers
         value = bytes(value)
     if isinstance(value, np.ndarray):
-        return _unmasked(value, name)
+        return unmasked(value, name)
     if isinstance(value, (list, tuple)):  # NumPy would forget the masks of rows
-        value = [_unmasked(row, f"{name}[{i}]") if isinstance(row, np.ndarray) else row for i, row in enumerate(value)]
+        value = [unmasked(row, f"{name}[{i}]") if isinstance(row, np.ndarray) else row for i, row in enumerate(value)]
     try:
         return np.asarray(value)
     except ValueError:
@@ -89,18 +74,8 @@ def _numbers(value: Array, name: str) -> Array:
     suspect = value.flat if value.dtype == object or value.dtype.kind in "SUVMm" else ()
     for entry in suspect:
         if isinstance(entry, (str, bytes, np.void, np.datetime64, np.timedelta64)):
-            raise TypeError(f"{name} must hold numbers (got {entry!r})")
+            raise TypeError(f"{name} must hold numbers (got {shown(entry)})")
     return value
-
-
-def _unmasked(value: Array, name: str) -> Array:
-    """A NumPy array without a mask; TypeError where an entry is masked."""
-    if type(value) is np.ndarray or not isinstance(value, np.ma.MaskedArray):  # numpy.ma takes time to import
-        return value
-    mask = np.ma.getmaskarray(value)
-    if mask.any():
-        raise TypeError(f"{name}{_first(mask, mask)[0]} is masked; give a number there (numpy.ma.filled)")
-    return value.data
 
 
 def real_values(value: Any, name: str, low: float, high: float) -> Array:
@@ -113,7 +88,7 @@ def real_values(value: Any, name: str, low: float, high: float) -> Array:
         elif w.dtype != object:
             inside = inside & array_namespace(w).isfinite(w)
         if not bool(array_namespace(w).all(inside)):
-            index, entry = _first(w, ~inside)
+            index, entry = first_bad(w, ~inside)
             raise ValueError(
                 f"{name}{index} is {entry}; it must lie in [{low}, {high}{')' if high == math.inf else ']'}"
             )
@@ -144,13 +119,13 @@ def _check_rows(w: Array, name: str) -> None:
     if exact and not all(isinstance(v, (int, Fraction)) for v in w.flat):
         raise TypeError(f"{name} is an object array with entries other than int and Fraction")
     if not bool(xp.all(w >= 0)):
-        index, entry = _first(w, ~(w >= 0))
+        index, entry = first_bad(w, ~(w >= 0))
         problem = "not a number" if entry != entry else "negative"
         raise ValueError(f"{name}{index} is {entry}: {problem}; probabilities must be >= 0")
     total = xp.sum(w if exact or w.dtype.itemsize >= 4 else xp.astype(w, xp.float32), axis=-1)
     off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
     if bool(xp.any(off)):
-        index, entry = _first(total, off)
+        index, entry = first_bad(total, off)
         shown, allowed = (entry, "exactly") if exact else (f"{entry:.9g}", f"within {TOLERANCE:g}")
         raise ValueError(
             f"{name}{index} sums to {shown}; probabilities must sum to 1 {allowed} (specsim.normalize rescales)"
@@ -175,7 +150,7 @@ def same_vocabulary(p: Array, q: Array, *names: str) -> None:
 def model(value: Any, name: str) -> Callable[[tuple[Any, ...]], Array]:
     """A function from a text to the law of the next token."""
     if not callable(value):
-        raise TypeError(f"{name} must be a function from a text (a tuple of token ids) to a law, got {value!r}")
+        raise TypeError(f"{name} must be a function from a text (a tuple of token ids) to a law, got {shown(value)}")
     return value  # type: ignore[no-any-return]
 
 
@@ -260,7 +235,7 @@ def tokens(value: Any, name: str, vocab: int, other: Array = None, low: int = 0)
     if concrete(x) and not empty:
         bad = (x < low) | (x >= vocab)
         if bool(xp.any(bad)):
-            index, entry = _first(x, bad)
+            index, entry = first_bad(x, bad)
             raise ValueError(f"{name}{index} is token {entry}, outside the vocabulary 0..{vocab - 1}")
     if not is_jax_array(x):  # JAX keeps the integers its user chose; torch indexes with int64 only
         x = xp.astype(x, xp.int64)
@@ -280,7 +255,7 @@ def uniforms(value: Any, count: int, batch: tuple[int, ...], other: Array) -> Ar
         else:
             bad = ~((u >= 0) & (u < 1))
         if bool(array_namespace(u).any(bad)):
-            index, entry = _first(u, bad)
+            index, entry = first_bad(u, bad)
             raise ValueError(f"u{index} is {entry}; uniforms lie in [0, 1)")
     return u
 
@@ -289,12 +264,3 @@ def concrete(w: Array) -> bool:
     """Whether values can be read: false under a JAX transformation."""
     jax = sys.modules.get("jax")
     return jax is None or not isinstance(w, jax.core.Tracer)
-
-
-def _first(w: Array, bad: Array) -> tuple[str, Any]:
-    """Index (as text) and value of the first entry where bad."""
-    bad = np.asarray(bad.cpu() if hasattr(bad, "cpu") else bad)
-    where = tuple(int(i) for i in np.argwhere(bad)[0])
-    entry = w[where] if where else w
-    entry = entry.item() if hasattr(entry, "item") else entry
-    return ("".join(f"[{i}]" for i in where), entry)

@@ -38,12 +38,12 @@ def checked(law: Law, ids_name: str, values_name: str) -> Law:
         xp = array_namespace(values)
         ghost = (ids < 0) & (values != 0)
         if bool(xp.any(ghost)):
-            where, entry = check._first(values, ghost)
+            where, entry = check.first_bad(values, ghost)
             raise ValueError(f"{values_name}{where} is {entry} where {ids_name} is -1, which stands for no token")
         ascending = xp.sort(ids, axis=-1)
         again = (ascending[..., 1:] == ascending[..., :-1]) & (ascending[..., 1:] >= 0)
         if bool(xp.any(again)):
-            where, entry = check._first(ascending[..., 1:], again)
+            where, entry = check.first_bad(ascending[..., 1:], again)
             raise ValueError(f"{ids_name}{where[: where.rindex('[')]} lists token {entry} more than once")
     return Law(ids, values, vocab)
 
@@ -134,7 +134,7 @@ def places(union: Union | None, drafts: Any, low: int = 0) -> Any:
         place = xp.where(place < last, place, last)
         absent = (x >= 0) & (arrays.at(ids, place) != x)
         if bool(xp.any(absent)):
-            where, entry = check._first(xp.broadcast_to(x, absent.shape), absent)
+            where, entry = check.first_bad(xp.broadcast_to(x, absent.shape), absent)
             raise ValueError(f"drafts{where} is token {entry}, which its row of q lacks: it cannot have been drafted")
     return xp.where(x < 0, x, place)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.types import Array
 
 
@@ -31,7 +31,7 @@ def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array
     Raises
     ------
     ValueError
-        A negative argument.
+        An argument is negative, or the key does not fit 64 bits.
 
     References
     ----------
@@ -42,15 +42,15 @@ def keyed_uniforms(seed: int, sequence: int, position: int, count: int) -> Array
     >>> bool((keyed_uniforms(0, 5, 17, 3) == keyed_uniforms(0, 5, 17, 3)).all())
     True
     """
-    check.integer(position, "position", 0)
-    check.integer(count, "count", 0)
+    check.integer(position, "position", 0, limits.MAX_KEY)
+    check.integer(count, "count", 0, limits.MAX_COUNT)
     return keyed_stream(seed, sequence)(position, count)
 
 
 def keyed_stream(seed: int, sequence: int) -> Callable[[int, int], Array]:
     """`keyed_uniforms` of one sequence, for a loop that asks often: (position, count) -> uniforms, unchecked."""
     for name, value in (("seed", seed), ("sequence", sequence)):
-        check.integer(value, name, 0)
+        check.integer(value, name, 0, limits.MAX_KEY)
     bits = np.random.Philox(key=np.array([seed, sequence], dtype=np.uint64))
     state, generator = bits.state, np.random.Generator(bits)
 

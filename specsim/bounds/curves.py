@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.bounds.optimum import optimum
 from specsim.draft import distinct
 from specsim.types import Array, NoClosedForm
@@ -38,6 +38,7 @@ class Point(NamedTuple):
     error: float
 
 
+@np.errstate(under="ignore")
 def acceptance_curves(
     p: Array, q: Array, *, num_drafts: Sequence[int] = (1, 2, 4, 8), samples: int = 64, seed: int = 0,
     progress: Progress | None = None,
@@ -90,7 +91,7 @@ def acceptance_curves(
         raise ValueError("p and q have no row: there is no mean acceptance")
     if isinstance(num_drafts, int):
         raise TypeError(f"num_drafts must be a sequence of integers, got {num_drafts}")
-    counts = [check.integer(k, "num_drafts", 1) for k in num_drafts]
+    counts = [check.integer(k, "num_drafts", 1, limits.MAX_DRAFTS) for k in num_drafts]
     samples = check.integer(samples, "samples", 2)
     wanted = [
         (name, rule, scheme, k)

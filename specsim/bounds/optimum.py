@@ -8,10 +8,11 @@ import warnings
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import arrays, check, sparse
+from specsim.base import arrays, check, limits, sparse
 from specsim.base.renamed import renamed
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets
@@ -21,6 +22,7 @@ from specsim.verify.lookup import candidates
 SURE = 1e-9  # a value known to this is called optimal
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Array:
     r"""Largest probability that any lossless rule emits one of its drafts.
@@ -71,7 +73,7 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
         return arrays.at_most(value(p, q, count), 1)
     best = _best(scheme, p, q, count)
     if best.status == "upper bound":
-        row, error = check._first(best.error, best.error == array_namespace(p).max(best.error))
+        row, error = check.first_bad(best.error, best.error == array_namespace(p).max(best.error))
         warnings.warn(
             f"num_drafts={num_drafts}, scheme={scheme!r}: the value{row} is an upper bound, within {2 * error:.2g} "
             "of the optimum (specsim.optimum has every row's error)",
@@ -81,6 +83,7 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     return best.value
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Optimum:
     r"""The optimal acceptance together with the set that proves it.
@@ -137,7 +140,7 @@ def _front_door(
     """Broadcast rows, K or the law of N, and what the places of sparse rows stand for."""
     law_of_n = scheme == "distinct" and isinstance(num_drafts, Draws)
     if not law_of_n:
-        num_drafts = check.integer(num_drafts, "num_drafts", 1)
+        num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     if not discover.scheme_facts(discover.find("draft", scheme)).per_draft:
         p, q, union = sparse.rows(p, q)
         p, q = check.pair(p, q)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.bounds._program import solved
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.types import Array, Model
@@ -57,6 +57,7 @@ class _Texts(NamedTuple):
     mass: Array  # probability that a path begins so
 
 
+@np.errstate(under="ignore")
 def path_optimum(
     target: Model | Array, draft: Model | Array, *, num_paths: int, gamma: int, solver: str = "HIGHS"
 ) -> PathOptimum:
@@ -104,7 +105,10 @@ def path_optimum(
     >>> round(best.value * 81, 6), bool(best.gap < 1e-9)
     (131.0, True)
     """
-    num_paths, gamma = check.integer(num_paths, "num_paths", 1), check.integer(gamma, "gamma", 0)
+    num_paths, gamma = (
+        check.integer(num_paths, "num_paths", 1, limits.MAX_NODES),
+        check.integer(gamma, "gamma", 0, limits.MAX_GAMMA),
+    )
     known = _drafted(_rows(target, draft), gamma)
     paths = np.flatnonzero([len(text) == gamma for text in known.texts])
     count, each = math.comb(len(paths) + num_paths - 1, num_paths), num_paths * gamma + 1
@@ -117,6 +121,7 @@ def path_optimum(
     return _solve(known, chosen, _masses(known.mass, chosen), solver)
 
 
+@np.errstate(under="ignore")
 def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, gamma: int) -> Any:
     r"""Upper bound of the drafts kept by any lossless verifier of K paths: the optimal transport of every length.
 
@@ -155,7 +160,10 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
     >>> print(path_bound([F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)], num_paths=2, gamma=2))
     134/81
     """
-    num_paths, gamma = check.integer(num_paths, "num_paths", 1), check.integer(gamma, "gamma", 0)
+    num_paths, gamma = (
+        check.integer(num_paths, "num_paths", 1, limits.MAX_NODES),
+        check.integer(gamma, "gamma", 0, limits.MAX_GAMMA),
+    )
     rows = _rows(target, draft)
     vocab, bound = rows(())[0].shape[-1], 0
     texts: list[Text] = [()]

@@ -27,6 +27,7 @@ class BestTemperature(NamedTuple):
     curve: Array
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme: str) -> BestTemperature:
     r"""Temperature of the draft that maximises the mean optimal acceptance at a budget of K drafts.

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.renamed import renamed
 from specsim.bounds._program import solved
 from specsim.types import Array, Draws
@@ -69,6 +69,7 @@ class Coupling(NamedTuple):
         return law[..., :vocab] / law[..., :vocab].sum(axis=-1, keepdims=True)
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def optimal_coupling(
     p: Array,
@@ -183,7 +184,7 @@ def _bound(p: Array, sets: Array, mass: Array, price: Array) -> tuple[float, Arr
 def _drawn(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, Array]:
     """Tuples (n, K) of a scheme and their probabilities (n,), over the support of q."""
     scheme_module = discover.find("draft", scheme)
-    count: Any = check.integer(num_drafts, "num_drafts", 1)
+    count: Any = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     facts = discover.scheme_facts(scheme_module)
     q = _row(q, "q", (count,) if facts.per_draft else ())
     if q.shape[-1] != vocab:

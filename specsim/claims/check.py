@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from specsim.base import check
+from specsim.base import check, limits
 
 
 class Claim(NamedTuple):
@@ -66,7 +66,7 @@ def check_claim(
     >>> check_claim(4.2, gamma=3, cost_ratio=0.05).refused
     ('speedup 4.2 is above 3.478, what gamma = 3 gives if every draft is kept',)
     """
-    g = check.integer(gamma, "gamma", 1)
+    g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     s = float(check.scalar(speedup, "speedup", "(0, inf)"))
     c = float(check.scalar(cost_ratio, "cost_ratio", "[0, inf)"))
     t = float(check.scalar(verify_cost, "verify_cost", "(0, inf)"))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.base.arrays import normalize_or, positive_part
 from specsim.discover import Rule
 from specsim.types import Array, Model
@@ -110,6 +110,7 @@ MAX_STATES = 2**20  # of the weight (context-free pairs), or drafted blocks (mod
 BITS = 44  # floats that agree so far are the same product in another order
 
 
+@np.errstate(under="ignore")
 def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule = "tokenwise", gamma: int) -> Any:
     r"""Expected tokens of a block, tau = E[n] + 1, the correction or bonus included.
 
@@ -152,7 +153,7 @@ def expected_tokens(target: Model | Array, draft: Model | Array, *, rule: Rule =
     >>> [str(expected_tokens(p, q, gamma=2, rule=r)) for r in ("tokenwise", "block", "greedy_block")]
     ['19/9', '20/9', '7/3']
     """
-    gamma = check.integer(gamma, "gamma", 0)
+    gamma = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     module = discover.find("chain", rule)
     laws = check.models_or_laws(target, draft)
     if laws is None:

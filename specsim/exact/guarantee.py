@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.draft import distinct
@@ -41,6 +41,7 @@ class Guarantee(NamedTuple):
     reason: str
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def guarantee(
     rule: Rule,
@@ -99,7 +100,7 @@ def guarantee(
     >>> guarantee("greedy", temperature=0).lossless
     True
     """
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     check.scalar(temperature, "temperature", "[0, inf)")
     if family not in (None, "step", "chain", "tree"):
         raise ValueError(f"family {family!r} is unknown; known: step, chain, tree")
@@ -117,7 +118,7 @@ def guarantee(
             raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")
         return _tree_verdict(discover.with_params(discover.find("tree", rule), params), scheme, temperature == 0, step)
     if step is not None:
-        raise ValueError(f"{family} rule {rule!r} asks for no step rule, got step={step!r}")
+        raise ValueError(f"{family} rule {rule!r} asks for no step rule, got step={check.shown(step)}")
     if scheme is not None:
         discover.find("draft", scheme)
     if family == "chain":

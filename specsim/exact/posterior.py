@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.discover import Rule
 from specsim.exact.step import enumerate_hits
 from specsim.trees import topology
@@ -17,6 +17,7 @@ from specsim.types import Array
 from specsim.verify.lookup import step_rule
 
 
+@np.errstate(under="ignore")
 def hit_posterior(
     p: Array, q: Array, *, rule: Rule, num_drafts: int = 1, params: Mapping[str, Any] | None = None
 ) -> Array:
@@ -59,14 +60,14 @@ def hit_posterior(
     >>> hit_posterior([.5, .3, .2], [.1, .3, .6], rule="recursive", num_drafts=2).round(3).tolist()
     [0.28, 1.0, 1.0]
     """
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     module = discover.with_params(step_rule(rule, num_drafts), params)
     p, q = check.pair(p, q)
     (law, hits), xp = enumerate_hits(module, p, q, num_drafts), array_namespace(p)
     if check.concrete(law):
         off = xp.sum(abs(law - p), axis=-1) / 2
         if bool(xp.any(off > (0 if law.dtype == object else 10 * check.TOLERANCE))):
-            where, bias = check._first(off, off == xp.max(off))
+            where, bias = check.first_bad(off, off == xp.max(off))
             name = discover.name_of(module)
             raise ValueError(f"rule {name!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
     return arrays.at_most(xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p), 1)
@@ -114,6 +115,9 @@ def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:
             f"tokens must have shape (T, n) = ({len(y) if y.ndim == 1 else 'T'}, {len(shape)}) beside a text (T,), "
             f"got {drafted.shape} and {y.shape}"
         )
+    for name, ids in (("tokens", drafted), ("text", y)):
+        if ids.size and ids.dtype.kind not in "iu":
+            raise TypeError(f"{name} must hold integer token ids, got dtype {ids.dtype}")
     depth = topology.depths(shape)
     on_text = np.ones((len(y), len(shape) + 1), dtype=bool)  # the root's column first
     out = np.zeros((len(y), int(depth.max(initial=0))))

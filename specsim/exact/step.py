@@ -20,6 +20,7 @@ from specsim.verify.lookup import candidates, step_rule
 MAX_CELLS = 2**27  # of an enumeration: 1 GiB of float64
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def acceptance_rate(
     p: Array,
@@ -73,6 +74,7 @@ def acceptance_rate(
     return arrays.at_most(module.acceptance(module.prepare(p, q, count)), 1)
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def output_law(
     p: Array,
@@ -172,7 +174,7 @@ def draft_tuples(vocab: int, length: int | Draws, batch: tuple[int, ...] = ()) -
         )
     cells = vocab ** (length + 1) * math.prod(batch)
     if cells > MAX_CELLS:
-        size = f"{cells:.3g}" if cells < 1e300 else f"1e+{len(str(cells)) - 1}"
+        size = f"{cells:.3g}" if cells < 1e300 else f"1e+{int(math.log10(cells))}"
         raise ValueError(
             f"exact enumeration over {vocab}^{length} draft tuples needs {size} cells, more than {MAX_CELLS:.3g}; "
             "use a smaller vocabulary (acceptance_rate and optimal_acceptance have closed forms at any size)"

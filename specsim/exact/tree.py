@@ -22,6 +22,7 @@ Text = tuple[int, ...]
 Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children were drawn from, its probability
 
 
+@np.errstate(under="ignore")
 @rule_no_longer_first("target, draft, *, rule, parents, scheme, step")
 @renamed(shape="parents", sampling="scheme")
 def expected_kept(

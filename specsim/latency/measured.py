@@ -91,7 +91,7 @@ _NAMES = ("tokens", "batch", "context")
 def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tuple[dict[tuple[int, ...], Timing], bool]:
     """Points with their times, and whether they leave out batch and context."""
     if not isinstance(table, Mapping) or not table:
-        raise ValueError(f"{name} must be a mapping with one measured point at least, got {table!r}")
+        raise ValueError(f"{name} must be a mapping with one measured point at least, got {check.shown(table)}")
     points: dict[tuple[int, ...], Timing] = {}
     for key, samples in table.items():
         point = () if key is None else key if isinstance(key, tuple) else (key,)

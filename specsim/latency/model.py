@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from specsim.base import check
+from specsim.base import check, limits
 
 
 class Timing(NamedTuple):
@@ -47,7 +47,7 @@ class LatencyModel(NamedTuple):
 
     def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
         """gamma draft steps, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
-        g = check.integer(gamma, "gamma", 0)
+        g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
         b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
         if g == 0:
             return Timing(0.0, 0.0), self.target(1, b, s), Timing(0.0, 0.0)

@@ -118,15 +118,16 @@ def roofline(
     """
     large = ModelShape.named(target) if isinstance(target, str) else target
     small = ModelShape.named(draft) if isinstance(draft, str) else draft
-    for shape in (large, small):
+    for name, shape in (("target", large), ("draft", small)):
+        check.record(shape, name, ModelShape)
         for field in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab"):
             check.integer(getattr(shape, field), f"{shape.name}: {field}", 1)
         check.scalar(shape.body, f"{shape.name}: body", "(0, inf)")
         check.scalar(shape.head, f"{shape.name}: head", "[0, inf)")
-    gpu = hardware(device) if isinstance(device, str) else device
+    gpu = check.record(hardware(device) if isinstance(device, str) else device, "device", Hardware)
     if dtype not in gpu.flops:
         raise ValueError(f"dtype {dtype!r} is not in the table for {gpu.name}; it has {', '.join(gpu.flops)}")
-    constants = Constants() if constants is None else constants
+    constants = check.record(Constants() if constants is None else constants, "constants", Constants)
     for name, value in constants._asdict().items():
         check.scalar(value, f"constants.{name}", "[0, inf)" if name.endswith("_s") else "(0, 1]")
     over = float(check.scalar(overhead_s, "overhead_s", "[0, inf)"))

@@ -9,6 +9,7 @@ from specsim.base import arrays, check, sparse
 from specsim.types import Array, Law
 
 
+@np.errstate(under="ignore")
 def normalize(weights: Array) -> Array:
     """Rescale non-negative weights to laws: w / sum(w).
 
@@ -160,6 +161,7 @@ def dense_law(law: Law) -> Array:
     return sparse.dense(Law(ids, values, law.vocab), law.vocab)
 
 
+@np.errstate(under="ignore")
 def total_variation(p: Array, q: Array) -> Array:
     r"""Total variation distance between laws.
 
@@ -194,6 +196,7 @@ def total_variation(p: Array, q: Array) -> Array:
     return arrays.at_most(array_namespace(p).sum(arrays.positive_part(p - q), axis=-1), 1)
 
 
+@np.errstate(under="ignore")
 def residual(p: Array, q: Array) -> Array:
     r"""The law a rejected draft is replaced from.
 

@@ -15,6 +15,7 @@ from specsim.base import arrays, check
 from specsim.types import Array
 
 
+@np.errstate(under="ignore")
 def warp(
     logits: Array,
     *,

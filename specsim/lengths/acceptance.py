@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import at, overlap
 from specsim.lengths.blocks import block_efficiency, renewal, text_survival
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, pool_texts
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
 
-MOST = 10_000  # drafts of a block; more is a mistake, and would take for ever
 FEW_TEXTS = 10  # below this the spread between texts says little
 
 
@@ -65,10 +64,7 @@ class Acceptance(NamedTuple):
 
 def bound(max_gamma: int) -> int:
     """A bound on lengths that are tried, itself between 1 and what is sensible."""
-    limit = check.integer(max_gamma, "max_gamma", 1)
-    if limit > MOST:
-        raise ValueError(f"max_gamma is {limit}; the largest that is sensible is {MOST}")
-    return limit
+    return check.integer(max_gamma, "max_gamma", 1, limits.MAX_GAMMA)
 
 
 def as_acceptance(given: Any) -> Acceptance:
@@ -220,10 +216,7 @@ def from_rows(
 
 
 def _length(gamma: int) -> int:
-    g = check.integer(gamma, "gamma", 0)
-    if g > MOST:
-        raise ValueError(f"gamma is {g}; the largest that is sensible is {MOST}")
-    return g
+    return check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
 
 
 def _nothing(gamma: int) -> None:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.types import Array
 
 
+@np.errstate(under="ignore")
 def accepted_length_law(alpha: Array, *, gamma: int | None = None) -> Array:
     r"""Law of the number of kept drafts in a block.
 
@@ -49,6 +50,7 @@ def accepted_length_law(alpha: Array, *, gamma: int | None = None) -> Array:
     return survival - xp.concat([survival[..., 1:], xp.zeros_like(survival[..., :1])], axis=-1)
 
 
+@np.errstate(under="ignore")
 def block_efficiency(alpha: Array, *, gamma: int | None = None) -> Array:
     r"""Expected tokens per target call, tau = E[n] + 1, the correction or bonus token included.
 
@@ -91,7 +93,7 @@ def _survival(alpha: Array, gamma: int | None) -> Array:
     a = check.real_values(alpha, "alpha", 0, 1)
     xp = array_namespace(a)
     if gamma is not None:
-        a = xp.broadcast_to(a[..., None], (*a.shape, check.integer(gamma, "gamma", 0)))
+        a = xp.broadcast_to(a[..., None], (*a.shape, check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)))
     elif a.ndim == 0:
         raise ValueError("alpha is a single number: give gamma, or a hazard curve with one entry per position")
     one = xp.ones((*a.shape[:-1], 1), dtype=a.dtype)
@@ -114,6 +116,7 @@ class Renewal(NamedTuple):
     hazards: Array
 
 
+@np.errstate(under="ignore")
 def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     r"""Expected blocks to write a given text, without decoding it.
 
@@ -157,6 +160,8 @@ def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     s = s * Fraction(1) if s.dtype == object else s  # integers among Fractions would divide to floats
     if s.ndim != 2 or s.shape[0] == 0:
         raise ValueError(f"survival must have shape (T, gamma) with T >= 1, got {tuple(s.shape)}")
+    if not isinstance(ended, (bool, np.bool_)):
+        raise TypeError(f"ended must be True or False, got {check.shown(ended)}")
     length, gamma = s.shape
     if (s[:, 1:] > s[:, :-1]).any():
         row = int(np.argmax((s[:, 1:] > s[:, :-1]).any(axis=1)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.intervals import wilson
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array
@@ -42,7 +42,7 @@ class HazardEstimate(NamedTuple):
         Where every block that came so far kept the draft, or none did, Greenwood's term is 0 however few they were; if
         wary, the width of Wilson's interval stands for it.
         """
-        g = check.integer(gamma, "gamma", 0)
+        g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
         if g > len(self.hazards) or not self.tried[:g].all():
             seen = int(np.argmin(self.tried > 0)) if not self.tried.all() else len(self.tried)
             raise ValueError(f"gamma is {g}, but no block came to test a draft beyond position {seen}")
@@ -61,6 +61,7 @@ class HazardEstimate(NamedTuple):
         return float(before.sum()), math.sqrt(float(np.sum(slope**2 * spread)))
 
 
+@np.errstate(under="ignore")
 def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, level: float = 0.95) -> HazardEstimate:
     r"""Hazards from a log of blocks, whatever length each was drafted at.
 
@@ -128,6 +129,7 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     return HazardEstimate(hazards, intervals, tried, kept)
 
 
+@np.errstate(under="ignore")
 def pool_texts(kept: Array, tried: Array) -> HazardEstimate:
     r"""Hazards pooled over texts, with the error that comes from their being a sample.
 
@@ -195,6 +197,7 @@ def _counts(value: Array, name: str) -> Array:
     return w.astype(np.int64)
 
 
+@np.errstate(under="ignore")
 def mixture_length_law(alpha: Array, weights: Array, *, gamma: int | None = None) -> Array:
     r"""Law of the kept drafts where blocks are of several kinds, as in text that is copied here and new there.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
 
+@np.errstate(under="ignore")
 def survival_hazards(survival: Array) -> Array:
     r"""Hazards from the shares of blocks that kept draft 1, 2, ..., as some engines print by position.
 
@@ -51,6 +52,7 @@ def survival_hazards(survival: Array) -> Array:
 _MEASURES = ("tau", "kept", "draft_rate", "output_share", "alpha")
 
 
+@np.errstate(under="ignore")
 def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float:
     r"""Translate between the numbers that engines call acceptance.
 
@@ -90,7 +92,7 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
     >>> round(convert_acceptance(0.8, kind="alpha", to="draft_rate", gamma=3), 2)
     0.65
     """
-    g = check.integer(gamma, "gamma", 1)
+    g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     for name, chosen in (("kind", kind), ("to", to)):
         if chosen not in _MEASURES:
             raise ValueError(f"{name} must be one of {', '.join(_MEASURES)}, got {chosen!r}")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.types import Array
 
 
@@ -60,6 +60,7 @@ class RequestLaw(NamedTuple):
         return self.first_s + self.cycle_s * float(np.sum(1 - np.minimum(cdf, 1) ** b))
 
 
+@np.errstate(under="ignore")
 def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: float = 0.0) -> RequestLaw:
     r"""Law of the time that a request of this many tokens takes.
 
@@ -101,7 +102,7 @@ def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: floa
     law = np.asarray(check.law(length_law, "length_law"))
     if law.ndim != 1:
         raise ValueError(f"length_law must have shape (gamma+1,), got {tuple(law.shape)}")
-    t = check.integer(tokens, "tokens", 1)
+    t = check.integer(tokens, "tokens", 1, limits.MAX_TOKENS)
     cycle = float(check.scalar(cycle_s, "cycle_s", "[0, inf)"))
     first = float(check.scalar(first_s, "first_s", "[0, inf)"))
     cycles = np.zeros(t + 1, dtype=law.dtype)
@@ -144,6 +145,7 @@ class InterToken(NamedTuple):
         return 0.0 if wanted <= self.inside else self.cycle_s
 
 
+@np.errstate(under="ignore")
 def inter_token_law(length_law: Array, *, cycle_s: float) -> InterToken:
     r"""Law of the gap between two tokens of a long text, as it is sent out block by block.
 
@@ -195,6 +197,7 @@ class BatchTokens(NamedTuple):
     lockstep: Any
 
 
+@np.errstate(under="ignore")
 def batch_tokens(length_law: Array, batch: int | None = None) -> BatchTokens:
     r"""Tokens per cycle of a batch of independent sequences.
 

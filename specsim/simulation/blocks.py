@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import at, pick
 from specsim.discover import Rule
 from specsim.draft.distinct import draws
@@ -135,8 +135,10 @@ def loop(
     if (gamma is None) == (parents is None):
         raise ValueError("give gamma (chains of drafts) or a tree (its nodes' parents), one of the two")
     if parents is not None and not (hasattr(parents, "__len__") and len(parents)):
-        raise ValueError(f"parents must list those of a tree's nodes, got {parents!r}; plain decoding is gamma=0")
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+        raise ValueError(
+            f"parents must list those of a tree's nodes, got {check.shown(parents)}; plain decoding is gamma=0"
+        )
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     families = ["tree"] if parents is not None else ["chain", "step"]
     family, module = _found(rule, families)
     module, name = discover.with_params(module, params), discover.name_of(module)
@@ -145,8 +147,8 @@ def loop(
     if parents is not None:
         return _tree_loop(module, name, parents, num_drafts, scheme, step, vocab)
     if step is not None:
-        raise ValueError(f"step={step!r} is for tree rules; {family} rule {name!r} runs none")
-    depth = check.integer(gamma, "gamma", 0)
+        raise ValueError(f"step={check.shown(step)} is for tree rules; {family} rule {name!r} runs none")
+    depth = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     known = discover.facts(module).schemes
     scheme = known[0] if scheme is None else scheme
     if scheme not in known:
@@ -163,7 +165,7 @@ def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
     if own is not None or not isinstance(rule, str):
         family = "" if own is None else discover.family_of(own)
         if own is None or family not in families:
-            raise TypeError(f"rule {rule!r} is no {' or '.join(families)} rule")
+            raise TypeError(f"rule {check.shown(rule)} is no {' or '.join(families)} rule")
         return family, own
     known = {family: discover.names(family) for family in families}
     for family, names in known.items():
@@ -187,7 +189,7 @@ def _tree_loop(
     step_params(module, step)  # refuses a step rule that is not asked for
     if scheme == "beam":
         if np.shape(shape) != (2,):
-            raise ValueError(f"parents must be (width, depth) for scheme 'beam', got {shape!r}")
+            raise ValueError(f"parents must be (width, depth) for scheme 'beam', got {check.shown(shape)}")
         width, deep = (check.integer(v, f"parents[{i}]", 1) for i, v in enumerate(shape))
         run = Loop("tree", module, deep, 1, scheme, None, (width, deep), step, vocab)
     else:

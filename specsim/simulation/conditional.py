@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import at, pick
 from specsim.base.intervals import ratio_error, student_quantile
 from specsim.base.renamed import renamed
@@ -38,6 +38,7 @@ class Estimate(NamedTuple):
     bound: tuple[float, float, float] | None
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme", tree="parents")
 def conditional_tau(
     target: Automaton | Array, draft: Automaton | Array, *, rule: Rule, parents: Sequence[int],
@@ -111,7 +112,7 @@ def conditional_tau(
     run = loop(rule, None, parents, num_drafts, scheme, step, pair.p.shape[-1], params)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
     seed, level = checked_seed(seed), float(check.scalar(level, "level", "(0, 1)"))
-    each = -(-check.integer(blocks, "blocks", 1) // check.integer(sequences, "sequences", 2))
+    each = -(-check.integer(blocks, "blocks", 1) // check.integer(sequences, "sequences", 2, limits.MAX_COUNT))
     split, depth, branching = run.split, node_depths(run.example), _branching(run)
     node, (total, most, nodes) = _starts(pair, sequences, starts), np.zeros((3, sequences))
     ends = np.zeros(len(depth))
@@ -139,10 +140,10 @@ def _starts(pair: Pair, sequences: int, starts: Sequence[int] | None) -> Array:
     found = np.asarray(starts)
     if found.dtype.kind not in "iu":
         raise TypeError(f"starts must be integers, numbers of contexts, got dtype {found.dtype}")
-    for i in np.flatnonzero((found < 0) | (found >= len(pair.p)))[:1]:
-        raise ValueError(f"starts[{i}] is {found[i]}; contexts are 0..{len(pair.p) - 1}")
     if found.shape != (sequences,):
         raise ValueError(f"starts has shape {found.shape}; give one context for each of the {sequences} sequences")
+    for i in np.flatnonzero((found < 0) | (found >= len(pair.p)))[:1]:
+        raise ValueError(f"starts[{i}] is {found[i]}; contexts are 0..{len(pair.p) - 1}")
     return found
 
 

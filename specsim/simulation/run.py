@@ -30,6 +30,7 @@ MAX_BLOCKS = 10**13  # or tokens: weeks of decoding
 Progress = Callable[[float, Trace | None], None]
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme", tree="parents")
 def simulate(
     target: Automaton | Array,

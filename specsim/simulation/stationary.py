@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -55,6 +54,7 @@ class BlockChain(NamedTuple):
         return total / blocks
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme", tree="parents")
 def block_chain(
     target: Automaton | Array,
@@ -112,7 +112,7 @@ def block_chain(
     if len(pair.p) > MAX_STATES:
         raise ValueError(f"target and draft reach {len(pair.p)} contexts, more than {MAX_STATES}; use simulate")
     if (number := drafted(run, pair)) > MAX_DRAFTS:
-        many = "too many" if math.isinf(number) else f"{number:.3g}"
+        many = f"{number:.3g}" if number < 1e300 else "too many"  # an integer beyond floats, or inf
         raise ValueError(f"there are {many} drafts to sum over, more than {MAX_DRAFTS}; use simulate")
     if run.family == "tree":
 
@@ -219,7 +219,7 @@ def drafted(run: Loop, pair: Pair) -> float:
     if run.scheme == "deterministic":
         return int(100 * count)
     if run.family == "tree" and run.scheme in ("beam", "distinct"):
-        return math.inf  # not enumerated here
+        return np.inf  # not enumerated here
     if run.family == "tree":
         return int(100 * count * vocab ** len(run.parents or ()))
     return int(count * vocab ** (run.scheme_module.uniforms(run.num_drafts) if run.family == "step" else run.depth))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from specsim.base import check
 from specsim.base.files import write_bytes
 from specsim.base.intervals import clustered_wilson, ratio_error, student_quantile
 from specsim.types import Array
@@ -116,6 +117,7 @@ def merge_traces(a: Trace, b: Trace) -> Trace:
     >>> merge_traces(*halves).blocks
     2000
     """
+    a, b = check.record(a, "a", Trace), check.record(b, "b", Trace)
     same_settings(a, b.settings, "traces of different settings cannot be pooled")
     both = np.intersect1d(a.sequences, b.sequences)
     if both.size:

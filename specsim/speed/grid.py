@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance import Acceptance, as_acceptance
 from specsim.lengths.blocks import block_efficiency
 from specsim.lengths.hazards import HazardEstimate
 from specsim.types import Array
 
-MOST_BATCH = 1 << 14  # of a schedule, which tries every batch
 TRIED = 200  # contexts between which a boundary is looked for
 Given = Acceptance | Array | HazardEstimate | Callable[[int], Array | HazardEstimate]
 
 
+@np.errstate(under="ignore")
 def sweep(
     latency: LatencyModel,
     alpha: Array,
@@ -70,7 +70,7 @@ def sweep(
     [[1.0, 1.36, 1.38], [1.0, 1.64, 2.4]]
     """
     a = np.atleast_1d(np.asarray(check.real_values(alpha, "alpha", 0, 1), dtype=float))
-    lengths = np.array([check.integer(g, "gammas", 0) for g in gammas], dtype=int)
+    lengths = np.array([check.integer(g, "gammas", 0, limits.MAX_GAMMA) for g in gammas], dtype=int)
     found = costs(latency, lengths, list(batches), list(contexts))
     if cost_ratios is None:
         draft = found.draft[None]
@@ -90,6 +90,7 @@ class Costs(NamedTuple):
 
 def costs(latency: LatencyModel, gammas: Array, batches: Sequence[int], contexts: Sequence[int]) -> Costs:
     """What cycles of these lengths cost, everywhere."""
+    check.record(latency, "latency", LatencyModel)
     draft = np.empty((len(batches), len(contexts)))
     rest = np.empty((len(gammas), *draft.shape))
     for i, b in enumerate(batches):
@@ -102,6 +103,7 @@ def costs(latency: LatencyModel, gammas: Array, batches: Sequence[int], contexts
     return Costs(draft, rest)
 
 
+@np.errstate(under="ignore")
 def batch_schedule(
     latency: LatencyModel, acceptance: Given, *, max_batch: int, context: int = 0, max_gamma: int = 16
 ) -> list[tuple[int, int, int]]:
@@ -142,8 +144,7 @@ def batch_schedule(
     >>> batch_schedule(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), 0.7, max_batch=512)[-1]
     (164, 512, 0)
     """
-    if check.integer(max_batch, "max_batch", 1) > MOST_BATCH:
-        raise ValueError(f"max_batch is {max_batch}; the largest that is sensible is {MOST_BATCH}")
+    check.integer(max_batch, "max_batch", 1, limits.MAX_BATCH)
     sizes = range(1, max_batch + 1)
     best = _speedups(latency, taus(acceptance, max_gamma), sizes, [context])[:, :, 0].argmax(axis=0)
     found = []
@@ -153,6 +154,7 @@ def batch_schedule(
     return found
 
 
+@np.errstate(under="ignore")
 def context_boundary(
     latency: LatencyModel,
     acceptance: Given,

@@ -54,6 +54,7 @@ class Speed(NamedTuple):
         )  # fmt: skip
 
 
+@np.errstate(under="ignore")
 def draft_then_verify(
     alpha: Array, *, gamma: int | None = None, cost_ratio: float = 0, verify_cost: Curve = None, overhead: float = 0
 ) -> Speed:
@@ -99,6 +100,7 @@ def draft_then_verify(
     return _serial(tau, g + 1, cycle, "the target waits for the draft, and the draft for the target")
 
 
+@np.errstate(under="ignore")
 def early_exit(
     alpha: Array,
     *,
@@ -155,6 +157,7 @@ def early_exit(
     return _serial(tau, g + 1, (g + 1) * f + g * a + rest, "states and caches of the shared layers are kept")
 
 
+@np.errstate(under="ignore")
 def multi_token_heads(
     acceptance: Array,
     parents: Array = None,

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from specsim.base import check
+import numpy as np
+
+from specsim.base import check, limits
 from specsim.speed.methods import Speed
 from specsim.speed.ratio import Curve, pass_time
 
 _CACHE = "every pass finds the caches of the tokens before it"
 
 
+@np.errstate(under="ignore")
 def pearl(
     alpha: float,
     *,
@@ -70,7 +73,7 @@ def pearl(
     >>> round(found.speedup, 4), round(found.bound, 4)
     (2.2832, 5.0)
     """
-    a, g = check.scalar(alpha, "alpha", "[0, 1]"), check.integer(gamma, "gamma", 1)
+    a, g = check.scalar(alpha, "alpha", "[0, 1]"), check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     c, rho, o = (
         check.scalar(v, name, allowed)
         for v, name, allowed in (
@@ -87,6 +90,7 @@ def pearl(
     return Speed(run / rounds, time, run / rounds / time, g, max(1 / first, g / running), words)
 
 
+@np.errstate(under="ignore")
 def dsi(
     alpha: float, *, gamma: int, cost_ratio: float, verify_cost: Curve = None, overhead: float = 0
 ) -> Speed:  # fmt: skip
@@ -136,7 +140,7 @@ def dsi(
     >>> found.assumptions[1]
     'so many targets verify at once as are needed: 2, and one decodes plainly'
     """
-    a, g = check.scalar(alpha, "alpha", "[0, 1)"), check.integer(gamma, "gamma", 1)
+    a, g = check.scalar(alpha, "alpha", "[0, 1)"), check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     c, o = (check.scalar(v, n, "[0, inf)") for v, n in ((cost_ratio, "cost_ratio"), (overhead, "overhead")))
     alone = pass_time(verify_cost, g)
     verify = alone + o

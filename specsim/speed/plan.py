@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from specsim.base import check
+import numpy as np
+
+from specsim.base import check, limits
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance import Acceptance, as_acceptance
 from specsim.lengths.hazards import HazardEstimate
@@ -13,6 +15,7 @@ from specsim.speed.prediction import Prediction, predict
 from specsim.types import Array
 
 
+@np.errstate(under="ignore")
 def plan(
     latency: LatencyModel,
     acceptance: Acceptance | Array | HazardEstimate | Callable[[int], Array | HazardEstimate],
@@ -48,7 +51,7 @@ def plan(
     Raises
     ------
     ValueError
-        As in `predict`, or max_gamma below 1 or above 10,000.
+        As in `predict`, or max_gamma below 1 or above 4096.
 
     References
     ----------
@@ -71,6 +74,7 @@ def plan(
     return tuple(found)
 
 
+@np.errstate(under="ignore")
 def break_even_alpha(latency: LatencyModel, *, gamma: int, batch: int = 1, context: int = 0) -> float | None:
     r"""Acceptance above which speculation of this length helps, if every draft is as likely to be kept.
 
@@ -105,7 +109,8 @@ def break_even_alpha(latency: LatencyModel, *, gamma: int, batch: int = 1, conte
     >>> round(break_even_alpha(latency.constant(0.25), gamma=1), 6)
     0.25
     """
-    g = check.integer(gamma, "gamma", 1)
+    g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
+    check.record(latency, "latency", LatencyModel)
     needed = latency.cycle(g, batch, context).value / latency.target(1, batch, context).value
     if needed > g + 1:
         return None

@@ -6,7 +6,9 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
-from specsim.base import check
+import numpy as np
+
+from specsim.base import check, limits
 from specsim.latency import LatencyModel, Timing
 from specsim.latency.model import total
 from specsim.lengths.acceptance import Acceptance, Tau, as_acceptance
@@ -59,6 +61,7 @@ class Prediction(NamedTuple):
     assumptions: tuple[str, ...]
 
 
+@np.errstate(under="ignore")
 def predict(
     latency: LatencyModel,
     acceptance: Acceptance | Array | HazardEstimate | None = None,
@@ -119,10 +122,11 @@ def predict(
     >>> [round(v, 2) for v in found.speedup], found.main_error
     ([2.5, 2.4, 2.6], 'acceptance')
     """
-    g = check.integer(gamma, "gamma", 0)
+    g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
     share = float(check.scalar(level, "level", "(0, 1)"))
     kept = None if acceptance is None else as_acceptance(acceptance)
     (mean, error), said = _tokens(kept, g, tau, tau_error)
+    check.record(latency, "latency", LatencyModel)
     plain = latency.target(1, check.integer(batch, "batch", 1), check.integer(context, "context", 0))
     draft, verify, overhead = latency.parts(g, batch, context)
     cycle = total(draft, verify, overhead)

@@ -17,6 +17,7 @@ Curve = Callable[[int], float] | Sequence[float] | None
 UNIT = 1e-9  # rounding of t(1), which is 1 by definition
 
 
+@np.errstate(under="ignore")
 def speedup(
     alpha: Array,
     *,
@@ -95,6 +96,7 @@ def pass_time(curve: Curve, tokens: int) -> Any:
     return value
 
 
+@np.errstate(under="ignore")
 def operations_factor(alpha: Array, *, gamma: int | None = None, ops_ratio: float = 0) -> Array:
     r"""Operations per token over those of plain decoding: what speculation pays for its speed.
 
@@ -129,8 +131,9 @@ def operations_factor(alpha: Array, *, gamma: int | None = None, ops_ratio: floa
     1.63
     """
     ratio = check.scalar(ops_ratio, "ops_ratio", "[0, inf)")
+    tokens = block_efficiency(alpha, gamma=gamma)  # which looks at both
     length = gamma if gamma is not None else np.shape(alpha)[-1]
-    return (length * ratio + length + 1) / block_efficiency(alpha, gamma=gamma)
+    return (length * ratio + length + 1) / tokens
 
 
 class RelativeCosts(NamedTuple):
@@ -181,6 +184,7 @@ def relative_costs(latency: LatencyModel, *, batch: int = 1, context: int = 0) -
     >>> round(pearl(0.8, gamma=8, **costs._asdict()).speedup, 2)
     2.34
     """
+    check.record(latency, "latency", LatencyModel)
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
     step = latency.target(1, b, s).value
     return RelativeCosts(
@@ -198,6 +202,7 @@ class BestGamma(NamedTuple):
     curve: Array
 
 
+@np.errstate(under="ignore")
 def optimal_gamma(
     alpha: Array,
     *,
@@ -229,7 +234,7 @@ def optimal_gamma(
     Raises
     ------
     ValueError
-        As in `speedup`, or max_gamma below 1 or above 10,000.
+        As in `speedup`, or max_gamma below 1 or above 4096.
 
     References
     ----------

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim import trees
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.latency import LatencyModel
 from specsim.trees.best_shape import TimedShape
 from specsim.types import Array
-
-MOST = 1 << 14  # nodes of a tree
 
 
 class FastestShapes(NamedTuple):
@@ -32,6 +30,7 @@ class FastestShapes(NamedTuple):
     k_ary: TimedShape
 
 
+@np.errstate(under="ignore")
 def fastest_shapes(
     latency: LatencyModel,
     acceptance: Array,
@@ -84,12 +83,15 @@ def fastest_shapes(
     >>> [(len(shape.parents), round(shape.speedup, 2)) for shape in found]
     [(16, 1.96), (3, 1.55), (14, 1.86)]
     """
-    most, deepest = check.integer(nodes, "nodes", 1), check.integer(depth, "depth", 1)
-    if most > MOST:
-        raise ValueError(f"nodes is {most}; the largest that is sensible is {MOST}")
+    most, deepest = (
+        check.integer(nodes, "nodes", 1, limits.MAX_NODES),
+        check.integer(depth, "depth", 1, limits.MAX_NODES),
+    )
+    check.record(latency, "latency", LatencyModel)
     deepest = min(deepest, most)  # a level has a node at least
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
-    row = np.asarray(check.array(acceptance, "acceptance"))
+    row = np.asarray(check.real_values(acceptance, "acceptance", 0, 1))
+    check.last_axis(row, "acceptance")
     steps = [latency.draft(b, s).value] * deepest if draft_s is None else list(draft_s)[:deepest]
     times = {m: latency.target(m, b, s).value for m in range(1, most + 2)}
     over = latency.overhead(b, s).value

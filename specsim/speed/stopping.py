@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.speed.ratio import BestGamma, Curve, cycle_cost
 from specsim.types import Array
 
@@ -65,6 +65,7 @@ class _State(NamedTuple):
     then: list[tuple[Any, int]]  # probability, and place in the next level
 
 
+@np.errstate(under="ignore")
 def optimal_stopping(
     table: Array,
     *,
@@ -150,8 +151,8 @@ def _laws(table: Array, max_gamma: int | None) -> tuple[Array, Array]:
     if w.ndim == 2:
         if max_gamma is None:
             raise ValueError("give max_gamma with a table of shape (S, 2), the same at every position")
-        w = np.broadcast_to(w, (check.integer(max_gamma, "max_gamma", 1), *w.shape))
-    elif max_gamma is not None and check.integer(max_gamma, "max_gamma", 1) != len(w):
+        w = np.broadcast_to(w, (check.integer(max_gamma, "max_gamma", 1, limits.MAX_SUMMED), *w.shape))
+    elif max_gamma is not None and check.integer(max_gamma, "max_gamma", 1, limits.MAX_SUMMED) != len(w):
         raise ValueError(f"max_gamma is {max_gamma}, but table has {len(w)} positions")
     w = w[:, None] if w.ndim == 3 else w
     w = w * Fraction(1) if w.dtype == object else w  # integers among Fractions would divide to floats

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from specsim import discover
+from specsim.base import check, limits
 from specsim.base.renamed import renamed
 from specsim.exact.small_laws import rational_laws
 from specsim.exact.step import draft_tuples
@@ -16,6 +17,7 @@ from specsim.types import Array, Draws
 
 GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
 LAST_UNIFORM = 1 - 2.0**-53
+MAX_LAWS = 2**20  # tried in search of those that sum to 1: seconds
 LAWS_OF_N = (Draws(1, Fraction(1, 3), 2), Draws(2, Fraction(1, 2), 3))  # of distinct drafts: few enough to enumerate
 
 
@@ -35,7 +37,7 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     Raises
     ------
     ValueError
-        Never for positive integers.
+        A number is below 1, or the laws are too many to try.
 
     References
     ----------
@@ -46,11 +48,15 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
     >>> grid(2, 2)[0].shape
     (9, 2)
     """
+    number = check.integer(vocab, "vocab", 1, MAX_LAWS), check.integer(denominator, "denominator", 1, MAX_LAWS)
+    if (denominator + 1) ** vocab > MAX_LAWS:
+        raise ValueError(f"vocab and denominator are {number}; {MAX_LAWS} rows are tried at most, not (d + 1)^V")
     laws = rational_laws(vocab, denominator)
     n = len(laws)
     return np.repeat(laws, n, axis=0), np.tile(laws, (n, 1))
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Array:
     """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
@@ -83,7 +89,11 @@ def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Ar
     >>> drafted_tuples([0.5, 0.0, 0.5], 2).tolist()
     [[0, 0], [0, 2], [2, 0], [2, 2]]
     """
-    row = np.asarray(q)
+    row = np.asarray(check.law(q, "q"))
+    if row.ndim != 1:
+        raise ValueError(f"q must be one law, got shape {row.shape}")
+    if not isinstance(num_drafts, Draws):
+        check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     support = np.flatnonzero(row > 0)
     tuples = draft_tuples(len(support), num_drafts)
     tuples = np.where(tuples < 0, -1, support[tuples])

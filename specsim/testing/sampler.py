@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.renamed import renamed
 from specsim.exact import forking
 from specsim.testing.cases import drafted_tuples
@@ -20,6 +20,7 @@ from specsim.types import Array
 REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 per call, and there are many calls
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def sampler_law(
     verify: Callable[[Array, Array, Array, Array], int],
@@ -76,8 +77,8 @@ def sampler_law(
     ['4/9', '5/9']
     """
     p, q = check.laws(p, q)
-    check.integer(num_drafts, "num_drafts", 1)
-    check.integer(uniforms, "uniforms", 0)
+    check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
+    check.integer(uniforms, "uniforms", 0, limits.MAX_DRAFTS)
     if p.dtype != object or p.ndim != 1:
         raise TypeError("sampler_law needs one pair of rows of Fractions")
     out, scheme_module = np.zeros_like(p), discover.find("draft", scheme)

@@ -25,6 +25,7 @@ class LawTest(NamedTuple):
         return self.distance <= self.threshold
 
 
+@np.errstate(under="ignore")
 def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest:
     r"""Compare observed counts with a law.
 
@@ -78,6 +79,7 @@ def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest
     return LawTest(distance, threshold, detectable, int(n))
 
 
+@np.errstate(under="ignore")
 def assert_law(samples: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest:
     """Raise AssertionError unless integer samples follow a law (see `law_test`).
 

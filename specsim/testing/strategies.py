@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from specsim.base import extras
+from specsim.base import check, extras
 from specsim.testing.cases import LAST_UNIFORM
 from specsim.types import Array
+
+MAX_PREFIXES = 2**16  # of a table: each has a strategy of its own
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -143,6 +146,9 @@ def tables(vocab: int, depth: int) -> SearchStrategy[dict[tuple[int, ...], Array
     """
     with extras.needed("a strategy of laws"):
         from hypothesis import strategies as st
+    vocab, depth = check.integer(vocab, "vocab", 1), check.integer(depth, "depth", 0)
+    if depth * math.log(max(vocab, 2)) > math.log(MAX_PREFIXES):
+        raise ValueError(f"vocab is {vocab} and depth {depth}: more than {MAX_PREFIXES} prefixes")
     prefixes = [x for length in range(depth + 1) for x in itertools.product(range(vocab), repeat=length)]
     return st.fixed_dictionaries({prefix: rational_laws(vocab, denominators=6) for prefix in prefixes})
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import is_exact
 from specsim.trees import topology
 from specsim.trees.drawn import Drafted, as_id, law_after
@@ -29,6 +29,7 @@ from specsim.types import Array, Model, TokenTree
 
 EXACT = False
 LEAST = 2.0**-54  # of a uniform: half of the smallest positive one, so that the noise of u = 0 is finite
+MAX_TEXTS = 2**16  # enumerated: seconds
 
 Path = tuple[int, ...]
 
@@ -47,6 +48,7 @@ class Level(NamedTuple):
     q: list[Array]
 
 
+@np.errstate(under="ignore")
 def beam_tree(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, ...] = ()) -> Drafted:
     r"""Draft a tree by stochastic beam search.
 
@@ -100,6 +102,7 @@ def beam_tree(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[A
     return _tree(places, [level.q for level in found])
 
 
+@np.errstate(under="ignore")
 def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, ...] = ()) -> list[Level]:
     """The levels of `beam_tree`, for a batch of uniforms (..., count): on any array library, tokens as arrays (...).
 
@@ -107,7 +110,12 @@ def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, 
     >>> last.tokens.tolist(), last.parents.tolist()
     ([[0, 0], [0, 0]], [[0, 1], [0, 1]])
     """
-    width, depth = check.integer(width, "width", 1), check.integer(depth, "depth", 1)
+    width, depth = (
+        check.integer(width, "width", 1, limits.MAX_NODES),
+        check.integer(depth, "depth", 1, limits.MAX_NODES),
+    )
+    u = check.array(u, "u")
+    check.last_axis(u, "u")
     batch = tuple(u.shape[:-1])
     first = law_after(model, prefix, batch)
     vocab, xp = first.shape[-1], array_namespace(first)
@@ -166,6 +174,7 @@ def beam_uniforms(width: int, depth: int, vocab: int) -> int:
     return vocab + (depth - 1) * width * vocab
 
 
+@np.errstate(under="ignore")
 def gumbel_top_k(q: Array, u: Array, num_drafts: int) -> Array:
     """K candidates (..., K) without replacement from q (..., V): the K largest of log q + Gumbel noise of u (..., V).
 
@@ -175,13 +184,17 @@ def gumbel_top_k(q: Array, u: Array, num_drafts: int) -> Array:
     >>> gumbel_top_k(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.5, 0.9]), 2).tolist()
     [2, 0]
     """
-    xp = array_namespace(q)
+    q = check.law(q, "q")
+    xp, num_drafts = array_namespace(q), check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
+    u = check.array(u, "u")
+    u = check.uniforms(u, q.shape[-1], u.shape[:-1], q)
     order = xp.argsort(-(_log(q) + _gumbel(u)), axis=-1, stable=True)
     support = xp.sum(xp.astype(q > 0, xp.int64), axis=-1, keepdims=True)
     place = xp.arange(num_drafts, device=device(order)) + 0 * order[..., :1]
     return xp.take_along_axis(order, xp.where(place < support, place, support - 1), axis=-1)
 
 
+@np.errstate(under="ignore")
 def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) -> list[tuple[TokenTree, Array, Any]]:
     """Every tree of `beam_tree` with its laws q and its probability, in the model's numbers, for small vocabularies.
 
@@ -191,10 +204,15 @@ def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) 
     >>> [(tree.tokens.tolist(), str(weight)) for tree, _, weight in every]
     [([0], '1/3'), ([1], '2/3')]
     """
-    width, depth = check.integer(width, "width", 1), check.integer(depth, "depth", 1)
+    width, depth = (
+        check.integer(width, "width", 1, limits.MAX_NODES),
+        check.integer(depth, "depth", 1, limits.MAX_NODES),
+    )
     laws: dict[Path, Array] = {(): law_after(model, prefix, ())}
     mass: dict[Path, Any] = {(): 1}
     for length in range(depth):
+        if len(mass) > MAX_TEXTS:
+            raise ValueError(f"depth is {depth}: there are more than {MAX_TEXTS} texts to enumerate")
         for text in [t for t in mass if len(t) == length]:
             laws[text] = law_after(model, (*prefix, *text), (), laws[()])
             mass |= {(*text, v): mass[text] * w for v, w in enumerate(laws[text]) if w > 0}

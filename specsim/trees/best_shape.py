@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.trees import topology
 from specsim.types import Array
 
@@ -45,6 +45,7 @@ class _Table(NamedTuple):
     shift: int  # levels lost below the root: 0 where levels are not limited
 
 
+@np.errstate(under="ignore")
 def tree_value(parents: Array, acceptance: Array) -> Array:
     r"""Expected tokens per target call of a tree shape.
 
@@ -92,6 +93,7 @@ def tree_value(parents: Array, acceptance: Array) -> Array:
     return total
 
 
+@np.errstate(under="ignore")
 def sequoia_tree(acceptance: Array, *, nodes: int, depth: int | None = None) -> Shape:
     r"""The tree shape of largest value, exactly.
 
@@ -130,14 +132,15 @@ def sequoia_tree(acceptance: Array, *, nodes: int, depth: int | None = None) -> 
     >>> sequoia_tree([0.6, 0.2, 0.1], nodes=5, depth=2).parents.tolist()
     [-1, -1, 0, 0, 1]
     """
-    b, n = _row(acceptance), check.integer(nodes, "nodes", 1)
-    levels = None if depth is None else check.integer(depth, "depth", 1) + 1
+    b, n = _row(acceptance), check.integer(nodes, "nodes", 1, limits.MAX_NODES)
+    levels = None if depth is None else check.integer(depth, "depth", 1, limits.MAX_NODES) + 1
     table = _solve(b, n + 1, None if levels is not None and levels > n else levels)
     column = table.best.shape[1] - 1
     m = int(np.argmax(table.best[:, column]))
     return Shape(_parents(table, m, column), _plain(table.best[m, column]))
 
 
+@np.errstate(under="ignore")
 def optimal_tree(
     acceptance: Array,
     *,
@@ -189,7 +192,7 @@ def optimal_tree(
     >>> len(best.parents), round(best.value, 4), round(best.speedup, 4)
     (15, 3.164, 2.1821)
     """
-    b, deepest = _row(acceptance), check.integer(depth, "depth", 1)
+    b, deepest = _row(acceptance), check.integer(depth, "depth", 1, limits.MAX_NODES)
     other = check.scalar(overhead_s, "overhead_s", "[0, inf)")
     if isinstance(draft_s, Sequence):
         deepest = min(deepest, len(draft_s))

@@ -43,6 +43,7 @@ class Drafted(NamedTuple):
     q: Array
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def draw_tree(
     model: Model,
@@ -139,6 +140,7 @@ def uniforms(parents: Any, scheme: str) -> int:
     return sum(_siblings.needs(scheme, len(siblings)) for _, siblings in _families(below))
 
 
+@np.errstate(under="ignore")
 def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, prefix: tuple[Any, ...] = ()) -> Array:
     """Probability (...) that `draw_tree` draws these tokens, by the scheme named in the tree.
 
@@ -162,6 +164,7 @@ def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, p
     return result
 
 
+@np.errstate(under="ignore")
 @renamed(sampling="scheme")
 def enumerate_trees(
     model: Model,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import one_hot
 from specsim.trees import topology
 from specsim.trees.drawn import law_after
@@ -48,6 +48,7 @@ class _Node(NamedTuple):
     reach: Any
 
 
+@np.errstate(under="ignore")
 def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Path = ()) -> Grown:
     r"""The tree of the N likeliest texts.
 
@@ -86,7 +87,7 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
     >>> grown.tree.parents.tolist(), grown.tree.tokens.tolist(), float(1 + grown.reach.sum().round(4))
     ([-1, 0, -1, 1], [0, 0, 1, 0], 2.476)
     """
-    nodes, most = check.integer(nodes, "nodes", 1), _limit(depth)
+    nodes, most = check.integer(nodes, "nodes", 1, limits.MAX_NODES), _limit(depth)
     root = law_after(model, prefix, ())
     found: list[_Node] = []
     below = [_likeliest(root, _Node(-1, (), 1), root.shape[-1])]  # children of the root, of node 0, ...
@@ -114,6 +115,7 @@ def heap_tree(model: Model, *, nodes: int, depth: int | None = None, prefix: Pat
     return _grown(found, root)
 
 
+@np.errstate(under="ignore")
 def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 59, prefix: Path = ()) -> Grown:
     """EAGLE-2's dynamic tree: a beam of the likeliest texts, then the best nodes of all that were looked at.
 
@@ -151,8 +153,9 @@ def eagle2_tree(model: Model, *, top_k: int = 10, depth: int = 8, nodes: int = 5
     >>> grown.tree.parents.tolist(), grown.tree.tokens.tolist(), float(1 + grown.reach.sum().round(4))
     ([-1, -1, 0, 0], [0, 1, 0, 1], 2.44)
     """
-    top_k, depth = check.integer(top_k, "top_k", 1), check.integer(depth, "depth", 1)
-    nodes = check.integer(nodes, "nodes", 1)
+    top_k = check.integer(top_k, "top_k", 1, limits.MAX_NODES)
+    depth = check.integer(depth, "depth", 1, limits.MAX_SUMMED)
+    nodes = check.integer(nodes, "nodes", 1, limits.MAX_NODES)
     root = law_after(model, prefix, ())
     seen: list[_Node] = []
     beam = [(-1, _Node(-1, (), 1))]
@@ -173,7 +176,9 @@ def pruned(grown: Grown, nodes: int) -> Grown:
     >>> pruned(heap_tree(lambda text: np.array([0.6, 0.3, 0.1]), nodes=4), 2).tree.tokens.tolist()
     [0, 0]
     """
-    kept = np.sort(np.argsort(-np.asarray(grown.reach), kind="stable")[: check.integer(nodes, "nodes", 0)])
+    kept = np.sort(
+        np.argsort(-np.asarray(grown.reach), kind="stable")[: check.integer(nodes, "nodes", 0, limits.MAX_NODES)]
+    )
     place = {-1: -1} | {int(old): new for new, old in enumerate(kept)}
     tree, rows = grown.tree, np.concatenate([[0], kept + 1])
     parents = np.array([place[int(parent)] for parent in tree.parents[kept]], dtype=np.int64)
@@ -182,7 +187,7 @@ def pruned(grown: Grown, nodes: int) -> Grown:
 
 
 def _limit(depth: int | None) -> float:
-    return float("inf") if depth is None else check.integer(depth, "depth", 1)
+    return float("inf") if depth is None else check.integer(depth, "depth", 1, limits.MAX_NODES)
 
 
 def _likeliest(law: Array, node: _Node, count: int) -> list[_Node]:

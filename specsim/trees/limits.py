@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.renamed import renamed
 from specsim.trees import topology
 from specsim.trees.drawn import law_after
@@ -26,6 +26,7 @@ from specsim.trees.likeliest import heap_tree
 from specsim.types import Array, Model, TokenTree
 
 
+@np.errstate(under="ignore")
 @renamed(model="target")
 def speed_of_light(target: Model | Array, *, nodes: int, depth: int | None = None, prefix: tuple[Any, ...] = ()) -> Any:
     r"""Most tokens per target call that a deterministic tree of N nodes can be expected to give.
@@ -69,6 +70,7 @@ def speed_of_light(target: Model | Array, *, nodes: int, depth: int | None = Non
     return 1 + heap_tree(model, nodes=nodes, depth=depth, prefix=prefix).reach.sum()
 
 
+@np.errstate(under="ignore")
 def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ...] = ()) -> Any:
     """Expected tokens per target call of a deterministic tree (one, not a batch) under a target model.
 
@@ -93,10 +95,11 @@ def entropy_bound(entropy: float, *, vocab: int, nodes: int) -> float:
     2.0
     """
     mu = float(check.scalar(entropy, "entropy", "(0, inf)"))
-    ends = (check.integer(nodes, "nodes", 0) + 1) * (check.integer(vocab, "vocab", 2) - 1) + 1
+    ends = (check.integer(nodes, "nodes", 0, limits.MAX_NODES) + 1) * (check.integer(vocab, "vocab", 2) - 1) + 1
     return math.log(ends) / mu
 
 
+@np.errstate(under="ignore")
 def light_rate(law: Array) -> float:
     """(mu + mu_2) / mu^2 of a target whose tokens are i.i.d.: Pankratov and Alistarh's tokens per unit of log N.
 
@@ -106,6 +109,8 @@ def light_rate(law: Array) -> float:
     p = np.asarray(check.law(law, "law"), dtype=np.float64)
     logs = -np.log(p[p > 0])
     mu, second = float((p[p > 0] * logs).sum()), float((p[p > 0] * logs**2).sum())
-    if not mu > 0:
-        raise ValueError("law is a point mass: its entropy is 0, and a tree can be worth any number of tokens")
+    if not mu * mu > 0:
+        raise ValueError(
+            "law is a point mass, or as good as one: its entropy is 0, and a tree can be worth any number of tokens"
+        )
     return (mu + second) / mu**2

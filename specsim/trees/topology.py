@@ -16,6 +16,7 @@ from array_api_compat import is_array_api_obj
 
 from specsim import discover
 from specsim.base import check as _check
+from specsim.base import limits as _limits
 from specsim.types import Array, TokenTree
 
 SCHEMES = ("paths", "beam", "deterministic")  # of whole trees; the others are draft schemes, node by node
@@ -30,7 +31,7 @@ def chain(gamma: int) -> Array:
     >>> chain(3).tolist()
     [-1, 0, 1]
     """
-    return np.arange(_check.integer(gamma, "gamma", 0)) - 1
+    return np.arange(_check.integer(gamma, "gamma", 0, _limits.MAX_GAMMA)) - 1
 
 
 def k_ary(branching: Sequence[int]) -> Array:
@@ -43,7 +44,7 @@ def k_ary(branching: Sequence[int]) -> Array:
     level = [-1]
     for d, k in enumerate(branching):
         first = len(parents)
-        parents += np.repeat(level, _check.integer(k, f"branching[{d}]", 1)).tolist()
+        parents += np.repeat(level, _check.integer(k, f"branching[{d}]", 1, _limits.MAX_NODES)).tolist()
         level = list(range(first, len(parents)))
     return np.array(parents, dtype=np.int64)
 
@@ -56,7 +57,8 @@ def paths(num_paths: int, gamma: int) -> Array:
     >>> paths(2, 3).tolist()
     [-1, 0, 1, -1, 3, 4]
     """
-    num_paths, gamma = _check.integer(num_paths, "num_paths", 1), _check.integer(gamma, "gamma", 0)
+    num_paths = _check.integer(num_paths, "num_paths", 1, _limits.MAX_NODES)
+    gamma = _check.integer(gamma, "gamma", 0, _limits.MAX_GAMMA)
     parents = np.arange(num_paths * gamma).reshape(num_paths, gamma) - 1
     parents[:, :1] = -1
     return parents.ravel()
@@ -139,7 +141,7 @@ def mask(parents: Any) -> Array:
 def token_tree(tree: Any) -> TokenTree:
     """The tree itself; TypeError if it is of another kind."""
     if not isinstance(tree, TokenTree):
-        raise TypeError(f"tree must be a TokenTree (see specsim.trees), got {tree!r}")
+        raise TypeError(f"tree must be a TokenTree (see specsim.trees), got {_check.shown(tree)}")
     return tree
 
 
@@ -162,6 +164,8 @@ def check(tree: TokenTree, vocab: int | None = None) -> TokenTree:
         )
     if not is_array_api_obj(tree.tokens) or not tree.tokens.ndim or tree.tokens.shape[-1] != len(parents):
         raise ValueError(f"tree.tokens must be an array with a last axis of {len(parents)} nodes")
+    if vocab is not None:
+        vocab = _check.integer(vocab, "vocab", 1)
     if _check.concrete(tree.tokens):
         tokens = np.asarray(tree.tokens.cpu() if hasattr(tree.tokens, "cpu") else tree.tokens)
         _check_tokens(tokens.reshape(math.prod(tokens.shape[:-1]), len(parents)), parents, vocab, tree.scheme)

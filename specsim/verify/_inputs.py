@@ -31,12 +31,12 @@ def all_there(drafts: Array, count: int | Draws) -> None:
     empty = drafts < 0
     gap = xp.any(empty[..., :-1] & ~empty[..., 1:], axis=-1)
     if bool(xp.any(gap)):
-        row, _ = check._first(gap, gap)
+        row, _ = check.first_bad(gap, gap)
         raise ValueError(f"drafts{row} has -1 in front of a token; empty places come last")
     number = xp.sum(xp.where(empty, 0, 1), axis=-1)
     wrong = (number < count.least) | (number > count.least + (count.extra > 0))
     if bool(xp.any(wrong)):
-        row, found = check._first(number, wrong)
+        row, found = check.first_bad(number, wrong)
         raise ValueError(
             f"drafts{row} has {found} tokens, which num_drafts rules out; all draws count, repeated ones too"
         )
@@ -51,12 +51,12 @@ def can_be_drawn(q: Array, places: Array, drafts: Array, rule: str, scheme: str)
     if scheme in ("greedy", "hub"):  # whose tuples are not all that q allows, one by one
         never = xp.asarray(discover.find("draft", scheme).probability(q, places, count) <= 0)
         if bool(xp.any(never)):
-            row, _ = check._first(never, never)
+            row, _ = check.first_bad(never, never)
             raise ValueError(f"drafts{row} cannot have been drawn {scheme!r} from its row of q, as {rule!r} expects")
     ascending = xp.sort(drafts, axis=-1)
     again = (ascending[..., 1:] == ascending[..., :-1]) & (ascending[..., 1:] >= 0)
     if scheme == "without_replacement" and bool(xp.any(again)):
-        _, token = check._first(ascending[..., 1:], again)
-        row, support = check._first(xp.sum(xp.where(q > 0, 1, 0), axis=-1), xp.any(again, axis=-1))
+        _, token = check.first_bad(ascending[..., 1:], again)
+        row, support = check.first_bad(xp.sum(xp.where(q > 0, 1, 0), axis=-1), xp.any(again, axis=-1))
         few = f"; q{row} has {support} tokens, fewer than num_drafts={count}" if support < count else ""
         raise ValueError(f"drafts{row} has token {token} twice, but {rule!r} verifies drafts without replacement{few}")

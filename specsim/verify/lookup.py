@@ -9,7 +9,7 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import arrays, check
+from specsim.base import arrays, check, limits
 from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws
@@ -44,7 +44,7 @@ def candidates(num_drafts: Any, scheme: str | None, q: Array) -> int | Draws:
     """What `prepare` takes: the number of drafts; of distinct drafts the law of N, for each row of q."""
     if scheme == "distinct" and isinstance(num_drafts, Draws):
         return _checked(num_drafts, q)
-    num_drafts = check.integer(num_drafts, "num_drafts", 1)
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     return distinct.draws(q, num_drafts) if scheme == "distinct" else num_drafts
 
 
@@ -64,7 +64,7 @@ def _checked(draws: Draws, q: Array) -> Draws:
             ((least == limit) & (extra > 0), "so is limit, and extra > 0"),
         ):
             if bool(array_namespace(bad).any(bad)):
-                where, entry = check._first(least, bad)
+                where, entry = check.first_bad(least, bad)
                 raise ValueError(f"num_drafts.least{where} is {entry}: {why}")
     least, extra = (v if isinstance(v, distinct.PLAIN) else check.like(v, q) for v in (draws.least, draws.extra))
     return Draws(least, extra, limit)
@@ -89,7 +89,7 @@ def _in_support(q: Array, places: Array, drafts: Array) -> None:
         return
     absent = (drafts >= 0) & ~(arrays.at(q, places) > 0)
     if bool(array_namespace(drafts).any(absent)):
-        where, token = check._first(drafts, absent)
+        where, token = check.first_bad(drafts, absent)
         raise ValueError(f"drafts{where} is token {token}, which its row of q lacks: it cannot have been drafted")
 
 
@@ -110,5 +110,5 @@ def tree_rule(name: Rule, scheme: str) -> ModuleType:
 def step_params(module: ModuleType, step: str | None) -> dict[str, Any]:
     """What `prepare` is told of a step rule; ValueError if the tree rule has none to choose."""
     if step is not None and "step" not in inspect.signature(module.prepare).parameters:
-        raise ValueError(f"rule {discover.name_of(module)!r} asks for no step rule, got step={step!r}")
+        raise ValueError(f"rule {discover.name_of(module)!r} asks for no step rule, got step={check.shown(step)}")
     return {} if step is None else {"step": step}

@@ -17,6 +17,7 @@ from specsim.types import Array, Draws, TokenTree, TreeResult
 from specsim.verify.lookup import step_params, tree_rule
 
 
+@np.errstate(under="ignore")
 def verify_tree(
     p: Array,
     q: Array,
@@ -110,7 +111,7 @@ def _can_be_drawn(q: Array, tree: TokenTree) -> None:
     xp = array_namespace(q)
     absent = (x >= 0) & ~(at(q[..., parents + 1, :], xp.where(x < 0, 0, x)) > 0)
     if bool(xp.any(absent)):
-        where, entry = check._first(x, absent)
+        where, entry = check.first_bad(x, absent)
         raise ValueError(
             f"tree.tokens{where} is token {entry}, which q at its parent lacks: it cannot have been drawn "
             f"({tree.scheme!r})"

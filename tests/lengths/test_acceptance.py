@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from specsim import HazardEstimate, block_efficiency, estimate_hazards, latency, pool_texts, predict
-from specsim.lengths.acceptance import MOST, Acceptance, as_acceptance, from_histogram, from_rows
+from specsim.base.limits import MAX_GAMMA
+from specsim.lengths.acceptance import Acceptance, as_acceptance, from_histogram, from_rows
 
 COUNTED = estimate_hazards([0, 1, 2, 3], 3, counts=[40, 30, 10, 20])
 CURVE = [0.9, 0.5, 0.25]
@@ -73,8 +74,8 @@ BAD: list[tuple[Callable[[Acceptance], Any], Any, str]] = [
     (lambda kept: kept.hazards(4), CURVE, r"^acceptance has shape \(3,\); a curve needs 4 hazards for gamma = 4$"),
     (lambda kept: kept.hazards(4), COUNTED, r"^gamma is 4, but no block came to test a draft beyond position 3$"),
     (lambda kept: kept.tau(-1), 0.5, r"^gamma must be at least 0, got -1$"),
-    (lambda kept: kept.tau(10**9), 0.5, rf"^gamma is 1000000000; the largest that is sensible is {MOST}$"),
-    (lambda kept: kept.most(10**9), 0.5, rf"^max_gamma is 1000000000; the largest that is sensible is {MOST}$"),
+    (lambda kept: kept.tau(10**9), 0.5, rf"^gamma is 1000000000; the largest that is sensible is {MAX_GAMMA}$"),
+    (lambda kept: kept.most(10**9), 0.5, rf"^max_gamma is 1000000000; the largest that is sensible is {MAX_GAMMA}$"),
 ]
 
 

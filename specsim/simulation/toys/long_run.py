@@ -13,6 +13,7 @@ from specsim.types import Array
 MAX_STATES = 2**11  # of a chain that is solved
 
 
+@np.errstate(under="ignore")
 def stationary(model: Automaton | Array) -> Array:
     """How often a model is in each of its states in the long run.
 
@@ -50,6 +51,7 @@ def stationary(model: Automaton | Array) -> Array:
     return long_run(chain, found.start)
 
 
+@np.errstate(under="ignore")
 def long_run(jump: Array, start: int) -> Array:
     """The law to which the shares of time spent in each state tend, by elimination: exact on Fractions."""
     inside = np.flatnonzero(_last_class(jump, start))

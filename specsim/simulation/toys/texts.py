@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.simulation.toys.models import Automaton, markov
 from specsim.types import Array
 
@@ -69,7 +69,8 @@ def _encoded(text: str | Sequence[int], vocab: str | int | None) -> tuple[Array,
     if isinstance(text, str) != isinstance(vocab, str) and vocab is not None:
         raise TypeError("vocab must be the characters of a str text, or the number of token ids")
     if not isinstance(text, str):
-        size = int(max(text, default=0)) + 1 if vocab is None else check.integer(vocab, "vocab", 1)
+        ids = np.asarray(check.tokens(text, "text", limits.MAX_INTEGER))
+        size = int(ids.max(initial=0)) + 1 if vocab is None else check.integer(vocab, "vocab", 1)
         return np.asarray(check.tokens(np.asarray(text), "text", size)), size
     known = {c: i for i, c in enumerate(sorted(set(text)) if vocab is None else str(vocab))}
     for i, c in enumerate(text):

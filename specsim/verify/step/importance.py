@@ -134,8 +134,8 @@ def _warn(rate: Array, plan: Plan) -> None:
     alone = overlap(plan.p, plan.q)
     if not bool(array_namespace(alone).any(rate < alone - SLACK)):
         return
-    row, single = check._first(alone, rate < alone - SLACK)
-    _, found = check._first(rate, rate < alone - SLACK)
+    row, single = check.first_bad(alone, rate < alone - SLACK)
+    _, found = check.first_bad(rate, rate < alone - SLACK)
     live, vocab = plan.labels.shape[-1], plan.p.shape[-1]
     warnings.warn(
         f"importance with num_drafts={plan.num_drafts} and {live} of {vocab} tokens live accepts {found:.4g} at p{row}"

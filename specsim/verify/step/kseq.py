@@ -109,7 +109,7 @@ def _valid(rho: Any, p: Array, q: Array, num_drafts: int) -> Array:
     tried, _ = _copies(array_namespace(p).sum(positive_part(q - p / rho), axis=-1, keepdims=True), num_drafts)
     bad = ~((rho >= 1) & (tried <= rho + num_drafts * noise(p)))
     if check.concrete(bad) and bool(array_namespace(p).any(bad)):
-        (where, given), (_, least) = check._first(rho, bad), check._first(tried, bad)
+        (where, given), (_, least) = check.first_bad(rho, bad), check.first_bad(tried, bad)
         raise ValueError(f"rho{where} is {given} where {least} drafts are tried on average: it must be no less")
     return rho
 
