@@ -69,7 +69,8 @@ def law_of_coin(text: tuple[int, ...]) -> Any:
 def first_or_other(p: Any, q: Any, drafts: Any, u: Any) -> int:
     """A verifier of one draft."""
     x = drafts[0]
-    return int(x) if u[0] * q[x] < p[x] else int(u[1] >= p[0])
+    first, second = u[:2] if len(u) > 1 else (0, 0)
+    return int(x) if first * q[x] < p[x] else int(second >= p[0])
 
 
 def _trace(sequences: range) -> Any:
