@@ -34,9 +34,7 @@ def array(value: Any, name: str) -> Array:
         if isinstance(value, np.ndarray):
             value = _numbers(unmasked(value, name), name)
         xp = array_namespace(value)
-        if xp.isdtype(value.dtype, "complex floating"):
-            raise TypeError(f"{name} has dtype {value.dtype}; give real numbers")
-        if value.dtype == object or xp.isdtype(value.dtype, "real floating"):
+        if value.dtype == object or xp.isdtype(value.dtype, ("real floating", "complex floating")):
             return value
         return xp.astype(value, float if is_jax_array(value) else xp.float64)
     out = _numbers(_rectangular(value, name), name)
@@ -81,6 +79,8 @@ def _numbers(value: Array, name: str) -> Array:
 def real_values(value: Any, name: str, low: float, high: float) -> Array:
     """An array whose entries all lie in [low, high], or [low, inf); the error names the first that does not."""
     w = array(value, name)
+    if w.dtype != object and array_namespace(w).isdtype(w.dtype, "complex floating"):
+        raise TypeError(f"{name} has dtype {w.dtype}; give real numbers")
     if concrete(w):
         inside = w >= low  # false for NaN
         if math.isfinite(high):

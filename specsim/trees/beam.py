@@ -29,7 +29,7 @@ from specsim.types import Array, Model, TokenTree
 
 EXACT = False
 LEAST = 2.0**-54  # of a uniform: half of the smallest positive one, so that the noise of u = 0 is finite
-MAX_TEXTS = 2**16  # enumerated: seconds
+MAX_TEXTS = 2**12  # enumerated: seconds
 
 Path = tuple[int, ...]
 

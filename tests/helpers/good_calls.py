@@ -69,7 +69,8 @@ def law_of_coin(text: tuple[int, ...]) -> Any:
 def first_or_other(p: Any, q: Any, drafts: Any, u: Any) -> int:
     """A verifier of one draft."""
     x = drafts[0]
-    return int(x) if u[0] * q[x] < p[x] else int(u[1] >= p[0])
+    first, second = u[:2] if len(u) > 1 else (0, 0)
+    return int(x) if first * q[x] < p[x] else int(second >= p[0])
 
 
 def _trace(sequences: range) -> Any:
@@ -99,7 +100,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "conditional_tau": {
             **models,
             "rule": "traversal",
-            "tree": [-1, -1, 0, 1],
+            "parents": [-1, -1, 0, 1],
             "scheme": "paths",
             "blocks": 64,
             "sequences": 4,
@@ -115,7 +116,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "early_exit": {"alpha": 0.7, "gamma": 3, "shared": 0.1},
         "estimate_hazards": {"accepted": [0, 1, 2, 1], "drafted": [2, 2, 2, 1]},
         "expected_experts": {"tokens": 8, "experts": 64, "per_token": 8},
-        "expected_kept": {"rule": "tokenwise", "target": law_of_three, "draft": law_of_three, "shape": [-1, -1, 0]},
+        "expected_kept": {"target": law_of_three, "draft": law_of_three, "rule": "tokenwise", "parents": [-1, -1, 0]},
         "expected_tokens": {**models, "gamma": 2},
         "fastest_shapes": {"latency": time, "acceptance": [0.7, 0.12], "nodes": 4, "depth": 3},
         "from_measurements": {"target": {1: [10.0, 10.2], 4: [10.6, 10.4]}, "draft": {None: 1.0}},
@@ -155,7 +156,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "roofline": {"target": "llama-3.1-8b", "draft": "llama-3.2-1b", "device": "h200-sxm"},
         "sequoia_tree": {"acceptance": [0.6, 0.2, 0.1], "nodes": 5},
         "simulate": {**models, "rule": "block", "gamma": 2, "blocks": 100, "sequences": 8},
-        "speed_of_light": {"model": law_of_three, "nodes": 3},
+        "speed_of_light": {"target": law_of_three, "nodes": 3},
         "speedup": {"alpha": 0.8, "gamma": 5, "cost_ratio": 0.05},
         "stationary": {"model": specsim.markov([[0.5, 0.5], [1.0, 0.0]])},
         "stationary_tau": {**models, "rule": "tokenwise", "gamma": 2},
