@@ -33,7 +33,7 @@ def scalar(value: Any, name: str, allowed: str) -> Any:
         value = (unmasked(value, name) if isinstance(value, np.ndarray) else value).item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be one number, got {shown(value)}")
-    if isinstance(value, Rational) and abs(math.trunc(value)) > sys.float_info.max:
+    if isinstance(value, Rational) and abs(int(math.trunc(value))) > sys.float_info.max:
         raise ValueError(f"{name} is {shown(value)}, which is beyond the range of floats")
     value = value if isinstance(value, Rational) else float(value)
     low, high = (float(end) for end in allowed[1:-1].split(","))
