@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from numbers import Rational, Real
 from typing import Any, TypeVar
 
