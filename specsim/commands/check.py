@@ -25,7 +25,7 @@ class Check(NamedTuple):
 def check(told: Check) -> None:
     """Run every conformance check on a rule; status 1 if one fails. What is skipped says why."""
     from specsim import discover
-    from specsim.testing.conform import findings
+    from specsim.testing.findings import findings
 
     module = discover.own_rule(told.rule) or discover.find(told.family, told.rule)
     module = discover.with_params(module, discover.parsed_params(module, told.param or []))

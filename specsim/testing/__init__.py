@@ -7,8 +7,8 @@ a stated false-alarm rate and a stated smallest detectable distance. Only the st
 
 from specsim.testing.cases import drafted_tuples, grid
 from specsim.testing.chain_checks import CHAIN_CHECKS
-from specsim.testing.conform import checks, conform
 from specsim.testing.draft_checks import DRAFT_CHECKS
+from specsim.testing.findings import checks, conform
 from specsim.testing.outcomes import Finding, Skipped
 from specsim.testing.sampler import sampler_law
 from specsim.testing.statistics import LawTest, assert_law, law_test

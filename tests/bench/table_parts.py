@@ -14,7 +14,7 @@ from statistics import median
 
 from specsim import latency
 from specsim.latency import Constants, ModelShape
-from specsim.latency.roofline import _attention, _products
+from specsim.latency.kernels import _attention, _products
 
 DATA = Path(latency.__file__).parent / "data"
 

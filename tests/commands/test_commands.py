@@ -25,7 +25,7 @@ from specsim.base.extras import EXTRA
 from specsim.cli import app
 from specsim.commands import errors
 from specsim.report import tables, text
-from specsim.testing.conform import Finding
+from specsim.testing.findings import Finding
 from specsim.verify.step import rejection
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ RUNS = [
 ]  # fmt: skip
 
 
-CONFORM = import_module("specsim.testing.conform")  # the package binds the function to this name
+CONFORM = import_module("specsim.testing.findings")  # the package binds the function to this name
 ROWS_OF_RULES, TABLE_OF_RULES = cache(tables.rules_rows), cache(tables.rules_table)
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from specsim import latency
 from specsim.latency import Constants, ModelShape, constant, expected_experts, from_measurements, memory_bound, roofline
-from specsim.latency.roofline import CYCLE_ERROR
+from specsim.latency.kernels import CYCLE_ERROR
 from specsim.latency.tables import rows
 from specsim.lengths.blocks import block_efficiency
 from specsim.speed.prediction import predict

@@ -17,7 +17,7 @@ import pytest
 
 from specsim import discover, guarantee, markov, simulate
 from specsim.exact import forking
-from specsim.simulation import blocks, chain_block, changed_targets, stationary
+from specsim.simulation import blocks, chain_block, chain_of_blocks, changed_targets
 from specsim.simulation.blocks import Loop
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import after as pair_after
@@ -194,15 +194,15 @@ def test_block_chain_is_the_loop(family: str, rule: ModuleType, options: dict[st
     run = make(rule, **options)
     if run.lasting:
         with pytest.raises(ValueError, match=r"^rule 'greedy_block' changes the target of later blocks"):
-            stationary.block_chain(TARGET, DRAFT, rule=rule, **options)
+            chain_of_blocks.block_chain(TARGET, DRAFT, rule=rule, **options)
         return
-    found = stationary.block_chain(TARGET, DRAFT, rule=rule, **options)
+    found = chain_of_blocks.block_chain(TARGET, DRAFT, rule=rule, **options)
     for s in (1, 2) if family == "tree" else range(len(PAIR.p)):  # trees take seconds a context
         outcomes = block_law(run, (s, ())).items()
         assert found.tau[s] == sum(mass * len(text) for (text, _), mass in outcomes)
         for t in range(len(PAIR.p)):
             assert found.jump[s, t] == sum(mass for (_, (state, _)), mass in outcomes if state == t)
-    tau = stationary.stationary_tau(TARGET, DRAFT, rule=rule, **options)
+    tau = chain_of_blocks.stationary_tau(TARGET, DRAFT, rule=rule, **options)
     assert isinstance(tau, (F, int))
     assert found.mean(1) == found.tau[0]
 
@@ -215,9 +215,9 @@ def test_tau_of_greedy_blocks_falls_after_the_first() -> None:
     greedy = expected(make("greedy_block", 3), 3)
     first = sum(min(a, b) for n in (1, 2, 3) for a, b in zip(*(law(m, n) for m in (TARGET, DRAFT)), strict=True))
     assert 1 + first == greedy[0] > greedy[1]
-    assert greedy[0] > stationary.block_chain(TARGET, DRAFT, rule="block", gamma=3).tau[0]
+    assert greedy[0] > chain_of_blocks.block_chain(TARGET, DRAFT, rule="block", gamma=3).tau[0]
     trace = simulate(TARGET, DRAFT, rule="greedy_block", gamma=3, blocks=40_000, sequences=256)
-    assert trace.tau_interval(1 - 1e-6)[1] < stationary.stationary_tau(TARGET, DRAFT, rule="block", gamma=3)
+    assert trace.tau_interval(1 - 1e-6)[1] < chain_of_blocks.stationary_tau(TARGET, DRAFT, rule="block", gamma=3)
     for b in (1, 2, 3):
         trace = simulate(TARGET, DRAFT, rule="greedy_block", gamma=3, blocks=b * 4096, sequences=4096)
         low, high = trace.tau_interval(1 - 1e-6)

@@ -13,9 +13,9 @@ from specsim.draft import distinct
 from specsim.exact.guarantee import _tree_verdict
 from specsim.exact.tree import drawn_trees
 from specsim.simulation import blocks, conditional, conditional_tau
+from specsim.simulation.chain_of_blocks import grown_chains
 from specsim.simulation.conditional import texts
 from specsim.simulation.shards import SHARD
-from specsim.simulation.stationary import grown_chains
 from specsim.testing import assert_law
 from specsim.trees import (
     Grown,

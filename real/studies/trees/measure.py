@@ -16,7 +16,7 @@ import numpy as np
 from real.studies.drafts.measure import Rows
 from specsim import guarantee, simulate
 from specsim.simulation import Automaton, Trace, conditional_tau, ngram, recorded
-from specsim.simulation.stationary import grown_chains
+from specsim.simulation.chain_of_blocks import grown_chains
 from specsim.trees import Grown, chain, depths, eagle2_tree, heap_tree, k_ary, paths, sequoia_tree
 from specsim.trees.likeliest import pruned
 from specsim.types import Array, Model

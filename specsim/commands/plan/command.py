@@ -12,7 +12,7 @@ from specsim.base.files import check_writable, write_bytes
 from specsim.commands.plan import answer, models, read, shown
 from specsim.commands.plan.emit import ENGINES, emit
 from specsim.latency import Hardware, LatencyModel, ModelShape, Timing, constant, hardware, roofline
-from specsim.latency.roofline import BYTES, KNOWN, NO_OVERHEAD
+from specsim.latency.kernels import BYTES, KNOWN, NO_OVERHEAD
 from specsim.speed.grid import batch_schedule
 from specsim.speed.shapes import fastest_shapes
 
