@@ -32,9 +32,10 @@ def scalar(value: Any, name: str, allowed: str) -> Any:
         value = (unmasked(value, name) if isinstance(value, np.ndarray) else value).item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be one number, got {shown(value)}")
-    if isinstance(value, Rational) and abs(int(math.trunc(value))) > sys.float_info.max:
-        raise ValueError(f"{name} is {shown(value)}, which is beyond the range of floats")
-    value = value if isinstance(value, Rational) else float(value)
+    try:
+        value = value if isinstance(value, Rational) and math.isfinite(float(value)) else float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is {shown(value)}, which is beyond the range of floats") from None
     low, high = (float(end) for end in allowed[1:-1].split(","))
     above = value > low if allowed[0] == "(" else value >= low
     below = value < high if allowed[-1] == ")" else value <= high
