@@ -179,10 +179,7 @@ def simulate(
 
 def _amount(value: int, name: str, least: int) -> int:
     """A number of blocks or tokens that a machine can do."""
-    n = check.integer(value, name, least)
-    if n > MAX_BLOCKS:
-        raise ValueError(f"{name} must be at most {MAX_BLOCKS}, got {n}")
-    return n
+    return check.integer(value, name, least, MAX_BLOCKS)
 
 
 def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force: bool, progress: Progress) -> Trace:

@@ -15,10 +15,10 @@ from specsim import discover
 from specsim.base.arrays import at, pick, row_at
 from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
 from specsim.exact.small_laws import rational_table
+from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import (
     corners,
-    drafted_tuples,
     edge_laws,
     fractions,
     random_laws,
@@ -253,7 +253,7 @@ def standard_tables() -> Iterator[tuple[str, Table, Table, int]]:
 
 def _drafted_blocks() -> Iterator[tuple[str, Array, Array, Array]]:
     for where, target, draft, gamma in standard_tables():
-        for x in drafted_tuples(np.ones(len(target[()])), gamma):
+        for x in draft_tuples(len(target[()]), gamma):
             path = tuple(int(t) for t in x)
             q = np.array([draft[path[:i]] for i in range(gamma)])
             if all(q[i, t] for i, t in enumerate(path)):

@@ -164,9 +164,18 @@ def test_completion() -> None:
 
 
 BAD: list[tuple[str, str]] = [
-    (f"{LAWS} --gamma 2 --blocks 1e18", "blocks must be at most 10000000000000, got 1000000000000000000"),
-    (f"{LAWS} --gamma 2 --tokens 1e18", "tokens must be at most 10000000000000, got 1000000000000000000"),
-    (f"{LAWS} --gamma 2 --burn-in 1000000000000000000", "burn_in must be at most 10000000000000, got"),
+    (
+        f"{LAWS} --gamma 2 --blocks 1e18",
+        "blocks is 1000000000000000000; the largest that is sensible is 10000000000000",
+    ),
+    (
+        f"{LAWS} --gamma 2 --tokens 1e18",
+        "tokens is 1000000000000000000; the largest that is sensible is 10000000000000",
+    ),
+    (
+        f"{LAWS} --gamma 2 --burn-in 1000000000000000000",
+        "burn_in is 1000000000000000000; the largest that is sensible is 10000000000000",
+    ),
     (LAWS.replace("1/3,2/3 ", "1e400 ") + " --gamma 2", "target law:1e400: "),
     (LAWS.replace("1/3,2/3 ", "1e999999999,1 ") + " --gamma 2", "target law:1e999999999,1: "),
     (LAWS.replace("1/3,2/3 ", f"1{'0' * 400}/1,1 ") + " --gamma 2", "integer division result too large for a float"),
