@@ -12,8 +12,10 @@ pytest.importorskip("matplotlib")
 from helpers.pictures import faults
 
 import real
-from real.studies.compare import report
+from real.studies.compare import report, rules_report
+from real.studies.drafts import report as drafts_report
 from real.studies.forced import report as forced_report
+from real.studies.trees import report as trees_report
 from specsim.report.figure import as_png
 
 RESULTS = Path(real.__file__).parent / "results"
@@ -21,6 +23,9 @@ DRAWN = {
     "bundled": report.drawn,
     "widened": report.drawn,
     "forced": forced_report.drawn,
+    "block": rules_report.drawn,
+    "drafts": drafts_report.drawn,
+    "trees": trees_report.drawn,
 }
 
 
