@@ -15,9 +15,9 @@ GAP = 0.045  # of the height of the axes: how far apart labels of font size 7 st
 def figure(width: float, height: float, columns: int = 1) -> tuple[Any, list[Any]]:
     """A figure of that many inches, and its panels from left to right."""
     with extras.needed("a plot"):
+        from matplotlib import figure as figures
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    made = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    made = figures.Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(made)
     return made, list(made.subplots(1, columns, squeeze=False)[0])
 
@@ -48,7 +48,7 @@ def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
     for i in reversed(range(len(spots))):
         top = spots[i] = min(spots[i], top)
         top -= GAP
-    line = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0}
+    line: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
     for (_, text, colour), true, spot in zip(ends, at, spots, strict=True):
         axes.annotate(
             text, (1, true), (1.05, spot), xycoords="axes fraction", fontsize=7, va="center", color=colour,
