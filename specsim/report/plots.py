@@ -146,7 +146,7 @@ def scatter(axis: Any, found: validation.Validation) -> None:
     top = 1.05 * max((max(s.measured, s.predicted) for s in found.scores if s.predicted is not None), default=1.0)
     axis.plot([0, top], [0, top], color="black", linewidth=0.8)
     axis.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-    axis.text(0.04 * top, 0.06 * top, "measured = predicted", rotation=45, rotation_mode="anchor", fontsize=7)
+    axis.text(0.015 * top, 0.03 * top, "measured = predicted", rotation=45, rotation_mode="anchor", fontsize=6)
     axis.set_xlabel("speedup measured (as published)")
     axis.set_ylabel("speedup predicted")
     axis.set_title("published rows (rings: the overhead is fitted on these)", fontsize=9)
