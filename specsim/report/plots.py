@@ -5,14 +5,12 @@ Needs matplotlib (extra `plot`). Every plot is made anew by `specsim plots DIR`.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from specsim.base import extras
 from specsim.base.files import check_writable, write_bytes
 from specsim.claims import rows as published
 from specsim.claims import score as validation
@@ -20,6 +18,7 @@ from specsim.latency import LatencyModel, roofline
 from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import mixture_length_law
 from specsim.lengths.measures import convert_acceptance
+from specsim.report import figure as pictures
 from specsim.speed.grid import Given, context_boundary, costs, taus
 from specsim.speed.plan import plan as best_plans
 from specsim.types import Array
@@ -34,8 +33,9 @@ def write_all(folder: Path) -> list[Path]:
         raise ValueError(f"{folder} is no folder")
     target, draft, device, parts, alpha = PAIR
     times = roofline(target, draft, device, tensor_parallel=parts)
+    title = f"{target} with {draft} on {parts} x {device}, alpha = {alpha:g}"
     made: dict[str, Callable[[], bytes]] = {
-        "plan.png": lambda: plan(times, alpha, [1], [1024], max_gamma=16),
+        "plan.png": lambda: plan(times, alpha, [1], [1024], max_gamma=16, title=title),
         "validation.png": lambda: _figure(
             [lambda axis: scatter(axis, validation.validate(published.shipped(), fit=FIT))]
         ),
@@ -49,7 +49,13 @@ def write_all(folder: Path) -> list[Path]:
 
 
 def plan(
-    latency: LatencyModel, acceptance: Given, batches: Sequence[int], contexts: Sequence[int], *, max_gamma: int
+    latency: LatencyModel,
+    acceptance: Given,
+    batches: Sequence[int],
+    contexts: Sequence[int],
+    *,
+    max_gamma: int,
+    title: str = "",
 ) -> bytes:
     """Speedup over gamma and draft cost at the first point, and over batch and context if the times depend on them."""
     draws: list[Callable[[Any], None]] = [
@@ -59,7 +65,9 @@ def plan(
         draws.append(
             lambda axis: plane(axis, latency, acceptance, max(1024, *batches), max(131_072, *contexts), max_gamma)
         )
-    return _figure(draws)
+    if not title and isinstance(acceptance, int | float):
+        title = f"alpha = {acceptance:g}"
+    return _figure(draws, title)
 
 
 def surface(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, context: int, max_gamma: int) -> None:
@@ -74,10 +82,10 @@ def surface(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, con
     axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k.", markersize=2, label="best gamma")
     axis.axhline(own, color="black", linewidth=0.8, label=f"this draft, c = {own:.3f}")
     axis.set_xlabel("gamma (drafts per block)")
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    pictures.whole_ticks(axis.xaxis)
     axis.set_ylabel("c, draft step in target steps")
     axis.set_title(f"speedup, predicted; batch {batch}, context {context}", fontsize=9)
-    axis.legend(fontsize=7)
+    _legend_below(axis)
 
 
 def plane(
@@ -96,7 +104,7 @@ def plane(
     line = [spot for spot in list(zip(batches, edge, strict=True))[max(first - 1, 0) :] if spot[1] is not None]
     if first < len(edge):
         axis.plot(*zip(*line, strict=True), color="red", label="S*(B): helps above")
-        axis.legend(fontsize=7, loc="upper left")
+        _legend_below(axis)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log", base=2, nonpositive="clip")
     axis.set_ylim(contexts[0], contexts[-1])
@@ -106,10 +114,18 @@ def plane(
 
 
 def _filled(axis: Any, x: Any, y: Any, speed: Any) -> None:
-    drawn = axis.contourf(x, y, speed, levels=20, cmap="viridis")
-    axis.figure.colorbar(drawn, ax=axis, label="predicted speedup")
-    if speed.min() < 1 < speed.max():
-        axis.contour(x, y, speed, levels=[1.0], colors="white", linewidths=1)
+    low, high = float(speed.min()), float(speed.max())
+    levels = np.linspace(low, high, 21) if high > low else 20  # the bar ends where the data do
+    drawn = axis.contourf(x, y, speed, levels=levels, cmap="viridis")
+    axis.figure.colorbar(drawn, ax=axis, label="predicted speedup", format="%.2f")
+    if low < 1 < high:
+        edge = axis.contour(x, y, speed, levels=[1.0], colors="white", linewidths=1)
+        axis.clabel(edge, fmt={1.0: "speedup 1"}, fontsize=7)
+
+
+def _legend_below(axis: Any) -> None:
+    """Under the axes: the colour bar stands at their right."""
+    axis.legend(fontsize=7, handlelength=3, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))
 
 
 def scatter(axis: Any, found: validation.Validation) -> None:
@@ -127,12 +143,14 @@ def scatter(axis: Any, found: validation.Validation) -> None:
                 axis.scatter(
                     *zip(*mine, strict=True), s=50 if fitted else 18, facecolors=face, edgecolors=f"C{i}", label=label
                 )
-    ends = [axis.get_xlim()[0], axis.get_xlim()[1]]
-    axis.plot(ends, ends, color="black", linewidth=0.8)
+    top = 1.05 * max((max(s.measured, s.predicted) for s in found.scores if s.predicted is not None), default=1.0)
+    axis.plot([0, top], [0, top], color="black", linewidth=0.8)
+    axis.set(xlim=(0, top), ylim=(0, top), aspect="equal")
+    axis.text(0.015 * top, 0.03 * top, "measured = predicted", rotation=45, rotation_mode="anchor", fontsize=6)
     axis.set_xlabel("speedup measured (as published)")
     axis.set_ylabel("speedup predicted")
     axis.set_title("published rows (rings: the overhead is fitted on these)", fontsize=9)
-    axis.legend(fontsize=7)
+    pictures.legend_beside(axis)
 
 
 def laws_of_one_tau(gamma: int = 8) -> dict[str, Array]:
@@ -165,18 +183,15 @@ def length_laws(axis: Any) -> None:
     axis.legend(fontsize=7, loc="upper center")
 
 
-def _figure(draws: Sequence[Callable[[Any], None]]) -> bytes:
+def _figure(draws: Sequence[Callable[[Any], None]], title: str = "") -> bytes:
     """A PNG with a panel for each; the same bytes every time."""
-    with extras.needed("a plot"):
-        import matplotlib as mpl
+    return pictures.as_png(_drawn(draws, title))
 
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(draws), figsize=(5 * len(draws), 3.6), layout="constrained", squeeze=False)
-    for axis, draw in zip(axes[0], draws, strict=True):
+def _drawn(draws: Sequence[Callable[[Any], None]], title: str = "") -> Any:
+    figure, axes = pictures.figure(5.4 * len(draws), 3.9, len(draws))
+    for axis, draw in zip(axes, draws, strict=True):
         draw(axis)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
-    plt.close(figure)
-    return buffer.getvalue()
+    if title:
+        figure.suptitle(title, fontsize=9)
+    return figure

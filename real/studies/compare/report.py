@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import io
 import os
 import platform
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from specsim.base.files import write_bytes
+from specsim.report import figure as pictures
 from specsim.types import Array
 
 SCHEMA = "specsim-compare/2"
@@ -158,31 +158,46 @@ def cliffs(record: dict[str, Any]) -> list[str]:
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
     """PNG of tau and speedup against gamma: predictions as lines, measurements with their intervals."""
-    import matplotlib as mpl
+    write_bytes(path, pictures.as_png(drawn(record)))
 
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
 
-    rows, what = record["pairs"], record["provenance"]
+def drawn(record: dict[str, Any]) -> Any:
+    """The figure of `write_plot`; the band is the interval of the predicted tau."""
+    rows = record["pairs"]
     gammas = [r["gamma"] for r in rows]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    figure, axes = pictures.figure(10, 3.8, 2)
     for axis, key, title in ((axes[0], "tau", "tau (tokens per target call)"), (axes[1], "speedup", "speedup")):
         entries = [r[key] for r in rows]
         axis.plot(gammas, [e["predicted"] for e in entries], color="tab:blue", label="predicted")
+        if entries and all(e.get("predicted_interval") for e in entries):
+            ends = np.array([e["predicted_interval"] for e in entries]).T
+            axis.fill_between(gammas, *ends, color="tab:blue", alpha=0.2, label="predicted, 95 %")
         values = np.array([e["measured"] for e in entries])
         axis.errorbar(gammas, values, bars(entries), fmt="o", color="tab:orange", capsize=3, label="measured, 95 %")
-        axis.set(xlabel="gamma (drafts per block)", title=title, xticks=gammas)
+        axis.set(xlabel="gamma (drafts per block)", title=title)
+        pictures.whole_ticks(axis.xaxis)
         axis.grid(alpha=0.3)
     alike = [r["tau"]["predicted_over_positions"] for r in rows]
-    axes[0].plot(gammas, alike, ":", color="gray", label="every position alike (biased)")
+    axes[0].plot(gammas, alike, ":", color="gray", label="every position\nalike (biased)")
     axes[1].axhline(1, color="black", linewidth=0.8)
-    axes[0].legend()
-    warping = what["warping"]
-    figure.suptitle(f"target: {target_name(what)}, draft: {what['draft']}, T = {warping['temperature']:g}", fontsize=10)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    plt.close(figure)
-    write_bytes(path, buffer.getvalue())
+    pictures.legend_beside(axes[0])
+    mean = record["acceptance"]["mean"]
+    said = f"{caption(record['provenance'])}; acceptance {mean['predicted']:.3f} {bracket(mean['interval'], '.3f')}"
+    figure.suptitle(said.rstrip(), fontsize=9)
+    return figure
+
+
+def caption(what: dict[str, Any]) -> str:
+    """Models, temperature and hardware of a record: the title of its picture."""
+    temperature = f"T = {what['warping']['temperature']:g}"
+    return f"target: {target_name(what)}, draft: {what['draft']}, {temperature}\n{hardware(what)}"
+
+
+def hardware(what: dict[str, Any]) -> str:
+    """What a record was timed on, as short as a title."""
+    machine, threads = what["machine"], what.get("threads", 1)
+    on = f"{machine['processor']}, {threads} thread{'s' * (threads != 1)}"
+    return f"{on if what.get('device', 'cpu') == 'cpu' else what['device']}, {what['dtype']}"
 
 
 def bars(entries: list[dict[str, Any]]) -> Array | None:

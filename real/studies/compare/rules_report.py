@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Group
 
 from real.decode.warp import Warping
 from real.studies.columns import aligned, shown
 from real.studies.compare import answer, report
 from specsim.base.files import write_bytes
+from specsim.report import figure as pictures
 
 SCHEMA = "specsim-chains/1"
+OFFSET = 0.12  # of a gamma: two bars at one place cannot be read
 
 
 def columns(record: dict[str, Any], what: str) -> list[list[str]]:
@@ -143,33 +145,35 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
     """PNG: tau of every rule, and gains over the first one; predictions as lines, measurements with 95 % intervals."""
-    import matplotlib as mpl
+    write_bytes(path, pictures.as_png(drawn(record)))
 
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+def drawn(record: dict[str, Any]) -> Any:
+    """The figure of `write_plot`; bars of one gamma stand side by side."""
+    figure, (left, right) = pictures.figure(11, 4, 2)
     first = record["runs"][0]["rule"]
     shown = [(left, run["pairs"], "tau", run["rule"]) for run in record["runs"]]
     for rule in dict.fromkeys(gain["rule"] for gain in record["gains"]):
         rows = [gain for gain in record["gains"] if gain["rule"] == rule]
         shown += [(right, rows, what, f"{rule}, {what}") for what in ("tau", "speed")]
     for i, (axis, rows, what, name) in enumerate(shown):
-        gammas, entries = [row["gamma"] for row in rows], [row[what] for row in rows]
+        gammas, entries = np.array([row["gamma"] for row in rows]), [row[what] for row in rows]
         look = {"color": f"C{i}", "markersize": 4}
         axis.plot(gammas, [e["predicted"] for e in entries], ("-", "--")[i % 2], color=f"C{i}", label=name)
-        values = [e["measured"] for e in entries]
-        axis.errorbar(gammas, values, report.bars(entries), fmt="os"[i % 2], capsize=3, alpha=0.7, **look)
+        values, aside = [e["measured"] for e in entries], gammas + (OFFSET, -OFFSET)[i % 2]
+        axis.errorbar(aside, values, report.bars(entries), fmt="os"[i % 2], capsize=2, alpha=0.7, **look)
     left.set(title="tau (tokens per target call)")
     right.set(title=f"gain over {first}")
     right.yaxis.set_major_formatter(lambda ratio, _: f"{ratio - 1:+.0%}")
     right.axhline(1, color="black", linewidth=0.8)
-    for axis in (left, right):
-        axis.set(xlabel="gamma (drafts per block)", xticks=[row["gamma"] for row in record["runs"][0]["pairs"]])
+    for axis in (left, right):  # a run that was stopped may have no gains, and then no legend
+        axis.set(xlabel="gamma (drafts per block)")
+        pictures.whole_ticks(axis.xaxis)
         axis.grid(alpha=0.3)
-        if axis.get_legend_handles_labels()[0]:  # a run that was stopped may have no gains
-            axis.legend(title="lines: predicted; dots: measured, 95 %", fontsize=8, title_fontsize=8)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    plt.close(figure)
-    write_bytes(path, buffer.getvalue())
+        pictures.legend_beside(axis, "lines: predicted\ndots: measured,\n95 %")
+    acceptance = ""
+    if record["runs"][0].get("acceptance"):
+        mean = record["runs"][0]["acceptance"]["mean"]
+        acceptance = f"; acceptance {mean['predicted']:.3f} {report.bracket(mean['interval'], '.3f')}".rstrip()
+    figure.suptitle(report.caption(record["provenance"]) + acceptance, fontsize=9)
+    return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.console import Group
 from real.studies.columns import aligned, shown
 from real.studies.compare.report import made_by
 from specsim.base.files import write_bytes
+from specsim.report import figure as pictures
 
 SCHEMA = "specsim-drafts/1"
 COLUMNS = {  # heading: (rule, sampling); rule "" is the optimum of the scheme
@@ -92,40 +92,48 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
     """PNG: every rule and optimum on the first group; what is missing to the optimum without replacement, on all."""
-    import matplotlib as mpl
+    write_bytes(path, pictures.as_png(drawn(record)))
 
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+def drawn(record: dict[str, Any]) -> Any:
+    """The figure of `write_plot`; bars are the recorded errors."""
+    figure, (left, right) = pictures.figure(12, 4.4, 2)
     first = record["runs"][0]
     names = sorted({(c["rule"], c["scheme"]) for c in first["rows"]}, key=lambda name: (name[0] == "", name))
+    ends = []
     for i, (rule, scheme) in enumerate(names):
         curve = [c for c in first["rows"] if (c["rule"], c["scheme"]) == (rule, scheme)]
-        shown = f"{rule}, {scheme}" if rule else f"optimum, {scheme}"
         dashes = "-" if rule else ":" if scheme == "iid" else "--"
         if rule or scheme in ("iid", "without_replacement"):
-            left.plot(
-                [c["num_drafts"] for c in curve], [c["value"] for c in curve], dashes, marker="o" if rule else None,
-                color=f"C{i % 10}" if rule else "black", markersize=3, label=shown,
+            colour, name = f"C{i % 10}" if rule else "black", f"{rule or 'optimum'}, {scheme}"
+            left.errorbar(
+                [c["num_drafts"] for c in curve], [c["value"] for c in curve], [c["error"] for c in curve],
+                fmt=dashes, marker="o" if rule else None, color=colour, markersize=3, capsize=2,
             )  # fmt: skip
+            last = max(curve, key=lambda c: float(c["num_drafts"]))
+            stops = "" if last["num_drafts"] == 8 else f" (to {last['num_drafts']})"
+            ends.append((last["value"], name + stops, colour))
     left.set(xlabel="number of drafts (expected, if distinct)", title=f"acceptance, {first['name']}", xscale="log")
-    left.legend(fontsize=7)
+    pictures.label_ends(left, ends)
     for i, group in enumerate(record["runs"]):
         for (rule, scheme), style in zip(list(COLUMNS.values())[1:4], (":", "--", "-"), strict=True):
             found = [(k, point(group, rule, scheme, k), point(group, "", "without_replacement", k)) for k in COMPARED]
-            gaps = [(k, 100 * (a["value"] - b["value"])) for k, a, b in found if a and b]
-            label = f"{rule}, {scheme}" if i == 0 else None
-            right.plot(*zip(*gaps, strict=True), style, color=f"C{i}", marker="o", markersize=3, label=label)
-        right.plot([], [], color=f"C{i}", label=group["name"])
+            gaps = [
+                (k, 100 * (a["value"] - b["value"]), 100 * (a["error"] + b["error"])) for k, a, b in found if a and b
+            ]
+            right.errorbar(*zip(*gaps, strict=True), fmt=style, color=f"C{i}", marker="o", markersize=3, capsize=2)
+            if i == 0:
+                right.plot([], [], style, color="black", label=f"{rule},\n{scheme}")
+    for i, group in enumerate(record["runs"]):
+        right.plot([], [], "s", color=f"C{i}", label=group["name"].replace(", ", ",\n"))
     right.axhline(0, color="black", linewidth=0.8)
     right.set(xlabel="number of drafts", title="points above the optimum without replacement", xscale="log")
-    right.legend(fontsize=7)
+    pictures.legend_beside(right)
     for axis, ticks in ((left, sorted({c["num_drafts"] for c in first["rows"]})), (right, COMPARED)):
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    plt.close(figure)
-    write_bytes(path, buffer.getvalue())
+    what = record["provenance"]
+    models = f"target: {what['target']}, draft: {what['draft']}, T = {what['warping']['temperature']:g}"
+    figure.suptitle(f"{models}; bars: 99 % where drafts were sampled", fontsize=9)
+    return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from rich.console import Group
 
 from real.studies.columns import aligned, shown
 from real.studies.compare import answer
-from real.studies.compare.report import errors, made_by
+from real.studies.compare.report import errors, hardware, made_by
 from real.studies.forced.measure import Timing
 from specsim.base.files import write_bytes
+from specsim.report import figure as pictures
 
 SCHEMA = "specsim-forced/1"
 HEAD = ["gamma", "tau", "cycle, ms\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured", "\nerror"]
@@ -85,21 +85,22 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
     """PNG of speedup against gamma: predictions as lines, measurements as dots."""
-    import matplotlib as mpl
+    write_bytes(path, pictures.as_png(drawn(record)))
 
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
+def drawn(record: dict[str, Any]) -> Any:
+    """The figure of `write_plot`."""
+    figure, (axis,) = pictures.figure(7, 3.8)
     for colour, run in enumerate(record["runs"]):
         gammas = [r["gamma"] for r in run["rows"]]
         axis.plot(gammas, [r["speedup"]["predicted"] for r in run["rows"]], color=f"C{colour}", label=_name(run))
         axis.plot(gammas, [r["speedup"]["measured"] for r in run["rows"]], "o", color=f"C{colour}")
     axis.axhline(1, color="black", linewidth=0.8)
-    axis.set(xlabel="gamma (drafts per block)", title="speedup: predicted (lines), measured (dots)")
+    what = record["provenance"]
+    title = f"shapes of {what['target']} (target) and {what['draft']} (draft), alpha = {what['alpha']:g} forced"
+    axis.set_title(f"{title}\n{hardware(what)}", fontsize=9)
+    axis.set(xlabel="gamma (drafts per block)", ylabel="speedup")
+    pictures.whole_ticks(axis.xaxis)
     axis.grid(alpha=0.3)
-    axis.legend()
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    plt.close(figure)
-    write_bytes(path, buffer.getvalue())
+    pictures.legend_beside(axis, "lines: predicted\ndots: measured")
+    return figure

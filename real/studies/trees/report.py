@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from real.studies.columns import aligned, shown
 from real.studies.compare.report import made_by
 from real.studies.trees.measure import ORACLE
 from specsim.base.files import write_bytes
+from specsim.report import figure as pictures
 
 SCHEMA = "specsim-trees/1"
 NAMES = {("chain", "traversal"): "block"}  # what a rule is on a single path
@@ -154,28 +154,30 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
     """PNG: tau against the budget, a panel for each pair; bars are the intervals."""
-    import matplotlib as mpl
+    write_bytes(path, pictures.as_png(drawn(record)))
 
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(record["runs"]), figsize=(13, 5.4), layout="constrained", squeeze=False)
+def drawn(record: dict[str, Any]) -> Any:
+    """The figure of `write_plot`; the legend shows lines, for the bars would hide their dashes."""
+    figure, axes = pictures.figure(10, 4, len(record["runs"]))
     sizes = budgets(record)
-    for axis, run in zip(axes[0], record["runs"], strict=True):
+    for axis, run in zip(axes, record["runs"], strict=True):
         for (topology, rule), style in PLOTTED.items():
             rows = [row for n in sizes if (row := row_of(run, topology, rule, n))]
             ranges = [(row["interval"][1] - row["interval"][0]) / 2 if row["interval"] else 0 for row in rows]
             label = f"{topology}: {NAMES.get((topology, rule), rule)}"
             axis.errorbar(
                 [row["budget"] for row in rows], [row["tau"] for row in rows], ranges, fmt=style, marker="o",
-                markersize=3, capsize=2, label=label,
+                markersize=3, capsize=2,
             )  # fmt: skip
-        axis.set(xlabel="node budget", ylabel="tau, tokens per target call", title=run["name"], xscale="log")
+            axis.plot([], [], style, label=label)
+        axis.set(xlabel="node budget", ylabel="tau, tokens per target call", xscale="log")
+        axis.set_title(run["name"], fontsize=10)
         axis.set_xticks(sizes, [str(n) for n in sizes])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
-    axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    plt.close(figure)
-    write_bytes(path, buffer.getvalue())
+    pictures.legend_beside(axes[-1], "bars: 99 %")
+    what = record["provenance"]
+    said = f"T = {what['warping']['temperature']:g}, top-k {what['warping']['top_k']}"
+    figure.suptitle(f"target: {what['target']}, draft: {what['draft']}, {said}", fontsize=9)
+    return figure

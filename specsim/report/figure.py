@@ -1,0 +1,63 @@
+"""One look for every picture: panels in a row, legends beside the data, whole ticks, PNG at 150 dpi."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from specsim.base import extras
+
+DPI = 150
+GAP = 0.045  # of the height of the axes: how far apart labels of font size 7 stand
+
+
+def figure(width: float, height: float, columns: int = 1) -> tuple[Any, list[Any]]:
+    """A figure of that many inches, and its panels from left to right."""
+    with extras.needed("a plot"):
+        from matplotlib import figure as figures
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    made = figures.Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(made)
+    return made, list(made.subplots(1, columns, squeeze=False)[0])
+
+
+def whole_ticks(axis: Any) -> None:
+    """Ticks of an `axes.xaxis` or `axes.yaxis` at whole numbers only: there is no half a draft."""
+    with extras.needed("a plot"):
+        from matplotlib.ticker import MaxNLocator
+    axis.set_major_locator(MaxNLocator(integer=True))
+
+
+def legend_beside(axes: Any, title: str | None = None) -> None:
+    """The legend at the right of the axes, where it hides nothing; its lines are long enough to show dashes."""
+    if axes.get_legend_handles_labels()[0]:
+        look: dict[str, Any] = {"handlelength": 3, "fontsize": 7, "title_fontsize": 7}
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title=title, **look)
+
+
+def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Labels (value, text, colour) at the right edge, each joined to its value and none over another."""
+    ends = sorted(ends)
+    low, high = axes.get_ylim()
+    at = [(value - low) / (high - low) for value, _, _ in ends]
+    spots = list(at)
+    for i in range(1, len(spots)):
+        spots[i] = max(spots[i], spots[i - 1] + GAP)
+    top = 1.0
+    for i in reversed(range(len(spots))):
+        top = spots[i] = min(spots[i], top)
+        top -= GAP
+    line: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
+    for (_, text, colour), true, spot in zip(ends, at, spots, strict=True):
+        axes.annotate(
+            text, (1, true), (1.05, spot), xycoords="axes fraction", fontsize=7, va="center", color=colour,
+            arrowprops=line | {"color": colour}, annotation_clip=False,
+        )  # fmt: skip
+
+
+def as_png(drawn: Any) -> bytes:
+    """The figure as a PNG; the same bytes every time."""
+    buffer = io.BytesIO()
+    drawn.savefig(buffer, format="png", dpi=drawn.dpi, metadata={"Software": None})
+    return buffer.getvalue()
