@@ -61,9 +61,7 @@ def consecutive(numbers: list[int], most: int) -> Iterator[range]:
 
 def checked_seed(seed: int) -> int:
     """A key of Philox."""
-    if check.integer(seed, "seed", 0) >= 1 << 64:
-        raise ValueError(f"seed must be below 2^64, got {seed}")
-    return int(seed)
+    return check.integer(seed, "seed", 0, (1 << 64) - 1)
 
 
 def uniforms(seed: int, sequences: range, block: int, count: int) -> Array:

@@ -158,7 +158,7 @@ def test_posterior_averages_to_the_acceptance(pair: tuple[Array, Array]) -> None
 )
 def test_conditional_tau(rule: str, scheme: str, shape: list[int]) -> None:
     """The 99.9 % interval holds the exact value; where contexts play no part it is narrower than that of simulation."""
-    what: dict[str, Any] = {"rule": rule, "tree": shape, "scheme": scheme}
+    what: dict[str, Any] = {"rule": rule, "parents": shape, "scheme": scheme}
     target, draft = markov_pair(2, seed=12, order=2)
     exact = float(block_chain(target, draft, **what).mean(blocks=100))
     floats = [Automaton(m.rows.astype(float), m.step, m.start) for m in (target, draft)]

@@ -264,10 +264,10 @@ def toy_lengths() -> Iterator[tuple[str, dict[str, Any], Fraction]]:
         yield name, {"gamma": 3}, kept
     for name, scheme in RECURSIVE:
         shape = (-1, 0, 1, -1, 3, 4) if scheme == "paths" else (-1, -1, 0, 2)
-        options = {"tree": shape, "scheme": scheme}
+        options = {"parents": shape, "scheme": scheme}
         yield name, options, recursion(VERIFIERS[name], target, draft, shape, scheme)
     two = block_recursion(target, highest(target, draft, 2, 3), 3)
-    yield "multipath_block", {"tree": (-1, 0, 1, -1, 3, 4), "scheme": "paths"}, two
+    yield "multipath_block", {"parents": (-1, 0, 1, -1, 3, 4), "scheme": "paths"}, two
 
 
 def simulated(rule: Any, options: dict[str, Any]) -> tuple[float, float]:

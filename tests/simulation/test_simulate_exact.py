@@ -50,7 +50,7 @@ TREES += [  # with a step rule of the user's choice
     for name, step in (("tokenwise", "optimal"), ("lifted", "recursive"))
 ]
 # three levels: the third drafts after two tokens
-TREES.append(("tree", discover.find("tree", "tokenwise"), {"tree": (-1, 0, 1), "scheme": "iid"}))
+TREES.append(("tree", discover.find("tree", "tokenwise"), {"parents": (-1, 0, 1), "scheme": "iid"}))
 LOOPS = [(family, rule, options) for family, rule, options in CHAINS + STEPS + TREES if rule.EXACT]
 IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values()))}" for _, rule, options in LOOPS]
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import real
 from real.train import corpus, evaluate, pair
 from real.train import step as learn
 from real.train.pair import train_pair
@@ -231,7 +232,7 @@ def test_compare_is_exact_on_identical_models() -> None:
 
 
 def test_bundled_pair_is_what_its_recipe_says() -> None:
-    folder = Path(pair.__file__).parent / "tiny"
+    folder = real.TINY
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 16 * 2**20
     record = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
     assert record["recipe"] == asdict(Recipe())
