@@ -14,6 +14,8 @@ from specsim import discover
 from specsim.testing import checks, conform, sampler_law
 from specsim.verify.step import rejection
 
+pytestmark = pytest.mark.fast
+
 F, NAN, INF = Fraction, float("nan"), float("inf")
 HALF, EXACT = [0.5, 0.5], [Fraction(1, 2), Fraction(1, 2)]
 PAIR: dict[str, Callable[[Any, Any], Any]] = {

@@ -17,6 +17,8 @@ from specsim.commands.plan import read
 from specsim.report.plots import _figure
 from specsim.testing import rational_laws
 
+pytestmark = pytest.mark.fast
+
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HALF = [0.5, 0.5]
 WITHOUT = f"""

@@ -10,6 +10,8 @@ import specsim
 from specsim import trees
 from specsim.testing import cases, sampler
 
+pytestmark = pytest.mark.fast
+
 SCHEME = [
     specsim.acceptance_rate, specsim.output_law, specsim.optimal_acceptance, specsim.optimum, specsim.guarantee,
     specsim.verify_step, specsim.simulate, specsim.conditional_tau, specsim.stationary_tau, specsim.block_chain,

@@ -11,6 +11,8 @@ import pytest
 from specsim import best_draft_temperature, optimal_acceptance
 from specsim.bounds import temperature
 
+pytestmark = pytest.mark.fast
+
 Array = Any
 
 

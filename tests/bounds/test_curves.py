@@ -12,6 +12,8 @@ from specsim.exact.step import enumerate_step
 from specsim.testing import backends
 from specsim.verify.step import recursive_wor
 
+pytestmark = pytest.mark.fast
+
 
 def rows(vocab: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     p, q, _ = backends.laws(vocab, count, seed=1)

@@ -12,6 +12,8 @@ from specsim.claims.rows import parse, read, shipped
 from specsim.claims.score import remarks, report_rows, summary, validate
 from specsim.cli import app
 
+pytestmark = pytest.mark.fast
+
 FIT = ["magicdec-001", "magicdec-007", "magicdec-014"]
 ROWS = shipped()
 MAGIC, SEQUOIA, MEDUSA, LEVIATHAN, EAGLE = (

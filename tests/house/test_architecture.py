@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 # A room imports from those on the floors below it, and on its own floor only from those named behind it.
 FLOORS: dict[str, list[dict[str, set[str]]]] = {

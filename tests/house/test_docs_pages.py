@@ -13,6 +13,8 @@ import pytest
 
 from specsim import discover
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PUBLIC = ("specsim", "specsim.trees", "specsim.testing", "real")

@@ -10,6 +10,8 @@ from specsim import discover
 from specsim.testing.contract import misnamed
 from specsim.types import ChainOptions, DraftOptions, StepOptions, TreeOptions
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 READERS = ("specsim/discover.py", "specsim/testing/contract.py")
 OPTIONAL = {

@@ -12,6 +12,8 @@ import pytest
 
 import specsim
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = set(PROJECT["optional-dependencies"])

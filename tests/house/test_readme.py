@@ -18,6 +18,8 @@ from real.studies.table import face
 from specsim.report.markers import refresh
 from specsim.report.tables import rules_brief
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)

@@ -18,6 +18,8 @@ from specsim.commands.plan import models
 from specsim.latency import Constants
 from specsim.latency.drafters import SCORED, of_target
 
+pytestmark = pytest.mark.fast
+
 EIGHT = ModelShape.named("llama-3.1-8b")
 H, GQA = 4096, 4096 * 128 * (32 + 2 * 8)
 EAGLE3: dict[str, Any] = {

@@ -24,6 +24,8 @@ from specsim.latency.tables import rows
 from specsim.lengths.blocks import block_efficiency
 from specsim.speed.prediction import predict
 
+pytestmark = pytest.mark.fast
+
 VERIFY, DEVICES, ALONE = bench.ROWS, bench.DEVICES, bench.ALONE
 H200 = latency.hardware("h200-sxm")
 EIGHT, ONE = ModelShape.named("llama-3.1-8b"), ModelShape.named("llama-3.2-1b")

@@ -13,6 +13,8 @@ from specsim import HazardEstimate, block_efficiency, estimate_hazards, latency,
 from specsim.base.limits import MAX_GAMMA
 from specsim.lengths.acceptance import Acceptance, as_acceptance, from_histogram, from_rows
 
+pytestmark = pytest.mark.fast
+
 COUNTED = estimate_hazards([0, 1, 2, 3], 3, counts=[40, 30, 10, 20])
 CURVE = [0.9, 0.5, 0.25]
 GIVEN: list[tuple[str, Any, int | None, list[float]]] = [

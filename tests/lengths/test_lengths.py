@@ -25,6 +25,8 @@ from specsim.exact.chain import blocks, expected_blocks, target_law
 from specsim.exact.small_laws import rational_table
 from specsim.lengths.blocks import text_survival
 
+pytestmark = pytest.mark.fast
+
 Array = Any
 CHAIN = {name: rule for name, rule in discover.rules("chain").items() if discover.facts(rule).survival}
 PROBABILITY = st.builds(lambda a, b: Fraction(min(a, b), max(a, b, 1)), st.integers(0, 9), st.integers(0, 9))

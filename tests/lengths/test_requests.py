@@ -28,6 +28,8 @@ from specsim import (
     survival_hazards,
 )
 
+pytestmark = pytest.mark.fast
+
 F = Fraction
 HAZARDS = st.lists(st.integers(0, 6).map(lambda n: F(n, 6)), min_size=1, max_size=3)
 

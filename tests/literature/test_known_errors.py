@@ -14,6 +14,8 @@ from specsim.base.arrays import is_exact
 from specsim.testing import checks
 from specsim.verify.step import rejection
 
+pytestmark = pytest.mark.fast
+
 ERRORS: dict[str, tuple[str, ...]] = {
     "1": ("chain/block_clamp_then_product", "chain/clamp_then_product"),
     "2": ("chain/block_uncapped_last",),

@@ -16,6 +16,8 @@ from specsim import block_efficiency, survival_hazards
 from specsim.latency import Constants, ModelShape, hardware
 from specsim.latency.tables import rows
 
+pytestmark = pytest.mark.fast
+
 CURVES: dict[tuple[str, ...], list[float]] = {}
 for row in parts.read("acceptance_lengths.csv"):
     CURVES.setdefault((row["source"], row["model"], row["mode"], row["method"]), []).append(float(row["tau"]))

@@ -12,6 +12,8 @@ import pytest
 from specsim import discover
 from specsim.testing import CHAIN_CHECKS, DRAFT_CHECKS, STEP_CHECKS, TREE_CHECKS
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 PROOFS, TESTS = ROOT / "proofs", ROOT / "tests"
 NOTES = {path.name[:3]: path for path in sorted(PROOFS.glob("T[0-9][0-9]_*.md"))}

@@ -14,6 +14,8 @@ from real.studies.compare import rules_report
 from real.studies.drafts import report as drafts_report
 from real.studies.trees import report as trees_report
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 RESULTS, BENCH = ROOT / "real" / "results", ROOT / "tests" / "bench"
 RECORD = RESULTS / "bundled.json"

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from specsim.report.text import aligned, markdown
 
+pytestmark = pytest.mark.fast
+
 ROWS = [
     ["rule", "tau", "what it does"],
     ["tokenwise", "2.11 [2.10, 2.12]", "keeps each draft by a test of its own"],

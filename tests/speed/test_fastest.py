@@ -23,6 +23,8 @@ from specsim import (
 )
 from specsim.latency import Timing
 
+pytestmark = pytest.mark.fast
+
 F = Fraction
 EVERY = [(p, trees.ranks(p).max(initial=-1) + 1, trees.depths(p).max(initial=0)) for p in ordered_trees(7)]
 

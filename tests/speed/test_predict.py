@@ -25,6 +25,8 @@ from specsim import (
     roofline,
 )
 
+pytestmark = pytest.mark.fast
+
 NOISY = from_measurements({1: [20.0, 20.4], 5: [21.0, 21.2]}, {None: [1.0, 1.1]}, overhead=[0.5, 0.7])
 FLAT = memory_bound(1.0, 0.1)
 EXACT = from_measurements({1: 20.0, 2: 23.0, 3: 21.0, 9: 30.0}, {None: 1.0}, overhead=0.5)

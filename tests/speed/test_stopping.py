@@ -17,6 +17,8 @@ from specsim import optimal_gamma, optimal_stopping
 from specsim.speed import stopping
 from specsim.speed.stopping import Stopping
 
+pytestmark = pytest.mark.fast
+
 F = Fraction
 Array = Any
 

@@ -15,6 +15,8 @@ from specsim import batch_schedule, context_boundary, estimate_hazards, latency,
 from specsim.latency import LatencyModel, Timing
 from specsim.lengths.acceptance import as_acceptance
 
+pytestmark = pytest.mark.fast
+
 GPU = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=3e-4)
 SELF = roofline("llama-3.1-8b", "llama-3.1-8b", "a100-sxm4-80gb", draft_context=512)  # a compressed cache, as MagicDec
 COUNTED = estimate_hazards([0, 1, 2, 3], 3, counts=[40, 30, 10, 20])

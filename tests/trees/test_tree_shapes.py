@@ -20,6 +20,8 @@ from specsim.trees import best_shape
 from specsim.trees import likeliest as growing
 from specsim.types import TokenTree
 
+pytestmark = pytest.mark.fast
+
 Array = Any
 Table = dict[tuple[int, ...], Array]
 # Sequoia's acceptance by rank and times (theory/verification.md, section 12)

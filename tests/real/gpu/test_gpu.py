@@ -191,7 +191,7 @@ def test_an_interrupted_part_goes_on(name: str, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.slow
 def test_a_comparison_that_was_stopped_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`compare` yields what it has before it raises; such rows are kept, but not taken for whole ones."""
-    honest = pair.compare.decode
+    honest = pair.measure.decode
     calls: list[int] = []
 
     def stopped(*args: Any, **options: Any) -> Any:
@@ -201,7 +201,7 @@ def test_a_comparison_that_was_stopped_is_made_again(tmp_path: Path, monkeypatch
         return honest(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pair.compare, "decode", stopped)
+        patch.setattr(pair.measure, "decode", stopped)
         assert command(tmp_path, "pair").exit_code == 130
     rows = record(tmp_path, "pair")["rows"]
     assert [row["key"] for row in rows if "partial" in row][-2:] == ["eager/gamma 1", "eager/gamma 3"]

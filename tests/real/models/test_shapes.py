@@ -17,6 +17,8 @@ from real.models.memory import available_bytes, check_memory, explain_oom
 from real.models.model import from_hf, full_logits
 from real.models.shapes import SHAPES, Shape, find_shape, random_model
 
+pytestmark = pytest.mark.fast
+
 GROUPED = Shape(3, 24, 40, heads=4, kv_heads=2, vocab=29, context=64)
 KINDS = {
     "grouped": GROUPED,

@@ -29,6 +29,8 @@ from specsim.base.arrays import pick
 from specsim.exact import forking
 from specsim.verify.chain import tokenwise
 
+pytestmark = pytest.mark.fast
+
 
 def models(vocab: int = 8) -> tuple[LanguageModel, LanguageModel]:
     target, draft = (from_hf(tiny_llama(vocab, seed=s, context=512)) for s in (0, 1))

@@ -24,6 +24,8 @@ from real.studies.forced import report as forced_report
 from real.studies.keep import finish
 from real.studies.trees import report as trees_report
 
+pytestmark = pytest.mark.fast
+
 RESULTS = Path(real.__file__).parent / "results"
 TABLES: dict[str, tuple[str, Callable[..., Any], int]] = {  # name: (record, table, most columns)
     "compare": ("bundled", answer.table, 80),

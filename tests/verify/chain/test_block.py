@@ -20,6 +20,8 @@ from specsim.exact.small_laws import rational_table
 from specsim.testing.strategies import law_pairs
 from specsim.verify.chain import block, greedy_block, tokenwise
 
+pytestmark = pytest.mark.fast
+
 Array = Any
 TOY_P, TOY_Q = [Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)]
 RULES = {"tokenwise": tokenwise, "block": block, "greedy_block": greedy_block}
