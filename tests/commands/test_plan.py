@@ -32,8 +32,6 @@ from specsim.lengths.blocks import text_survival
 from specsim.lengths.hazards import HazardEstimate
 from specsim.verify.lookup import chain_rule
 
-pytestmark = pytest.mark.fast
-
 PAIR = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4 --overhead 0"
 SMALL = "--target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --overhead 0"
 TIMES = specsim.roofline("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", tensor_parallel=4)

@@ -14,8 +14,6 @@ from helpers.pictures import faults
 
 from specsim.report.figure import as_png, figure, label_ends, legend_beside, whole_ticks
 
-pytestmark = pytest.mark.fast
-
 
 def good() -> tuple[Any, Any]:
     drawn, (left, right) = figure(9, 3.6, 2)

@@ -20,8 +20,6 @@ from specsim import Trace, block_chain, merge_traces, mixture, simulate, station
 from specsim.commands import simulate_run as command
 from specsim.simulation import run, trace
 
-pytestmark = pytest.mark.fast
-
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 RUN: dict[str, Any] = {"rule": "block", "gamma": 2, "blocks": 4000, "sequences": 1000}  # four shards
 

@@ -20,8 +20,6 @@ from specsim.exact.small_laws import rational_table
 from specsim.testing import backends
 from specsim.types import Draws, TokenTree
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 Table = dict[tuple[int, ...], Array]
 SHAPES = {"star": [-1, -1], "chain": [-1, 0], "k-ary": [-1, -1, 0, 1], "uneven": [-1, 0, -1, 0]}

@@ -21,8 +21,6 @@ from real.models.loading import load_hf
 from real.models.model import from_hf, full_logits
 from real.models.widen import wide_shape, widen
 
-pytestmark = pytest.mark.fast
-
 VOCAB, LARGER = 23, 500_000
 TOKENS = torch.randint(VOCAB, (40,), generator=torch.Generator().manual_seed(5))
 LLAMA3_ROPE = {

@@ -16,8 +16,6 @@ from specsim.testing.cases import random_laws
 from specsim.types import LossyStepRule
 from specsim.verify.step import typical
 
-pytestmark = pytest.mark.fast
-
 RULE: LossyStepRule = typical  # mypy: the module has a typed bias
 
 

@@ -21,8 +21,6 @@ from specsim.types import Draws, TokenTree
 from specsim.verify.sample_tree import verify_tree
 from specsim.verify.tree import lifted, multipath_block, traversal
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 Drawn = list[tuple[TokenTree, Array, Any]]
 TOY_P, TOY_Q = (np.array([Fraction(k, 3), Fraction(3 - k, 3)]) for k in (1, 2))
