@@ -32,7 +32,7 @@ def compare(
     prompts: Annotated[
         Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")
     ] = None,
-    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 6,
+    count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 5,
     gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
     calibrate: Annotated[
         str, typer.Option(help="Lengths whose cycles are timed; others are extrapolated. [default: every gamma]")
