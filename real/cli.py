@@ -23,10 +23,13 @@ HELP = """Speculative decoding on real models: predict, then measure.
 Ends with status 0; with 1 if the output could not be written; with 2 and one line for bad input; with 130 after Ctrl-C.
 """
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]}, help=HELP,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=HELP,
     epilog=examples("specsim-real compare", "specsim-real COMMAND -h"),
-)  # fmt: skip
+)
 COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "compare": (compare.compare, compare.EXAMPLES),
     "train-pair": (train.train, train.EXAMPLES),

@@ -131,8 +131,12 @@ class Pair:
 
     @renamed(sampling="warping, a real.Warping")
     def score(
-        self, text: str | Sequence[int], *, prompt: str = "", warping: Warping = Warping(),  # noqa: B008 - frozen
-    ) -> Score:  # fmt: skip
+        self,
+        text: str | Sequence[int],
+        *,
+        prompt: str = "",
+        warping: Warping = Warping(),  # noqa: B008 - frozen
+    ) -> Score:
         """Score a text under both models.
 
         Parameters

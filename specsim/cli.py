@@ -19,10 +19,13 @@ Ends with status 0; with 1 if a check failed or the output could not be written;
 """
 # Plain help: what is printed is what is written, brackets and all, at any width.
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]}, help=HELP,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=HELP,
     epilog=examples("specsim plan 0.8 --cost-ratio 0.05", "specsim rules", "specsim simulate --help"),
-)  # fmt: skip
+)
 
 
 def _say_version(wanted: bool) -> None:

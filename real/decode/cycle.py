@@ -61,9 +61,15 @@ class Eager:
     """
 
     def __init__(
-        self, target: LanguageModel, draft: LanguageModel | None, batch: int, warping: Warping, rule: Verifier,
-        draw: Draw, mark: Callable[[str], None],
-    ) -> None:  # fmt: skip
+        self,
+        target: LanguageModel,
+        draft: LanguageModel | None,
+        batch: int,
+        warping: Warping,
+        rule: Verifier,
+        draw: Draw,
+        mark: Callable[[str], None],
+    ) -> None:
         self._target, self._sampling, self._rule, self._mark = target, warping, rule, mark
         self._cache = target.cache(batch)
         self._proposer = None if draft is None else LMDraft(draft, warping, draw, batch, mark)

@@ -37,9 +37,17 @@ class Graphs:
     """
 
     def __init__(
-        self, target: LanguageModel, draft: LanguageModel | None, batch: int, warping: Warping, rule: Verifier,
-        draw: Draw, mark: Callable[[str], None], longest: int, gamma: int,
-    ) -> None:  # fmt: skip
+        self,
+        target: LanguageModel,
+        draft: LanguageModel | None,
+        batch: int,
+        warping: Warping,
+        rule: Verifier,
+        draw: Draw,
+        mark: Callable[[str], None],
+        longest: int,
+        gamma: int,
+    ) -> None:
         self._models = {"target": target} | ({} if draft is None else {"draft": draft})
         self._caches = {name: model.cache(batch) for name, model in self._models.items()}
         for cache in self._caches.values():

@@ -190,10 +190,19 @@ class Loop:
     """
 
     def __init__(
-        self, target: LanguageModel, draft: LanguageModel | None, prompts: Sequence[list[int]], max_tokens: int,
-        gamma: int, uniforms: Sequence[Uniforms], warping: Warping, rule: Verifier, draw: Draw,
-        mark: Callable[[str], None], fixed: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        target: LanguageModel,
+        draft: LanguageModel | None,
+        prompts: Sequence[list[int]],
+        max_tokens: int,
+        gamma: int,
+        uniforms: Sequence[Uniforms],
+        warping: Warping,
+        rule: Verifier,
+        draw: Draw,
+        mark: Callable[[str], None],
+        fixed: bool | None = None,
+    ) -> None:
         check.integer(gamma, "gamma", 0)
         _check_batch(target, draft, prompts, max_tokens, gamma, uniforms)
         check_vocabulary(warping, target.vocab_size)
@@ -264,9 +273,13 @@ class Loop:
 
 
 def _check_batch(
-    target: LanguageModel, draft: LanguageModel | None, prompts: Sequence[list[int]], max_tokens: int, gamma: int,
+    target: LanguageModel,
+    draft: LanguageModel | None,
+    prompts: Sequence[list[int]],
+    max_tokens: int,
+    gamma: int,
     uniforms: Sequence[Uniforms],
-) -> None:  # fmt: skip
+) -> None:
     if len(prompts) == 0 or len(uniforms) != len(prompts):
         raise ValueError(f"got {len(prompts)} prompts and {len(uniforms)} sources of uniforms: one each, at least one")
     if gamma and draft is None:

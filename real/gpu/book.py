@@ -82,9 +82,14 @@ def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
 
 
 def run_part(
-    part: Part, folder: Path, what: dict[str, Any], device: torch.device, *, budget: float = BUDGET,
+    part: Part,
+    folder: Path,
+    what: dict[str, Any],
+    device: torch.device,
+    *,
+    budget: float = BUDGET,
     say: Callable[[str], None] = print,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Measure the rows of a part that are not there yet, until done or the budget is spent.
 
     Parameters

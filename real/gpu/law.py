@@ -99,9 +99,15 @@ def _counts(
     for done in range(0, texts, batch):
         sources = list(_uniforms(min(batch, texts - done), done))
         found = decode_batch(
-            target, draft, [_START] * len(sources), max_tokens=TOKENS, gamma=GAMMA, uniforms=sources, rule=rule,
+            target,
+            draft,
+            [_START] * len(sources),
+            max_tokens=TOKENS,
+            gamma=GAMMA,
+            uniforms=sources,
+            rule=rule,
             fixed=fixed,
-        )  # fmt: skip
+        )
         counts += np.bincount(np.array([run.tokens for run in found]) @ places, minlength=len(counts))
         blocks += sum(len(run.blocks) for run in found)
         free(target.device)  # captured cycles that nothing can reach are a loop of references, which hold memory

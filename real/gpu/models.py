@@ -13,9 +13,15 @@ _HIDDEN = 16
 
 
 def random_tiny(
-    kind: str, vocab: int, seed: int, *, near: int | None = None, layers: int = 2, kv_heads: int = 1,
+    kind: str,
+    vocab: int,
+    seed: int,
+    *,
+    near: int | None = None,
+    layers: int = 2,
+    kv_heads: int = 1,
     dtype: torch.dtype = torch.float64,
-) -> Any:  # fmt: skip
+) -> Any:
     """Make a model on the CPU; the same weights in every dtype, up to rounding.
 
     Parameters
@@ -37,10 +43,17 @@ def random_tiny(
         For `real.models.model.from_hf`.
     """
     config = KINDS[kind](
-        vocab_size=vocab, num_hidden_layers=layers, hidden_size=_HIDDEN, num_attention_heads=2, head_dim=_HIDDEN // 2,
-        num_key_value_heads=kv_heads, intermediate_size=2 * _HIDDEN, max_position_embeddings=64, bos_token_id=None,
+        vocab_size=vocab,
+        num_hidden_layers=layers,
+        hidden_size=_HIDDEN,
+        num_attention_heads=2,
+        head_dim=_HIDDEN // 2,
+        num_key_value_heads=kv_heads,
+        intermediate_size=2 * _HIDDEN,
+        max_position_embeddings=64,
+        bos_token_id=None,
         eos_token_id=None,
-    )  # fmt: skip
+    )
     with torch.random.fork_rng(devices=[]):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
     own, other = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed if near is None else near)

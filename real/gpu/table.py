@@ -72,10 +72,14 @@ def _parity(rows: Rows) -> list[str]:
             continue
         verdict = row.get("passed", row.get("killed"))
         good = "rejected, as it must be" if "killed" in row else "passed"
-        lines.append([
-            row["key"], f"{row['texts']} texts: TV {row['tv']:.4f}, threshold {row['threshold']:.4f}",
-            f"{row['detectable_tv']:.4f}", good if verdict else "**failed**",
-        ])  # fmt: skip
+        lines.append(
+            [
+                row["key"],
+                f"{row['texts']} texts: TV {row['tv']:.4f}, threshold {row['threshold']:.4f}",
+                f"{row['detectable_tv']:.4f}",
+                good if verdict else "**failed**",
+            ]
+        )
     return _table(["check", "found", "smallest TV it would see", "verdict"], lines)
 
 

@@ -26,9 +26,17 @@ class Plan:
     """A recipe, of which this training takes two stages (`target_*` and `distil_*`), and the seconds for each."""
 
     recipe: Recipe = Recipe(  # noqa: RUF009 - frozen
-        vocab=8192, window=512, batch=32, target=Shape(24, 1024, 2816, 16), draft=Shape(4, 512, 1408, 8),
-        target_steps=1000, distil_steps=1000, target_rate=1e-3, distil_rate=3e-3, held_out=0.02,
-    )  # fmt: skip
+        vocab=8192,
+        window=512,
+        batch=32,
+        target=Shape(24, 1024, 2816, 16),
+        draft=Shape(4, 512, 1408, 8),
+        target_steps=1000,
+        distil_steps=1000,
+        target_rate=1e-3,
+        distil_rate=3e-3,
+        held_out=0.02,
+    )
     target_s: float = 140.0
     draft_s: float = 60.0
     characters: int = 0  # of the corpus; 0 is all of it
@@ -94,9 +102,14 @@ def _logits(model: Any, ids: Tensor) -> Tensor:
 
 
 def _stage(
-    recipe: Recipe, stream: Tensor, model: nn.Module, loss_of: Callable[[Tensor], Tensor], steps: int, highest: float,
+    recipe: Recipe,
+    stream: Tensor,
+    model: nn.Module,
+    loss_of: Callable[[Tensor], Tensor],
+    steps: int,
+    highest: float,
     seconds: float,
-) -> Stage:  # fmt: skip
+) -> Stage:
     """Train one model; soon the steps are cut to what the time allows, so that the rate still falls to 0 at the end."""
     device = next(model.parameters()).device
     learners, began, step, loss = optimizers(model, recipe.weight_decay), time.monotonic(), 0, torch.zeros(())

@@ -203,9 +203,13 @@ class Place(NamedTuple):
 
 
 def forward(
-    model: Weights, seen: list[tuple[Tensor, Tensor]], new: list[tuple[Tensor, Tensor]], place: Place, tokens: Tensor,
+    model: Weights,
+    seen: list[tuple[Tensor, Tensor]],
+    new: list[tuple[Tensor, Tensor]],
+    place: Place,
+    tokens: Tensor,
     rows: int,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Final hidden states of the last `rows` tokens of each sequence, normed.
 
     Parameters

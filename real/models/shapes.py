@@ -213,9 +213,15 @@ def random_model(shape: Shape, *, dtype: torch.dtype, device: str | torch.device
     weights = _weights(shape, made)
     read = shape.parameters - (0 if shape.tied else shape.vocab * shape.hidden)
     return LanguageModel(
-        vocab_size=shape.vocab, context=shape.context, dtype=dtype, device=device, embeddings=shape.vocab,
-        new_store=partial(store.Llama, weights), weight_bytes=read * dtype.itemsize, weights=weights,
-    )  # fmt: skip
+        vocab_size=shape.vocab,
+        context=shape.context,
+        dtype=dtype,
+        device=device,
+        embeddings=shape.vocab,
+        new_store=partial(store.Llama, weights),
+        weight_bytes=read * dtype.itemsize,
+        weights=weights,
+    )
 
 
 def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
@@ -238,9 +244,17 @@ def _weights(shape: Shape, made: dict[str, Tensor]) -> llama.Weights:
     head = llama.pack(embedding) if shape.tied else made["head"]
     cos, sin = _rope(shape, embedding)
     return llama.Weights(
-        embedding=embedding, layers=layers, norm=made["norm"], head=head, head_bias=None,
-        eps=_EPS, cos=cos, sin=sin, heads=shape.heads, kv_heads=shape.kv_heads,
-    )  # fmt: skip
+        embedding=embedding,
+        layers=layers,
+        norm=made["norm"],
+        head=head,
+        head_bias=None,
+        eps=_EPS,
+        cos=cos,
+        sin=sin,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+    )
 
 
 def _rope(shape: Shape, like: Tensor) -> tuple[Tensor, Tensor]:

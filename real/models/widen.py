@@ -140,9 +140,16 @@ def _candidates(config: Any, parameters: int) -> Iterator[Shape]:
         low = max(old_ffn, _FFN[0] * hidden)
         for ffn in _sizes(low, _FFN[1] * hidden):
             one = Shape(
-                1, hidden, ffn, heads, heads * config.num_key_value_heads // config.num_attention_heads,
-                config.vocab_size, config.max_position_embeddings, config.head_dim, qkv_bias=config.attention_bias,
-            )  # fmt: skip
+                1,
+                hidden,
+                ffn,
+                heads,
+                heads * config.num_key_value_heads // config.num_attention_heads,
+                config.vocab_size,
+                config.max_position_embeddings,
+                config.head_dim,
+                qkv_bias=config.attention_bias,
+            )
             first, layer = one.parameters, replace(one, layers=2).parameters - one.parameters
             yield replace(one, layers=max(old_layers, 1 + round((parameters - first) / layer)))
         if old_layers * 3 * hidden * low > 2 * parameters:  # too wide already

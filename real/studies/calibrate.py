@@ -95,9 +95,17 @@ class Calibration:
     """
 
     def __init__(
-        self, target: LanguageModel, draft: LanguageModel, texts: Sequence[list[int]], *, warping: Warping,
-        rule: Verifier, gammas: Sequence[int], fixed: bool | None = None, max_tokens: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        target: LanguageModel,
+        draft: LanguageModel,
+        texts: Sequence[list[int]],
+        *,
+        warping: Warping,
+        rule: Verifier,
+        gammas: Sequence[int],
+        fixed: bool | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
         lengths = [0, *sorted({check.integer(g, "gammas", 1) for g in gammas})]
         if len(lengths) == 1:
             raise ValueError("gammas is empty: give at least one speculation length to time")

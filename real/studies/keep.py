@@ -95,9 +95,14 @@ def rows_of(record: dict[str, Any]) -> int:
 
 
 def finish(
-    record: dict[str, Any], out: Path, console: Console, shown: Callable[[dict[str, Any]], Any],
-    plot: Callable[[Path, Any], None], *, again: bool = False,
-) -> None:  # fmt: skip
+    record: dict[str, Any],
+    out: Path,
+    console: Console,
+    shown: Callable[[dict[str, Any]], Any],
+    plot: Callable[[Path, Any], None],
+    *,
+    again: bool = False,
+) -> None:
     """Show and plot what was measured, now or before; status 130 after an interruption, 1 after a failure."""
     rows = rows_of(record)
     if not record["complete"]:

@@ -40,9 +40,14 @@ class Point(NamedTuple):
 
 @np.errstate(under="ignore")
 def acceptance_curves(
-    p: Array, q: Array, *, num_drafts: Sequence[int] = (1, 2, 4, 8), samples: int = 64, seed: int = 0,
+    p: Array,
+    q: Array,
+    *,
+    num_drafts: Sequence[int] = (1, 2, 4, 8),
+    samples: int = 64,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> list[Point]:  # fmt: skip
+) -> list[Point]:
     r"""Mean acceptance of every lossless rule and the optimum of every scheme, on the same rows.
 
     .. math:: \frac1n \sum_{\text{rows}} \Pr[y \in \{x_1, \dots, x_K\}]
@@ -120,9 +125,15 @@ def acceptance_curves(
 
 
 def _accepted(
-    rule: ModuleType, p: Array, q: Array, num_drafts: int, scheme: str, samples: int, seed: int,
+    rule: ModuleType,
+    p: Array,
+    q: Array,
+    num_drafts: int,
+    scheme: str,
+    samples: int,
+    seed: int,
     tell: Callable[[int], None],
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """(mean, error) over the rows."""
     law = distinct.draws(q, num_drafts, DRAWS) if scheme == "distinct" else num_drafts
     try:
@@ -137,9 +148,15 @@ def _accepted(
 
 
 def _sampled(
-    rule: ModuleType, scheme_module: ModuleType, p: Array, q: Array, num_drafts: int, samples: int,
-    rng: np.random.Generator, tell: Callable[[int], None],
-) -> tuple[float, float]:  # fmt: skip
+    rule: ModuleType,
+    scheme_module: ModuleType,
+    p: Array,
+    q: Array,
+    num_drafts: int,
+    samples: int,
+    rng: np.random.Generator,
+    tell: Callable[[int], None],
+) -> tuple[float, float]:
     """Mean over rows of the hit probability, exact for each sampled tuple; with a 99 % half-width."""
     means, variance = [], 0.0
     for done, (p_row, q_row) in enumerate(zip(p, q, strict=True), start=1):

@@ -108,9 +108,18 @@ def _row(cells: dict[str, str], where: str) -> Row:
     if draft is None:
         machine.append(cells["gamma_or_tree"])
     return Row(
-        cells["row_id"], cells["source"], tuple(machine), levels, _tau(cells, levels, where), plain, draft, verify,
-        speedup, sum(_rounding(text) for text in printed), cells["alpha_or_tau_kind"].startswith("alpha"),
-    )  # fmt: skip
+        cells["row_id"],
+        cells["source"],
+        tuple(machine),
+        levels,
+        _tau(cells, levels, where),
+        plain,
+        draft,
+        verify,
+        speedup,
+        sum(_rounding(text) for text in printed),
+        cells["alpha_or_tau_kind"].startswith("alpha"),
+    )
 
 
 def _number(cells: dict[str, str], column: str, where: str) -> float | None:

@@ -123,9 +123,17 @@ def _score(row: Row, overheads: dict[tuple[str, ...], tuple[float, int]], fitted
     textbook = None if row.draft is None else row.tau * row.plain / (row.draft + row.plain)
     role = "fitted" if fitted else "refused" if refused else "tested"
     return Score(
-        row.name, row.source, row.speedup, predicted, textbook, predicted / row.speedup - 1, role, refused, flags,
+        row.name,
+        row.source,
+        row.speedup,
+        predicted,
+        textbook,
+        predicted / row.speedup - 1,
+        role,
+        refused,
+        flags,
         row.iid,
-    )  # fmt: skip
+    )
 
 
 def _bounds(row: Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -133,11 +141,14 @@ def _bounds(row: Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
     deep = row.levels or max(math.ceil(row.tau or 1), 1)
     certain = row.levels is not None and row.verify is not None and row.draft is not None
     claim = check_claim(
-        row.speedup, gamma=deep, tau=row.tau, rounding=min(row.slack, 0.5),
+        row.speedup,
+        gamma=deep,
+        tau=row.tau,
+        rounding=min(row.slack, 0.5),
         cost_ratio=(row.draft or 0.0) / row.plain / deep if certain else 0.0,
         # where no costs are printed a pass may have been cheaper than a slow step: leave that bound out
         verify_cost=(row.verify or row.plain) / row.plain if certain else 1e-9,
-    )  # fmt: skip
+    )
     return claim.refused, tuple(f"{flag} (tau as i.i.d. alpha gives it)" if row.iid else flag for flag in claim.flags)
 
 

@@ -133,9 +133,14 @@ def run(told: Simulate) -> tuple[str, bool]:
 
         try:
             trace = simulate(
-                *found, seed=told.seed, backend=told.backend, checkpoint=told.checkpoint, force=told.force,
-                progress=progress, **options,
-            )  # fmt: skip
+                *found,
+                seed=told.seed,
+                backend=told.backend,
+                checkpoint=told.checkpoint,
+                force=told.force,
+                progress=progress,
+                **options,
+            )
             finished = True
         except KeyboardInterrupt:
             finished = False

@@ -189,9 +189,13 @@ def roofline(
         return Timing(over + fused)
 
     return LatencyModel(
-        lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks), draft_s, overhead, "s",
-        tuple(words), cycle_error if known else None,
-    )  # fmt: skip
+        lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks),
+        draft_s,
+        overhead,
+        "s",
+        tuple(words),
+        cycle_error if known else None,
+    )
 
 
 # Most tokens of a target pass, and a bound on the root mean square of the logarithm of predicted over measured
@@ -223,9 +227,10 @@ def _products(
     products = [(weights, weights, shape.layers) for weights in (queries, output)]
     products += [(dense * share, dense * share, shape.layers) for share in (2 / 3, 1 / 3) if dense]
     if shape.experts:
-        read = expected_experts(
-            tokens, experts=shape.experts, per_token=shape.experts_per_token, correlation=kappa
-        ) * shape.expert  # fmt: skip
+        read = (
+            expected_experts(tokens, experts=shape.experts, per_token=shape.experts_per_token, correlation=kappa)
+            * shape.expert
+        )
         used = shape.experts_per_token * shape.expert
         products += [(read * share, used * share, shape.moe_layers) for share in (2 / 3, 1 / 3)]
     products += [(shape.head, shape.head, 1)]
@@ -246,9 +251,16 @@ def _product(weights: float, tokens: int, parts: int, gpu: Hardware, rate: float
 
 
 def _attention(
-    shape: ModelShape, tokens: int, batch: int, context: int, parts: int, gpu: Hardware, rate: float, cached: float,
+    shape: ModelShape,
+    tokens: int,
+    batch: int,
+    context: int,
+    parts: int,
+    gpu: Hardware,
+    rate: float,
+    cached: float,
     k: Constants,
-) -> float:  # fmt: skip
+) -> float:
     """The cache is read once for all the queries of a sequence, as packed kernels do."""
     split = min(parts, shape.kv_heads)  # a head of the cache is not divided
     read = shape.kv_values / shape.layers * cached * batch * (context + tokens) / split

@@ -120,9 +120,12 @@ def constant(cost_ratio: float, *, verify_cost: Sequence[float] | None = None, o
         return Timing(1.0 if curve is None else curve[tokens - 1], 0.0)
 
     return LatencyModel(
-        target, lambda batch, context: Timing(c, 0.0), lambda batch, context: Timing(o, 0.0), "target steps",
+        target,
+        lambda batch, context: Timing(c, 0.0),
+        lambda batch, context: Timing(o, 0.0),
+        "target steps",
         (words, "costs are as declared, their error in no interval", "costs do not depend on batch and context"),
-    )  # fmt: skip
+    )
 
 
 def memory_bound(target_weights: float, draft_weights: float, *, bandwidth: float | None = None) -> LatencyModel:

@@ -81,10 +81,16 @@ class ModelShape(NamedTuple):
         if not row["experts"]:
             return cls(row["model"], body=body, head=head, **ints, **latent)
         return cls(
-            row["model"], body=body, head=head, experts=int(row["experts"]),
-            moe_layers=int(row["moe_layers"] or ints["layers"]), experts_per_token=int(row["experts_per_token"]),
-            expert=float(row["expert_params_m"]) * 1e6, **ints, **latent,
-        )  # fmt: skip
+            row["model"],
+            body=body,
+            head=head,
+            experts=int(row["experts"]),
+            moe_layers=int(row["moe_layers"] or ints["layers"]),
+            experts_per_token=int(row["experts_per_token"]),
+            expert=float(row["expert_params_m"]) * 1e6,
+            **ints,
+            **latent,
+        )
 
     @classmethod
     def from_config(cls, config: str | PathLike[str] | dict[str, Any]) -> ModelShape:
@@ -143,8 +149,9 @@ class ModelShape(NamedTuple):
             raise ValueError(f"config {name}: hidden_size {hidden} is no multiple of its {heads} heads; give head_dim")
         # Families of the first generation have two matrices in a feed-forward block, those since have three.
         matrices = 2 if values.get("model_type") in _UNGATED else 3
-        ffn = _field(values, name, "intermediate_size", "ffn_dim", "n_inner",
-                     default=4 * hidden if matrices == 2 else None)  # fmt: skip
+        ffn = _field(
+            values, name, "intermediate_size", "ffn_dim", "n_inner", default=4 * hidden if matrices == 2 else None
+        )
         experts = _field(values, name, "num_experts", "num_local_experts", "n_routed_experts", default=0)
         extra: dict[str, Any] = {}
         if latent:
@@ -171,9 +178,21 @@ class ModelShape(NamedTuple):
         moe, expert = layers - dense, float(3 * hidden * width)
         body = layers * attention + dense * 3 * hidden * ffn + moe * (3 * hidden * shared + hidden * experts)
         return cls(
-            name, layers, hidden, heads, kv, size, vocab, body + moe * experts * expert, float(vocab * hidden),
-            experts, per_token, expert, moe, **extra,
-        )  # fmt: skip
+            name,
+            layers,
+            hidden,
+            heads,
+            kv,
+            size,
+            vocab,
+            body + moe * experts * expert,
+            float(vocab * hidden),
+            experts,
+            per_token,
+            expert,
+            moe,
+            **extra,
+        )
 
 
 def _latent(values: dict[str, Any], name: str, hidden: int, heads: int) -> dict[str, int]:
@@ -215,9 +234,12 @@ def as_eagle(shape: ModelShape, kind: str, *, scored: int = 0, target_hidden: in
         return shape._replace(drafter=kind, fc=2.0 * shape.hidden * shape.hidden, scored=scored)
     plain = float(shape.hidden * shape.head_dim * (shape.heads + 2 * shape.kv_heads))
     return shape._replace(
-        drafter=kind, body=shape.body + plain, queries=plain + plain / shape.layers,
-        fusion=3.0 * (target_hidden or shape.hidden) * shape.hidden, scored=scored,
-    )  # fmt: skip
+        drafter=kind,
+        body=shape.body + plain,
+        queries=plain + plain / shape.layers,
+        fusion=3.0 * (target_hidden or shape.hidden) * shape.hidden,
+        scored=scored,
+    )
 
 
 _LATENT = ("qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
@@ -238,8 +260,16 @@ _UNGATED = {
 
 
 _EXPERTS = ("interleave_moe_layer_step", "decoder_sparse_step", "expert_layer_period", "moe_layer_freq")
-_HYBRID = ("attn_layer_period", "attn_layer_indices", "full_attention_interval", "hybrid_override_pattern",
-           "block_types", "mamba_d_state", "state_size", "ssm_cfg")  # fmt: skip
+_HYBRID = (
+    "attn_layer_period",
+    "attn_layer_indices",
+    "full_attention_interval",
+    "hybrid_override_pattern",
+    "block_types",
+    "mamba_d_state",
+    "state_size",
+    "ssm_cfg",
+)
 
 
 def _read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str]:

@@ -127,9 +127,14 @@ def hardware(name: str) -> Hardware:
     flops = {kind: float(row[column]) * 1e12 for kind, column in _RATES.items() if row[column]}
     link = float(row["link_gbps"] or row["host_link_gbps"] or 0) * 1e9
     return Hardware(
-        row["device"], float(row["bandwidth_gbps"]) * 1e9, flops, link, float(row["memory_gb"]) * 1e9,
-        row["source"], row["notes"],
-    )  # fmt: skip
+        row["device"],
+        float(row["bandwidth_gbps"]) * 1e9,
+        flops,
+        link,
+        float(row["memory_gb"]) * 1e9,
+        row["source"],
+        row["notes"],
+    )
 
 
 def expected_experts(tokens: int, *, experts: int, per_token: int, correlation: float = 1) -> float:

@@ -51,9 +51,16 @@ def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
     line: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
     for (_, text, colour), true, spot in zip(ends, at, spots, strict=True):
         axes.annotate(
-            text, (1, true), (1.05, spot), xycoords="axes fraction", fontsize=7, va="center", color=colour,
-            arrowprops=line | {"color": colour}, annotation_clip=False,
-        )  # fmt: skip
+            text,
+            (1, true),
+            (1.05, spot),
+            xycoords="axes fraction",
+            fontsize=7,
+            va="center",
+            color=colour,
+            arrowprops=line | {"color": colour},
+            annotation_clip=False,
+        )
 
 
 def as_png(drawn: Any) -> bytes:

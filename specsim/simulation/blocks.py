@@ -128,9 +128,15 @@ class Loop(NamedTuple):
 
 
 def loop(
-    rule: Rule, gamma: int | None, parents: Sequence[int] | None, num_drafts: int, scheme: str | None,
-    step: str | None = None, vocab: int = 0, params: Mapping[str, Any] | None = None,
-) -> Loop:  # fmt: skip
+    rule: Rule,
+    gamma: int | None,
+    parents: Sequence[int] | None,
+    num_drafts: int,
+    scheme: str | None,
+    step: str | None = None,
+    vocab: int = 0,
+    params: Mapping[str, Any] | None = None,
+) -> Loop:
     """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
     if (gamma is None) == (parents is None):
         raise ValueError("give gamma (chains of drafts) or a tree (its nodes' parents), one of the two")
@@ -180,9 +186,14 @@ def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
 
 
 def _tree_loop(
-    module: ModuleType, name: str, shape: Sequence[int], num_drafts: int, scheme: str | None, step: str | None,
+    module: ModuleType,
+    name: str,
+    shape: Sequence[int],
+    num_drafts: int,
+    scheme: str | None,
+    step: str | None,
     vocab: int,
-) -> Loop:  # fmt: skip
+) -> Loop:
     scheme = module.CHILDREN[0] if scheme is None else scheme
     if scheme not in (known := discover.facts(module).schemes):
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")

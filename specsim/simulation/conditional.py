@@ -41,11 +41,21 @@ class Estimate(NamedTuple):
 @np.errstate(under="ignore")
 @renamed(sampling="scheme", tree="parents")
 def conditional_tau(
-    target: Automaton | Array, draft: Automaton | Array, *, rule: Rule, parents: Sequence[int],
-    scheme: str | None = None, num_drafts: int = 1, step: str | None = None, blocks: int = 10_000,
-    sequences: int = 256, seed: int = 0, level: float = 0.99, starts: Sequence[int] | None = None,
+    target: Automaton | Array,
+    draft: Automaton | Array,
+    *,
+    rule: Rule,
+    parents: Sequence[int],
+    scheme: str | None = None,
+    num_drafts: int = 1,
+    step: str | None = None,
+    blocks: int = 10_000,
+    sequences: int = 256,
+    seed: int = 0,
+    level: float = 0.99,
+    starts: Sequence[int] | None = None,
     params: Mapping[str, Any] | None = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     r"""Tokens per block in decoded texts, each block counted by its expectation given the drafted tree.
 
     .. math:: \hat\tau = \tfrac1B \sum_b E[\text{depth of the kept node} \mid T_b] + 1

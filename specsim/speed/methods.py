@@ -47,11 +47,14 @@ class Speed(NamedTuple):
         if self.most is None and tau is not None:
             raise ValueError("tau does not bound this algebra: its target calls overlap")
         return judge(
-            float(_check.scalar(speedup, "speedup", "(0, inf)")), tau, top=float(self.bound),
-            limit="what this algebra allows at any acceptance", most=self.most,
+            float(_check.scalar(speedup, "speedup", "(0, inf)")),
+            tau,
+            top=float(self.bound),
+            limit="what this algebra allows at any acceptance",
+            most=self.most,
             tokens=f"the {self.most} tokens that a target call can emit",
             slack=1 + float(_check.scalar(rounding, "rounding", "[0, 1)")),
-        )  # fmt: skip
+        )
 
 
 @np.errstate(under="ignore")

@@ -91,9 +91,7 @@ def pearl(
 
 
 @np.errstate(under="ignore")
-def dsi(
-    alpha: float, *, gamma: int, cost_ratio: float, verify_cost: Curve = None, overhead: float = 0
-) -> Speed:  # fmt: skip
+def dsi(alpha: float, *, gamma: int, cost_ratio: float, verify_cost: Curve = None, overhead: float = 0) -> Speed:
     r"""Speculation parallelism: the draft never waits, and every block of gamma drafts gets a target of its own.
 
     .. math:: S = \frac{E[n + 1]}{E \min\big(n + 1, \; \lceil (n+1) / \gamma \rceil \gamma c + t(\gamma) + o\big)},

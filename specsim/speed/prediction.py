@@ -153,11 +153,24 @@ def predict(
     if g and cycle.value < plain.value:
         flags.append("a whole cycle is cheaper than one plain step: check the times")
     return Prediction(
-        g, batch, context, Estimate(mean, low, high), draft.value, verify.value, overhead.value, plain.value,
+        g,
+        batch,
+        context,
+        Estimate(mean, low, high),
+        draft.value,
+        verify.value,
+        overhead.value,
+        plain.value,
         interval(cycle.value, of_cycle, z),
         interval(batch * mean / cycle.value, None if of_cycle is None else of_tau + of_cycle, z),
-        speedup, of_tau, of_time, _main(of_tau, of_time), latency.unit, tuple(flags), (said, *latency.assumptions),
-    )  # fmt: skip
+        speedup,
+        of_tau,
+        of_time,
+        _main(of_tau, of_time),
+        latency.unit,
+        tuple(flags),
+        (said, *latency.assumptions),
+    )
 
 
 def _tokens(kept: Acceptance | None, gamma: int, tau: float | None, tau_error: float) -> tuple[Tau, str]:

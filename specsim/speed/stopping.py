@@ -137,9 +137,15 @@ def optimal_stopping(
             if go:
                 go_on[i, state.signal] = min(go_on[i, state.signal], state.w)
     return Stopping(
-        speed, tokens, time, _lengths(levels, choices), go_on, _threshold(law, keep, times),
-        BestGamma(static, curve[static], np.array(curve)), _clairvoyant(survival, times),
-    )  # fmt: skip
+        speed,
+        tokens,
+        time,
+        _lengths(levels, choices),
+        go_on,
+        _threshold(law, keep, times),
+        BestGamma(static, curve[static], np.array(curve)),
+        _clairvoyant(survival, times),
+    )
 
 
 def _laws(table: Array, max_gamma: int | None) -> tuple[Array, Array]:

@@ -103,9 +103,15 @@ def ours(pair: Models, prompt: list[int], setting: Setting, key: tuple[int, int]
     (target, draft), (temperature, gamma, tokens) = pair.ours, setting
     start = time.perf_counter()
     run = decode(
-        target, draft if gamma else None, prompt, max_tokens=tokens, gamma=gamma, uniforms=keyed(*key),
-        warping=Warping(temperature), stop=frozenset(),
-    )  # fmt: skip
+        target,
+        draft if gamma else None,
+        prompt,
+        max_tokens=tokens,
+        gamma=gamma,
+        uniforms=keyed(*key),
+        warping=Warping(temperature),
+        stop=frozenset(),
+    )
     seconds = time.perf_counter() - start
     return Run(run.tokens, [(b.start, b.drafted) for b in run.blocks], seconds, run.seconds / len(run.blocks))
 

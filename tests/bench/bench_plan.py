@@ -30,9 +30,13 @@ def sweep() -> int:
     """Points (alpha, gamma, c, batch, context); the model is made anew, so nothing is remembered."""
     times = specsim.roofline("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", tensor_parallel=4)
     return specsim.sweep(
-        times, np.linspace(0.05, 0.95, 20), gammas=range(1, 11), cost_ratios=np.linspace(0.01, 0.3, 10),
-        batches=(1, 8, 64, 256, 512), contexts=CONTEXTS,
-    ).size  # fmt: skip
+        times,
+        np.linspace(0.05, 0.95, 20),
+        gammas=range(1, 11),
+        cost_ratios=np.linspace(0.01, 0.3, 10),
+        batches=(1, 8, 64, 256, 512),
+        contexts=CONTEXTS,
+    ).size
 
 
 def seconds(run: Callable[[], object]) -> str:

@@ -76,9 +76,11 @@ def network_simplex(p: Array, q: Array, num_drafts: int) -> float:
 
 
 def solve(name: str, p: Array, q: Array, num_drafts: int) -> float:
-    return network_simplex(p, q, num_drafts) if name == POT else optimal_coupling(
-        p, q, num_drafts=num_drafts, solver=LP[name]
-    ).value  # fmt: skip
+    return (
+        network_simplex(p, q, num_drafts)
+        if name == POT
+        else optimal_coupling(p, q, num_drafts=num_drafts, solver=LP[name]).value
+    )
 
 
 def child(name: str, vocab: int, num_drafts: int, memory: int, answer: Connection) -> None:

@@ -481,8 +481,9 @@ def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
 def test_forced_acceptance_is_asked_for_and_warned_of() -> None:
     words = f"{SMALL} --alpha 0.8 --emit"
     for engine in ("vllm", "llamacpp"):
-        real, forced = (CliRunner().invoke(app, ["plan", *shlex.split(f"{words} {engine}{end}")])
-                        for end in ("", "-synthetic"))  # fmt: skip
+        real, forced = (
+            CliRunner().invoke(app, ["plan", *shlex.split(f"{words} {engine}{end}")]) for end in ("", "-synthetic")
+        )
         assert ("synth" in real.stdout, "WARNING" in real.stderr) == (False, False)
         assert ("synth" in forced.stdout, "WARNING" in forced.stderr) == (True, True)
         assert "for benchmarks only" in forced.stderr

@@ -105,11 +105,19 @@ def test_trees_numbered_level_by_level(name: str, scheme: str) -> None:
 
 
 SAMPLERS = (  # wrong only in `verify`, or in `prepare`; products of uniforms do not fork (clamp_then_product)
-    "chain/one_coin", "chain/block_first_failure", "chain/block_uncapped_last", "chain/bonus_from_draft",
-    "chain/greedy_block_plain_continuation", "tree/one_coin_for_two_levels", "tree/wor_sorted_siblings",
-    "tree/traversal_sorted_siblings", "tree/traversal_draft_not_renormalised", "tree/duplicates_dropped",
-    "tree/multipath_plain_draft_law", "tree/paths_not_merged",
-)  # fmt: skip
+    "chain/one_coin",
+    "chain/block_first_failure",
+    "chain/block_uncapped_last",
+    "chain/bonus_from_draft",
+    "chain/greedy_block_plain_continuation",
+    "tree/one_coin_for_two_levels",
+    "tree/wor_sorted_siblings",
+    "tree/traversal_sorted_siblings",
+    "tree/traversal_draft_not_renormalised",
+    "tree/duplicates_dropped",
+    "tree/multipath_plain_draft_law",
+    "tree/paths_not_merged",
+)
 
 
 @pytest.mark.parametrize("path", SAMPLERS)

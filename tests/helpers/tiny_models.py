@@ -106,9 +106,14 @@ def tiny_gpt2(
 ) -> PreTrainedModel:
     """GPT-2: learned absolute positions, head tied to the embedding."""
     config = GPT2Config(
-        vocab_size=vocab, n_layer=layers, n_embd=hidden, n_head=heads, n_positions=context,
-        bos_token_id=None, eos_token_id=None,
-    )  # fmt: skip
+        vocab_size=vocab,
+        n_layer=layers,
+        n_embd=hidden,
+        n_head=heads,
+        n_positions=context,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
     return from_config(config, seed, dtype)
 
 
@@ -124,8 +129,15 @@ def tiny_opt(
 ) -> PreTrainedModel:
     """OPT: learned positions shifted by two, ReLU, head tied to the embedding."""
     config = OPTConfig(
-        vocab_size=vocab, num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads,
-        ffn_dim=2 * hidden, word_embed_proj_dim=hidden, max_position_embeddings=context,
-        pad_token_id=None, bos_token_id=None, eos_token_id=None,
-    )  # fmt: skip
+        vocab_size=vocab,
+        num_hidden_layers=layers,
+        hidden_size=hidden,
+        num_attention_heads=heads,
+        ffn_dim=2 * hidden,
+        word_embed_proj_dim=hidden,
+        max_position_embeddings=context,
+        pad_token_id=None,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
     return from_config(config, seed, dtype)

@@ -208,8 +208,10 @@ def test_configs_and_the_table_agree(name: str, tmp_path: Path) -> None:
     assert found.shared == pytest.approx(table.shared, rel=2e-2)
     assert found.head == pytest.approx(table.head, rel=1e-3)
     assert (found.experts, found.experts_per_token, found.moe_layers) == (
-        table.experts, table.experts_per_token, table.moe_layers
-    )  # fmt: skip
+        table.experts,
+        table.experts_per_token,
+        table.moe_layers,
+    )
     (tmp_path / "config.json").write_text(json.dumps(CONFIGS[name]))
     assert ModelShape.from_config(tmp_path)[1:] == ModelShape.from_config(tmp_path / "config.json")[1:] == found[1:]
 
@@ -346,9 +348,10 @@ def test_the_constants_are_those_of_one_device() -> None:
         constants = Constants(bandwidth / 100, flops / 100, launch / 1e7, 0.0)
         times = {m: roofline(m, m, "H100-SXM5-80GB", constants=constants).target for m in {r["model"] for r in fit}}
         return float(
-            np.mean([abs(1e3 * times[r["model"]](int(r["tokens"]), 1, 0).value / float(r["products_ms"]) - 1)
-                     for r in fit])
-        )  # fmt: skip
+            np.mean(
+                [abs(1e3 * times[r["model"]](int(r["tokens"]), 1, 0).value / float(r["products_ms"]) - 1) for r in fit]
+            )
+        )
 
     near = {step: error(*step) for step in product((83, 84, 85), (30, 35, 40), (55, 60, 65))}
     assert min(near, key=lambda step: near[step]) == (84, 35, 60)

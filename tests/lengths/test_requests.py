@@ -145,9 +145,7 @@ def test_ragged_batches_are_enumerated(a: list[Fraction], b: list[Fraction], bat
     width = max(len(a), len(b))
     rows = [accepted_length_law(h + [F(0)] * (width - len(h))) for h in (a, b)]
     pair = batch_tokens(np.array(rows))
-    exact = sum(
-        rows[0][i] * rows[1][j] * 2 * (min(i, j) + 1) for i, j in product(range(width + 1), repeat=2)
-    )  # fmt: skip
+    exact = sum(rows[0][i] * rows[1][j] * 2 * (min(i, j) + 1) for i, j in product(range(width + 1), repeat=2))
     assert pair.lockstep == exact
     assert pair.continuous == sum((n + 1) * p for law in rows for n, p in enumerate(law))
 

@@ -40,8 +40,10 @@ def test_a_table_is_as_wide_as_it_may_be_and_says_all(width: int) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 5).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=4)),
-       st.integers(1, 60))  # fmt: skip
+@given(
+    st.integers(1, 5).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=4)),
+    st.integers(1, 60),
+)
 def test_no_word_is_lost_or_broken(rows: list[list[str]], width: int) -> None:
     shown = aligned(rows, width)
     for row in rows[1:]:

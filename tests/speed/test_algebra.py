@@ -62,7 +62,7 @@ def serial_rounds(alpha: float, gamma: int, draft: float, last: float, verify: f
 
 def pearl_rounds(
     alpha: float, gamma: int, cost: float, curve: Any, rho: float, over: float, seed: int
-) -> Iterator[Round]:  # fmt: skip
+) -> Iterator[Round]:
     """Drafts waiting to be tested are a list of coins; every round drafts gamma and tests what it can."""
     kept = coins(np.random.default_rng(seed), alpha)
     waiting: list[bool] = []
@@ -81,7 +81,7 @@ def pearl_rounds(
 
 def dsi_rounds(
     alpha: float, gamma: int, cost: float, verify: float, seed: int, restart: bool = False
-) -> Iterator[Round]:  # fmt: skip
+) -> Iterator[Round]:
     """A heap of events: a block is drafted, a block is verified, a plain step ends. A round ends at the rejection.
 
     With restart a plain run begins anew at each verified block; without, there is the one from the round's start.
@@ -298,9 +298,11 @@ def test_impossible_claims() -> None:
     assert dsi(0.9, gamma=5, cost_ratio=0.1).check(10.1).refused
     assert not dsi(0.9, gamma=5, cost_ratio=0.1).check(9.9).refused
     assert early_exit(0.5, gamma=3, shared=0.25).check(2.3).refused == (
-        "speedup 2.3 is above 2.286, what this algebra allows at any acceptance",)  # fmt: skip
+        "speedup 2.3 is above 2.286, what this algebra allows at any acceptance",
+    )
     assert multi_token_heads([0.5, 0.5], head_cost=0.2).check(2.4, tau=3.1).refused == (
-        "tau 3.1 is above the 3 tokens that a target call can emit",)  # fmt: skip
+        "tau 3.1 is above the 3 tokens that a target call can emit",
+    )
 
 
 @given(ALPHAS, st.integers(1, 6), COSTS, CURVES)
@@ -313,9 +315,11 @@ def test_no_prediction_is_refused(alpha: float, gamma: int, cost: float, curve: 
         multi_token_heads([alpha] * gamma, head_cost=cost, verify_cost=curve),
     ):
         assert found.check(float(found.speedup), tau=float(found.tokens), rounding=1e-9) == ((), ())
-    assert not dsi(alpha, gamma=gamma, cost_ratio=cost, verify_cost=curve).check(
-        float(dsi(alpha, gamma=gamma, cost_ratio=cost, verify_cost=curve).speedup), rounding=1e-9
-    ).refused  # fmt: skip
+    assert (
+        not dsi(alpha, gamma=gamma, cost_ratio=cost, verify_cost=curve)
+        .check(float(dsi(alpha, gamma=gamma, cost_ratio=cost, verify_cost=curve).speedup), rounding=1e-9)
+        .refused
+    )
 
 
 def test_rationals_stay_exact() -> None:

@@ -31,9 +31,12 @@ EVERY = [(p, trees.ranks(p).max(initial=-1) + 1, trees.depths(p).max(initial=0))
 
 def exact_model(curve: list[F], draft: F, overhead: F) -> LatencyModel:
     return LatencyModel(
-        lambda tokens, batch, context: Timing(curve[tokens - 1]), lambda batch, context: Timing(draft),
-        lambda batch, context: Timing(overhead), "s", (),
-    )  # fmt: skip
+        lambda tokens, batch, context: Timing(curve[tokens - 1]),
+        lambda batch, context: Timing(draft),
+        lambda batch, context: Timing(overhead),
+        "s",
+        (),
+    )
 
 
 def is_k_ary(parents: list[int]) -> bool:

@@ -187,8 +187,10 @@ def test_claims() -> None:
     assert check_claim(4.001, gamma=3).refused
     assert not check_claim(4.001, gamma=3, rounding=0.005).refused
     # EAGLE-3 (arXiv:2503.01840), table 1: 3.53x printed beside tau 3.33 for one row; flagged, not refused.
-    assert check_claim(3.53, gamma=7, tau=3.33) == ((), (
-        "speedup 3.53 is above tau 3.33: a cycle was cheaper than one plain step",))  # fmt: skip
+    assert check_claim(3.53, gamma=7, tau=3.33) == (
+        (),
+        ("speedup 3.53 is above tau 3.33: a cycle was cheaper than one plain step",),
+    )
 
 
 @given(st.floats(0, 1), st.integers(1, 12), st.floats(0, 1), st.floats(1, 3))

@@ -72,9 +72,12 @@ def brute(model: LatencyModel, acceptance: Any, batch: int, larger: int | None, 
 
 @settings(max_examples=25)
 @given(
-    st.sampled_from([(GPU, 1), (SELF, 1), (GPU, 3), (SELF, 4)]), st.floats(0.05, 0.95),
-    st.sampled_from([1, 16, 90, 300]), st.sampled_from([None, 2, 5]), st.integers(0, 700),
-)  # fmt: skip
+    st.sampled_from([(GPU, 1), (SELF, 1), (GPU, 3), (SELF, 4)]),
+    st.floats(0.05, 0.95),
+    st.sampled_from([1, 16, 90, 300]),
+    st.sampled_from([None, 2, 5]),
+    st.integers(0, 700),
+)
 def test_the_boundary_is_where_brute_force_finds_it(
     model: tuple[LatencyModel, int], alpha: float, batch: int, more: int | None, top: int
 ) -> None:
@@ -90,8 +93,11 @@ def bumpy(context: int) -> bool:
 
 BUMPY = LatencyModel(
     lambda tokens, batch, context: Timing(1.0 if tokens == 1 or bumpy(context) else 9.0),
-    lambda batch, context: Timing(0.1), lambda batch, context: Timing(0.0), "target steps", (),
-)  # fmt: skip
+    lambda batch, context: Timing(0.1),
+    lambda batch, context: Timing(0.0),
+    "target steps",
+    (),
+)
 
 
 def test_the_last_failure_counts() -> None:

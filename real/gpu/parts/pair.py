@@ -38,10 +38,26 @@ class Settings:
 
 
 TINY = Settings(
-    Plan(Recipe(vocab=400, window=128, batch=2, target=Shape(2, 64, 128, 2), draft=Shape(1, 32, 64, 2),
-                target_steps=12, distil_steps=12, held_out=0.1), 5.0, 5.0, 300_000),
-    prompts=2, max_tokens=8, gammas=(1, 3), calibrated=(1, 2),
-)  # fmt: skip
+    Plan(
+        Recipe(
+            vocab=400,
+            window=128,
+            batch=2,
+            target=Shape(2, 64, 128, 2),
+            draft=Shape(1, 32, 64, 2),
+            target_steps=12,
+            distil_steps=12,
+            held_out=0.1,
+        ),
+        5.0,
+        5.0,
+        300_000,
+    ),
+    prompts=2,
+    max_tokens=8,
+    gammas=(1, 3),
+    calibrated=(1, 2),
+)
 
 
 def part(device: torch.device, folder: Path, *, tiny: bool) -> Part:

@@ -20,8 +20,13 @@ from real.gpu.models import KINDS, random_tiny
 from real.models.model import LanguageModel, from_hf
 
 _VOCAB = 8
-_WARPINGS = (Warping(), Warping(0.6), Warping(0), Warping(0.8, top_k=4, top_p=0.9, repetition_penalty=1.3),
-              Warping(0.9, min_p=0.05, logit_bias=((2, 0.7),)))  # fmt: skip
+_WARPINGS = (
+    Warping(),
+    Warping(0.6),
+    Warping(0),
+    Warping(0.8, top_k=4, top_p=0.9, repetition_penalty=1.3),
+    Warping(0.9, min_p=0.05, logit_bias=((2, 0.7),)),
+)
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,14 @@ def _logits(settings: Settings, device: torch.device, rows: tuple[int, ...], see
 
 
 def _timed(
-    settings: Settings, device: torch.device, rule: Any, family: str, rows: tuple[int, ...], count: int,
+    settings: Settings,
+    device: torch.device,
+    rule: Any,
+    family: str,
+    rows: tuple[int, ...],
+    count: int,
     softmax: Callable[[tuple[int, ...]], float],
-) -> Row:  # fmt: skip
+) -> Row:
     """Microseconds of preparing and verifying once, as a cycle does; on a GPU also from a replayed graph."""
     with explain_oom(f"laws of {rows} rows over {settings.vocab} tokens", f"batch {max(rows[0] // 2, 1)}"):
         p, q, drafts, u = _inputs(settings, device, rule, family, rows, count)

@@ -36,8 +36,19 @@ class Settings:
     passes: int = 20  # in a row, where a model is timed alone
 
 
-TINY = Settings("tiny", ("tiny",), "float32", (1, 2), (1, 4), (1, 2, 3), context=48, turns=2, cycles=2,
-                copied_bytes=1 << 20, passes=2)  # fmt: skip
+TINY = Settings(
+    "tiny",
+    ("tiny",),
+    "float32",
+    (1, 2),
+    (1, 4),
+    (1, 2, 3),
+    context=48,
+    turns=2,
+    cycles=2,
+    copied_bytes=1 << 20,
+    passes=2,
+)
 Alone = Callable[[str, int, int], float]  # a shape's name, texts, tokens of each -> seconds of a pass
 
 
@@ -74,19 +85,31 @@ def _model(settings: Settings, device: torch.device, name: str) -> LanguageModel
 
 
 def _rows(
-    settings: Settings, models: Callable[[str], LanguageModel], alone: Alone, bandwidth: Callable[[], float],
-    draft: str, batch: int, fixed: bool, wanted: list[str],
-) -> Iterator[tuple[str, Row]]:  # fmt: skip
+    settings: Settings,
+    models: Callable[[str], LanguageModel],
+    alone: Alone,
+    bandwidth: Callable[[], float],
+    draft: str,
+    batch: int,
+    fixed: bool,
+    wanted: list[str],
+) -> Iterator[tuple[str, Row]]:
     """The calibration of a draft, batch and kind of cycle, then its gammas."""
     target, costs = models(settings.target), None
     what = f"caches and logits of {batch} texts of {settings.context} tokens, beside the weights"
     with explain_oom(what, "batch 1" if batch > 1 else "a shorter context"):
         for found in measure(
-            target, models(draft), batch=batch, context=settings.context, fixed=fixed,
-            alpha=[settings.alpha] * max(*settings.gammas, *settings.calibrated), calibrated=settings.calibrated,
+            target,
+            models(draft),
+            batch=batch,
+            context=settings.context,
+            fixed=fixed,
+            alpha=[settings.alpha] * max(*settings.gammas, *settings.calibrated),
+            calibrated=settings.calibrated,
             gammas=[g for g in settings.gammas if _key(draft, batch, fixed, g) in wanted],
-            turns=settings.turns, cycles=settings.cycles,
-        ):  # fmt: skip
+            turns=settings.turns,
+            cycles=settings.cycles,
+        ):
             if isinstance(found, Costs):
                 costs = found
                 yield _key(draft, batch, fixed, "costs"), {"costs": asdict(found)}

@@ -85,11 +85,23 @@ def compare(
     disable_progress_bar()
     types = parse_dtype(dtype), parse_device(device)
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
-        weights=[report.weights(target), report.weights(draft)], device=device, dtype=dtype, threads=threads,
-        seed=seed, rule=rule, warping=vars(warping), prompts=len(texts), prompts_digest=report.digest(texts),
-        max_tokens=max_tokens, widened_to_millions=widen or None, gammas=gammas, calibrated=settings.timed,
-    )  # fmt: skip
+        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        target=target or "bundled",
+        draft=draft or "bundled",
+        weights=[report.weights(target), report.weights(draft)],
+        device=device,
+        dtype=dtype,
+        threads=threads,
+        seed=seed,
+        rule=rule,
+        warping=vars(warping),
+        prompts=len(texts),
+        prompts_digest=report.digest(texts),
+        max_tokens=max_tokens,
+        widened_to_millions=widen or None,
+        gammas=gammas,
+        calibrated=settings.timed,
+    )
     several = len(settings.rules) > 1
     schema, shown, plot = (
         (rules_report.SCHEMA, rules_report.table, rules_report.write_plot)
@@ -100,9 +112,12 @@ def compare(
     if old is not None and old["complete"]:
         return finish(old, out, Console(), partial(shown, wide=wide), plot, again=True)
     pair = load(
-        target or TINY / "target", draft or TINY / "draft", dtype=types[0], device=types[1],
+        target or TINY / "target",
+        draft or TINY / "draft",
+        dtype=types[0],
+        device=types[1],
         widen_to=widen * 1_000_000 or None,
-    )  # fmt: skip
+    )
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
     check_prompts(pair, ids, max_tokens)
     record = {"schema": schema, "complete": False, "provenance": what, "turns": (old or {}).get("turns", [])}

@@ -57,11 +57,21 @@ def drafts(
     torch.set_num_threads(positive(threads, "threads"))
     disable_progress_bar()
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target or "bundled", draft=draft or "bundled",
-        weights=[report.weights(target or ""), report.weights(draft or "")], dtype="float32", threads=threads,
-        seed=seed, warping=vars(warping), prompts=len(texts), prompts_digest=report.digest(texts),
-        max_tokens=max_tokens, rows=rows, num_drafts=counts, samples=samples,
-    )  # fmt: skip
+        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        target=target or "bundled",
+        draft=draft or "bundled",
+        weights=[report.weights(target or ""), report.weights(draft or "")],
+        dtype="float32",
+        threads=threads,
+        seed=seed,
+        warping=vars(warping),
+        prompts=len(texts),
+        prompts_digest=report.digest(texts),
+        max_tokens=max_tokens,
+        rows=rows,
+        num_drafts=counts,
+        samples=samples,
+    )
     old = begun(out, drafts_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), drafts_report.table, drafts_report.write_plot, again=True)

@@ -107,9 +107,15 @@ def drawn(record: dict[str, Any]) -> Any:
         if rule or scheme in ("iid", "without_replacement"):
             colour, name = f"C{i % 10}" if rule else "black", f"{rule or 'optimum'}, {scheme}"
             left.errorbar(
-                [c["num_drafts"] for c in curve], [c["value"] for c in curve], [c["error"] for c in curve],
-                fmt=dashes, marker="o" if rule else None, color=colour, markersize=3, capsize=2,
-            )  # fmt: skip
+                [c["num_drafts"] for c in curve],
+                [c["value"] for c in curve],
+                [c["error"] for c in curve],
+                fmt=dashes,
+                marker="o" if rule else None,
+                color=colour,
+                markersize=3,
+                capsize=2,
+            )
             last = max(curve, key=lambda c: float(c["num_drafts"]))
             stops = "" if last["num_drafts"] == 8 else f" (to {last['num_drafts']})"
             ends.append((last["value"], name + stops, colour))

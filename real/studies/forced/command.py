@@ -55,9 +55,18 @@ def forced(
     torch.set_num_threads(positive(threads, "threads"))
     types = parse_dtype(dtype), parse_device(device)
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]), target=target, draft=draft, device=device, dtype=dtype,
-        threads=threads, alpha=alpha, turns=turns, settings=grid, gammas=gammas, calibrated=calibrated,
-    )  # fmt: skip
+        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        target=target,
+        draft=draft,
+        device=device,
+        dtype=dtype,
+        threads=threads,
+        alpha=alpha,
+        turns=turns,
+        settings=grid,
+        gammas=gammas,
+        calibrated=calibrated,
+    )
     old = begun(out, forced_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), forced_report.table, forced_report.write_plot, again=True)
@@ -75,12 +84,17 @@ def forced(
             run: dict[str, Any] = {"batch": b, "context": c, "rows": []}
             record["runs"].append(run)
             found = measure(
-                *models, batch=b, context=c, alpha=[alpha] * max(gammas + calibrated), gammas=gammas,
-                calibrated=calibrated, turns=turns,
+                *models,
+                batch=b,
+                context=c,
+                alpha=[alpha] * max(gammas + calibrated),
+                gammas=gammas,
+                calibrated=calibrated,
+                turns=turns,
                 step=lambda stage, b=b, c=c: progress.update(  # type: ignore[misc]
                     task, description=f"batch {b}, context {c}, {stage}", advance=1
                 ),
-            )  # fmt: skip
+            )
             for each in found:
                 if isinstance(each, Costs):
                     run["costs"] = dataclasses.asdict(each)

@@ -157,8 +157,9 @@ def measure(
     rng = np.random.default_rng(0)
     # Lengths differ, as in any batch whose texts were not begun together.
     texts = [rng.integers(target.vocab_size, size=context - i).tolist() for i in range(batch)]
-    calibration = Calibration(target, draft, texts, warping=warping, rule=rule, gammas=calibrated, fixed=fixed,
-                              max_tokens=longest)  # fmt: skip
+    calibration = Calibration(
+        target, draft, texts, warping=warping, rule=rule, gammas=calibrated, fixed=fixed, max_tokens=longest
+    )
     tau = {g: float(block_efficiency(hazards[:g])) if g else 1.0 for g in (0, *gammas)}
     begun = {g: [text[: max(len(text) - int(turns * cycles * tau[g] / 2), 2)] for text in texts] for g in tau}
     loops = {
@@ -182,9 +183,14 @@ def measure(
 
 
 def check(
-    target: LanguageModel, draft: LanguageModel, batch: int, context: int, gammas: Sequence[int], turns: int = 8,
+    target: LanguageModel,
+    draft: LanguageModel,
+    batch: int,
+    context: int,
+    gammas: Sequence[int],
+    turns: int = 8,
     cycles: int = 5,
-) -> int:  # fmt: skip
+) -> int:
     """Tokens that a text may grow by; ValueError where `measure` could not run."""
     _check.integer(batch, "batch", 1)
     longest = (turns + 1) * cycles * (max(gammas) + 1) + 1

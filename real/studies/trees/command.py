@@ -50,20 +50,37 @@ def trees(
     outputs(out)
     sizes, warping = parse_numbers(budgets, "budgets"), Warping(top_k=top_k)
     for name, value, least in (
-        ("budgets", min(sizes), 4), ("blocks", blocks, 1), ("sequences", sequences, 4), ("count", count, 1),
-        ("max_tokens", max_tokens, 4), ("symbols", symbols, SIBLINGS), ("recorded", recorded, 1),
+        ("budgets", min(sizes), 4),
+        ("blocks", blocks, 1),
+        ("sequences", sequences, 4),
+        ("count", count, 1),
+        ("max_tokens", max_tokens, 4),
+        ("symbols", symbols, SIBLINGS),
+        ("recorded", recorded, 1),
         ("top_k", top_k or SIBLINGS, SIBLINGS),
-    ):  # fmt: skip
+    ):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
     torch.set_num_threads(positive(threads, "threads"))
     disable_progress_bar()
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]), target="bundled", draft="bundled", dtype="float32",
-        threads=threads, seed=seed, warping=vars(warping), prompts=len(prompts), blocks=blocks, sequences=sequences,
-        budgets=sizes, count=count, max_tokens=max_tokens, symbols=symbols, recorded=recorded,
-    )  # fmt: skip
+        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        target="bundled",
+        draft="bundled",
+        dtype="float32",
+        threads=threads,
+        seed=seed,
+        warping=vars(warping),
+        prompts=len(prompts),
+        blocks=blocks,
+        sequences=sequences,
+        budgets=sizes,
+        count=count,
+        max_tokens=max_tokens,
+        symbols=symbols,
+        recorded=recorded,
+    )
     old = begun(out, trees_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), trees_report.table, trees_report.write_plot, again=True)

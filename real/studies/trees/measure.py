@@ -198,9 +198,11 @@ def measure(
                 some = []
                 for shape in shapes:
                     tried = verified(
-                        parents=shape.tree, num_drafts=shape.num_drafts, seed=seed + 1,
+                        parents=shape.tree,
+                        num_drafts=shape.num_drafts,
+                        seed=seed + 1,
                         blocks=-(-blocks // PILOT) * sequences,
-                    )  # fmt: skip
+                    )
                     some.append(tried.tau if tried.nodes <= budget else 0)
                 best = shapes[int(np.argmax(some))]
             found = verified(parents=best.tree, num_drafts=best.num_drafts, blocks=blocks * sequences, seed=seed)

@@ -167,9 +167,14 @@ def drawn(record: dict[str, Any]) -> Any:
             ranges = [(row["interval"][1] - row["interval"][0]) / 2 if row["interval"] else 0 for row in rows]
             label = f"{topology}: {NAMES.get((topology, rule), rule)}"
             axis.errorbar(
-                [row["budget"] for row in rows], [row["tau"] for row in rows], ranges, fmt=style, marker="o",
-                markersize=3, capsize=2,
-            )  # fmt: skip
+                [row["budget"] for row in rows],
+                [row["tau"] for row in rows],
+                ranges,
+                fmt=style,
+                marker="o",
+                markersize=3,
+                capsize=2,
+            )
             axis.plot([], [], style, label=label)
         axis.set(xlabel="node budget", ylabel="tau, tokens per target call", xscale="log")
         axis.set_title(run["name"], fontsize=10)

@@ -69,9 +69,17 @@ class Answer(NamedTuple):
 
 
 def answer(
-    latency: LatencyModel, given: Given, batches: Sequence[int], contexts: Sequence[int], *, max_gamma: int,
-    level: float, notes: Sequence[str] = (), nodes: int = NODES, allowed: float = 0.0,
-) -> Answer:  # fmt: skip
+    latency: LatencyModel,
+    given: Given,
+    batches: Sequence[int],
+    contexts: Sequence[int],
+    *,
+    max_gamma: int,
+    level: float,
+    notes: Sequence[str] = (),
+    nodes: int = NODES,
+    allowed: float = 0.0,
+) -> Answer:
     """Plan every point, and look for what the first depends on; `notes` stand before those of the predictions.
 
     nodes: of the largest tree tried. allowed: overhead of a cycle that is in no value, but in intervals' low ends.
@@ -104,9 +112,19 @@ def answer(
         taken.append(f"trees have {nodes} nodes at most, a level is drafted in one step")
     helps = _helps(trees[0].speedup if trees else first.speedup, doubts)
     return Answer(
-        helps, sentence(_facts(helps, best, even, doubts, points, trees)), level, points, trees,
-        tuple(one.speedup for one in tried), even, found, between, doubts, tuple(dict.fromkeys(said)), tuple(taken),
-    )  # fmt: skip
+        helps,
+        sentence(_facts(helps, best, even, doubts, points, trees)),
+        level,
+        points,
+        trees,
+        tuple(one.speedup for one in tried),
+        even,
+        found,
+        between,
+        doubts,
+        tuple(dict.fromkeys(said)),
+        tuple(taken),
+    )
 
 
 def _later(latency: LatencyModel, seconds: float) -> LatencyModel:
@@ -173,9 +191,14 @@ def _largest(trees: Sequence[Tree], nodes: int, depth: int) -> list[str]:
 
 
 def _tree(
-    latency: LatencyModel, late: LatencyModel, ranks: Sequence[float], at: Prediction, depth: int, nodes: int,
+    latency: LatencyModel,
+    late: LatencyModel,
+    ranks: Sequence[float],
+    at: Prediction,
+    depth: int,
+    nodes: int,
     level: float,
-) -> Tree:  # fmt: skip
+) -> Tree:
     best = fastest_shapes(latency, ranks, nodes=nodes, depth=depth, batch=at.batch, context=at.context).tree
     parents = tuple(int(p) for p in best.parents)
     levels = int(max(depths(parents), default=0))
@@ -215,9 +238,13 @@ def _tree_doubts(latency: LatencyModel, ranks: Sequence[float], tree: Tree) -> t
 
 
 def _doubts(
-    latency: LatencyModel, speed: Callable[[LatencyModel, Any], float], tokens: int, acceptance: Any, lower: Any,
+    latency: LatencyModel,
+    speed: Callable[[LatencyModel, Any], float],
+    tokens: int,
+    acceptance: Any,
+    lower: Any,
     where: str,
-) -> tuple[Doubt, ...]:  # fmt: skip
+) -> tuple[Doubt, ...]:
     """The same plan with one thing worse, the worst first."""
     step, over = latency.draft, latency.overhead
 
@@ -240,16 +267,30 @@ def _doubts(
 
 
 def _facts(
-    helps: str, best: Prediction, even: float | None, doubts: tuple[Doubt, ...], points: tuple[Prediction, ...],
+    helps: str,
+    best: Prediction,
+    even: float | None,
+    doubts: tuple[Doubt, ...],
+    points: tuple[Prediction, ...],
     trees: tuple[Tree, ...],
-) -> Facts:  # fmt: skip
+) -> Facts:
     tree = trees[0] if trees and trees[0].parents and trees[0].speedup.value > best.speedup.value else None
     off = sum(point.gamma == 0 and not (trees and trees[i].parents) for i, point in enumerate(points))
     worst = None
     if helps != "no":
         worst = (doubts[0].assumption, doubts[0].failing, doubts[0].speedup)
     return Facts(
-        helps=helps, gamma=best.gamma, batch=best.batch, context=best.context, chain=span(best.speedup),
-        tree=span(tree.speedup) if tree else "", nodes=len(tree.parents) if tree else 0,
-        chain_pays=points[0].gamma > 0, trees_tried=bool(trees), even=even, worst=worst, points=len(points), off=off,
-    )  # fmt: skip
+        helps=helps,
+        gamma=best.gamma,
+        batch=best.batch,
+        context=best.context,
+        chain=span(best.speedup),
+        tree=span(tree.speedup) if tree else "",
+        nodes=len(tree.parents) if tree else 0,
+        chain_pays=points[0].gamma > 0,
+        trees_tried=bool(trees),
+        even=even,
+        worst=worst,
+        points=len(points),
+        off=off,
+    )

@@ -30,11 +30,31 @@ class Costs(NamedTuple):
 
 
 def run(
-    *, alpha: float | None, ranks: str | None, hazards: Path | None, histogram: Path | None, rows: Path | None,
-    target: str | None, draft: str | None, device: str | None, tp: int, draft_tp: int, dtype: str,
-    draft_vocab: int | None, cost_ratio: float | None, verify_cost: str | None, overhead: float | None, batch: str,
-    context: str, max_gamma: int, nodes: int, level: float, engine: str | None, plot: Path | None, as_json: bool,
-) -> tuple[str, str]:  # fmt: skip
+    *,
+    alpha: float | None,
+    ranks: str | None,
+    hazards: Path | None,
+    histogram: Path | None,
+    rows: Path | None,
+    target: str | None,
+    draft: str | None,
+    device: str | None,
+    tp: int,
+    draft_tp: int,
+    dtype: str,
+    draft_vocab: int | None,
+    cost_ratio: float | None,
+    verify_cost: str | None,
+    overhead: float | None,
+    batch: str,
+    context: str,
+    max_gamma: int,
+    nodes: int,
+    level: float,
+    engine: str | None,
+    plot: Path | None,
+    as_json: bool,
+) -> tuple[str, str]:
     """What to print, and what to say beside it; ValueError for anything that is wrong, before the work."""
     batches, contexts = read.whole_numbers(batch, "batch", 1), read.whole_numbers(context, "context", 0)
     read.bounded(max_gamma, "max_gamma", 1)
@@ -89,9 +109,16 @@ def run(
             raise ValueError(f"{name} shares a draft model among the devices of its target: plan with --draft-tp {tp}")
         return _emit(engine, costs, given, batches, contexts[0], max_gamma, nodes, draft)
     found = answer.answer(
-        latency, given, batches, contexts, max_gamma=max_gamma, level=level, notes=notes, nodes=nodes,
+        latency,
+        given,
+        batches,
+        contexts,
+        max_gamma=max_gamma,
+        level=level,
+        notes=notes,
+        nodes=nodes,
         allowed=costs.allowed,
-    )  # fmt: skip
+    )
     if not as_json:
         return shown.text(found), ""
     asked = {"target": target, "draft": draft, "hardware": device, "tp": tp, "draft_tp": draft_tp, "dtype": dtype,
@@ -116,9 +143,14 @@ def _declared(
 
 
 def _modelled(
-    names: tuple[str, str, str], parallel: tuple[int, int], dtype: str, draft_vocab: int | None,
-    overhead: float | None, batches: list[int], contexts: list[int],
-) -> Costs:  # fmt: skip
+    names: tuple[str, str, str],
+    parallel: tuple[int, int],
+    dtype: str,
+    draft_vocab: int | None,
+    overhead: float | None,
+    batches: list[int],
+    contexts: list[int],
+) -> Costs:
     """Costs of models on a device."""
     large, gpu = models.shape(names[0]), hardware(names[2])
     vocab = None if draft_vocab is None else check.integer(draft_vocab, "draft_vocab", 1)
@@ -126,9 +158,14 @@ def _modelled(
     over = float(check.scalar(0.0 if overhead is None else overhead, "overhead", "[0, inf)"))
     tp, draft_tp = parallel
     found = roofline(
-        large, drafter.shape or large, gpu, tensor_parallel=tp, draft_tensor_parallel=draft_tp, dtype=dtype,
+        large,
+        drafter.shape or large,
+        gpu,
+        tensor_parallel=tp,
+        draft_tensor_parallel=draft_tp,
+        dtype=dtype,
         overhead_s=over / 1e3,
-    )  # fmt: skip
+    )
     if drafter.shape is None:
         words = [said for said in found.assumptions if not said.startswith(KNOWN)]
         words.append("no interval: no cycle without a draft model is recorded to compare with")
@@ -160,9 +197,14 @@ def _mismatches(large: ModelShape, drafter: models.Drafter, parallel: tuple[int,
 
 
 def _fits(
-    large: ModelShape, small: ModelShape | None, gpu: Hardware, parallel: tuple[int, int], dtype: str,
-    batches: list[int], contexts: list[int],
-) -> list[str]:  # fmt: skip
+    large: ModelShape,
+    small: ModelShape | None,
+    gpu: Hardware,
+    parallel: tuple[int, int],
+    dtype: str,
+    batches: list[int],
+    contexts: list[int],
+) -> list[str]:
     """Points whose weights and caches are larger than the memory."""
     held, notes = gpu.memory * max(parallel) / 1e9, []
     both = [one for one in (large, small) if one is not None]
@@ -176,9 +218,15 @@ def _fits(
 
 
 def _emit(
-    engine: str, costs: Costs, given: read.Given, batches: list[int], context: int, max_gamma: int, nodes: int,
+    engine: str,
+    costs: Costs,
+    given: read.Given,
+    batches: list[int],
+    context: int,
+    max_gamma: int,
+    nodes: int,
     draft: str | None,
-) -> tuple[str, str]:  # fmt: skip
+) -> tuple[str, str]:
     latency, top = costs.latency, max(batches)
     schedule = engine.startswith("vllm")
     found = batch_schedule(latency, given.acceptance, max_batch=top, context=context, max_gamma=max_gamma)

@@ -81,10 +81,19 @@ def sentence(facts: Facts) -> str:
         elsewhere = ""
     template = OPENINGS[opening] + REASONS[reason] + ELSEWHERE[elsewhere]
     return template.format(
-        helps=facts.helps.capitalize(), drafts=counted(facts.gamma, "draft"), chain=facts.chain, tree=facts.tree,
-        where=f"(predicted, batch {facts.batch}, context {facts.context})", nodes=facts.nodes, pays=pays,
-        assumption=assumption, failing=failing, worse=worse, count=count, points=facts.points,
-    )  # fmt: skip
+        helps=facts.helps.capitalize(),
+        drafts=counted(facts.gamma, "draft"),
+        chain=facts.chain,
+        tree=facts.tree,
+        where=f"(predicted, batch {facts.batch}, context {facts.context})",
+        nodes=facts.nodes,
+        pays=pays,
+        assumption=assumption,
+        failing=failing,
+        worse=worse,
+        count=count,
+        points=facts.points,
+    )
 
 
 def counted(number: int, noun: str) -> str:

@@ -151,10 +151,15 @@ def test_joint_law_of_a_batch() -> None:
                 return tuple(w.astype(np.int64) for w in tokenwise.verify(plan, drafts, fork.uniforms(*u.shape)))
 
         return decode_batch(
-            target, draft, prompts, max_tokens=TEXT, gamma=1, rule=Rule,
+            target,
+            draft,
+            prompts,
+            max_tokens=TEXT,
+            gamma=1,
+            rule=Rule,
             uniforms=[lambda position, count: torch.zeros(count, dtype=torch.float64)] * 2,
             draw=lambda rows, u: torch.tensor(pick(exact(rows), fork.uniforms(*u.shape)).tolist()),
-        )  # fmt: skip
+        )
 
     for runs, weight in forking.runs(program):
         key = tuple(token for run in runs for token in run.tokens)

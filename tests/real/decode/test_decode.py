@@ -211,9 +211,15 @@ def test_logits_without_a_law_stop_the_run(bad: float, side: str, gamma: int, te
     target, draft = (from_hf(plain[name]) for name in ("target", "draft"))
     with pytest.raises(ValueError, match=rf"block 0: the {side}'s logits at position 2 are not finite .*float64"):
         decode_batch(
-            target, draft, [[1, 2]], max_tokens=12, gamma=gamma, uniforms=[keyed(7, 0)],
-            warping=Warping(temperature=temperature), fixed=fixed,
-        )  # fmt: skip
+            target,
+            draft,
+            [[1, 2]],
+            max_tokens=12,
+            gamma=gamma,
+            uniforms=[keyed(7, 0)],
+            warping=Warping(temperature=temperature),
+            fixed=fixed,
+        )
 
 
 @pytest.mark.parametrize("fixed", [False, True])

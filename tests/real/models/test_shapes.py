@@ -32,12 +32,21 @@ TOKENS = torch.arange(40) % 29
 def library_model(shape: Shape, weights: Weights, dtype: torch.dtype) -> LlamaForCausalLM:
     """The transformers model of these weights."""
     config = LlamaConfig(
-        vocab_size=shape.vocab, hidden_size=shape.hidden, intermediate_size=shape.ffn, num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads, num_key_value_heads=shape.kv_heads, head_dim=shape.head_width,
-        max_position_embeddings=shape.context, rms_norm_eps=weights.eps, tie_word_embeddings=shape.tied,
-        attention_bias=shape.qkv_bias, rope_parameters={"rope_type": "default", "rope_theta": 500000.0},
-        bos_token_id=None, eos_token_id=None,
-    )  # fmt: skip
+        vocab_size=shape.vocab,
+        hidden_size=shape.hidden,
+        intermediate_size=shape.ffn,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        head_dim=shape.head_width,
+        max_position_embeddings=shape.context,
+        rms_norm_eps=weights.eps,
+        tie_word_embeddings=shape.tied,
+        attention_bias=shape.qkv_bias,
+        rope_parameters={"rope_type": "default", "rope_theta": 500000.0},
+        bos_token_id=None,
+        eos_token_id=None,
+    )
     model = LlamaForCausalLM(config).to(dtype)
     sizes = [n * shape.head_width for n in (shape.heads, shape.kv_heads, shape.kv_heads)]
     state = {
@@ -187,8 +196,10 @@ def test_memory_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_out_of_memory_is_explained() -> None:
-    with pytest.raises(MemoryError, match="the slab did not fit into memory; try a batch of 1"), \
-            explain_oom("the slab", "a batch of 1"):  # fmt: skip
+    with (
+        pytest.raises(MemoryError, match="the slab did not fit into memory; try a batch of 1"),
+        explain_oom("the slab", "a batch of 1"),
+    ):
         torch.empty(10**15)
     with pytest.raises(MemoryError, match=r"try less \(CUDA out of memory\)"), explain_oom("it", "less"):
         raise torch.OutOfMemoryError("CUDA out of memory\nand much more")

@@ -186,7 +186,15 @@ def test_few_prompts_keep_the_level() -> None:
 def test_measured_tau_of_both_rules_covers_the_prediction(tmp_path: Path) -> None:
     """The recorded run of the README on other texts, shortened: every difference within its simultaneous interval."""
     record = found(
-        tmp_path / "block.json", "compare", "--rule", "tokenwise,block", "--gamma", "2,8,16", "--count", "64",
-        "--seed", "2",
-    )  # fmt: skip
+        tmp_path / "block.json",
+        "compare",
+        "--rule",
+        "tokenwise,block",
+        "--gamma",
+        "2,8,16",
+        "--count",
+        "64",
+        "--seed",
+        "2",
+    )
     assert rules_report.missed(record) == []

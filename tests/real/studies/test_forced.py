@@ -58,9 +58,14 @@ def test_even_uniforms_meet_the_law_quickly() -> None:
     target, draft = models()
     alpha, gamma, batch = (0.8,) * 4, 4, 2
     runs = decode_batch(
-        target, draft, [[1, 2], [3, 4, 5]], max_tokens=340, gamma=gamma, uniforms=[even(i) for i in range(batch)],
+        target,
+        draft,
+        [[1, 2], [3, 4, 5]],
+        max_tokens=340,
+        gamma=gamma,
+        uniforms=[even(i) for i in range(batch)],
         rule=Forced(alpha),
-    )  # fmt: skip
+    )
     whole = [b.accepted for run in runs for b in run.blocks if b.drafted == gamma]
     assert len(whole) > 190
     assert np.mean(whole) + 1 == pytest.approx(float(block_efficiency(list(alpha))), rel=0.01)
@@ -87,8 +92,14 @@ def test_measure_yields_costs_and_timings() -> None:
 
 
 def test_phases_add_up_and_lines_extend() -> None:
-    costs = Costs([0, 1, 2, 3], *([0.0, 1.0, 2.0, 3.0],) * 2, [10.0, 11.0, 11.5, 12.0], *([1.0] * 4,) * 2,
-                  [12.0, 15.0, 17.5, 20.0], [0.0] * 4)  # fmt: skip
+    costs = Costs(
+        [0, 1, 2, 3],
+        *([0.0, 1.0, 2.0, 3.0],) * 2,
+        [10.0, 11.0, 11.5, 12.0],
+        *([1.0] * 4,) * 2,
+        [12.0, 15.0, 17.5, 20.0],
+        [0.0] * 4,
+    )
     assert costs.cycle(2) == 17.5
     assert costs.phase("verify", 8) == pytest.approx(14.5)  # 11 + 0.5 (8 - 1): the step from 0 to 1 bends no line
     assert costs.cycle(8) == pytest.approx(8 + 8 + 14.5 + 2)

@@ -39,12 +39,16 @@ def test_the_same_study_is_found(tmp_path: Path) -> None:
         ("[]", "x.json is there and is no record"),
         ('{"schema": "kind/1"}', "x.json is there and is no record"),
         (json.dumps({"schema": "b", "complete": True, "provenance": WHAT}), r"another kind \(b, not kind/1\)"),
-        (json.dumps({"schema": "kind/1", "complete": True, "provenance": WHAT | {"seed": 1}}),
-         r"another study \(seed is 1, here 0\): give another --out, or --force to replace it"),
-        (json.dumps({"schema": "kind/1", "complete": True, "provenance": {"date": "2026-01-01"}}),
-         r"another study \(gammas is None, here \[1, 2\]\)"),
+        (
+            json.dumps({"schema": "kind/1", "complete": True, "provenance": WHAT | {"seed": 1}}),
+            r"another study \(seed is 1, here 0\): give another --out, or --force to replace it",
+        ),
+        (
+            json.dumps({"schema": "kind/1", "complete": True, "provenance": {"date": "2026-01-01"}}),
+            r"another study \(gammas is None, here \[1, 2\]\)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_anything_else_is_refused(text: str, message: str, tmp_path: Path) -> None:
     out = tmp_path / "x.json"
     out.write_text(text)
