@@ -18,8 +18,8 @@ from specsim.commands.errors import sentence
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
 from specsim.report.text import table
-from specsim.simulation.blocks import loop
 from specsim.simulation.chain_of_blocks import block_chain, drafted
+from specsim.simulation.decode_loop import loop
 from specsim.simulation.run import simulate
 from specsim.simulation.toys.models import Automaton, context_free, markov, mixture
 from specsim.simulation.toys.pair import paired

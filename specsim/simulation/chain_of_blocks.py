@@ -15,7 +15,8 @@ from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.exact.step import draft_tuples
 from specsim.exact.tree import Drawn
-from specsim.simulation.blocks import Loop, check_support, loop, node_depths
+from specsim.simulation.blocks import node_depths
+from specsim.simulation.decode_loop import Loop, check_support, loop
 from specsim.simulation.toys.long_run import MAX_STATES, long_run
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import Pair, after, paired

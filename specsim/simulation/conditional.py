@@ -13,7 +13,8 @@ from specsim.base.intervals import ratio_error, student_quantile
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.draft import distinct, iid
-from specsim.simulation.blocks import Loop, drafted_tree, loop, node_depths
+from specsim.simulation.blocks import drafted_tree, node_depths
+from specsim.simulation.decode_loop import Loop, loop
 from specsim.simulation.shards import checked_seed, uniforms
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import Pair, after, paired

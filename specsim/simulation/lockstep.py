@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from specsim.base import extras
-from specsim.simulation.blocks import Loop
+from specsim.simulation.blocks import block, start
 from specsim.simulation.chain_block import State
+from specsim.simulation.decode_loop import Loop
 from specsim.simulation.toys.pair import Pair
 from specsim.types import Array
 
@@ -20,10 +21,10 @@ Rounds = Callable[[State | None, Array], tuple[State, Seen]]
 
 def on_numpy(pair: Pair, loop: Loop) -> Rounds:
     def rounds(state: State | None, u: Array) -> tuple[State, Seen]:
-        state, seen = state or loop.start(pair, u[0]), []
+        state, seen = state or start(loop, pair, u[0]), []
         for own in u:
             node = state[0]
-            state, kept, tokens = loop.block(pair, state, own)
+            state, kept, tokens = block(loop, pair, state, own)
             seen.append((node, kept, tokens))
         nodes, kept, tokens = (np.stack(part) for part in zip(*seen, strict=True))
         return state, (nodes, kept, tokens)
@@ -41,7 +42,7 @@ def on_jax(pair: Pair, loop: Loop) -> Rounds:
     def rounds(state: State | None, u: Array) -> tuple[State, Seen]:
         with jax.enable_x64(True):
             u = jax.numpy.asarray(u)
-            state, seen = scan(pair, state or loop.start(pair, u[0]), u)
+            state, seen = scan(pair, state or start(loop, pair, u[0]), u)
         nodes, kept, tokens = (np.asarray(part) for part in seen)
         return state, (nodes, kept, tokens)
 
@@ -55,7 +56,7 @@ def _compiled(loop: Loop) -> Callable[..., Any]:
 
     def scan(pair: Pair, state: State, u: Array) -> tuple[State, Seen]:
         def one(state: State, own: Array) -> tuple[State, Seen]:
-            after, kept, tokens = loop.block(pair, state, own)
+            after, kept, tokens = block(loop, pair, state, own)
             return after, (state[0], kept, tokens)
 
         return jax.lax.scan(one, state, u)  # type: ignore[no-any-return]

@@ -15,7 +15,8 @@ from specsim.base import check
 from specsim.base.files import check_writable
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
-from specsim.simulation.blocks import check_support, loop
+from specsim.simulation.blocks import ready
+from specsim.simulation.decode_loop import check_support, loop
 from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
 from specsim.simulation.toys.models import Automaton
@@ -171,7 +172,7 @@ def simulate(
         "rule (SHA-256)": source_of(run.rule),
         "models (SHA-256)": digest.hexdigest(),
     }
-    job = Job(run.ready(pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
+    job = Job(ready(run, pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
     path = None if checkpoint is None else check_writable(Path(checkpoint))
     rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
     return _pooled(job, sequences, rounds, path, force, progress or (lambda share, so_far: None))

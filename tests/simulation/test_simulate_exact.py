@@ -18,7 +18,7 @@ import pytest
 from specsim import discover, guarantee, markov, simulate
 from specsim.exact import forking
 from specsim.simulation import blocks, chain_block, chain_of_blocks, changed_targets
-from specsim.simulation.blocks import Loop
+from specsim.simulation.decode_loop import Loop, loop
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import after as pair_after
 from specsim.simulation.toys.pair import paired
@@ -58,7 +58,7 @@ IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values())
 def make(
     rule: Any, gamma: int | None = None, parents: Any = None, num_drafts: int = 1, scheme: Any = None, step: Any = None
 ) -> Loop:
-    return blocks.loop(rule, gamma, parents, num_drafts, scheme, step)
+    return loop(rule, gamma, parents, num_drafts, scheme, step)
 
 
 @lru_cache
@@ -70,7 +70,7 @@ def block_law(run: Loop, key: Any) -> dict[Any, F]:
 
     def program(fork: forking.Fork) -> Any:
         state = np.array([key[0]]), tuple((column(a), column(b)) for a, b in key[1])
-        (node, levels), kept, tokens = run.block(run.ready(PAIR), state, fork.uniforms(1, run.uniforms))
+        (node, levels), kept, tokens = blocks.block(run, blocks.ready(run, PAIR), state, fork.uniforms(1, run.uniforms))
         text = tuple(int(y) for y in tokens[0] if y >= 0)
         assert len(text) == int(kept[0]) + 1
         return text, (int(node[0]), tuple((F(a[0, 0]), F(b[0, 0])) for a, b in levels))

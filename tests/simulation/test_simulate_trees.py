@@ -12,7 +12,7 @@ from specsim import block_chain, discover, expected_kept, guarantee, markov, sim
 from specsim.draft import distinct
 from specsim.exact.guarantee import _tree_verdict
 from specsim.exact.tree import drawn_trees
-from specsim.simulation import blocks, conditional, conditional_tau
+from specsim.simulation import blocks, conditional, conditional_tau, decode_loop
 from specsim.simulation.chain_of_blocks import grown_chains
 from specsim.simulation.conditional import texts
 from specsim.simulation.shards import SHARD
@@ -91,12 +91,12 @@ def test_a_beam_with_other_parents_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_distinct_siblings_verified_by_another_number_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rule is told that two draws were always made, where their number is random."""
-    right = blocks.Loop.prepare
+    right = decode_loop.Loop.prepare
 
-    def wrong(self: blocks.Loop, p: Array, q: Array, tree: TokenTree) -> Any:
+    def wrong(self: decode_loop.Loop, p: Array, q: Array, tree: TokenTree) -> Any:
         return right(self._replace(num_drafts=1), p, q, tree)
 
-    monkeypatch.setattr(blocks.Loop, "prepare", wrong)
+    monkeypatch.setattr(decode_loop.Loop, "prepare", wrong)
     with pytest.raises(AssertionError):
         assert_texts(*CASES[len(BEAM_RULES)][:2])
 
@@ -143,7 +143,7 @@ def test_long_rows_run_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> No
         "blocks": 300,
         "sequences": 300,
     }
-    run = blocks.loop("traversal", None, (2, 2), 1, "beam", None, 3)
+    run = decode_loop.loop("traversal", None, (2, 2), 1, "beam", None, 3)
     whole = simulate(TARGET, DRAFT, keep_tokens=True, **options)
     monkeypatch.setattr(blocks, "CELLS", 7 * 5 * 3)
     assert run.together == 7 < SHARD

@@ -1,0 +1,209 @@
+"""What runs in every block of a decode loop: a rule, how its drafts are drawn, and how many uniforms that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import discover
+from specsim.base import check, limits
+from specsim.discover import Rule
+from specsim.draft.distinct import draws
+from specsim.simulation.toys.pair import Pair
+from specsim.trees import drawn as trees
+from specsim.trees import topology
+from specsim.trees.beam import beam_sizes, beam_uniforms
+from specsim.types import Array, Draws, TokenTree
+from specsim.verify.lookup import step_params, takes
+
+CELLS = 2**22  # of the rows of p of a batch of trees: 32 MiB
+
+
+class Loop(NamedTuple):
+    """What runs in every block, checked: a rule and what it verifies."""
+
+    family: str
+    rule: ModuleType
+    depth: int  # most drafts that a block keeps
+    num_drafts: int
+    scheme: str
+    parents: tuple[int, ...] | None = None  # of a tree of one shape
+    beam: tuple[int, int] | None = None  # width and depth of trees whose parents differ from text to text
+    step: str | None = None  # the step rule that a tree rule runs, if it is told one
+    vocab: int = 0
+
+    @property
+    def scheme_module(self) -> ModuleType:
+        """How a step rule's candidates are drawn."""
+        return discover.find("draft", self.scheme)
+
+    @property
+    def lasting(self) -> int:
+        """How many tokens after a block's own a block can change."""
+        return max(self.depth - 1, 0) if discover.facts(self.rule).continuation else 0
+
+    @property
+    def own_uniforms(self) -> int:
+        """How many a step rule needs at one position."""
+        distinct = self.scheme == "distinct"
+        return int(self.rule.uniforms(Draws(1, 0, self.scheme_module.LIMIT) if distinct else self.num_drafts))
+
+    @property
+    def uniforms(self) -> int:
+        """How many a block needs."""
+        if self.family == "chain":
+            return self.depth + int(self.rule.uniforms(self.depth))
+        if self.family == "step":
+            return self.depth * (int(self.scheme_module.uniforms(self.num_drafts)) + self.own_uniforms) + 1
+        return self.split + int(self.rule.uniforms(self.example, **self.params))
+
+    @property
+    def split(self) -> int:
+        """How many of them draft the tree."""
+        return beam_uniforms(*self.beam, self.vocab) if self.beam else trees.uniforms(self.parents, self.scheme)
+
+    @property
+    def together(self) -> int:
+        """How many texts fit into a batch: fewer where a tree's rows of p are many and long."""
+        nodes = len(self.example.depth) + 1 if self.family == "tree" else 1
+        return max(1, CELLS // (nodes * max(self.vocab, 1)))
+
+    @property
+    def example(self) -> TokenTree:
+        """A tree of this shape, before any token is known."""
+        if self.beam:
+            sizes = beam_sizes(*self.beam, self.vocab)
+            none = np.zeros((1, sum(sizes)), dtype=np.int64)
+            return TokenTree(none - 1, none, np.repeat(np.arange(len(sizes)) + 1, sizes), self.scheme)
+        parents = topology.shape(self.parents or ())
+        return TokenTree(parents, 0 * parents, topology.depths(parents), self.scheme)
+
+    @property
+    def siblings(self) -> int:
+        """Most children of a node of a tree of one shape."""
+        return max((len(below) for below in topology.children(self.parents or ())), default=0)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What the tree rule is told of a step rule."""
+        return {} if self.step is None else {"step": self.step}
+
+    @property
+    def draws(self) -> Callable[[Array], Draws] | None:
+        """The law of the number of distinct siblings' draws, where there is more than one place for them."""
+        return (lambda q: draws(q, self.num_drafts, self.siblings)) if self.scheme == "distinct" else None
+
+    def prepare(self, p: Array, q: Array, tree: TokenTree) -> Any:
+        """The tree rule's plan."""
+        more = {"draws": self.draws} if self.scheme == "distinct" else {}
+        return self.rule.prepare(p, q, tree, **self.params, **more)
+
+
+def loop(
+    rule: Rule,
+    gamma: int | None,
+    parents: Sequence[int] | None,
+    num_drafts: int,
+    scheme: str | None,
+    step: str | None = None,
+    vocab: int = 0,
+    params: Mapping[str, Any] | None = None,
+) -> Loop:
+    """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
+    if (gamma is None) == (parents is None):
+        raise ValueError("give gamma (chains of drafts) or a tree (its nodes' parents), one of the two")
+    if parents is not None and not (hasattr(parents, "__len__") and len(parents)):
+        raise ValueError(
+            f"parents must list those of a tree's nodes, got {check.shown(parents)}; plain decoding is gamma=0"
+        )
+    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
+    families = ["tree"] if parents is not None else ["chain", "step"]
+    family, module = _found(rule, families)
+    module, name = discover.with_params(module, params), discover.name_of(module)
+    if family != "step" and num_drafts != 1 and (parents is None or scheme != "distinct"):
+        raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
+    if parents is not None:
+        return _tree_loop(module, name, parents, num_drafts, scheme, step, vocab)
+    if step is not None:
+        raise ValueError(f"step={check.shown(step)} is for tree rules; {family} rule {name!r} runs none")
+    depth = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
+    known = discover.facts(module).schemes
+    scheme = known[0] if scheme is None else scheme
+    if scheme not in known:
+        instead = ", which draws trees: give a tree's parents, not gamma" if scheme in topology.SCHEMES else ""
+        raise ValueError(f"rule {name!r} expects drafts drawn {' or '.join(known)}, not {scheme!r}{instead}")
+    if family == "step" and not takes(module, num_drafts):
+        raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
+    return Loop(family, module, depth, num_drafts, scheme, vocab=vocab)
+
+
+def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
+    """Family and module of a rule given by name, or as a module of its own."""
+    own = discover.own_rule(rule)
+    if own is not None or not isinstance(rule, str):
+        family = "" if own is None else discover.family_of(own)
+        if own is None or family not in families:
+            raise TypeError(f"rule {check.shown(rule)} is no {' or '.join(families)} rule")
+        return family, own
+    known = {family: discover.names(family) for family in families}
+    for family, names in known.items():
+        if rule in names:
+            return family, discover.find(family, rule)
+    other = next((family for family in ("chain", "step", "tree") if rule in discover.names(family)), None)
+    if other is not None:
+        what = "verifies trees: give a tree's parents, not gamma"
+        raise ValueError(f"rule {rule!r} {what if other == 'tree' else f'is a {other} rule: give gamma, not a tree'}")
+    listed = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
+    raise ValueError(f"rule {rule!r} is unknown; {listed}")
+
+
+def _tree_loop(
+    module: ModuleType,
+    name: str,
+    shape: Sequence[int],
+    num_drafts: int,
+    scheme: str | None,
+    step: str | None,
+    vocab: int,
+) -> Loop:
+    scheme = module.CHILDREN[0] if scheme is None else scheme
+    if scheme not in (known := discover.facts(module).schemes):
+        raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
+    step_params(module, step)  # refuses a step rule that is not asked for
+    if scheme == "beam":
+        if np.shape(shape) != (2,):
+            raise ValueError(f"parents must be (width, depth) for scheme 'beam', got {check.shown(shape)}")
+        width, deep = (check.integer(v, f"parents[{i}]", 1) for i, v in enumerate(shape))
+        run = Loop("tree", module, deep, 1, scheme, None, (width, deep), step, vocab)
+    else:
+        parents = topology.shape(shape, "parents")
+        trees.uniforms(parents, scheme)  # refuses what the scheme cannot draw
+        depth = int(topology.depths(parents).max(initial=0))
+        run = Loop("tree", module, depth, num_drafts, scheme, tuple(parents.tolist()), None, step, vocab)
+        if scheme == "distinct":
+            _check_places(run)
+    module.uniforms(run.example, **run.params)  # refuses what the rule cannot verify
+    return run
+
+
+def check_support(run: Loop, pair: Pair) -> None:
+    """ValueError if a law of the draft has fewer tokens than are drawn from it, all different."""
+    wanted = run.num_drafts if run.family == "step" else run.siblings
+    support = int((pair.q > 0).sum(axis=-1).min())
+    if run.scheme in topology.LAST_REPEATS and wanted > support:
+        how = run.scheme.replace("_", " ")
+        raise ValueError(f"{wanted} different drafts ({how}) are more than the {support} tokens of some law of draft")
+
+
+def _check_places(run: Loop) -> None:
+    """ValueError unless every node with siblings below has the same number of places, enough for what is expected."""
+    places = {len(below) for below in topology.children(run.parents or ())} - {0, 1}
+    if len(places) > 1:
+        raise ValueError(
+            f"tree has nodes with {sorted(places)} children; places for distinct drafts are 1 or one number"
+        )
+    if run.num_drafts > max(places, default=1):
+        raise ValueError(f"num_drafts={run.num_drafts} distinct drafts are expected in {max(places, default=1)} places")
