@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from specsim.base import check, limits
 from specsim.bounds._program import solved
@@ -105,10 +106,8 @@ def path_optimum(
     >>> round(best.value * 81, 6), bool(best.gap < 1e-9)
     (131.0, True)
     """
-    num_paths, gamma = (
-        check.integer(num_paths, "num_paths", 1, limits.MAX_NODES),
-        check.integer(gamma, "gamma", 0, limits.MAX_GAMMA),
-    )
+    num_paths = check.integer(num_paths, "num_paths", 1, limits.MAX_NODES)
+    gamma = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
     known = _drafted(_rows(target, draft), gamma)
     paths = np.flatnonzero([len(text) == gamma for text in known.texts])
     count, each = math.comb(len(paths) + num_paths - 1, num_paths), num_paths * gamma + 1
@@ -160,10 +159,8 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
     >>> print(path_bound([F(1, 3), F(2, 3)], [F(2, 3), F(1, 3)], num_paths=2, gamma=2))
     134/81
     """
-    num_paths, gamma = (
-        check.integer(num_paths, "num_paths", 1, limits.MAX_NODES),
-        check.integer(gamma, "gamma", 0, limits.MAX_GAMMA),
-    )
+    num_paths = check.integer(num_paths, "num_paths", 1, limits.MAX_NODES)
+    gamma = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
     rows = _rows(target, draft)
     vocab, bound = rows(())[0].shape[-1], 0
     texts: list[Text] = [()]
@@ -211,49 +208,76 @@ def _masses(mass: Array, chosen: Array) -> Array:
 
 def _solve(known: _Texts, chosen: Array, mass: Array, solver: str) -> PathOptimum:
     """The program for path multisets (n, K) of probability mass (n,)."""
-    from scipy import sparse
-
     depth = np.array([len(text) for text in known.texts])
-    line = [np.arange(len(depth))]  # line[i]: of every text, what is left when i tokens are taken away
-    for _ in range(depth.max()):
-        line.append(known.parent[line[-1]])
-    places = np.sort(np.concatenate([w[chosen] for w in line], axis=-1), axis=-1)
-    new = np.diff(places, axis=-1, prepend=-1) > 0
-    which, where = new.nonzero()[0], places[new]  # a variable for each multiset and text to stop at
-    size = (len(depth), len(which))
-    passed = np.stack([w[where] for w in line])  # every text on the way, those after the empty one repeated
-    fresh = np.concatenate([np.ones((1, len(where)), dtype=bool), passed[1:] != passed[:-1]])
-    columns = np.broadcast_to(np.arange(len(where)), passed.shape)[fresh]
-    reach = sparse.csr_array((np.ones(fresh.sum()), (passed[fresh], columns)), shape=size)
+    ancestors = _ancestors(known.parent, depth.max())
+    stop = _places_to_stop(ancestors, chosen)
+    reach = _reach(ancestors, stop.text)
     limit = (reach - sparse.diags_array(known.p) @ reach[known.parent])[1:]
-    once = sparse.csr_array((np.ones(len(which)), (which, np.arange(len(which)))), shape=(len(mass), len(which)))
-    stops, (_, price) = solved(
-        "path_optimum", solver, len(which), depth[where], lambda stops: [once @ stops == mass, limit @ stops <= 0]
+    columns = np.arange(len(stop.owner))
+    once = sparse.csr_array((np.ones(len(columns)), (stop.owner, columns)), shape=(len(mass), len(columns)))
+    flows, (_, price) = solved(
+        "path_optimum", solver, len(columns), depth[stop.text], lambda w: [once @ w == mass, limit @ w <= 0]
     )
-    stops = _feasible(stops, known, reach, mass, which, where)
-    price = np.append(0, np.maximum(price, 0))
+    flows = _feasible(flows, known, depth, reach, mass, stop)
+    price = np.append(0, np.maximum(price, 0))  # nothing limits the empty text
+    value, dual = depth[stop.text] @ flows, _proved(price, known, depth, mass, stop)
+    return PathOptimum(float(value), float(dual), dict(zip(known.texts, price.tolist(), strict=True)))
+
+
+class _Stops(NamedTuple):
+    """The program's variables, one for each multiset of paths and each text that it can stop at, multisets in order."""
+
+    owner: Array  # number of the multiset
+    text: Array  # number of the text
+
+
+def _ancestors(parent: Array, longest: int) -> Array:
+    """What is left of every text when 0, 1, ..., `longest` tokens are taken away, (longest + 1, texts)."""
+    found = [np.arange(len(parent))]
+    for _ in range(longest):
+        found.append(parent[found[-1]])
+    return np.stack(found)
+
+
+def _places_to_stop(ancestors: Array, chosen: Array) -> _Stops:
+    """Every prefix of one of a multiset's paths, once."""
+    prefixes = np.sort(np.concatenate([w[chosen] for w in ancestors], axis=-1), axis=-1)
+    owner, place = (np.diff(prefixes, axis=-1, prepend=-1) > 0).nonzero()
+    return _Stops(owner, prefixes[owner, place])
+
+
+def _reach(ancestors: Array, text: Array) -> Any:
+    """Sparse 0-1 matrix (texts, variables): whether who stops there has kept the text."""
+    passed = ancestors[:, text]
+    fresh = np.concatenate([np.ones((1, len(text)), dtype=bool), passed[1:] != passed[:-1]])  # () is its own parent
+    columns = np.broadcast_to(np.arange(len(text)), passed.shape)[fresh]
+    return sparse.csr_array((np.ones(len(columns)), (passed[fresh], columns)), shape=(ancestors.shape[1], len(text)))
+
+
+def _proved(price: Array, known: _Texts, depth: Array, mass: Array, stop: _Stops) -> Any:
+    """The bound that prices prove: the mean over multisets of the largest g at a place to stop."""
     worth = np.where(depth > 0, 1 - price, 0) + np.bincount(known.parent, known.p * price, len(depth))
-    for text in range(1, len(depth)):
+    for text in range(1, len(depth)):  # parents come first
         worth[text] += worth[known.parent[text]]
-    dual = mass @ np.maximum.reduceat(worth[where], np.flatnonzero(np.diff(which, prepend=-1)))
-    return PathOptimum(float(depth[where] @ stops), float(dual), dict(zip(known.texts, price.tolist(), strict=True)))
+    first = np.flatnonzero(np.diff(stop.owner, prepend=-1))
+    return mass @ np.maximum.reduceat(worth[stop.text], first)
 
 
-def _feasible(stops: Array, known: _Texts, reach: Any, mass: Array, which: Array, where: Array) -> Array:
-    """The stops, moved up to the parent where more is kept than the target allows, shortest texts first."""
-    depth = np.array([len(text) for text in known.texts])
-    total = np.bincount(which, stops, len(mass))
-    stops = stops * np.minimum(1, mass / np.where(total > 0, total, 1))[which]
-    stops[where == 0] += mass - np.bincount(which, stops, len(mass))
-    keys = which * len(depth) + where
+def _feasible(flows: Array, known: _Texts, depth: Array, reach: Any, mass: Array, stop: _Stops) -> Array:
+    """The flows, moved up to the parent where more is kept than the target allows, shortest texts first."""
+    owner, where = stop
+    total = np.bincount(owner, flows, len(mass))
+    flows = flows * np.minimum(1, mass / np.where(total > 0, total, 1))[owner]
+    flows[where == 0] += mass - np.bincount(owner, flows, len(mass))
+    keys = owner * len(depth) + where  # ascending: a multiset's place to stop is found by bisection
     for level in range(1, depth.max() + 1):
         text = where
         for _ in range(depth.max() - level):
             text = np.where(depth[text] > level, known.parent[text], text)
-        kept = reach @ stops
+        kept = reach @ flows
         most = known.p * kept[known.parent]
         keep = np.where((depth == level) & (kept > most), most / np.where(kept > 0, kept, 1), 1)
-        up = np.searchsorted(keys, which * len(depth) + known.parent[text])
-        moved = stops * (1 - keep[text])
-        stops = stops - moved + np.bincount(up, moved, len(stops))
-    return stops
+        up = np.searchsorted(keys, owner * len(depth) + known.parent[text])
+        moved = flows * (1 - keep[text])
+        flows = flows - moved + np.bincount(up, moved, len(flows))
+    return flows
