@@ -14,6 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from specsim.base.arrays import at, ids, row_at
+from specsim.base.held import held
 from specsim.types import Array, TokenTree
 
 
@@ -23,42 +24,53 @@ class Level(NamedTuple):
     Under "paths" a node's children are those of all paths with its text, and only the first node with a text has any.
     """
 
-    rows: Array  # (W,) NumPy integers: the nodes' rows of p and q
+    rows: Array  # (W,) the nodes' rows of p and q
     tokens: Array  # (..., W, M) of the children, in the order drawn; 0 beyond `count`
     places: Array  # (..., W, M)
     first: Array  # (..., W, M) whether there is a child, and none before it is the same token
     count: Array  # (..., W) children
     below: int  # N
+    numbers: Array  # the rows as NumPy integers
 
 
 def levels(tree: TokenTree) -> list[Level]:
     """The root, then the nodes of depth 1, 2, ...; those of the last level have no children."""
     xp, where = array_namespace(tree.tokens), device(tree.tokens)
     batch, merged, parents = tuple(tree.tokens.shape[:-1]), tree.scheme == "paths", _parents(tree)
-    nodes, owner, found = np.array([-1]), xp.ones((*batch, 1), dtype=xp.bool, device=where), list[Level]()
+    nodes, found = np.array([-1]), list[Level]()
+    owner = xp.ones((*batch, 1), dtype=xp.bool, device=where)  # which nodes have children of their own
     alike = xp.ones((1, 1), dtype=xp.bool, device=where)  # which nodes share their children, all of them the owner's
     for below, most in zip(_nodes(tree)[1:], most_children(tree), strict=True):
-        own = parents.ndim > 1  # a batch of beams: levels lie one after the other, parents differ from row to row
-        up = parents[..., below] - int(nodes[0]) if own else np.searchsorted(nodes, parents[below])
-        drawn = tree.tokens[..., below]
+        drawn = tree.tokens[..., held(below, tree.tokens)]  # (..., N)
         there = drawn >= 0
-        kin = up[..., :, None] == up[..., None, :] if own else alike[..., up, :][..., up]
-        hung = up[..., None, :] == _range(0, len(nodes), drawn)[:, None] if own else alike[..., :, up]
+        if parents.ndim > 1:  # a batch of beams: levels lie one after the other, parents differ from row to row
+            up = parents[..., held(below, parents)] - int(nodes[0])
+            kin, hung = up[..., :, None] == up[..., None, :], up[..., None, :] == _range(len(nodes), drawn)[:, None]
+        else:
+            up = held(np.searchsorted(nodes, parents[below]), drawn)
+            hung = alike[..., :, up]
+            kin = hung[..., up, :]
         same = kin & (drawn[..., :, None] == drawn[..., None, :])
-        earlier = xp.asarray(np.tri(len(below), k=-1, dtype=bool), device=where)
+        earlier = held(np.tri(len(below), k=-1, dtype=bool), drawn)
         first = there & ~xp.any(same & earlier, axis=-1)
-        child = owner[..., :, None] & hung & there[..., None, :]  # (..., W, N)
-        rank = xp.cumulative_sum(xp.astype(child, drawn.dtype), axis=-1)
-        slot = child[..., None, :] & (rank[..., None, :] == _range(1, most + 1, drawn)[:, None])  # (..., W, M, N)
-        x, place = (
-            xp.sum(xp.where(slot, w[..., None, None, :], 0), axis=-1) for w in (drawn, _range(0, len(below), drawn))
-        )
-        new = xp.any(slot & first[..., None, None, :], axis=-1)
-        found.append(Level(nodes + 1, x, place, new, rank[..., -1], len(below)))
-        alike = same if merged else xp.asarray(np.eye(len(below), dtype=bool), device=where)
+        found.append(_level(nodes, drawn, owner[..., :, None] & hung & there[..., None, :], first, most))
+        alike = same if merged else held(np.eye(len(below), dtype=bool), drawn)
         nodes, owner = below, first if merged else there
     none = xp.zeros((*batch, len(nodes), 0), dtype=tree.tokens.dtype, device=where)
-    return [*found, Level(nodes + 1, none, none, none > 0, xp.sum(none, axis=-1), 0)]
+    last = Level(held(nodes + 1, none), none, none, none > 0, xp.sum(none, axis=-1), 0, nodes + 1)
+    return [*found, last]
+
+
+def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) -> Level:
+    """Of nodes (W,): child (..., W, N) says whose children the drawn tokens (..., N) are, `first` which are new."""
+    xp = array_namespace(drawn)
+    rank = xp.cumulative_sum(xp.astype(child, drawn.dtype), axis=-1)
+    slot = child[..., None, :] & (rank[..., None, :] == 1 + _range(most, drawn)[:, None])  # (..., W, M, N)
+    tokens, places = (
+        xp.sum(xp.where(slot, w[..., None, None, :], 0), axis=-1) for w in (drawn, _range(drawn.shape[-1], drawn))
+    )
+    new = xp.any(slot & first[..., None, None, :], axis=-1)
+    return Level(held(nodes + 1, drawn), tokens, places, new, rank[..., -1], drawn.shape[-1], nodes + 1)
 
 
 def most_children(tree: TokenTree) -> list[int]:
@@ -80,8 +92,8 @@ def _nodes(tree: TokenTree) -> list[Array]:
     return [np.array([-1]), *(np.flatnonzero(depth == d + 1) for d in range(depth.max(initial=0)))]
 
 
-def _range(start: int, stop: int, like: Array) -> Array:
-    return array_namespace(like).arange(start, stop, dtype=like.dtype, device=device(like))
+def _range(stop: int, like: Array) -> Array:
+    return array_namespace(like).arange(stop, dtype=like.dtype, device=device(like))
 
 
 def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) -> tuple[Array, Array]:
@@ -93,7 +105,7 @@ def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) 
     node = token = place = xp.zeros(batch, dtype=plan[0].tokens.dtype, device=where)
     going = place == 0
     for d, level in enumerate(plan):
-        row = xp.asarray(level.rows, device=where)[place]
+        row = level.rows[place]
         node = xp.where(going, row, node)
         drafts, count = row_at(level.tokens, place), at(level.count, place)
         if is_numpy_array(going) and not going.any():
@@ -133,5 +145,5 @@ def to_children(level: Level, values: Array) -> Array:
 
 def by_node(plan: list[Level], parts: list[Array]) -> Array:
     """What was computed level by level, (..., W, V) each, as (..., n+1, V) in the order of the nodes."""
-    order = np.argsort(np.concatenate([level.rows for level in plan]))
-    return array_namespace(parts[0]).concat(parts, axis=-2)[..., order, :]
+    order = np.argsort(np.concatenate([level.numbers for level in plan]))
+    return array_namespace(parts[0]).concat(parts, axis=-2)[..., held(order, parts[0]), :]

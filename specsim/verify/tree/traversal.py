@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from specsim.base.arrays import at, normalize_or, pick, positive_part, row_at, wide
 from specsim.draft.without_replacement import without
@@ -100,11 +100,10 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
     xp = array_namespace(plan.rows)
     end: Array = None  # of the node of the level below, if it is called: where its call ends, -1 if it fails
     for level in reversed(plan.levels):
-        numbers = xp.asarray(level.rows, device=device(plan.rows))
-        if level.rows[0] == 0:
-            mine = xp.broadcast_to(numbers, level.count.shape)  # the root's call always succeeds
+        if level is plan.levels[0]:
+            mine = xp.broadcast_to(level.rows, level.count.shape)  # the root's call always succeeds
         else:
-            mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], numbers, -1)
+            mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], level.rows, -1)
         for k in reversed(range(level.tokens.shape[-1])):  # the first child that succeeds wins, so it is written last
             theirs = _at_places(end, level, k)
             mine = xp.where(level.first[..., k] & (theirs >= 0), theirs, mine)
