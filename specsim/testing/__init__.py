@@ -5,6 +5,7 @@ a stated false-alarm rate and a stated smallest detectable distance. Only the st
 `float_laws`, `tables`, `edge_uniforms`) need the extra ``testing``, which brings hypothesis.
 """
 
+from specsim.testing.capture import Violation, check_capture, count_kernels
 from specsim.testing.cases import drafted_tuples, grid
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
@@ -24,9 +25,12 @@ __all__ = [
     "Finding",
     "LawTest",
     "Skipped",
+    "Violation",
     "assert_law",
+    "check_capture",
     "checks",
     "conform",
+    "count_kernels",
     "drafted_tuples",
     "edge_uniforms",
     "float_laws",

@@ -38,7 +38,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"cli": set(), "__main__": {"cli"}},
     ],
 }
-HEAVY = {"jax": {"testing", "simulation"}, "torch": {"testing"}, "hypothesis": {"testing"}, "cvxpy": {"bounds"},
+HEAVY = {"jax": {"testing", "simulation"}, "torch": {"base", "testing"}, "hypothesis": {"testing"}, "cvxpy": {"bounds"},
          "matplotlib": {"report"}}  # fmt: skip
 MODULES = sorted(
     p
