@@ -1,16 +1,17 @@
 """One style for the tables of both commands: aligned columns in a terminal, Markdown for documents.
 
-A table is a list of rows of strings, the head first. Nothing is ever cut: a table too wide for the terminal has its
-text wrapped at words, then every row shown as lines of its own.
+A table is a list of rows of strings, the head first; a cell may have several lines. Nothing is ever cut: a table too
+wide for the terminal has its text wrapped at words, then every row shown as lines of its own.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 _NUMBER = re.compile(r"[-+~<>≤≥±(\[ ]*[\d.]*\d|(off|none|never)$")  # how a number, or an interval of two, begins
@@ -24,16 +25,19 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
 
 
 def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
-    """The table in columns, numbers to the right, within so many characters if given.
+    r"""The table in columns, numbers to the right, within so many characters if given.
 
     Examples
     --------
-    >>> print(aligned([["rule", "tau"], ["tokenwise", "2.11"], ["block", "2.2"]]))
-    rule        tau
-    tokenwise  2.11
-    block       2.2
+    >>> print(aligned([["rule", "tau\nmeasured"], ["tokenwise", "2.11"], ["block", "2.2"]]))
+                    tau
+    rule       measured
+    ---------  --------
+    tokenwise      2.11
+    block           2.2
     >>> print(aligned([["rule", "what it does"], ["block", "joint verification"]], 20))
     rule   what it does
+    -----  -------------
     block  joint
            verification
     >>> print(aligned([["rule", "what it does"], ["block", "joint verification"]], 14))
@@ -48,18 +52,17 @@ def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
     widths = _widths(rows, numeric, width)
     if widths is None:
         return _stacked(rows, width or 0)
-    lines = []
-    for row in rows:
-        cells = [_wrapped(cell, w) for cell, w in zip(row, widths, strict=True)]
-        for at in range(max(len(cell) for cell in cells)):
-            parts = [cell[at] if at < len(cell) else "" for cell in cells]
-            lines.append(
-                _GAP.join(
-                    part.rjust(w) if right else part.ljust(w)
-                    for part, w, right in zip(parts, widths, numeric, strict=True)
-                ).rstrip()
-            )
-    return "\n".join(lines)
+    head, *cells = ([_wrapped(cell, w) for cell, w in zip(row, widths, strict=True)] for row in rows)
+    height = max(len(cell) for cell in head)
+    table = [[[""] * (height - len(cell)) + cell for cell in head], [["-" * w] for w in widths], *cells]
+    return "\n".join(line for row in table for line in _lines(row, widths, numeric))
+
+
+def _lines(row: list[list[str]], widths: list[int], numeric: list[bool]) -> Iterator[str]:
+    """Lines of one row, whose cells may have several."""
+    for parts in itertools.zip_longest(*row, fillvalue=""):
+        placed = zip(parts, widths, numeric, strict=True)
+        yield _GAP.join(part.rjust(w) if right else part.ljust(w) for part, w, right in placed).rstrip()
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
@@ -72,7 +75,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     | --- | ---: |
     | a\|b | 2.11 |
     """
-    rows = _checked(rows)
+    rows = _one_line(_checked(rows))
     rule = ["---:" if _is_numeric([row[i] for row in rows[1:]]) else "---" for i in range(len(rows[0]))]
     shown = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join("| " + " | ".join(row) + " |" for row in [shown[0], rule, *shown[1:]])
@@ -84,9 +87,13 @@ def table(rows: Sequence[Sequence[str]], as_markdown: bool = False) -> str:
 
 
 def _checked(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Rows of equal length, each cell one line."""
+    """Rows of equal length."""
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise ValueError(f"a table needs rows of equal length, got {sorted({len(row) for row in rows})}")
+    return [list(row) for row in rows]
+
+
+def _one_line(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[" ".join(cell.splitlines()) for cell in row] for row in rows]
 
 
@@ -97,13 +104,15 @@ def _is_numeric(cells: Sequence[str]) -> bool:
 
 def _widths(rows: list[list[str]], numeric: list[bool], most: int | None) -> list[int] | None:
     """Width of each column; None if no wrapping at words makes them fit. The widest gives way first."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = [max(len(line) for row in rows for line in row[i].split("\n")) for i in range(len(rows[0]))]
     if most is None:
         return widths
     least = []
     for i, number in enumerate(numeric):
-        words = [word for row in (rows[:1] if number else rows) for word in row[i].split(" ")]
-        words += [row[i] for row in rows[1:] if number]  # a number, or an interval, is not taken apart
+        words = [word for row in (rows[:1] if number else rows) for word in row[i].split()] or [""]
+        words += [
+            line for row in rows[1:] if number for line in row[i].split("\n")
+        ]  # a number, or an interval, is not taken apart
         least.append(max(len(word) for word in words))
     spare = most - len(_GAP) * (len(widths) - 1)
     if sum(least) > spare:
@@ -116,17 +125,20 @@ def _widths(rows: list[list[str]], numeric: list[bool], most: int | None) -> lis
 
 def _wrapped(cell: str, width: int) -> list[str]:
     """Lines of a cell, broken at spaces only."""
-    if len(cell) <= width:
-        return [cell]
-    return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+    lines: list[str] = []
+    for part in cell.split("\n"):
+        short = len(part) <= width
+        lines += [part] if short else textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False)
+    return lines
 
 
 def _stacked(rows: list[list[str]], width: int) -> str:
     """A block for each row: the name of a column, and below it what stands there."""
+    head, *others = _one_line(rows)
     blocks = []
-    for row in rows[1:]:
+    for row in others:
         lines = []
-        for name, cell in zip(rows[0], row, strict=True):
+        for name, cell in zip(head, row, strict=True):
             lines.append(f"{name}:")
             lines += [f"  {line}" for line in _wrapped(cell, max(width - 2, 1))]
         blocks.append("\n".join(lines))

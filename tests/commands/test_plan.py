@@ -76,7 +76,7 @@ def test_the_sentence_comes_first_and_every_assumption_is_printed() -> None:
     assert shown[0] == found["sentence"]
     assert shown[-len(found["assumptions"]) :] == [f"- {said}" for said in found["assumptions"]]
     assert shown[-len(found["assumptions"]) - 1].startswith("everything above is predicted; ")
-    rows = [line.split() for line in shown[3:9]]
+    rows = [line.split() for line in shown[4:10]]
     assert [(r[0], r[1], r[2]) for r in rows] == [
         (str(p["batch"]), str(p["context"]), str(p["gamma"] or "off")) for p in found["points"]
     ]

@@ -26,9 +26,15 @@ def words(text: str) -> list[str]:
 
 def test_columns_are_aligned() -> None:
     lines = aligned(ROWS).splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
+    assert lines.pop(1) == "---------  -----------------  -------------------------------------"
     assert {line.index(end) for line, end in zip(lines, ("what", "keeps", "verifies"), strict=True)} == {30}
     assert lines[0].index("tau") + 3 == lines[1].index("2.12]") + 5  # numbers to the right
+
+
+def test_cells_of_several_lines() -> None:
+    text = aligned([["name", "a\nb"], ["x", "1"], ["long\nname", "12\n(3)"]])
+    assert text.splitlines() == ["        a", "name    b", "----  ---", "x       1", "long   12", "name  (3)"]
 
 
 @pytest.mark.parametrize("width", [30, 40, 50, 60, 80, 120])

@@ -6,8 +6,9 @@ from typing import Any
 
 from rich.console import Group
 
-from real.studies.columns import aligned, shown
+from real.studies.columns import shown
 from real.studies.compare import report
+from specsim.report.text import aligned
 
 RESTLESS = 0.3  # quartile range of a cycle over its median; quiet machines stay below 0.25, even in cycles of 4 ms
 
@@ -116,7 +117,7 @@ def pairs(rows: list[dict[str, Any]]) -> str:
         ]
         for row in rows
     ]
-    return aligned(head, cells)
+    return aligned([head, *cells])
 
 
 def wide_pairs(rows: list[dict[str, Any]]) -> str:
@@ -126,7 +127,7 @@ def wide_pairs(rows: list[dict[str, Any]]) -> str:
         "\nmeasured", "cycle, ms\npredicted", "\nmeasured", "outside\nthe models", "speedup\npredicted", "\nmeasured",
         "error of\nacceptance", "error of\ntime",
     ]  # fmt: skip
-    return aligned(head, [_wide(row) for row in rows])
+    return aligned([head, *(_wide(row) for row in rows)])
 
 
 def _wide(row: dict[str, Any]) -> list[str]:

@@ -9,10 +9,11 @@ import numpy as np
 from rich.console import Group
 
 from real.decode.warp import Warping
-from real.studies.columns import aligned, shown
+from real.studies.columns import shown
 from real.studies.compare import answer, report
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
+from specsim.report.text import aligned
 
 SCHEMA = "specsim-chains/1"
 OFFSET = 0.12  # of a gamma: two bars at one place cannot be read
@@ -114,7 +115,7 @@ def gains(record: dict[str, Any]) -> list[str]:
             for gain in record["gains"]
             if gain["rule"] == rule
         ]
-        tables.append(f"\n{rule} over {first['rule']}\n{aligned(head, lines)}")
+        tables.append(f"\n{rule} over {first['rule']}\n{aligned([head, *lines])}")
     return tables
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from rich.console import Group
 
-from real.studies.columns import aligned, shown
+from real.studies.columns import shown
 from real.studies.compare.report import made_by
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
+from specsim.report.text import aligned
 
 SCHEMA = "specsim-drafts/1"
 COLUMNS = {  # heading: (rule, sampling); rule "" is the optimum of the scheme
@@ -69,7 +70,7 @@ def table(record: dict[str, Any]) -> Group:
             for name, key in COLUMNS.items()
         ]
         rows.append(["tokens of distinct:\nmean [90 %]; draws", *(numbers(group, k) for k in counts)])
-        parts.append(f"\n{group['name']}\n" + aligned(["", *(f"{k} drafts" for k in counts)], rows, left=1))
+        parts.append(f"\n{group['name']}\n" + aligned([["", *(f"{k} drafts" for k in counts)], *rows]))
     return shown(*parts)
 
 

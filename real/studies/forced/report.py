@@ -8,12 +8,13 @@ from typing import Any
 
 from rich.console import Group
 
-from real.studies.columns import aligned, shown
+from real.studies.columns import shown
 from real.studies.compare import answer
 from real.studies.compare.report import errors, hardware, made_by
 from real.studies.forced.measure import Timing
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
+from specsim.report.text import aligned
 
 SCHEMA = "specsim-forced/1"
 HEAD = ["gamma", "tau", "cycle, ms\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured", "\nerror"]
@@ -42,7 +43,7 @@ def table(record: dict[str, Any]) -> Group:
     return shown(
         f"Forced acceptance: {summary(record)}.",
         answer.restless(runs),
-        *(f"\n{_name(run)}\n{aligned(HEAD, [_cells(row) for row in run['rows']])}" for run in runs),
+        *(f"\n{_name(run)}\n{aligned([HEAD, *(_cells(row) for row in run['rows'])])}" for run in runs),
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from rich.console import Group
 
-from real.studies.columns import aligned, shown
+from real.studies.columns import shown
 from real.studies.compare.report import made_by
 from real.studies.trees.measure import ORACLE
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
+from specsim.report.text import aligned
 
 SCHEMA = "specsim-trees/1"
 NAMES = {("chain", "traversal"): "block"}  # what a rule is on a single path
@@ -114,7 +115,7 @@ def table(record: dict[str, Any]) -> Group:
             head = ["trees,\nrule", *(f"{n} nodes" for n in sizes[first : first + SHOWN])]
             columns = slice(3 + i * len(sizes) + first, 3 + i * len(sizes) + min(first + SHOWN, len(sizes)))
             rows = [[_label(*row[:3]), *map(_stacked, row[columns])] for row in lines(record)]
-            parts.append(f"\n{run['name']}\n" + aligned(head, rows, left=1))
+            parts.append(f"\n{run['name']}\n" + aligned([head, *rows]))
     return shown(*parts)
 
 

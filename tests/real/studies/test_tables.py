@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 import real
 import real.cli
-from real.studies.columns import aligned
 from real.studies.compare import answer, report, rules_report
 from real.studies.drafts import report as drafts_report
 from real.studies.forced import report as forced_report
@@ -150,8 +149,3 @@ def test_a_restless_machine_is_named() -> None:
         assert said in text
     run["runs"][0]["costs"]["spread"][0] = 0.5
     assert "those of a plain step spans 50%" in str(answer.restless(run["runs"]))
-
-
-def test_columns_are_aligned() -> None:
-    text = aligned(["name", "a\nb"], [["x", "1"], ["long\nname", "12\n(3)"]], left=1)
-    assert text.splitlines() == ["        a", "name    b", "----  ---", "x       1", "long   12", "name  (3)"]
