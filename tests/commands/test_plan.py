@@ -76,6 +76,12 @@ def test_the_sentence_comes_first_and_every_assumption_is_printed() -> None:
     assert shown[0] == found["sentence"]
     assert shown[-len(found["assumptions"]) :] == [f"- {said}" for said in found["assumptions"]]
     assert shown[-len(found["assumptions"]) - 1].startswith("everything above is predicted; ")
+    assert shown[3].startswith("-----  -------  -----")
+    as_markdown = run(f"{words} --markdown").splitlines()
+    assert as_markdown[3] == "| ---: " * 8 + "| ---: |"
+    assert [[cell.strip() for cell in line.split("|")[1:4]] for line in as_markdown[4:10]] == [
+        line.split()[:3] for line in shown[4:10]
+    ]
     rows = [line.split() for line in shown[4:10]]
     assert [(r[0], r[1], r[2]) for r in rows] == [
         (str(p["batch"]), str(p["context"]), str(p["gamma"] or "off")) for p in found["points"]

@@ -53,6 +53,7 @@ def run(
     level: float,
     engine: str | None,
     plot: Path | None,
+    as_markdown: bool,
     as_json: bool,
 ) -> tuple[str, str]:
     """What to print, and what to say beside it; ValueError for anything that is wrong, before the work."""
@@ -120,7 +121,7 @@ def run(
         allowed=costs.allowed,
     )
     if not as_json:
-        return shown.text(found), ""
+        return shown.text(found, as_markdown), ""
     asked = {"target": target, "draft": draft, "hardware": device, "tp": tp, "draft_tp": draft_tp, "dtype": dtype,
              "draft_vocab": draft_vocab, "cost_ratio": cost_ratio, "verify_cost": curve, "overhead": overhead,
              "batch": batches, "context": contexts, "max_gamma": max_gamma, "nodes": nodes}  # fmt: skip

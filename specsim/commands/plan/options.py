@@ -66,6 +66,7 @@ class Plan(NamedTuple):
         typer.Option(help="vllm, sglang, llamacpp, aiconfigurator: print its options; vllm-synthetic: for benchmarks."),
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Write a PNG: by gamma and draft cost, batch and context.")] = None
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 

@@ -13,8 +13,8 @@ from specsim.commands.plan.sentence import span
 from specsim.report.text import table
 
 
-def text(found: Answer) -> str:
-    """What a person reads."""
+def text(found: Answer, as_markdown: bool = False) -> str:
+    """What a person reads; the tables in Markdown if asked for."""
     first = found.points[0]
     scale, unit = (1e3, "ms") if first.unit == "s" else (1.0, "steps")
     head = [
@@ -34,14 +34,18 @@ def text(found: Answer) -> str:
          f"{p.tokens_per_time.value:.0f}" if first.unit == "s" else ""]
         for p in found.points
     ]  # fmt: skip
-    lines = [found.sentence, "", *_columns([head, *rows]), ""]
+    lines = [found.sentence, "", *table([head, *rows], as_markdown).splitlines(), ""]
     if found.trees:
         head = ["batch", "context", "nodes", "levels", "tau", f"speedup of the best tree, {100 * found.level:g}%",
                 "steps, top-k, tokens"]  # fmt: skip
         rows = [[str(t.batch), str(t.context), str(len(t.parents)), str(t.levels), f"{t.tau:.2f}", span(t.speedup),
                  ", ".join(map(str, bounds(t.parents))) if t.parents else ""]
                 for t in found.trees]  # fmt: skip
-        lines += [*_columns([head, *rows]), "", "steps, top-k, tokens: the bounds that an engine takes for such a tree"]
+        lines += [
+            *table([head, *rows], as_markdown).splitlines(),
+            "",
+            "steps, top-k, tokens: the bounds that an engine takes for such a tree",
+        ]
     spot = f"batch {first.batch}, context {first.context}"
     curve = ", ".join(f"{g}: {one.value:.2f}" for g, one in enumerate(found.curve))
     lines.append(f"by gamma at {spot}: {curve}")
@@ -64,10 +68,6 @@ def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:
         return "none, it helps at no context"
     ranges = " and ".join(f"from {low} to {high}" for low, high in between)
     return f"none, as it does not help at the longest; it helps at contexts {ranges}"
-
-
-def _columns(rows: list[list[str]]) -> list[str]:
-    return table(rows).splitlines()
 
 
 def as_json(found: Answer) -> dict[str, Any]:
