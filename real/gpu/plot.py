@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 from specsim.base.files import write_bytes
+from specsim.report.figure import as_png, figure, legend_beside, whole_ticks
 
 Points = list[tuple[int, float, float]]  # gamma, predicted, measured
 
@@ -24,33 +24,23 @@ def panels(record: dict[str, Any]) -> dict[str, Points]:
 
 def speedups(path: Path, record: dict[str, Any]) -> None:
     """PNG of speedup against gamma, a panel for each setting: predictions as lines, measurements as dots."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import MaxNLocator
-
     found = panels(record)
     columns = min(len(found), 4)
     rows = -(-len(found) // columns)
-    size = 3.4 * columns, 2.8 * rows
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", sharey=True, squeeze=False)
-    for axis in axes.ravel()[len(found) :]:
+    drawn, axes = figure(3.4 * columns + 1, 2.8 * rows, columns, rows)
+    for axis in axes[len(found) :]:
         axis.set_visible(False)
-    for axis, (name, points) in zip(axes.ravel(), found.items(), strict=False):
+    for axis, (name, points) in zip(axes, found.items(), strict=False):
         gammas, predicted, measured = zip(*points, strict=True)
         axis.plot(gammas, predicted, label="predicted")
         axis.plot(gammas, measured, "o", label="measured")
         axis.axhline(1, color="black", linewidth=0.8)
         axis.set_title(name, fontsize=9)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        whole_ticks(axis.xaxis)
         axis.set_xlabel("gamma (drafts per block)")
+        axis.set_ylabel("speedup")
         axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("speedup")
-    axes[0, 0].legend()
+    legend_beside(axes[min(columns, len(found)) - 1])
     gpu = record["provenance"]["gpu"]
-    figure.suptitle(gpu["name"] if gpu else "CPU", fontsize=10)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    plt.close(figure)
-    write_bytes(path, buffer.getvalue())
+    drawn.suptitle(gpu["name"] if gpu else "CPU", fontsize=10)
+    write_bytes(path, as_png(drawn))

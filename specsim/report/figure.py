@@ -12,14 +12,14 @@ DPI = 150
 GAP = 0.045  # of the height of the axes: how far apart labels of font size 7 stand
 
 
-def figure(width: float, height: float, columns: int = 1) -> tuple[Any, list[Any]]:
-    """A figure of that many inches, and its panels from left to right."""
+def figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Any, list[Any]]:
+    """A figure of that many inches, and its panels from left to right, row by row."""
     with extras.needed("a plot"):
         from matplotlib import figure as figures
         from matplotlib.backends.backend_agg import FigureCanvasAgg
     made = figures.Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(made)
-    return made, list(made.subplots(1, columns, squeeze=False)[0])
+    return made, list(made.subplots(rows, columns, squeeze=False).flat)
 
 
 def whole_ticks(axis: Any) -> None:

@@ -65,8 +65,6 @@ def plan(
         draws.append(
             lambda axis: plane(axis, latency, acceptance, max(1024, *batches), max(131_072, *contexts), max_gamma)
         )
-    if not title and isinstance(acceptance, int | float):
-        title = f"alpha = {acceptance:g}"
     return _figure(draws, title)
 
 

@@ -35,6 +35,7 @@ from specsim.verify.step import optimal
 
 Array = Any
 HERE = Path(__file__).parent
+NAMES = {"V": "vocabulary V", "n": "drafts n"}
 LP = {"LP, HiGHS simplex": "HIGHS", "LP, Clarabel interior point": "CLARABEL"}
 POT = "POT network simplex"
 VOCABULARIES, COUNTS = [1000 * 2**i for i in range(9)], [1, 2, 4, 8, 16, 32]
@@ -225,24 +226,23 @@ def each(function: Callable[..., Any], p: Any, q: Any, *rest: Any) -> Array:
     return np.array([function(a, b, *rest) for a, b in zip(p, q, strict=True)])
 
 
-def draw(times: dict[str, dict[str, list[tuple[int, float]]]], path: Path) -> None:
-    import matplotlib
+def draw(times: dict[str, dict[str, list[tuple[int, float]]]], machine: str, path: Path) -> None:
+    from specsim.report.figure import as_png, figure, legend_beside
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
+    made, axes = figure(14, 4.2, 2)
+    axes[1].sharey(axes[0])
     fixed = {"V": f"n = {FIXED_N}", "n": f"V = {FIXED_V:,}"}
     for axis, (variable, series) in zip(axes, times.items(), strict=True):
         for name, points in series.items():
             ours = name in ("optimal_acceptance", "prepare", "verify")
             label = f"optimal.{name}" if name in ("prepare", "verify") else name
             axis.loglog(*zip(*points, strict=True), marker="o" if ours else "x", ls="-" if ours else "--", label=label)
-        axis.set(xlabel=variable, title=fixed[variable])
+        axis.set(xlabel=f"{NAMES[variable]} (log scale)", title=fixed[variable])
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
-    axes[0].set_ylabel("seconds")
-    figure.savefig(path, dpi=110)
+        legend_beside(axis)
+    axes[0].set_ylabel("seconds per row (log scale)")
+    made.suptitle(f"exact optimum of several drafts and what it replaces; {machine}", fontsize=9)
+    path.write_bytes(as_png(made))
 
 
 def main(
@@ -261,7 +261,7 @@ def main(
     record = {"machine": machine, "budget_s": budget, "memory_gb": memory, "rows_per_second": rates}
     record["seconds"] = times = scaling(series)
     (out / "scaling.json").write_text(json.dumps(record, indent=1) + "\n")
-    draw(times, out / "scaling.png")
+    draw(times, machine, out / "scaling.png")
     print(f"\nwritten: {out / 'scaling.json'}, {out / 'scaling.png'}")
 
 

@@ -102,7 +102,12 @@ def run(
     if plot is not None:
         from specsim.report import plots
 
-        write_bytes(plot, plots.plan(latency, given.acceptance, batches, contexts, max_gamma=max_gamma))
+        kept = next((f"acceptance of {path.name}" for path in (hazards, histogram, rows) if path is not None), None)
+        kept = kept or (f"alpha = {alpha:g}" if alpha is not None else f"acceptance by rank {ranks}")
+        parts = f"{tp} x " if tp > 1 else ""
+        timed = f"c = {cost_ratio:g}" if target is None else f"{target} with {draft} on {parts}{device}"
+        title = f"{timed}, {kept}"
+        write_bytes(plot, plots.plan(latency, given.acceptance, batches, contexts, max_gamma=max_gamma, title=title))
     if engine is not None:
         shared = engine in ("vllm", "vllm-synthetic", "sglang") and costs.method != "ngram"
         if shared and tp != draft_tp:  # these engines share a draft among the devices of its target
