@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -33,18 +34,38 @@ LINES = loaded()
 
 
 def test_every_block_says_what_it_needs() -> None:
-    found = LINES.blocks(README, EXTRAS)
-    assert frozenset() in {block.needs for block in found}
-    fences = sum(line.startswith(("```python", "```bash")) for line in README.splitlines())
-    assert len(found) == fences - README.count("<!-- command: ") - README.count("<!-- needs: checkout -->")
+    needs = set()
+    for page in LINES.PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        found = LINES.blocks(text, EXTRAS, page)
+        fences = sum(line.startswith(("```python", "```bash")) for line in text.splitlines())
+        assert len(found) == fences - text.count("<!-- command: ") - text.count("<!-- needs: checkout -->")
+        needs |= {block.needs for block in found}
+    assert needs >= {frozenset(extra.split()) for extra in ("", "jax", "solve", "plot", "testing", "real")}
+
+
+def test_a_block_that_fails_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = Path(sys.prefix)
+    for text, status in (
+        ("```python\nassert 1 == 1\n```", None),
+        ("```python\nassert 1 == 2\n```", 1),
+        ("```bash\nexit 3\n```", 3),
+    ):
+        (block,) = LINES.blocks(f"words\n<!-- needs: nothing -->\n{text}", EXTRAS, "PAGE")
+        if status is None:
+            LINES.run(block, folder, tmp_path)
+            assert "PAGE line 3: 0 s" in capfd.readouterr().out
+        else:
+            with pytest.raises(SystemExit, match=f"^PAGE line 3: status {status} of: "):
+                LINES.run(block, folder, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("readme", "words"),
     [
-        ("words\n```python\nx = 1\n```", "README line 2: say before this block what it needs"),
-        ("<!-- needs: -->\n```bash\nls\n```", "README line 2: say before this block what it needs"),
-        ("<!-- needs: solve,fast -->\n```bash\nls\n```", "README line 1: fast is no extra; known: "),
+        ("words\n```python\nx = 1\n```", "README.md line 2: say before this block what it needs"),
+        ("<!-- needs: -->\n```bash\nls\n```", "README.md line 2: say before this block what it needs"),
+        ("<!-- needs: solve,fast -->\n```bash\nls\n```", "README.md line 1: fast is no extra; known: "),
     ],
 )
 def test_a_block_that_does_not_is_refused(readme: str, words: str) -> None:

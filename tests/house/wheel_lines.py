@@ -1,8 +1,8 @@
-"""Run what the README shows with an installed wheel, in environments that hold no more than each block says it needs.
+"""Run what the README and docs/install.md show with an installed wheel, each block in an environment of what it needs.
 
     python tests/house/wheel_lines.py dist/specsim_llm-0.1.0-py3-none-any.whl
 
-Before each block of Python or shell the README says in a comment what it needs: ``<!-- needs: nothing -->``,
+Before each block of Python or shell they say in a comment what it needs: ``<!-- needs: nothing -->``,
 ``<!-- needs: solve -->`` or ``<!-- needs: real,plot; short: --count 2 -->``: extras of the distribution, and options
 that keep a long command short here. ``<!-- needs: checkout -->`` is not run: a wheel has no tests and no proofs.
 The two blocks after ``<!-- command: NAME -->`` are run by `.ci/run` itself. A block that says nothing is an error.
@@ -25,9 +25,13 @@ MARK = re.compile(r"<!-- needs: ([\w,]+)(?:; short: ([^>]*?))? -->")
 ELSEWHERE = "checkout"
 
 
-class Block(NamedTuple):
-    """A block of the README: its line, language, text, the extras it needs, and options that keep it short."""
+PAGES = ("README.md", "docs/install.md")
 
+
+class Block(NamedTuple):
+    """A block of a page: the page, its line, language, text, the extras it needs, and options that keep it short."""
+
+    page: str
     line: int
     language: str
     text: str
@@ -35,23 +39,23 @@ class Block(NamedTuple):
     short: str
 
 
-def blocks(readme: str, extras: set[str]) -> list[Block]:
+def blocks(text: str, extras: set[str], page: str = "README.md") -> list[Block]:
     """Every block that can be run from an installed wheel; ValueError for one that does not say what it needs."""
-    lines, found = readme.splitlines(), []
+    lines, found = text.splitlines(), []
     for i, line in enumerate(lines):
         opening = re.fullmatch(r"```(python|bash)(?: .*)?", line)
         if not opening or lines[i - 1].startswith("<!-- command: "):
             continue
         mark = MARK.fullmatch(lines[i - 1])
         if mark is None:
-            raise ValueError(f"README line {i + 1}: say before this block what it needs, as <!-- needs: nothing -->")
+            raise ValueError(f"{page} line {i + 1}: say before this block what it needs, as <!-- needs: nothing -->")
         needs = set(mark[1].split(",")) - {"nothing"}
         if needs - extras - {ELSEWHERE}:
             unknown, known = ", ".join(sorted(needs - extras)), ", ".join(sorted(extras))
-            raise ValueError(f"README line {i}: {unknown} is no extra; known: {known}")
-        text = "\n".join(lines[i + 1 : lines.index("```", i)])
+            raise ValueError(f"{page} line {i}: {unknown} is no extra; known: {known}")
+        body = "\n".join(lines[i + 1 : lines.index("```", i)])
         if ELSEWHERE not in needs:
-            found.append(Block(i + 1, opening[1], text, frozenset(needs), mark[2] or ""))
+            found.append(Block(page, i + 1, opening[1], body, frozenset(needs), mark[2] or ""))
     return found
 
 
@@ -79,11 +83,22 @@ def install(folder: Path, wheel: Path, needs: frozenset[str]) -> None:
     subprocess.run(pip, check=True, cwd=folder)
 
 
+def run(block: Block, folder: Path, work: Path) -> None:
+    """Run a block with the programs of an environment; SystemExit that names its place if a command of it fails."""
+    start = time.monotonic()
+    for command in program(block, folder):
+        done = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            place = f"{block.page} line {block.line}"
+            raise SystemExit(f"{place}: status {done.returncode} of: {command[-1]}\n{done.stdout}")
+    print(f"   {block.page} line {block.line}: {time.monotonic() - start:.0f} s", flush=True)
+
+
 def main(wheel: Path) -> None:
     records = [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("real/results")]
     assert not records, f"records of one machine are in the wheel: {records}"
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
-    found = blocks((ROOT / "README.md").read_text(encoding="utf-8"), extras)
+    found = [block for page in PAGES for block in blocks((ROOT / page).read_text(encoding="utf-8"), extras, page)]
     made: dict[Path, frozenset[str]] = {}
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
@@ -95,6 +110,9 @@ def main(wheel: Path) -> None:
             made[folder] = needs
             names = ", ".join(sorted(needs)) or "no extra"
             print(f"-- {names}: installed in {time.monotonic() - start:.0f} s", flush=True)
+            for block in found:
+                if block.needs == needs:
+                    run(block, folder, work)
 
 
 if __name__ == "__main__":
