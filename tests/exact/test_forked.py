@@ -1,7 +1,8 @@
 """Strong losslessness of the samplers themselves: every `verify` on forking uniforms, in rationals, by ==.
 
 Forked here: every chain rule up to V = 3, gamma = 3; every tree rule, with each of its schemes and all trees that can
-be drawn, on every ordered shape of up to three levels with up to 6 nodes at V = 2 and 4 nodes at V = 3 (`-m slow`: 6).
+be drawn, on every ordered shape of up to three levels with up to 6 nodes at V = 2 and 4 nodes at V = 3 (`-m slow`: 6
+drawn i.i.d. at V = 2, and 5 and 6 at V = 3).
 """
 
 from __future__ import annotations
@@ -63,8 +64,18 @@ def every_shape(name: str, scheme: str, nodes: int, vocab: int) -> None:
         assert_lossless(TREE[name], target, drawn, depth, (name, scheme, shape))
 
 
-@pytest.mark.parametrize(("nodes", "vocab"), [(n, 2) for n in range(1, 7)] + [(n, 3) for n in range(1, 5)])
-@pytest.mark.parametrize(("name", "scheme"), PAIRS)
+SIZES = [(n, 2) for n in range(1, 7)] + [(n, 3) for n in range(1, 5)]
+MINUTES = [(name, scheme, 6, 2) for name, scheme in PAIRS if scheme == "iid"]
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "nodes", "vocab"),
+    [
+        pytest.param(*pair, *size, marks=[pytest.mark.slow] if (*pair, *size) in MINUTES else [])
+        for pair in PAIRS
+        for size in SIZES
+    ],
+)
 def test_tree_rules_on_every_shape(name: str, scheme: str, nodes: int, vocab: int) -> None:
     every_shape(name, scheme, nodes, vocab)
 
