@@ -1,4 +1,4 @@
-"""`guarantee` of chain and tree rules that run in floats only: the same verdicts, and a bias is not lost in rounding."""
+"""`guarantee` of chain and tree rules that run in floats only: the same verdicts, and no bias is lost in rounding."""
 
 from __future__ import annotations
 
