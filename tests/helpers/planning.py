@@ -1,0 +1,53 @@
+"""What the tests of `specsim plan` share: pairs, their times, a log, and the command run in this process."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from typer.testing import CliRunner
+
+import specsim
+from specsim.cli import app
+
+PAIR = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4 --overhead 0"
+SMALL = "--target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --overhead 0"
+TIMES = specsim.roofline("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", tensor_parallel=4)
+COUNTS = [210, 190, 150, 130, 320]
+
+
+def run(words: str, code: int = 0) -> str:
+    found = CliRunner().invoke(app, ["plan", *shlex.split(words)])
+    assert found.exit_code == code, found.output
+    return found.stdout if code == 0 else found.stderr
+
+
+def as_json(words: str) -> dict[str, Any]:
+    return json.loads(run(f"{words} --json"))
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    text = io.StringIO()
+    table = csv.DictWriter(text, rows[0])
+    table.writeheader()
+    table.writerows(rows)
+    path.write_text(text.getvalue())
+    return path
+
+
+def texts(rng: np.random.Generator, lengths: list[int]) -> dict[str, np.ndarray]:
+    """Laws that are good and poor by turns, and tokens drawn from the target."""
+    n = sum(lengths)
+    p = rng.dirichlet(np.full(4, 0.5), n)
+    poor = (np.arange(n) // 12 % 2)[:, None]
+    q = np.where(poor, p[:, ::-1], 0.95 * p + 0.05 / 4)
+    tokens = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    return {"p": p, "q": q, "tokens": tokens, "lengths": np.array(lengths)}
+
+
+LOG = specsim.estimate_hazards(range(5), 4, counts=COUNTS)
