@@ -36,14 +36,16 @@ def read_prompts(path: Path) -> list[str]:
     """Prompts from a JSON file with a list `prompts`, or one a line from a text file."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"prompts {path} cannot be read: {error}") from None
+    except OSError as error:
+        raise ValueError(f"prompts {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"prompts {path} is no text in UTF-8") from None
     if path.suffix != ".json":
         found = [line for line in text.splitlines() if line.strip()]
     else:
         try:
             found = json.loads(text)["prompts"]
-        except (json.JSONDecodeError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError(f"prompts {path} must be JSON with a list `prompts`") from None
     if not isinstance(found, list) or not found or not all(isinstance(p, str) for p in found):
         raise ValueError(f"prompts {path} must hold at least one text, as a list of them")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,19 +29,39 @@ def table(
     from specsim.base.files import write_bytes
     from specsim.report.markers import refresh
 
+    found = read_record(record)
+    make = face if brief else partial(markdown, plot=str(record.with_suffix(".png")))
     try:
-        found = json.loads(record.read_text(encoding="utf-8"))
-        if not rows_of(found):
-            raise ValueError(f"{record} holds no finished row yet: run the same command again to carry it on")
-        text = face(found) if brief else markdown(found, str(record.with_suffix(".png")))
-        if write is None:
-            typer.echo(text)
-        else:
-            write_bytes(
-                write, refresh(write.read_text(encoding="utf-8"), "face" if brief else record.stem, text).encode()
-            )
-    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{record} cannot be shown: {error!r}") from None
+        text = make(found)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        lacks = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"record {record} is not whole: {lacks}") from None
+    if write is None:
+        typer.echo(text)
+        return
+    try:
+        page = write.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{write} is no text in UTF-8") from None
+    write_bytes(write, refresh(page, "face" if brief else record.stem, text).encode())
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record with rows; ValueError for anything else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        nested = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise ValueError(f"record {path} is not JSON: {nested}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("schema"), str):
+        raise ValueError(f"record {path} has no schema: it is none that specsim-real wrote")
+    try:
+        rows = rows_of(found)
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(f"record {path} is not whole: its rows cannot be read") from None
+    if not rows:
+        raise ValueError(f"{path} holds no finished row yet: run the same command again to carry it on")
+    return found
 
 
 def markdown(record: dict[str, Any], plot: str) -> str:
@@ -54,7 +75,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         kind.SCHEMA: kind.markdown for kind in (report, rules_report, forced_report, drafts_report, trees_report)
     }
     if record["schema"] not in kinds:
-        raise KeyError(f"schema {record['schema']}; known: {', '.join(kinds)}")
+        raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(kinds)}")
     return kinds[record["schema"]](record, plot)
 
 

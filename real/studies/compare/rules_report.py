@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from rich.console import Group
 
-from real.decode.warp import Warping
 from real.studies.columns import shown
 from real.studies.compare import answer, report
 from specsim.base.files import write_bytes
@@ -16,6 +15,7 @@ from specsim.report import figure as pictures
 from specsim.report.text import aligned
 
 SCHEMA = "specsim-chains/1"
+OFF = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1}  # of filters: what changes nothing
 OFFSET = 0.12  # of a gamma: two bars at one place cannot be read
 
 
@@ -132,8 +132,8 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     for name in ("tau", "speedup"):
         head, *lines = columns(record, name)
         text += [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
-    said, off = what["warping"], vars(Warping())
-    filters = ", ".join(f"{n} {v:g}" for n, v in said.items() if n not in ("temperature", "logit_bias") and v != off[n])
+    said = what["warping"]
+    filters = ", ".join(f"{name} {said[name]:g}" for name, off in OFF.items() if said[name] != off)
     text += [
         f"Target: {report.target_name(what)}; temperature {said['temperature']:g}, {filters or 'no filters'}; "
         f"{what['prompts']} prompts, up to {what['max_tokens']} tokens each. {verdict(record)}. "

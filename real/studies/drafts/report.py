@@ -15,7 +15,7 @@ from specsim.report import figure as pictures
 from specsim.report.text import aligned
 
 SCHEMA = "specsim-drafts/1"
-COLUMNS = {  # heading: (rule, sampling); rule "" is the optimum of the scheme
+COLUMNS = {  # heading: (rule, scheme); rule "" is the optimum of the scheme
     "i.i.d., recursive rejection": ("recursive", "iid"),
     "i.i.d., optimal": ("optimal", "iid"),
     "without replacement, recursive rejection": ("recursive_wor", "without_replacement"),

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
 from real.studies.columns import shown
 from real.studies.compare import answer
 from real.studies.compare.report import errors, hardware, made_by
-from real.studies.forced.measure import Timing
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
 from specsim.report.text import aligned
+
+if TYPE_CHECKING:
+    from real.studies.forced.measure import Timing
 
 SCHEMA = "specsim-forced/1"
 HEAD = ["gamma", "tau", "cycle, ms\npredicted", "\nmeasured", "speedup\npredicted", "\nmeasured", "\nerror"]

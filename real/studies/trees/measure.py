@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from real.studies.drafts.measure import Rows
+from real.studies.trees.report import ORACLE
 from specsim import guarantee, simulate
 from specsim.simulation import Automaton, Trace, conditional_tau, ngram, recorded
 from specsim.simulation.chain_of_blocks import grown_chains
@@ -21,7 +22,6 @@ from specsim.trees import Grown, chain, depths, eagle2_tree, heap_tree, k_ary, p
 from specsim.trees.likeliest import pruned
 from specsim.types import Array, Model
 
-ORACLE = "likeliest texts of the target"  # trees that no draft can know
 SMOOTHING = 0.1  # of the trigram models
 RANKS = 8  # siblings whose acceptance by rank shapes Sequoia's trees, if there are as many tokens
 SIBLINGS = 4  # most that other shapes draw different from each other

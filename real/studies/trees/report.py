@@ -10,11 +10,11 @@ from rich.console import Group
 
 from real.studies.columns import shown
 from real.studies.compare.report import made_by
-from real.studies.trees.measure import ORACLE
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
 from specsim.report.text import aligned
 
+ORACLE = "likeliest texts of the target"  # trees that no draft can know
 SCHEMA = "specsim-trees/1"
 NAMES = {("chain", "traversal"): "block"}  # what a rule is on a single path
 FEW = 0.9  # of the budget: who has fewer nodes than that is said to

@@ -39,6 +39,12 @@ def test_help_imports_nothing_heavy(option: str) -> None:
     assert HEAVY & found == set()
 
 
+@pytest.mark.parametrize("name", ["bundled", "block", "forced", "drafts", "trees"])
+def test_a_table_needs_no_model(name: str) -> None:
+    more = f"assert CliRunner().invoke(real.cli.app, ['table', 'real/results/{name}.json']).exit_code == 0"
+    assert {"torch", "transformers", "tokenizers"} & loaded("-h", more) == set()
+
+
 def test_names_are_loaded_when_asked_for() -> None:
     """The same look sees what a lazy name brings, so that the test above can fail."""
     assert {"torch", "transformers", "numpy"} <= loaded("-h", "real.load")
