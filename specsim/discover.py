@@ -201,7 +201,9 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None) -> ModuleTyp
     if params is None:
         return rule
     if not isinstance(params, Mapping):
-        raise TypeError(f"params must be a mapping from names to values, got {params!r}")
+        from specsim.base.values import shown  # here: a command's help loads no NumPy
+
+        raise TypeError(f"params must be a mapping from names to values, got {shown(params)}")
     known = parameters(rule)
     for name in params:
         if name not in known:

@@ -57,7 +57,7 @@ def plain(w: Tensor) -> Array:
 class Eager:
     """A cycle of ordinary calls: any model, any sampling.
 
-    Parameters are those of `real.decode.decode_batch`.
+    Parameters are those of `real.decode.loop.decode_batch`.
     """
 
     def __init__(

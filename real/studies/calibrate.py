@@ -113,11 +113,9 @@ class Calibration:
         # On a GPU a mark waits, which the decoding to be predicted does not: there a cycle is timed as a whole.
         mark = silent if target.device.type == "cuda" else self._clock.mark
         room = max(lengths) + 1 if max_tokens is None else max_tokens
-        self._loops = {
-            g: Loop(target, draft if g else None, texts, room, g, [keyed(0, i) for i in range(len(texts))], warping,
-                    rule, pick, mark, fixed)
-            for g in lengths
-        }  # fmt: skip
+        uniforms = [keyed(0, i) for i in range(len(texts))]
+        more = (warping, rule, pick, mark, fixed)
+        self._loops = {g: Loop(target, draft if g else None, texts, room, g, uniforms, *more) for g in lengths}
         self._visits: dict[int, list[Visit]] = {g: [] for g in lengths}
         for gamma in lengths:  # to warm up
             self.visit(gamma)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import array_api_compat
 
-from specsim.base import extras, held
+from specsim.base import check, extras, held
 
 Calls = Callable[[], tuple[Any, ...]]
 
@@ -58,8 +58,14 @@ def check_capture(function: Callable[..., Any], make_arguments: Calls, warm: boo
     ------
     ImportError
         torch is not installed.
+    TypeError
+        An argument is no callable, or the arguments made are no tuple.
     Exception
         What the function itself raises, unless a violation explains it.
+
+    References
+    ----------
+    What a capture refuses: the CUDA programming guide on stream capture, and torch's notes on CUDA graphs.
 
     Examples
     --------
@@ -77,7 +83,26 @@ def check_capture(function: Callable[..., Any], make_arguments: Calls, warm: boo
 def count_kernels(function: Callable[..., Any], make_arguments: Calls) -> int:
     """How many kernels a call of a function launches: calls of aten that are no views.
 
-    Parameters are those of `check_capture`; ValueError if the call could not be captured.
+    Parameters
+    ----------
+    function, make_arguments : callable
+        As for `check_capture`.
+
+    Returns
+    -------
+    int
+        Kernels; a library may fuse some, or split one.
+
+    Raises
+    ------
+    ValueError
+        The call could not be captured (says what stands in the way).
+    ImportError, TypeError, Exception
+        As for `check_capture`.
+
+    References
+    ----------
+    As for `check_capture`.
 
     Examples
     --------
@@ -102,6 +127,9 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
 
     from specsim.testing.fake_indexing import indexing
 
+    for name, value in (("function", function), ("make_arguments", make_arguments)):
+        if not callable(value):
+            raise TypeError(f"{name} must be callable, got {check.shown(value)}")
     found: dict[Violation, None] = {}
     kernels: Counter[str] = Counter()
 
@@ -113,6 +141,8 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
         with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
             with indexing(lambda call, reason: None):
                 arguments = make_arguments()
+                if not isinstance(arguments, tuple):
+                    raise TypeError(f"make_arguments must return a tuple, got {check.shown(arguments)}")
                 if warm:
                     with suppress(Exception):  # it comes again below, and is explained there
                         function(*arguments)

@@ -30,7 +30,6 @@ import numpy as np
 import typer
 
 from specsim import Automaton, markov, simulate
-from specsim.report import tables
 from specsim.simulation import shards
 from specsim.simulation.shards import CORES
 
@@ -118,18 +117,16 @@ def profile(run: Callable[[], Any]) -> str:
 
 
 def main(
-    record: Annotated[bool, typer.Option(help="Write simulate.txt and its copy in README.md.")] = False,
+    record: Annotated[bool, typer.Option(help="Write simulate.txt.")] = False,
 ) -> None:
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "jax"))
     parts = [f"{platform.machine()}, Python {platform.python_version()}, {versions}, {CORES} cores, median of {ROUNDS}"]
     parts += [measure(vocab) for vocab in (64, 1024)]
     print("\n\n".join(parts))
     if record:
-        here, text = Path(__file__).parent, "\n\n".join(parts) + "\n"
-        readme = here.parents[1] / "README.md"
-        (here / "simulate.txt").write_text(text, encoding="utf-8")
-        shown = tables.refresh(readme.read_text(encoding="utf-8"), "simulate", f"```text\n{text}```")
-        readme.write_text(shown, encoding="utf-8")
+        text = "\n\n".join(parts) + "\n"
+        Path(__file__).with_name("simulate.txt").write_text(text, encoding="utf-8")
+        print("written: simulate.txt; python docs/refresh.py takes it into docs/results")
 
 
 if __name__ == "__main__":

@@ -140,6 +140,7 @@ def judged(found: list[Case], seconds: float = SECONDS, memory: int = MEMORY) ->
 
 def _work(found: list[Case], start: int, writer: int, seconds: float, memory: int) -> None:
     """The forked process: it never returns."""
+    os.chdir(tempfile.mkdtemp())  # a bad argument may be taken for the name of a file to write
     for stream in (sys.stdout, sys.stderr):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno() if hasattr(stream, "fileno") else 1)
     try:

@@ -194,8 +194,10 @@ def calls() -> dict[str, dict[str, Any]]:
     }
     of_testing: dict[str, dict[str, Any]] = {
         "assert_law": {"samples": [0, 1] * 500, "law": [0.5, 0.5]},
+        "check_capture": {"function": lambda *w: None, "make_arguments": lambda: ()},
         "checks": {"family": "draft"},
         "conform": {"module": importance, "family": "draft"},
+        "count_kernels": {"function": lambda *w: None, "make_arguments": lambda: ()},
         "drafted_tuples": {"q": [0.5, 0.0, 0.5], "num_drafts": 2},
         "edge_uniforms": {"count": 2},
         "float_laws": {"vocab": 4},

@@ -51,20 +51,23 @@ def test_facts_are_what_the_files_say() -> None:
     assert found["tree", "lifted"].own == tuple(discover.find("tree", "lifted").CHILDREN)
     assert found["tree", "lifted"].schemes[-1] == "distinct"
     assert found["tree", "traversal"].chain == "block"
-    assert [name for (_, name), a in found.items() if not a.exact] == ["typical"]
-    assert {name for (_, name), a in found.items() if a.bias} == {"greedy", "typical"}
-    assert {name: a.continuation for (family, name), a in found.items() if family == "chain"} == {
-        "block": False,
-        "greedy_block": True,
-        "tokenwise": False,
+    # Rules that are here today: one more of any kind changes nothing that is said of them.
+    assert not found["step", "typical"].exact
+    assert all(found["step", name].exact for name in ("rejection", "optimal", "greedy"))
+    assert {name for name in ("greedy", "typical", "optimal", "naive") if found["step", name].bias} == {
+        "greedy",
+        "typical",
     }
+    chains = {name: found["chain", name].continuation for name in ("block", "greedy_block", "tokenwise")}
+    assert chains == {"block": False, "greedy_block": True, "tokenwise": False}
     assert all(a.survival != a.continuation for (family, _), a in found.items() if family == "chain")
 
 
 def test_parameters_are_those_of_prepare() -> None:
     found = {a.name: {n: p.default for n, p in a.parameters.items()} for a in discover.algorithms() if a.parameters}
     assert found["typical"] == {"epsilon": 0.09, "delta": 0.3}
-    assert set(found) == {"typical", "optimal", "importance", "kseq"}
+    assert set(found) >= {"typical", "optimal", "importance", "kseq"}
+    assert not {"rejection", "greedy", "block", "traversal"} & set(found)
 
 
 def test_schemes_say_what_they_draw() -> None:

@@ -73,6 +73,25 @@ def test_a_block_that_does_not_is_refused(readme: str, words: str) -> None:
         LINES.blocks(readme, EXTRAS)
 
 
+def test_a_block_finds_the_programs_of_its_environment(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "specsim"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho of this environment > mark\n")
+    program.chmod(0o755)
+    (block,) = LINES.blocks("<!-- needs: nothing -->\n```bash\nspecsim plan 0.8\n```", EXTRAS)
+    LINES.run(block, tmp_path, tmp_path)
+    assert (tmp_path / "mark").read_text() == "of this environment\n"
+
+
+def test_the_root_holds_what_is_meant_to() -> None:
+    """A sweep once left a file here, which was committed."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    named = {line.partition("/")[0] for line in listed.splitlines()}
+    meant = "CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE README.md constraints.txt pyproject.toml"
+    dotted = {name for name in named if name.startswith(".")}
+    assert named - dotted == {*meant.split(), "docs", "proofs", "real", "specsim", "tests"}
+
+
 def test_what_is_run_and_where() -> None:
     text = "<!-- needs: plot; short: --count 2 -->\n```bash\n.venv/bin/specsim plots out  # three\n```"
     (block,) = LINES.blocks(text, EXTRAS)

@@ -59,7 +59,7 @@ def test_a_wrong_line_is_convicted(family: str, tmp_path: Path) -> None:
 
 def test_they_are_typed() -> None:
     if importlib.util.find_spec("mypy") is None:
-        pytest.skip("this environment has no mypy: lint and types run in one that has")
+        pytest.skip("mypy is not installed: lint and types run in one that has")
     files = [str(FOLDER / f"{family}.py") for family in FAMILIES]
     run = subprocess.run([sys.executable, "-m", "mypy", "--strict", *files], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout

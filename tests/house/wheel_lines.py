@@ -10,6 +10,7 @@ The two blocks after ``<!-- command: NAME -->`` are run by `.ci/run` itself. A b
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -87,7 +88,9 @@ def run(block: Block, folder: Path, work: Path) -> None:
     """Run a block with the programs of an environment; SystemExit that names its place if a command of it fails."""
     start = time.monotonic()
     for command in program(block, folder):
-        done = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"  # its programs are found before others of their name
+        env = {**os.environ, "PATH": path}
+        done = subprocess.run(command, cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             place = f"{block.page} line {block.line}"
             raise SystemExit(f"{place}: status {done.returncode} of: {command[-1]}\n{done.stdout}")

@@ -137,7 +137,7 @@ def measure(
     step : callable
         Told the stage, once a turn; there is one more turn, to warm up.
     fixed : bool, optional
-        As in `real.decode.decode_batch`.
+        As in `real.decode.loop.decode_batch`.
 
     Yields
     ------
@@ -162,11 +162,9 @@ def measure(
     )
     tau = {g: float(block_efficiency(hazards[:g])) if g else 1.0 for g in (0, *gammas)}
     begun = {g: [text[: max(len(text) - int(turns * cycles * tau[g] / 2), 2)] for text in texts] for g in tau}
-    loops = {
-        g: Loop(target, draft if g else None, begun[g], longest, g, [even(i) for i in range(batch)], warping, rule,
-                pick, silent, fixed)
-        for g in tau
-    }  # fmt: skip
+    uniforms = [even(i) for i in range(batch)]
+    more = (warping, rule, pick, silent, fixed)
+    loops = {g: Loop(target, draft if g else None, begun[g], longest, g, uniforms, *more) for g in tau}
     seconds: dict[int, list[float]] = {g: [] for g in tau}
     for turn in range(turns + 1):
         step(f"turn {turn} of {turns}")
