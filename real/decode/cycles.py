@@ -7,8 +7,8 @@ from collections.abc import Callable
 from real.decode import graphs
 from real.decode.cycle import Cycle, Eager, Verifier
 from real.decode.draft import Draw
-from real.decode.tree_plan import TreeVerifier
-from real.decode.trees_cycle import TreeCycle, check_trees
+from real.decode.tree_plan import TreeVerifier, check_trees
+from real.decode.trees_cycle import TreeCycle
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 

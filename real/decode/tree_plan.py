@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from real.decode.warp import Warping
+from real.models.model import LanguageModel
 from specsim.base import check, limits
 from specsim.trees import _siblings, drawn, topology
 from specsim.types import Array, Draws, TokenTree
@@ -135,6 +137,37 @@ class TreeVerifier:
         plan = self.plan(levels)
         tree = plan.tree(np.zeros(len(plan.parents), dtype=np.int64), self.scheme)
         return plan.drawn + int(self.rule.uniforms(tree, **step_params(self.rule, self.step))) - levels
+
+
+def check_trees(
+    target: LanguageModel, draft: LanguageModel | None, warping: Warping, rule: TreeVerifier, gamma: int
+) -> None:
+    """ValueError where these models cannot run these trees, before anything is computed."""
+    if gamma > rule.depth:
+        raise ValueError(f"gamma is {gamma}, but the tree has {rule.depth} levels")
+    if warping.repetition_penalty != 1:
+        raise ValueError(
+            f"repetition_penalty is {warping.repetition_penalty}; with trees it must be 1: paths have different tokens"
+        )
+    nodes = len(rule.plan(gamma).parents)
+    for name, model in (("target", target), ("draft", draft)):
+        if model is None:
+            continue
+        if model.weights is None:
+            raise ValueError(
+                f"trees need the fast path (real.models.llama), which does not run the {name}: decode it with chains"
+            )
+        if nodes + 1 > model.context:
+            raise ValueError(
+                f"a tree of {nodes} nodes, {gamma} deep, needs {nodes + 1} tokens in one pass; "
+                f"the {name} has a context of {model.context}"
+            )
+    support = min(target.vocab_size, warping.top_k or target.vocab_size)
+    if gamma and rule.scheme in topology.LAST_REPEATS and rule.most > support:
+        raise ValueError(
+            f"a node of the tree has {rule.most} children, which {rule.scheme!r} draws different from each other; "
+            f"{support} tokens can be drawn"
+        )
 
 
 def _try(verifier: TreeVerifier) -> None:
