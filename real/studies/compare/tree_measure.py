@@ -16,8 +16,7 @@ import numpy as np
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.loop import decode, keyed
 from real.decode.score import Score, laws
-from real.decode.tree_plan import TreeVerifier
-from real.decode.trees_cycle import check_trees
+from real.decode.tree_plan import TreeVerifier, check_trees
 from real.decode.warp import Warping
 from real.pair import Pair
 from real.studies.calibrate import Calibration
@@ -106,18 +105,13 @@ class TreeSettings:
 def check_models(pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings) -> None:
     """ValueError where a prompt, a tree or a chain cannot run on these models, before anything is computed."""
     check_prompts(pair, prompts, settings.max_tokens)
-    context, vocab = min(pair.target.context, pair.draft.context), pair.target.vocab_size
+    context = min(pair.target.context, pair.draft.context)
     for entry in settings.entries():
         if entry.nodes + 2 > context:
             raise ValueError(
                 f"{entry.name} needs passes over {entry.nodes + 1} tokens; the models have a context of {context}"
             )
         if entry.is_tree:
-            if settings.scheme == "without_replacement" and entry.verifier.most > vocab:
-                raise ValueError(
-                    f"tree {entry.name}: a node has {entry.verifier.most} children, drawn different from each other; "
-                    f"the models have {vocab} tokens"
-                )
             check_trees(pair.target, pair.draft, settings.warping, entry.verifier, entry.length)
 
 
@@ -125,7 +119,8 @@ def shape_ranks(
     pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, first: int, step: Callable[[str], None]
 ) -> list[float]:
     """Acceptance by rank along texts that are not reported, written after prompts with these numbers."""
-    texts, most = [], min(RANKS, pair.target.vocab_size)
+    vocab = pair.target.vocab_size
+    texts, most = [], min(RANKS, vocab, settings.warping.top_k or vocab)
     for i, prompt in enumerate(prompts, first):
         step("acceptance by rank, on other texts")
         texts.append(scored(pair, prompt, settings, i, SHAPE, most))
@@ -224,4 +219,3 @@ def _calibrations(
     return {PLAIN: chains} | {
         entry.job: timed(entry.verifier, [entry.length]) if entry.is_tree else chains for entry in entries
     }
-

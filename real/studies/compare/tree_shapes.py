@@ -137,7 +137,8 @@ def predicted(entry: Entry, text: Text) -> tuple[Renewal, list[float]] | None:
 
 def is_walk(verifier: TreeVerifier) -> bool:
     """Whether the rule is a tokenwise walk whose law given the text is known."""
-    return verifier.rule is discover.find("tree", "tokenwise") and verifier.scheme in tree_texts.STEPS
+    own = tree_texts.STEPS.get(verifier.scheme)
+    return verifier.rule is discover.find("tree", "tokenwise") and own is not None and verifier.step in (None, own)
 
 
 def _chain_rule(entry: Entry) -> ModuleType | None:
