@@ -215,7 +215,7 @@ def test_interrupted_run_keeps_finished_prompts_and_goes_on(tmp_path: Path, monk
         (["--tree", "2,1", "--rule", "nonsense"], "rule 'nonsense' is unknown; tree rules: lifted, multipath_block,"),
         (
             ["--tree", "2,1", "--rule", "multipath_block", "--scheme", "iid"],
-            "rule 'multipath_block' verifies trees of scheme paths, not 'iid' (drawn by another law: not lossless); rules",
+            "rule 'multipath_block' verifies trees of scheme paths, not 'iid' (drawn by another law: not lossless)",
         ),
         (["--tree", "2,2", "--scheme", "paths"], "tree '2,2': paths branch at the root alone, as 2,1,1"),
         (
@@ -224,7 +224,6 @@ def test_interrupted_run_keeps_finished_prompts_and_goes_on(tmp_path: Path, monk
         ),
         (["--tree", "2", "--scheme", "distinct", "--rule", "lifted"], "scheme 'distinct' needs draws"),
         (["--tree", "2", "--scheme", "beam"], "scheme 'beam' has no shape before it is drawn"),
-        (["--tree", "2100", "--scheme", "without_replacement"], "a node of the tree has 2100 children"),
         (["--tree", "sequoia:600"], "sequoia:600 needs passes over 601 tokens; the models have a context of"),
         (["--tree", "2", "--max-tokens", "100000"], "the target has a context of"),
         (["--tree", "2", "--repetition-penalty", "1.1"], "repetition_penalty is 1.1; with trees it must be 1"),
