@@ -100,9 +100,14 @@ def text_survival_tree(
     most = int(topology.ranks(found).max(initial=-1)) + 1
     ranks = acceptance_by_rank(p, q, y, most, scheme=scheme, step=step, samples=samples, seed=seed)
     return TextSurvival(
-        walk_survival(ranks.mean(axis=0), found),
+        walk_survival(averaged(ranks), found),
         jackknife_error(walk_survival(left_out(ranks), found)),
     )
+
+
+def averaged(samples: Array) -> Array:
+    """Mean over samples (M, ...); of one itself, which may hold Fractions."""
+    return samples[0] if len(samples) == 1 else samples.mean(axis=0)
 
 
 def left_out(ranks: Array) -> Array:
@@ -161,13 +166,7 @@ def acceptance_by_rank(
     k = check.integer(num_children, "num_children", 0, limits.MAX_NODES)
     count = check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
     random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
-    p, q = check.pair(p, q)
-    p, q = (wide(np.asarray(w)) for w in (p, q))
-    if p.ndim != 2:
-        raise ValueError(f"p and q must have a row for each token of the text, (T, V), got {tuple(p.shape)}")
-    y = np.asarray(check.tokens(y, "y", p.shape[-1]))
-    if y.shape != p.shape[:1]:
-        raise ValueError(f"y must have shape {tuple(p.shape[:1])}, as p and q have rows, got {tuple(y.shape)}")
+    p, q, y = along(p, q, y)
     k = max(k, 1) if (nothing := k == 0) else k
     if scheme == "deterministic":
         kept = np.where(likeliest(q, k) == y[:, None], at(p, y)[:, None], 0 * at(p, y)[:, None])[None]
@@ -182,6 +181,17 @@ def acceptance_by_rank(
             )
         kept = _without_replacement(p, q, y, k, None if exact else random, count)
     return _given(kept, at(p, y), at(q, y))[..., : 0 if nothing else None]
+
+
+def along(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Rows (T, V) of laws along a text (T,), in NumPy; ValueError where they are none, or do not fit together."""
+    p, q = (wide(np.asarray(w)) for w in check.pair(p, q))
+    if p.ndim != 2:
+        raise ValueError(f"p and q must have a row for each token of the text, (T, V), got {tuple(p.shape)}")
+    y = np.asarray(check.tokens(y, "y", p.shape[-1]))
+    if y.shape != p.shape[:1]:
+        raise ValueError(f"y must have shape {tuple(p.shape[:1])}, as p and q have rows, got {tuple(y.shape)}")
+    return p, q, y
 
 
 def known_step(scheme: str, step: str | None = None) -> str:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.tree_texts import calls, enumerated, mutant, rows
 
 from specsim import renewal
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
-from specsim.exact.tree import drawn_trees, kept_law
 from specsim.lengths import tree_texts
 from specsim.lengths.blocks import text_survival
-from specsim.trees import chain, depths, k_ary
+from specsim.trees import chain, k_ary
 from specsim.verify.chain import tokenwise as chain_tokenwise
-from specsim.verify.tree import tokenwise
 
 pytestmark = pytest.mark.fast
 
 Array = Any
-Table = dict[tuple[int, ...], Array]
 CASES = [  # scheme, V, parents: ranks 1 to 4, branches at every level, other numbers of children at one depth
     ("iid", 3, (-1, -1, 0)),
     ("iid", 2, (-1, -1, -1, 0, 0, 1)),
@@ -40,30 +36,9 @@ CASES = [  # scheme, V, parents: ranks 1 to 4, branches at every level, other nu
 ]
 
 
-def model(table: Table, prefix: tuple[int, ...] = ()) -> Callable[[tuple[int, ...]], Array]:
-    return lambda text: table[(*prefix, *text)]
-
-
-@cache
-def case(scheme: str, vocab: int, parents: tuple[int, ...], seed: int) -> tuple[Table, Table, dict[Any, Any]]:
-    """Two models, and P(n >= i, text) of the walk in every tree, i = 1..depth, for every text of depth + 1 tokens."""
-    rng, depth = np.random.default_rng([vocab, len(parents), seed]), int(depths(parents).max())
-    target, draft = (rational_table(rng, vocab, depth + 1) for _ in range(2))
-    law, joint = kept_law(tokenwise, model(target), drawn_trees(model(draft), parents, scheme)), {}
-    for text in itertools.product(range(vocab), repeat=depth + 1):
-        then = [target[text[:i]][y] for i, y in enumerate(text)]
-        ends = [law.get(text[:m], 0) * math.prod(then[m:]) for m in range(1, depth + 2)]
-        joint[text] = [sum(ends[i:]) for i in range(1, depth + 1)]
-    return target, draft, joint
-
-
-def rows(table: Table, text: tuple[int, ...]) -> Array:
-    return np.array([table[text[:i]] for i in range(len(text))], dtype=object)
-
-
 def check_survival(module: ModuleType) -> None:
     for (scheme, vocab, parents), seed in itertools.product(CASES, range(3)):
-        target, draft, joint = case(scheme, vocab, parents, seed)
+        target, draft, joint = enumerated("tokenwise", scheme, vocab, parents, seed)
         for text, wanted in joint.items():
             mass = math.prod(target[text[:i]][y] for i, y in enumerate(text))
             if mass:
@@ -132,25 +107,16 @@ SAMPLED = {
 }
 
 
-def mutant(old: str, new: str) -> ModuleType:
-    """The module with one line that is wrong."""
-    source = Path(tree_texts.__file__).read_text(encoding="utf-8")
-    assert source.count(old) == 1
-    module = ModuleType("mutant")
-    exec(compile(source.replace(old, new), "mutant", "exec"), module.__dict__)
-    return module
-
-
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_line_is_seen(name: str) -> None:
     with pytest.raises((AssertionError, ValueError)):
-        check_survival(mutant(*MUTANTS[name]))
+        check_survival(mutant(tree_texts, *MUTANTS[name]))
 
 
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_wrong_line_of_the_sampling_is_seen(name: str) -> None:
     with pytest.raises((AssertionError, ValueError)):
-        check_samples(mutant(*SAMPLED[name]))
+        check_samples(mutant(tree_texts, *SAMPLED[name]))
 
 
 @pytest.mark.parametrize("scheme", ["iid", "without_replacement"])
@@ -169,16 +135,7 @@ def test_mean_of_renewal_blocks_is_the_decoder_s(
         for y, weight in target_law(target, length).items()
         if weight
     )
-
-    def calls(prefix: tuple[int, ...]) -> Any:
-        left = length - len(prefix)
-        if left <= 0:
-            return 0
-        cut = [v for v, depth in zip(parents, depths(parents), strict=True) if depth < left]
-        law = kept_law(tokenwise, model(target, prefix), drawn_trees(model(draft, prefix), cut, scheme))
-        return 1 + sum(weight * calls(prefix + out) for out, weight in law.items() if weight)
-
-    assert mean == calls(())
+    assert mean == calls("tokenwise", scheme, target, draft, parents, length)
 
 
 def test_a_path_is_a_chain() -> None:

@@ -124,7 +124,7 @@ def predicted(entry: Entry, text: Text) -> tuple[Renewal, list[float]] | None:
     is there.
     """
     if entry.is_tree and is_walk(entry.verifier):
-        rows = tree_texts.walk_survival(text.ranks.mean(axis=0), entry.parents)
+        rows = tree_texts.walk_survival(tree_texts.averaged(text.ranks), entry.parents)
         without = tree_texts.walk_survival(tree_texts.left_out(text.ranks), entry.parents)
         calls = [float(renewal(one, ended=text.ended).blocks) for one in without]
         return renewal(rows, ended=text.ended), calls
