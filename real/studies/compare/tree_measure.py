@@ -1,14 +1,14 @@
 """Trees beside chains: what each is predicted to do along texts of the target, then what it does in the decode loop.
 
-As `real.studies.compare.measure`, with another line for every tree and rule. A tokenwise walk is predicted by the law
-of its blocks given the text; of other tree rules none is known, and nothing is predicted. Shapes for a number of nodes
-are chosen by acceptance by rank on other texts than those that are reported. Every pass that is used is timed: t(m) of
-a chain of m - 1 drafts or of a tree of m - 1 nodes.
+As `real.studies.compare.measure`, with another line for every tree and rule. Tokenwise walks, and traversal of siblings
+without replacement, are predicted by the law of their blocks given the text; of other tree rules none is known, and
+nothing is predicted. Shapes for a number of nodes are chosen by acceptance by rank on other texts than those that are
+reported. Every pass that is used is timed: t(m) of a chain of m - 1 drafts or of a tree of m - 1 nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ from real.studies.compare.tree_shapes import (
     Entry,
     Text,
     chain_entry,
+    is_traversal,
     is_walk,
     mean_ranks,
     parse_tree,
@@ -39,6 +40,7 @@ from specsim.base import check
 from specsim.base.arrays import at, overlap
 from specsim.exact.guarantee import require_lossless
 from specsim.lengths import tree_texts
+from specsim.lengths.traversal_texts import traversal_samples
 from specsim.verify.lookup import chain_rule, tree_rule
 
 WRITE, MEASURE, SHAPE = 0, 1, 2  # streams of randomness; those of decoding are odd, and shapes have texts of their own
@@ -127,8 +129,16 @@ def shape_ranks(
     return mean_ranks(texts)
 
 
-def scored(pair: Pair, prompt: list[int], settings: TreeSettings, i: int, stream: int, most: int) -> Text:
-    """Let the target write a text after a prompt; score it under both models, with acceptance of `most` ranks."""
+def scored(
+    pair: Pair,
+    prompt: list[int],
+    settings: TreeSettings,
+    i: int,
+    stream: int,
+    most: int,
+    shapes: Iterable[tuple[int, ...]] = (),
+) -> Text:
+    """Let the target write a text after a prompt; score it by ranks, `most` of them, and by traversals."""
     end = pair.tokenizer.eos_token_id
     uniforms, stop = keyed(settings.seed, (i << 20) + stream), frozenset() if end is None else frozenset([end])
     written = decode(
@@ -138,11 +148,12 @@ def scored(pair: Pair, prompt: list[int], settings: TreeSettings, i: int, stream
     p, q = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, prompt, written, settings.warping))
     y = np.array(written)
     score, ended = Score(at(p, y), at(q, y), overlap(p, q)), len(written) < settings.max_tokens
+    p, q = (w / w.sum(axis=-1, keepdims=True) for w in (p, q))  # float32 rows sum to 1 but for rounding
     ranks = np.zeros((1, len(y), 0))
     if settings.scheme in tree_texts.STEPS:
-        p, q = (w / w.sum(axis=-1, keepdims=True) for w in (p, q))  # float32 rows sum to 1 but for rounding
         ranks = tree_texts.acceptance_by_rank(p, q, y, most, scheme=settings.scheme, seed=i)
-    return Text(score, ended, ranks)
+    found = {shape: traversal_samples(p, q, y, shape, seed=i) for shape in shapes}
+    return Text(score, ended, ranks, found)
 
 
 def write_and_score(
@@ -150,10 +161,11 @@ def write_and_score(
 ) -> list[Text]:
     """The texts that predictions come from: one after each prompt, the same as for chains alone."""
     walks = [entry.verifier.most for entry in entries if entry.is_tree and is_walk(entry.verifier)]
+    shapes = {entry.parents for entry in entries if entry.is_tree and is_traversal(entry.verifier)}
     texts = []
     for i, prompt in enumerate(prompts):
         step("writing and scoring")
-        texts.append(scored(pair, prompt, settings, i, WRITE, max(walks, default=0)))
+        texts.append(scored(pair, prompt, settings, i, WRITE, max(walks, default=0), shapes))
     return texts
 
 

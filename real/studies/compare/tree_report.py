@@ -152,7 +152,7 @@ def verdict(rows: list[dict[str, Any]]) -> str:
     if number == 0:
         said = "One prompt, or nothing predicted: no intervals of differences."
     if sampled:
-        said += f" Siblings from the third on were sampled: standard error of a predicted tau at most {sampled:.4f}."
+        said += f" Siblings that fail were sampled: standard error of a predicted tau at most {sampled:.4f}."
     if none:
         said += f" Of {', '.join(none)} no law given the text is known: {NONE}."
     return said

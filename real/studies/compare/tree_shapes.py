@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from real.decode.tree_plan import TreeVerifier
 from real.studies.compare.record import Job
 from specsim import discover, trees
 from specsim.base import limits
-from specsim.lengths import tree_texts
+from specsim.lengths import traversal_texts, tree_texts
 from specsim.lengths.blocks import Renewal, renewal
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
@@ -34,11 +34,12 @@ class Asked(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text that the target wrote: its scores, whether it ended of itself, and acceptance by rank (M, T, K)."""
+    """A text that the target wrote: what its scores say of chains, of walks in trees, and of traversals of trees."""
 
     score: Score
-    ended: bool
-    ranks: Array
+    ended: bool  # of itself
+    ranks: Array  # (M, T, K) acceptance by rank
+    traversals: Mapping[tuple[int, ...], Array] = MappingProxyType({})  # shape -> P(n >= i), (M, T, depth)
 
 
 @dataclass(frozen=True)
@@ -120,25 +121,35 @@ def tree_entry(place: int, asked: Asked, rule: str, scheme: str, parents: Sequen
 def predicted(entry: Entry, text: Text) -> tuple[Renewal, list[float]] | None:
     """Block starts along a text, and target calls without each sample of siblings; None where no law is known.
 
-    Of trees the law of a walk is known. A tree of one path, drawn from q, is a chain under the chain rule that its rule
-    is there.
+    Known are a tokenwise walk, and traversal verification of siblings without replacement. A tree of one path, drawn
+    from q, is a chain under the chain rule that its rule is there.
     """
-    if entry.is_tree and is_walk(entry.verifier):
+    rule = _chain_rule(entry)
+    if rule is not None:
+        found = predict_blocks(text.score, entry.length, rule, ended=text.ended)
+        return found, [float(found.blocks)]
+    if is_walk(entry.verifier):
         rows = tree_texts.walk_survival(tree_texts.averaged(text.ranks), entry.parents)
         without = tree_texts.walk_survival(tree_texts.left_out(text.ranks), entry.parents)
-        calls = [float(renewal(one, ended=text.ended).blocks) for one in without]
-        return renewal(rows, ended=text.ended), calls
-    rule = _chain_rule(entry)
-    if rule is None:
+    elif is_traversal(entry.verifier):
+        samples = text.traversals[entry.parents]
+        rows, without = (traversal_texts.fitted(f(samples)) for f in (tree_texts.averaged, tree_texts.left_out))
+    else:
         return None
-    found = predict_blocks(text.score, entry.length, rule, ended=text.ended)
-    return found, [float(found.blocks)]
+    return renewal(rows, ended=text.ended), [float(renewal(one, ended=text.ended).blocks) for one in without]
 
 
 def is_walk(verifier: TreeVerifier) -> bool:
     """Whether the rule is a tokenwise walk whose law given the text is known."""
     own = tree_texts.STEPS.get(verifier.scheme)
     return verifier.rule is discover.find("tree", "tokenwise") and own is not None and verifier.step in (None, own)
+
+
+def is_traversal(verifier: TreeVerifier) -> bool:
+    """Whether the rule is traversal verification, by this name or as what `lifted` makes of recursive rejection."""
+    rules = {name: discover.find("tree", name) for name in ("traversal", "lifted")}
+    usual = verifier.step in (None, "recursive_wor")
+    return verifier.rule in rules.values() and verifier.scheme == "without_replacement" and usual
 
 
 def _chain_rule(entry: Entry) -> ModuleType | None:

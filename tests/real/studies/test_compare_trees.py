@@ -18,7 +18,7 @@ from real.studies.compare import tree_measure, tree_report, tree_shapes
 from real.studies.compare.tree_shapes import Text, chain_entry, parse_tree, predicted, shaped, tree_entry
 from real.studies.table import markdown
 from specsim import discover, renewal
-from specsim.lengths import tree_texts
+from specsim.lengths import traversal_texts, tree_texts
 from specsim.trees import sequoia_tree
 from specsim.verify.chain import block
 
@@ -55,11 +55,9 @@ def test_record_table_and_plot(recorded: tuple[dict[str, Any], str, Path]) -> No
         assert row["pass"]["plain_steps"] > 0
         assert tau["interval"][0] <= tau["measured"] <= tau["interval"][1]
         assert tau["measured"] == pytest.approx(row["target_calls"]["tokens"] / row["target_calls"]["measured"])
-        one_path = row["levels"] == row["nodes"]
-        known = row["rule"] != "traversal" or one_path
-        assert (tau["predicted"] is not None) == known == (row["speedup"]["predicted"] is not None)
-        assert (tau["difference_interval"] is not None) == known
-        assert not known or 1 <= tau["predicted"] <= row["levels"] + 1
+        assert 1 <= tau["predicted"] <= row["levels"] + 1
+        assert tau["difference_interval"][0] < tau["measured"] - tau["predicted"] < tau["difference_interval"][1]
+        assert row["speedup"]["predicted"] > 0
     assert rows[2]["parents"] == [-1, -1, 0, 1]
     best = record["fastest"]
     assert rows[best["tree"]]["tree"]
@@ -69,12 +67,28 @@ def test_record_table_and_plot(recorded: tuple[dict[str, Any], str, Path]) -> No
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     assert max(map(len, shown.splitlines()[:-1])) <= 80
     words = " ".join(shown.split())
-    for said in ("est chain", "not predicted", "t(3) =", "in 16 other texts", "an assumption, not measured here"):
+    for said in ("est chain", "t(3) =", "in 16 other texts", "an assumption, not measured here"):
         assert said in words
     text = markdown(record, "trees.png")
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
-    assert "| 2,1 | `traversal` | 4 | 2 | not predicted |" in text
+    assert "| 2,1 | `traversal` | 4 | 2 | " in text
+
+
+def test_a_rule_without_a_law_given_the_text_is_not_predicted(tmp_path: Path) -> None:
+    """Never a number of another rule in its place."""
+    out = tmp_path / "trees.json"
+    result = run(out, "--tree", "2,1", "--rule", "tokenwise,lifted", "--chains", "1")
+    assert result.exit_code == 0, result.output
+    chain, walk, lifted = json.loads(out.read_text())["rows"]
+    assert chain["tau"]["predicted"] > 1 < walk["tau"]["predicted"]
+    tau, speed = lifted["tau"], lifted["speedup"]
+    assert [tau["predicted"], tau["predicted_interval"], tau["difference_interval"], speed["predicted"]] == [None] * 4
+    assert tau["measured"] > 1
+    words = " ".join(result.stdout.split())
+    assert "of 2 differences" in words
+    assert "Of lifted no law given the text is known: not predicted." in words
+    assert "| 2,1 | `lifted` | 4 | 2 | not predicted |" in markdown(json.loads(out.read_text()), "trees.png")
 
 
 def test_a_finished_record_is_shown_again(recorded: tuple[dict[str, Any], str, Path]) -> None:
@@ -133,8 +147,15 @@ def test_predictions_are_those_of_the_rule() -> None:
     assert found is not None
     assert found[0].blocks == pytest.approx(float(renewal(rows).blocks))
     assert len(found[1]) == tree_texts.SAMPLES
-    for rule in ("traversal", "lifted", "target_only"):
-        assert predicted(tree_entry(0, parse_tree("2,1"), rule, scheme, [-1, -1, 0, 1]), one) is None
+    parents = (-1, -1, 0, 1)
+    known = one._replace(traversals={parents: traversal_texts.traversal_samples(p, q, y, parents)})
+    wanted = float(renewal(traversal_texts.text_survival_traversal(p, q, y, parents).survival).blocks)
+    for rule in ("traversal", "lifted"):
+        found = predicted(tree_entry(0, parse_tree("2,1"), rule, scheme, parents), known)
+        assert found is not None
+        assert found[0].blocks == pytest.approx(wanted)
+    for rule, other in (("target_only", scheme), ("traversal", "iid"), ("lifted", "iid"), ("lifted", "greedy")):
+        assert predicted(tree_entry(0, parse_tree("2,1"), rule, other, parents), known) is None
     chosen = TreeVerifier("tokenwise", [-1, 0], "deterministic")
     assert tree_shapes.is_walk(chosen)
     assert not tree_shapes.is_walk(TreeVerifier("tokenwise", [-1, -1], "greedy"))
