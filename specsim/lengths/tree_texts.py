@@ -221,9 +221,7 @@ def walk_survival(ranks: Array, parents: Any) -> Array:
     rows = np.zeros((*b.shape[:-1], int(topology.depths(found).max(initial=0))), dtype=b.dtype)
     reach: list[Array] = []
     for parent, depth, rank in zip(found.tolist(), topology.depths(found), topology.ranks(found), strict=True):
-        here = np.zeros_like(
-            b[..., rank]
-        )  # of blocks that start at t: the child stands in the place of y[t + depth - 1]
+        here = np.zeros_like(b[..., rank])  # by start t: the child stands in the place of y[t + depth - 1]
         here[..., : max(b.shape[-2] - depth + 1, 0)] = b[..., depth - 1 :, rank]
         reach.append(here if parent < 0 else here * reach[parent])
         rows[..., depth - 1] = rows[..., depth - 1] + reach[-1]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.tree_texts import calls, enumerated, mutant, rows
+from helpers.enumerated_trees import calls, enumerated, mutant, rows
 
 from specsim import renewal
 from specsim.exact.chain import target_law
