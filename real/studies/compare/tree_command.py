@@ -93,7 +93,7 @@ def _run(
     ranks = shape_ranks(pair, others, settings, first, step) if others else None
     record["shape_ranks"] = ranks
     entries = settings.entries(ranks)
-    check_models(pair, prompts, settings)
+    check_models(pair, prompts, settings, ranks)
     texts = write_and_score(pair, prompts, settings, entries, step)
     copied, stopped = copy_bandwidth(pair.target.device), None
     try:

@@ -95,7 +95,7 @@ class TreeSettings:
         return any(not tree.branching for tree in self.asked)
 
     def entries(self, ranks: Sequence[float] | None = None) -> list[Entry]:
-        """Every line, chains first; shapes that are to be found are paths until acceptance by rank is known."""
+        """Every line, chains first; shapes that are to be found are single nodes until acceptance by rank is known."""
         known = None if ranks is None else np.array(ranks)
         found = [chain_entry(gamma, CHAIN) for gamma in self.gammas]
         for i, asked in enumerate(self.asked):
@@ -104,15 +104,16 @@ class TreeSettings:
         return found
 
 
-def check_models(pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings) -> None:
+def check_models(
+    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, ranks: Sequence[float] | None = None
+) -> None:
     """ValueError where a prompt, a tree or a chain cannot run on these models, before anything is computed."""
     check_prompts(pair, prompts, settings.max_tokens)
     context = min(pair.target.context, pair.draft.context)
-    for entry in settings.entries():
-        if entry.nodes + 2 > context:
-            raise ValueError(
-                f"{entry.name} needs passes over {entry.nodes + 1} tokens; the models have a context of {context}"
-            )
+    for name, nodes in [(f"tree {a.name}", a.nodes) for a in settings.asked] + [("a chain", max(settings.gammas))]:
+        if nodes + 2 > context:
+            raise ValueError(f"{name} needs passes over {nodes + 1} tokens; the models have a context of {context}")
+    for entry in settings.entries(ranks):
         if entry.is_tree:
             check_trees(pair.target, pair.draft, settings.warping, entry.verifier, entry.length)
 

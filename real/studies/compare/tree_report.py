@@ -64,8 +64,14 @@ def _more(row: dict[str, Any]) -> list[str]:
         report.bracket(row["tau"]["difference_interval"], "+.2f"),
         f"{cycle['predicted'] * 1e3:.2f}",
         f"{cycle['measured'] * 1e3:.2f}",
-        f"{row['pass']['plain_steps']:.2f}",
+        _steps(row),
     ]
+
+
+def _steps(row: dict[str, Any]) -> str:
+    """t(m) of a row; on a GPU cycles are timed as a whole."""
+    steps = row["pass"]["plain_steps"]
+    return "" if steps is None else f"{steps:.2f}"
 
 
 def faster(record: dict[str, Any]) -> str | None:
@@ -94,11 +100,14 @@ def _name(row: dict[str, Any]) -> str:
     return f"{'tree ' * row['tree']}{row['name']} under {row['rule']}"
 
 
-def passes(rows: list[dict[str, Any]]) -> str:
+def passes(rows: list[dict[str, Any]]) -> str | None:
     """One sentence: t(m) at every m that is used; of several lines with one m their median."""
     by: dict[int, list[float]] = {}
     for row in rows:
-        by.setdefault(row["pass"]["tokens"], []).append(row["pass"]["plain_steps"])
+        if row["pass"]["plain_steps"] is not None:
+            by.setdefault(row["pass"]["tokens"], []).append(row["pass"]["plain_steps"])
+    if not by:
+        return None
     said = ", ".join(f"t({m}) = {np.median(by[m]):.2f}" for m in sorted(by))
     return f"A target pass over m tokens, in plain steps as timed here: {said}."
 
@@ -127,7 +136,9 @@ def shapes(record: dict[str, Any]) -> str | None:
     if ranks is None:
         return None
     found = {row["name"]: row for row in record["rows"] if row["name"].startswith("sequoia")}
-    said = ", ".join(f"{name} is {row['levels']} deep, {row['parents'].count(-1)} wide" for name, row in found.items())
+    said = ", ".join(
+        f"{name} is {row['levels']} deep, {row['parents'].count(-1)} at the root" for name, row in found.items()
+    )
     return (
         f"Shapes follow from acceptance by rank ({' '.join(f'{b:.3f}' for b in ranks)}) in "
         f"{record['provenance']['shape_texts']} other texts: {said}."
@@ -169,7 +180,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         predicted = [NONE if v is None else f"{v:.{n}f}" for v, n in ((tau["predicted"], 3), (speed["predicted"], 2))]
         cells = [row["name"], f"`{row['rule']}`", str(row["nodes"]), str(row["levels"]), predicted[0],
                  report.span(tau), report.bracket(tau["difference_interval"], "+.3f"),
-                 f"{row['pass']['plain_steps']:.2f}", predicted[1], report.span(speed, 2)]  # fmt: skip
+                 _steps(row), predicted[1], report.span(speed, 2)]  # fmt: skip
         text.append(f"| {' | '.join(cells)} |")
     warping, off = what["warping"], vars(Warping())
     filters = [f"{n} {v:g}" for n, v in warping.items() if n not in ("temperature", "logit_bias") and v != off[n]]

@@ -42,7 +42,7 @@ class TreeRow:
     cycle_s_measured: float
     plain_s_predicted: float
     plain_s_measured: float
-    pass_steps: float  # t(m): the pass over m = nodes + 1 tokens in plain steps
+    pass_steps: float | None  # t(m): the pass over m = nodes + 1 tokens in plain steps; None where no phase is timed
     costs: Costs
     phases_s: dict[str, float]
 
@@ -104,7 +104,7 @@ def _row(
         cycle_s_measured=float(np.median(cycles)),
         plain_s_predicted=step,
         plain_s_measured=float(np.median(steps)),
-        pass_steps=costs.phase("verify", entry.length) / costs.phase("verify", 0),
+        pass_steps=costs.phase("verify", entry.length) / costs.phase("verify", 0) if phases else None,
         costs=costs,
         phases_s={name: sum(each[name] for each in phases) / float(blocks.sum()) for name in PHASES if phases},
     )

@@ -91,9 +91,9 @@ def parse_tree(text: str, scheme: str = "iid") -> Asked:
 
 
 def shaped(asked: Asked, scheme: str, ranks: Array | None = None) -> tuple[int, ...]:
-    """Parents of the tree; the best ones for acceptance by rank (K,) where a number of nodes was asked for."""
+    """Parents of the tree; where nodes are given the best by acceptance of each rank (K,), a single one without it."""
     if not asked.branching:
-        found = trees.chain(asked.nodes) if ranks is None else trees.sequoia_tree(ranks, nodes=asked.nodes).parents
+        found = trees.chain(1) if ranks is None else trees.sequoia_tree(ranks, nodes=asked.nodes).parents
     elif scheme == "paths":
         found = trees.paths(asked.branching[0], len(asked.branching))
     else:

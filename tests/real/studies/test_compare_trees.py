@@ -245,7 +245,7 @@ def test_interrupted_run_keeps_finished_prompts_and_goes_on(tmp_path: Path, monk
         ),
         (["--tree", "2", "--scheme", "distinct", "--rule", "lifted"], "scheme 'distinct' needs draws"),
         (["--tree", "2", "--scheme", "beam"], "scheme 'beam' has no shape before it is drawn"),
-        (["--tree", "sequoia:600"], "sequoia:600 needs passes over 601 tokens; the models have a context of"),
+        (["--tree", "sequoia:600"], "tree sequoia:600 needs passes over 601 tokens; the models have a context of 512"),
         (["--tree", "2", "--max-tokens", "100000"], "the target has a context of"),
         (["--tree", "2", "--repetition-penalty", "1.1"], "repetition_penalty is 1.1; with trees it must be 1"),
         (["--tree", "2", "--top-k", "3", "--scheme", "without_replacement", "--tree", "4"], "3 tokens can be drawn"),
