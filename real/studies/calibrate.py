@@ -18,6 +18,7 @@ import torch
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.cycle import Verifier
 from real.decode.loop import Loop, keyed
+from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from real.studies.intervals import typical
@@ -79,10 +80,10 @@ class Calibration:
         A batch of texts, of the lengths to be timed at.
     warping : Warping
         As in decoding.
-    rule : Verifier
+    rule : Verifier or TreeVerifier
         As in decoding.
     gammas : sequence of int
-        Speculation lengths to time, at least 1 each; 0 is added.
+        Speculation lengths, or levels of a tree, to time, at least 1 each; 0 is added.
     fixed : bool, optional
         As in decoding. Fixed shapes have no phases but "host" and the rest, which counts as "verify".
     max_tokens : int, optional
@@ -101,7 +102,7 @@ class Calibration:
         texts: Sequence[list[int]],
         *,
         warping: Warping,
-        rule: Verifier,
+        rule: Verifier | TreeVerifier,
         gammas: Sequence[int],
         fixed: bool | None = None,
         max_tokens: int | None = None,

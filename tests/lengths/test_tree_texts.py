@@ -182,7 +182,7 @@ def test_a_tree_without_nodes_keeps_nothing() -> None:
     ],
 )
 def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
-    good = {"p": [[0.5, 0.5]] * 2, "q": [[0.9, 0.1]] * 2, "y": [0, 1], "parents": [-1, -1]}
+    good: dict[str, Any] = {"p": [[0.5, 0.5]] * 2, "q": [[0.9, 0.1]] * 2, "y": [0, 1], "parents": [-1, -1]}
     with pytest.raises(ValueError, match=f"^{message}"):
         tree_texts.text_survival_tree(**good | change)
 

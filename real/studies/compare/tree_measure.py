@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.loop import decode, keyed
 from real.decode.score import Score, laws
-from real.decode.tree_plan import TreeVerifier, check_trees
+from real.decode.tree_plan import check_trees
 from real.decode.warp import Warping
 from real.pair import Pair
 from real.studies.calibrate import Calibration
@@ -217,7 +218,7 @@ def _calibrations(
     room = min(pair.target.context, pair.draft.context) - longest - 1
     text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
 
-    def timed(verifier: TreeVerifier | object, lengths: Sequence[int]) -> Calibration:
+    def timed(verifier: Any, lengths: Sequence[int]) -> Calibration:
         return Calibration(
             pair.target,
             pair.draft,

@@ -67,9 +67,10 @@ class Entry:
 def parse_tree(text: str, scheme: str = "iid") -> Asked:
     """A tree from "2,1,1,1", children by level, or "sequoia:8", the best shape of so many nodes."""
     name, problem = text.strip(), ""
+    branching: tuple[int, ...] = ()
     try:
         if name.startswith(SEQUOIA):
-            branching, nodes = (), int(name.removeprefix(SEQUOIA))
+            nodes = int(name.removeprefix(SEQUOIA))
         else:
             branching = tuple(int(part) for part in name.split(","))
             nodes = sum(math.prod(branching[: d + 1]) for d in range(len(branching)))

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import real.cli
+from real.decode import loop
 from real.decode.score import Score, predict_blocks
 from real.decode.tree_plan import TreeVerifier
 from real.studies.compare import tree_measure, tree_report, tree_shapes
@@ -173,7 +174,7 @@ def test_a_decoder_that_keeps_nothing_is_seen_to_miss(tmp_path: Path, monkeypatc
     arguments = ("--count", "10", "--max-tokens", "12", "--chains", "2", "--tree", "2,1")
     honest = run(tmp_path / "honest.json", *arguments)
     assert honest.exit_code == 0, honest.output
-    decode = tree_measure.decode
+    decode = loop.decode
 
     def planted(*args: Any, **kwargs: Any) -> Any:
         if isinstance(kwargs.get("rule"), TreeVerifier):
@@ -192,7 +193,7 @@ def test_a_decoder_that_keeps_nothing_is_seen_to_miss(tmp_path: Path, monkeypatc
 
 
 def test_interrupted_run_keeps_finished_prompts_and_goes_on(tmp_path: Path, monkeypatch: Any) -> None:
-    out, decode, runs = tmp_path / "trees.json", tree_measure.decode, []
+    out, decode, runs = tmp_path / "trees.json", loop.decode, list[int]()
     arguments = ("--tree", "2", "--chains", "1")
 
     def interrupted(*args: Any, **kwargs: Any) -> Any:
