@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from specsim.base import check, limits
-from specsim.base.arrays import at, ids, is_exact, normalize_or, pick, positive_part, wide
+from specsim.base.arrays import at, ids, is_exact, normalize_or, pick, positive_part
 from specsim.draft.without_replacement import without
 from specsim.lengths.tree_texts import MAX_FAILED, TextSurvival, along, averaged, jackknife_error, left_out
 from specsim.trees import topology
@@ -72,9 +72,8 @@ def traversal_samples(p: Array, q: Array, y: Array, parents: Any, *, samples: in
     """Independent estimates (M, T, depth) of `text_survival_traversal`, to be averaged; M = 1 where they are exact."""
     found, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
     random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
-    p, q, y = along(p, q, y)
-    p = np.where((at(p, y) > 0)[:, None], p, q)  # rounding left nothing of a token that was written: the draft's law
-    p, q, length, exact = wide(p), wide(q), len(y), is_exact(p)
+    p, q, y = prepared(p, q, y)
+    length, exact = len(y), is_exact(p)
     below, depths = topology.children(found), [0, *topology.depths(found).tolist()]
     if exact:
         _check_sum(below, found.tolist(), p.shape[-1])
@@ -98,6 +97,12 @@ def traversal_samples(p: Array, q: Array, y: Array, parents: Any, *, samples: in
             if k + 1 < len(kids):
                 weight, reach, target, draft = _failed(weight, reach, target, draft, places, None if exact else random)
     return out
+
+
+def prepared(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Rows along a text; where rounding left the target nothing of its own token, the draft's law stands for both."""
+    p, q, y = along(p, q, y)
+    return np.where((at(p, y) > 0)[:, None], p, q), q, y
 
 
 def fitted(rows: Array) -> Array:

@@ -21,8 +21,6 @@ from specsim.lengths.blocks import text_survival
 from specsim.trees import chain
 from specsim.verify.chain import block
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 WITHOUT = "without_replacement"
 CASES = [  # V, parents: branches at every level, three siblings, and more than V can give

@@ -21,8 +21,6 @@ from specsim.lengths.blocks import text_survival
 from specsim.trees import chain, k_ary
 from specsim.verify.chain import tokenwise as chain_tokenwise
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 CASES = [  # scheme, V, parents: ranks 1 to 4, branches at every level, other numbers of children at one depth
     ("iid", 3, (-1, -1, 0)),

@@ -1,9 +1,10 @@
 """Trees beside chains: what each is predicted to do along texts of the target, then what it does in the decode loop.
 
-As `real.studies.compare.measure`, with another line for every tree and rule. Tokenwise walks, and traversal of siblings
-without replacement, are predicted by the law of their blocks given the text; of other tree rules none is known, and
-nothing is predicted. Shapes for a number of nodes are chosen by acceptance by rank on other texts than those that are
-reported. Every pass that is used is timed: t(m) of a chain of m - 1 drafts or of a tree of m - 1 nodes.
+As `real.studies.compare.measure`, with another line for every tree and rule. Tokenwise walks, traversal of siblings
+without replacement and lifted step rules are predicted by the law of their blocks given the text; of other tree rules
+none is known, and nothing is predicted. Shapes for a number of nodes are chosen by acceptance by rank on other texts
+than those that are reported. Every pass that is used is timed: t(m) of a chain of m - 1 drafts or of a tree of m - 1
+nodes.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from real.studies.compare.tree_shapes import (
     Asked,
     Entry,
     Text,
+    call_samples,
     chain_entry,
-    is_traversal,
+    has_calls,
     is_walk,
     mean_ranks,
     parse_tree,
@@ -41,7 +43,6 @@ from specsim.base import check
 from specsim.base.arrays import at, overlap
 from specsim.exact.guarantee import require_lossless
 from specsim.lengths import tree_texts
-from specsim.lengths.traversal_texts import traversal_samples
 from specsim.verify.lookup import chain_rule, tree_rule
 
 WRITE, MEASURE, SHAPE = 0, 1, 2  # streams of randomness; those of decoding are odd, and shapes have texts of their own
@@ -140,7 +141,7 @@ def scored(
     most: int,
     shapes: Iterable[tuple[int, ...]] = (),
 ) -> Text:
-    """Let the target write a text after a prompt; score it by ranks, `most` of them, and by traversals."""
+    """Let the target write a text after a prompt; score it by ranks, `most` of them, and by calls in trees."""
     end = pair.tokenizer.eos_token_id
     uniforms, stop = keyed(settings.seed, (i << 20) + stream), frozenset() if end is None else frozenset([end])
     written = decode(
@@ -154,7 +155,7 @@ def scored(
     ranks = np.zeros((1, len(y), 0))
     if settings.scheme in tree_texts.STEPS:
         ranks = tree_texts.acceptance_by_rank(p, q, y, most, scheme=settings.scheme, seed=i)
-    found = {shape: traversal_samples(p, q, y, shape, seed=i) for shape in shapes}
+    found = {shape: call_samples(settings.scheme, p, q, y, shape, i) for shape in shapes}
     return Text(score, ended, ranks, found)
 
 
@@ -163,7 +164,7 @@ def write_and_score(
 ) -> list[Text]:
     """The texts that predictions come from: one after each prompt, the same as for chains alone."""
     walks = [entry.verifier.most for entry in entries if entry.is_tree and is_walk(entry.verifier)]
-    shapes = {entry.parents for entry in entries if entry.is_tree and is_traversal(entry.verifier)}
+    shapes = {entry.parents for entry in entries if entry.is_tree and has_calls(entry.verifier)}
     texts = []
     for i, prompt in enumerate(prompts):
         step("writing and scoring")

@@ -15,7 +15,7 @@ from real.decode.tree_plan import TreeVerifier
 from real.studies.compare.record import Job
 from specsim import discover, trees
 from specsim.base import limits
-from specsim.lengths import traversal_texts, tree_texts
+from specsim.lengths import lifted_texts, traversal_texts, tree_texts
 from specsim.lengths.blocks import Renewal, renewal
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
@@ -34,12 +34,12 @@ class Asked(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text that the target wrote: what its scores say of chains, of walks in trees, and of traversals of trees."""
+    """A text that the target wrote: what its scores say of chains, of walks in trees, and of calls in trees."""
 
     score: Score
     ended: bool  # of itself
     ranks: Array  # (M, T, K) acceptance by rank
-    traversals: Mapping[tuple[int, ...], Array] = MappingProxyType({})  # shape -> P(n >= i), (M, T, depth)
+    calls: Mapping[tuple[int, ...], Array] = MappingProxyType({})  # shape -> P(n >= i), (M, T, depth)
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ def tree_entry(place: int, asked: Asked, rule: str, scheme: str, parents: Sequen
 def predicted(entry: Entry, text: Text) -> tuple[Renewal, list[float]] | None:
     """Block starts along a text, and target calls without each sample of siblings; None where no law is known.
 
-    Known are a tokenwise walk, and traversal verification of siblings without replacement. A tree of one path, drawn
-    from q, is a chain under the chain rule that its rule is there.
+    Known are a tokenwise walk, traversal verification of siblings without replacement, and a step rule that is lifted.
+    A tree of one path, drawn from q, is a chain under the chain rule that its rule is there.
     """
     rule = _chain_rule(entry)
     if rule is not None:
@@ -132,8 +132,8 @@ def predicted(entry: Entry, text: Text) -> tuple[Renewal, list[float]] | None:
     if is_walk(entry.verifier):
         rows = tree_texts.walk_survival(tree_texts.averaged(text.ranks), entry.parents)
         without = tree_texts.walk_survival(tree_texts.left_out(text.ranks), entry.parents)
-    elif is_traversal(entry.verifier):
-        samples = text.traversals[entry.parents]
+    elif has_calls(entry.verifier):
+        samples = text.calls[entry.parents]
         rows, without = (traversal_texts.fitted(f(samples)) for f in (tree_texts.averaged, tree_texts.left_out))
     else:
         return None
@@ -146,11 +146,22 @@ def is_walk(verifier: TreeVerifier) -> bool:
     return verifier.rule is discover.find("tree", "tokenwise") and own is not None and verifier.step in (None, own)
 
 
-def is_traversal(verifier: TreeVerifier) -> bool:
-    """Whether the rule is traversal verification, by this name or as what `lifted` makes of recursive rejection."""
-    rules = {name: discover.find("tree", name) for name in ("traversal", "lifted")}
-    usual = verifier.step in (None, "recursive_wor")
-    return verifier.rule in rules.values() and verifier.scheme == "without_replacement" and usual
+def has_calls(verifier: TreeVerifier) -> bool:
+    """Whether the rule calls nodes with weights in a way whose law given the text is known.
+
+    Lifting recursive rejection without replacement makes traversal verification (T23).
+    """
+    name, scheme = discover.name_of(verifier.rule), verifier.scheme
+    if scheme == "iid":
+        return name == "lifted"
+    return scheme == "without_replacement" and name in ("traversal", "lifted")
+
+
+def call_samples(scheme: str, p: Array, q: Array, y: Array, parents: tuple[int, ...], seed: int) -> Array:
+    """P(n >= i) along a text under a rule that `has_calls`: estimates (M, T, depth)."""
+    if scheme == "iid":
+        return lifted_texts.lifted_samples(p, q, y, parents, seed=seed)
+    return traversal_texts.traversal_samples(p, q, y, parents, seed=seed)
 
 
 def _chain_rule(entry: Entry) -> ModuleType | None:

@@ -16,10 +16,10 @@ from real.decode import loop
 from real.decode.score import Score, predict_blocks
 from real.decode.tree_plan import TreeVerifier
 from real.studies.compare import tree_measure, tree_report, tree_shapes
-from real.studies.compare.tree_shapes import Text, chain_entry, parse_tree, predicted, shaped, tree_entry
+from real.studies.compare.tree_shapes import Text, call_samples, chain_entry, parse_tree, predicted, shaped, tree_entry
 from real.studies.table import markdown
 from specsim import discover, renewal
-from specsim.lengths import traversal_texts, tree_texts
+from specsim.lengths import lifted_texts, traversal_texts, tree_texts
 from specsim.trees import sequoia_tree
 from specsim.verify.chain import block
 
@@ -79,17 +79,18 @@ def test_record_table_and_plot(recorded: tuple[dict[str, Any], str, Path]) -> No
 def test_a_rule_without_a_law_given_the_text_is_not_predicted(tmp_path: Path) -> None:
     """Never a number of another rule in its place."""
     out = tmp_path / "trees.json"
-    result = run(out, "--tree", "2,1", "--rule", "tokenwise,lifted", "--chains", "1")
+    result = run(out, "--tree", "2,1", "--rule", "tokenwise,target_only,lifted", "--chains", "1")
     assert result.exit_code == 0, result.output
-    chain, walk, lifted = json.loads(out.read_text())["rows"]
-    assert chain["tau"]["predicted"] > 1 < walk["tau"]["predicted"]
-    tau, speed = lifted["tau"], lifted["speedup"]
+    *known, only = json.loads(out.read_text())["rows"]
+    only, known[2] = known[2], only
+    assert min(row["tau"]["predicted"] for row in known) > 1
+    tau, speed = only["tau"], only["speedup"]
     assert [tau["predicted"], tau["predicted_interval"], tau["difference_interval"], speed["predicted"]] == [None] * 4
     assert tau["measured"] > 1
     words = " ".join(result.stdout.split())
-    assert "of 2 differences" in words
-    assert "Of lifted no law given the text is known: not predicted." in words
-    assert "| 2,1 | `lifted` | 4 | 2 | not predicted |" in markdown(json.loads(out.read_text()), "trees.png")
+    assert "of 3 differences" in words
+    assert "Of target_only no law given the text is known: not predicted." in words
+    assert "| 2,1 | `target_only` | 4 | 2 | not predicted |" in markdown(json.loads(out.read_text()), "trees.png")
 
 
 def test_a_finished_record_is_shown_again(recorded: tuple[dict[str, Any], str, Path]) -> None:
@@ -149,13 +150,18 @@ def test_predictions_are_those_of_the_rule() -> None:
     assert found[0].blocks == pytest.approx(float(renewal(rows).blocks))
     assert len(found[1]) == tree_texts.SAMPLES
     parents = (-1, -1, 0, 1)
-    known = one._replace(traversals={parents: traversal_texts.traversal_samples(p, q, y, parents)})
+    known = one._replace(calls={parents: call_samples(scheme, p, q, y, parents, 0)})
     wanted = float(renewal(traversal_texts.text_survival_traversal(p, q, y, parents).survival).blocks)
     for rule in ("traversal", "lifted"):
         found = predicted(tree_entry(0, parse_tree("2,1"), rule, scheme, parents), known)
         assert found is not None
         assert found[0].blocks == pytest.approx(wanted)
-    for rule, other in (("target_only", scheme), ("traversal", "iid"), ("lifted", "iid"), ("lifted", "greedy")):
+    known = one._replace(calls={parents: call_samples("iid", p, q, y, parents, 0)})
+    found = predicted(tree_entry(0, parse_tree("2,1"), "lifted", "iid", parents), known)
+    assert found is not None
+    samples = lifted_texts.lifted_samples(p, q, y, parents).mean(axis=0)
+    assert found[0].blocks == pytest.approx(float(renewal(traversal_texts.fitted(samples)).blocks))
+    for rule, other in (("target_only", scheme), ("traversal", "iid"), ("lifted", "greedy")):
         assert predicted(tree_entry(0, parse_tree("2,1"), rule, other, parents), known) is None
     chosen = TreeVerifier("tokenwise", [-1, 0], "deterministic")
     assert tree_shapes.is_walk(chosen)
