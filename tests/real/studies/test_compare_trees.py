@@ -177,7 +177,7 @@ def test_a_step_that_is_not_the_schemes_own_is_not_predicted() -> None:
 
 def test_a_decoder_that_keeps_nothing_is_seen_to_miss(tmp_path: Path, monkeypatch: Any) -> None:
     """Another rule behind a walk: its prediction stays as it was, and the verdict names it."""
-    arguments = ("--count", "10", "--max-tokens", "12", "--chains", "2", "--tree", "2,1")
+    arguments = ("--count", "6", "--max-tokens", "12", "--chains", "2", "--tree", "2,1")
     honest = run(tmp_path / "honest.json", *arguments)
     assert honest.exit_code == 0, honest.output
     decode = loop.decode
