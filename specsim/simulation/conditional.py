@@ -68,7 +68,7 @@ def conditional_tau(
     :math:`1 + \sum_t E_{y \sim p} \min(1, \Pr[y^t \in T] / p(y^t))`.
 
     The verifier's coins are summed out, which `simulate` leaves in; they still decide in which context the next block
-    starts. Walks, traversal and lifted rules have a law given the text, as `renewal` needs (`specsim.lengths.tree_texts`).
+    starts. What `renewal` needs, a law given the text, is in `specsim.lengths.tree_texts`.
 
     Parameters
     ----------
