@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from specsim.base import check, limits
+from specsim.base.held import held
 from specsim.trees import _siblings, drawn, topology
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.lookup import step_params, tree_rule
@@ -23,7 +24,8 @@ from specsim.verify.lookup import step_params, tree_rule
 class Family(NamedTuple):
     """Nodes of one level that have equally many children, k: where they stand in it, and what is below them."""
 
-    parents: Array  # (F,) places among the rows of the level
+    places: Array  # (F,) among the rows of the level
+    above: Array  # (F,) their own nodes, -1 for the root
     children: Array  # (F, k) nodes
     uniforms: Array  # (F, needs) columns of the draft's uniforms
 
@@ -32,6 +34,7 @@ class Level(NamedTuple):
     """The nodes of one depth that have children: what the draft reads in one pass."""
 
     rows: Array  # (W,)
+    above: Array  # (W,) the nodes themselves, -1 for the root
     families: tuple[Family, ...]
 
 
@@ -39,6 +42,7 @@ class TreePlan(NamedTuple):
     """All that is known of a shape of n nodes and D levels; NumPy arrays, which `held` copies to a device once."""
 
     parents: Array  # (n,)
+    depths: Array  # (n,)
     depth: Array  # (n+1,) of every row
     sees: Array  # (n+1, n+3) what a row sees: the text before the root, each row, what lies beyond
     path: Array  # (n+1, D) nodes from the root down to a row, and then those that stand in their own place
@@ -50,7 +54,19 @@ class TreePlan(NamedTuple):
 
     def tree(self, tokens: Array, scheme: str) -> TokenTree:
         """The tree with these tokens (..., n)."""
-        return TokenTree(self.parents, tokens, self.depth[1:], scheme)
+        return TokenTree(self.parents, tokens, self.depths, scheme)
+
+    def held(self, like: Array) -> TreePlan:
+        """The same on the device of `like`; what a `TokenTree` holds stays NumPy's."""
+        on = partial(held, like=like)
+        levels = tuple(
+            Level(on(level.rows), on(level.above), tuple(Family(*map(on, family)) for family in level.families))
+            for level in self.levels
+        )
+        return self._replace(
+            depth=on(self.depth), sees=on(self.sees), path=on(self.path), levels=levels, law=on(self.law),
+            by_level=on(self.by_level),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -194,7 +210,9 @@ def planned(parents: tuple[int, ...], scheme: str, levels: int) -> TreePlan:
     first = np.cumsum([0, *(_siblings.needs(scheme, len(kids)) if kids else 0 for kids in below)])
     reads = [[r for r in rows.tolist() if below[r] and depth[r] == d] for d in range(deepest)]
     order = [r for level in reads for r in level]
-    law = np.array([order.index(r) if r in order else 0 for r in rows], dtype=np.int64)  # after leaves the root's
+    law = np.array(
+        [order.index(r) if r in order else 0 for r in rows.tolist()], dtype=np.int64
+    )  # after leaves the root's
     path = np.tile(np.arange(deepest), (len(rows), 1))
     for node, parent in enumerate(found.tolist()):
         path[node + 1] = path[parent + 1]
@@ -202,9 +220,11 @@ def planned(parents: tuple[int, ...], scheme: str, levels: int) -> TreePlan:
     sees = np.pad(topology.mask(found), ((0, 0), (1, 1)))
     sees[:, 0] = True
     by_depth = np.concatenate([depth, deepest + 1 + depth[order]]) == np.arange(2 * deepest + 1)[:, None]
-    plans = tuple(Level(np.array(level), _families(level, below, first, scheme)) for level in reads)
+    plans = tuple(
+        Level(np.array(level), np.array(level) - 1, _families(level, below, first, scheme)) for level in reads
+    )
     moves = bool((path != np.arange(deepest)).any())
-    return TreePlan(found, depth, sees, path, plans, law, by_depth, int(first[-1]), moves)
+    return TreePlan(found, depth[1:], depth, sees, path, plans, law, by_depth, int(first[-1]), moves)
 
 
 def _families(level: list[int], below: list[list[int]], first: Array, scheme: str) -> tuple[Family, ...]:
@@ -216,6 +236,7 @@ def _families(level: list[int], below: list[list[int]], first: Array, scheme: st
         found.append(
             Family(
                 np.array([j for j, _ in mine]),
+                rows - 1,
                 np.array([below[r] for r in rows]),
                 first[rows][:, None] + np.arange(_siblings.needs(scheme, k)),
             )

@@ -27,7 +27,6 @@ from real.decode.warp import Warping, probabilities
 from real.models import llama
 from real.models.model import LanguageModel, fit_logits
 from real.models.store import layers
-from specsim.base.held import held
 from specsim.trees._siblings import drawn, reported
 from specsim.types import Array
 
@@ -78,6 +77,7 @@ class TreeCycle:
         self._fixed, self._phase = fixed, silent if fixed else mark  # a graph has no phases
         self._plain: Callable[[Tensor], Array] = _itself if fixed else plain
         self._sequences = torch.arange(batch, device=target.device)[:, None]
+        self._held: dict[int, tuple[TreePlan, TreePlan]] = {}
         self._replay: dict[int, Callable[[Tensor, Tensor, Tensor], Tensor]] = {}
 
     def read(self, i: int, text: list[int]) -> None:
@@ -126,58 +126,63 @@ class TreeCycle:
     @torch.inference_mode()
     def _block(self, length: int, texts: _Texts, u: Tensor) -> Array:
         """The rows of `run` for trees of `length` levels, from uniforms (b, count)."""
-        plan, rule, uniforms = self._rule.plan(length), self._rule.rule, self._plain(u)
-        tokens, laws, tops = self._draft(plan, texts, uniforms)
-        xp, rows = array_namespace(tokens), torch.arange(len(plan.depth), device=u.device)
-        read = torch.cat([texts.last[:, 1:], _tensor(tokens).clamp(min=0)], 1)
-        logits = self._logits("target", plan, texts, rows, read)
+        uniforms, rule = self._plain(u), self._rule.rule
+        here, plan = self._plans(length, texts.root, uniforms)
+        tokens, laws, tops = self._draft(here, plan, texts, uniforms)
+        xp, read = array_namespace(tokens), torch.cat([texts.last[:, 1:], _tensor(tokens).clamp(min=0)], 1)
+        logits = self._logits("target", here, texts, torch.arange(len(plan.sees), device=u.device), read)
         self._phase("verify")
         p = self._plain(probabilities(logits, self._warping))
-        q = xp.concat(laws, axis=1)[:, held(plan.law, p)] if laws else p
-        prepared = rule.prepare(
-            p, xp.astype(q, p.dtype, copy=False), plan.tree(tokens, self._rule.scheme), **self._told
-        )
+        q = xp.concat(laws, axis=1)[:, plan.law] if laws else p
+        tree = plan.tree(tokens, self._rule.scheme)
+        prepared = rule.prepare(p, xp.astype(q, p.dtype, copy=False), tree, **self._told)
         node, token = rule.verify(prepared, uniforms[:, plan.drawn :])
-        path = held(plan.path, node)[node]
+        path = plan.path[node]
         if plan.moves:
-            for cache in self._caches.values():
-                _move(cache.kv, texts, _tensor(path))
+            _move([cache.kv for cache in self._caches.values()], texts, _tensor(path))
         tops = self._plain(torch.cat([logits.amax(-1), *(top.to(logits.dtype) for top in tops)], 1).float())
-        bad = ~xp.isfinite(tops)[:, None, :] & held(plan.by_level, tops)
+        bad = ~xp.isfinite(tops)[:, None, :] & plan.by_level
         fine = xp.astype(~xp.any(bad, axis=-1), tokens.dtype)
-        kept = held(plan.depth, node)[node]
+        kept = plan.depth[node]
         return xp.concat([kept[:, None], token[:, None], xp.take_along_axis(tokens, path, axis=1), fine], axis=1)
 
-    def _draft(self, plan: TreePlan, texts: _Texts, u: Array) -> tuple[Array, list[Array], list[Tensor]]:
+    def _plans(self, length: int, root: Tensor, uniforms: Array) -> tuple[TreePlan, TreePlan]:
+        """The plan as the models need it, and as draws and rule do; made once, before a graph is captured."""
+        if length not in self._held:
+            plan = self._rule.plan(length)
+            self._held[length] = plan.held(root), plan.held(uniforms)
+        return self._held[length]
+
+    def _draft(
+        self, here: TreePlan, plan: TreePlan, texts: _Texts, u: Array
+    ) -> tuple[Array, list[Array], list[Tensor]]:
         """Tokens (b, n), -1 where a node is absent; level by level the laws (b, W, V) and the largest logits (b, W)."""
         xp, laws, tops = array_namespace(u), list[Array](), list[Tensor]()
         tokens = xp.full((u.shape[0], len(plan.parents)), -1, dtype=xp.int64, device=device(u))
-        for level in plan.levels:
-            rows = held(level.rows, texts.root)
+        for read, level in zip(here.levels, plan.levels, strict=True):
             if not laws:
                 logits = self._root_logits(texts)
             else:
-                known = _tensor(tokens[:, held(level.rows - 1, tokens)])
-                logits = self._logits("draft", plan, texts, rows, known.clamp(min=0))
+                logits = self._logits("draft", here, texts, read.rows, _tensor(tokens[:, level.above]).clamp(min=0))
             self._phase("draft")
             law = self._plain(probabilities(logits, self._warping))
-            self._draw(level, law, u, tokens)
+            self._draw(level, law, u, tokens, root=not laws)
             laws.append(reported(self._rule.scheme, law, 1))
             tops.append(logits.amax(-1))
             self._phase("sample")
         return tokens, laws, tops
 
-    def _draw(self, level: Level, law: Array, u: Array, tokens: Array) -> None:
+    def _draw(self, level: Level, law: Array, u: Array, tokens: Array, *, root: bool) -> None:
         """Draw the children of a level's nodes from their laws (b, W, V); below absent nodes they are absent."""
-        xp = array_namespace(law)
         for family in level.families:
-            count, here = family.children.shape[1], held(family.parents, law)
-            new = drawn(self._rule.scheme, law[:, here], u[:, held(family.uniforms, u)], count, self._rule.draws)
-            new = xp.clip(new, None, law.shape[-1] - 1)  # rows without a law are told of later
-            if level.rows[0]:
-                above = tokens[:, held(level.rows[family.parents] - 1, tokens)]
-                new = xp.where((above >= 0)[..., None], new, -1)
-            tokens[:, held(family.children, tokens)] = new
+            rows = law if len(level.families) == 1 else law[:, family.places]
+            count = family.children.shape[1]
+            new = drawn(self._rule.scheme, rows, u[:, family.uniforms], count, self._rule.draws)
+            if isinstance(new, Tensor):
+                new = new.clamp(max=law.shape[-1] - 1)  # of rows without a law, which are told of later
+            if not root:
+                new = array_namespace(new).where(tokens[:, family.above, None] >= 0, new, -1)
+            tokens[:, family.children] = new
 
     def _root_logits(self, texts: _Texts) -> Tensor:
         """Logits (b, 1, V) of the draft after the texts: it reads two tokens, for it may not have seen the first."""
@@ -192,13 +197,14 @@ class TreeCycle:
         weights = self._models[name].weights
         assert weights is not None
         slots = texts.root[:, None] + rows
-        positions = texts.root[:, None] + held(plan.depth, rows)[rows]
+        positions = texts.root[:, None] + plan.depth[rows]
         known = positions.clamp(max=weights.cos.shape[0] - 1)  # a text that waits may stand past the context
         # Of each slot, which column of `sees` it is: what lies before the root is the first, what lies beyond the last.
         columns = torch.arange(1, texts.span + 1, device=rows.device) - texts.root[:, None]
-        sees = held(plan.sees, rows)[rows][:, columns.clamp(0, plan.sees.shape[1] - 1)].transpose(0, 1)
-        mask = torch.zeros(sees.shape, dtype=weights.cos.dtype, device=rows.device).masked_fill_(~sees, -torch.inf)
-        place = llama.Place(weights.cos[known], weights.sin[known], mask[:, None], (texts.sequences, slots), texts.take)
+        bias = torch.zeros(plan.sees.shape, dtype=weights.cos.dtype, device=rows.device)
+        bias = bias.masked_fill_(~plan.sees, -torch.inf)[rows]
+        mask = bias[:, columns.clamp(0, bias.shape[1] - 1)].transpose(0, 1)[:, None]
+        place = llama.Place(weights.cos[known], weights.sin[known], mask, (texts.sequences, slots), texts.take)
         return self._forward(name, place, texts, tokens, len(rows))
 
     def _forward(self, name: str, place: llama.Place, texts: _Texts, tokens: Tensor, rows: int) -> Tensor:
@@ -219,10 +225,11 @@ def _tensor(w: Array) -> Tensor:
     return w if isinstance(w, Tensor) else torch.from_numpy(w)
 
 
-def _move(kv: Tensor, texts: _Texts, path: Tensor) -> None:
-    """Bring the keys and values of a path's nodes (b, D) behind the root: all are read before the first is written."""
-    by_slot = kv.transpose(3, 4)  # (2, layers, batch, slots, kv heads, head_dim)
+def _move(caches: list[Tensor], texts: _Texts, path: Tensor) -> None:
+    """Bring keys and values of a path's nodes (b, D) behind the root: all are read before the first is written."""
     first = texts.root[:, None] + 1
-    goal = first + torch.arange(path.shape[1], device=path.device)
-    moved = by_slot[:, :, texts.sequences, first + path]
-    by_slot[:, :, texts.sequences, goal] = moved
+    goal, source = first + torch.arange(path.shape[1], device=path.device), first + path
+    for kv in caches:
+        by_slot = kv.transpose(3, 4)  # (2, layers, batch, slots, kv heads, head_dim)
+        moved = by_slot[:, :, texts.sequences, source]
+        by_slot[:, :, texts.sequences, goal] = moved

@@ -7,14 +7,24 @@ torch (CPU, CUDA). Inputs are already validated (specsim.base.check); nothing he
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_array, is_numpy_array, is_torch_array
+from array_api_compat import device, is_array_api_obj, is_jax_array, is_numpy_array, is_torch_array
 
 from specsim.types import Array
 
+_NUMPY = array_api_compat.array_namespace(np.zeros(1))
 EXCESS = 1e-3  # what sums of rows that sum to 1 + 1e-6 stay below
+
+
+def array_namespace(*arrays: Array) -> Any:
+    """The library of the arrays; NumPy's at once, for on a few rows asking takes as long as the arithmetic."""
+    for w in arrays:
+        if type(w) is not np.ndarray:
+            return array_api_compat.array_namespace(*arrays)
+    return _NUMPY
 
 
 def is_exact(w: Array) -> bool:
@@ -29,13 +39,15 @@ def noise(w: Array) -> float:
 
 def wide(w: Array) -> Array:
     """w in float64, to be summed; Fractions stay, and JAX keeps the precision its user chose."""
+    if type(w) is np.ndarray:
+        return w if is_exact(w) else w.astype(np.float64, copy=False)
     xp = array_namespace(w)
-    return w if is_exact(w) or is_jax_array(w) else xp.astype(w, xp.float64, copy=False)
+    return w if is_jax_array(w) else xp.astype(w, xp.float64, copy=False)
 
 
 def ids(w: Array) -> Array:
     """Token ids 0..V-1 on the namespace and device of w."""
-    return array_namespace(w).arange(w.shape[-1], device=device(w))
+    return np.arange(w.shape[-1]) if type(w) is np.ndarray else array_namespace(w).arange(w.shape[-1], device=device(w))
 
 
 def at(w: Array, token: Array) -> Array:

@@ -72,7 +72,7 @@ def assert_logits_of_every_node(
 
 def _told(prepare: Callable[..., Any], told: list[Any]) -> Callable[..., Any]:
     def telling(p: Any, q: Any, tree: Any, **more: Any) -> Any:
-        told.append(np.array(tree.tokens))
+        told.append(np.array(tree.tokens.tolist()))
         return prepare(p, q, tree, **more)
 
     return telling
@@ -94,7 +94,7 @@ FORKED = [
     ("multipath_block", "paths", tuple(paths(2, 2).tolist()), 2),
     ("target_only", "deterministic", (-1, -1, 0), 3),
     pytest.param("tokenwise", "without_replacement", (-1, -1, 0), 3, marks=pytest.mark.slow),
-    ("tokenwise", "without_replacement", (-1, 0), 3),
+    ("tokenwise", "without_replacement", (-1, -1, 0), 2),
 ]
 
 
@@ -136,7 +136,7 @@ def test_models_that_cannot_read_every_token(fixed: bool) -> None:
             replace(from_hf(tiny_llama(n, seed=6 + i, dtype=torch.float64)), vocab_size=heads)
             for i, n in enumerate(read)
         )
-        for seed in range(5):
+        for seed in range(2):
             options: dict[str, Any] = {"max_tokens": 12}
             (run,) = decode_batch(
                 target, draft, [[1, 2]], uniforms=[keyed(seed, 0)], gamma=2, rule=rule, fixed=fixed, **options
@@ -148,7 +148,7 @@ def test_models_that_cannot_read_every_token(fixed: bool) -> None:
 
 
 def test_greedy_text_with_trees_is_the_greedy_text() -> None:
-    for seed in range(4):
+    for seed in range(2):
         target, draft = models(VOCAB, seed)
         options: dict[str, Any] = {"max_tokens": 20, "uniforms": keyed(0, 0), "warping": Warping(0)}
         plain = decode(target, None, [1, 2], gamma=0, **options)
