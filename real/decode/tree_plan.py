@@ -6,7 +6,7 @@ Rows number the root (the last token of the text) 0 and node i as i + 1, as in `
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -116,6 +116,7 @@ class TreeVerifier:
     scheme: str
     step: str | None = None
     draws: Callable[[Array], Draws] | None = None
+    _counts: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         found = topology.shape(self.parents)
@@ -150,9 +151,12 @@ class TreeVerifier:
 
     def uniforms(self, levels: int) -> int:
         """Uniforms of a block of so many levels, beyond one for each level: what a loop asks of its rule."""
-        plan = self.plan(levels)
-        tree = plan.tree(np.zeros(len(plan.parents), dtype=np.int64), self.scheme)
-        return plan.drawn + int(self.rule.uniforms(tree, **step_params(self.rule, self.step))) - levels
+        if levels not in self._counts:
+            plan = self.plan(levels)
+            tree = plan.tree(np.zeros(len(plan.parents), dtype=np.int64), self.scheme)
+            own = int(self.rule.uniforms(tree, **step_params(self.rule, self.step)))
+            self._counts[levels] = plan.drawn + own - levels
+        return self._counts[levels]
 
 
 def check_trees(

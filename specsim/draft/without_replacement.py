@@ -15,7 +15,7 @@ from specsim.types import Array
 
 def draw(q: Array, u: Array, num_drafts: int) -> Array:
     """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
-    tokens = []
+    tokens = list[Array]()
     for k in range(num_drafts):
         q = without(q, tokens[-1]) if k else q
         tokens.append(pick(q, u[..., k]))
