@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from rich.console import Group
 
+from real.decode.clock import PHASES
 from real.decode.warp import Warping
 from real.studies.columns import aligned, shown
 from real.studies.compare import answer, report
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
+from specsim.trees import depths, optimal_tree
 
 SCHEMA = "specsim-compare-trees/1"
 NONE = "not predicted"
@@ -33,6 +35,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
         passes(rows),
         elsewhere(rows),
         shapes(record),
+        suggested(record),
         verdict(rows),
         "Brackets: 95 % over prompts. All took turns with plain decoding, prompt by prompt.",
     )
@@ -130,6 +133,25 @@ def _flat(row: dict[str, Any]) -> float:
     return float(row["tau"]["measured"]) / (FLAT + DRAFT * int(row["levels"]))
 
 
+def suggested(record: dict[str, Any]) -> str | None:
+    """One sentence: the fastest shape by acceptance by rank and by the times found, among passes that were timed."""
+    timed = [row for row in record["rows"] if row["pass"]["plain_steps"] is not None]
+    ranks = record.get("shape_ranks") or record.get("acceptance", {}).get("ranks")
+    if not ranks or not timed:
+        return None
+    costs = {phase: np.array([row["costs"][f"{phase}_s"][1] for row in timed]) for phase in PHASES}
+    step = float(np.median((costs["draft"] + costs["sample"]) / [row["levels"] for row in timed]))
+    sizes = np.array([row["pass"]["tokens"] for row in timed])
+    times = {1: float(np.median([row["costs"]["cycle_s"][0] for row in timed]))}
+    times |= {int(m): float(np.median(costs["verify"][sizes == m])) for m in sorted(set(sizes.tolist()))}
+    best = optimal_tree(ranks, draft_s=step, verify_s=times, overhead_s=float(np.median(costs["rule"] + costs["host"])))
+    what = f"{len(best.parents)} nodes, {depths(best.parents).max()} deep" if len(best.parents) else "no tree"
+    return (
+        f"By acceptance by rank and these times, with {1e3 * step:.2g} ms a draft step, the fastest shape for a "
+        f"tokenwise walk would be {what}, at {best.speedup:.2f} times plain decoding (every position alike: rough)."
+    )
+
+
 def shapes(record: dict[str, Any]) -> str | None:
     """One sentence: how shapes were found, if any were."""
     ranks = record.get("shape_ranks")
@@ -184,7 +206,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         text.append(f"| {' | '.join(cells)} |")
     warping, off = what["warping"], vars(Warping())
     filters = [f"{n} {v:g}" for n, v in warping.items() if n not in ("temperature", "logit_bias") and v != off[n]]
-    lines = [faster(record), elsewhere(rows), shapes(record), verdict(rows)]
+    lines = [faster(record), elsewhere(rows), shapes(record), suggested(record), verdict(rows)]
     text += [
         "",
         f"Target: {report.target_name(what)}; siblings drawn {what['scheme']!r}; temperature "

@@ -76,6 +76,31 @@ def test_record_table_and_plot(recorded: tuple[dict[str, Any], str, Path]) -> No
     assert "| 2,1 | `traversal` | 4 | 2 | " in text
 
 
+def test_a_shape_is_suggested_by_ranks_and_times() -> None:
+    """Free draft steps and flat passes ask for the largest tree; passes that cost as many steps as tokens for none."""
+
+    def record(verify: list[float], draft: float) -> dict[str, Any]:
+        rows = [
+            {
+                "levels": 2,
+                "pass": {"tokens": m, "plain_steps": t},
+                "costs": {"draft_s": [0, 2 * draft], "sample_s": [0, 0], "verify_s": [1, t], "rule_s": [0, 0]}
+                | {"host_s": [0, 0], "cycle_s": [1, t]},
+            }
+            for m, t in zip((3, 5, 9), verify, strict=True)
+        ]
+        return {"rows": rows, "shape_ranks": [0.6, 0.2]}
+
+    for verify, draft, said in (
+        ([1.0, 1.0, 1.0], 0.0, "walk would be 8 nodes,"),
+        ([1.0, 1.0, 9.0], 0.0, "walk would be 4 nodes,"),
+        ([3.0, 5.0, 9.0], 0.0, "walk would be no tree, at 1.00 times"),
+        ([1.0, 1.0, 1.0], 0.9, "walk would be no tree, at 1.00 times"),
+    ):
+        assert said in str(tree_report.suggested(record(verify, draft)))
+    assert tree_report.suggested(record([1, 1, 1], 0) | {"shape_ranks": None, "acceptance": {"ranks": None}}) is None
+
+
 def test_a_rule_without_a_law_given_the_text_is_not_predicted(tmp_path: Path) -> None:
     """Never a number of another rule in its place."""
     out = tmp_path / "trees.json"
@@ -177,7 +202,7 @@ def test_a_step_that_is_not_the_schemes_own_is_not_predicted() -> None:
 
 def test_a_decoder_that_keeps_nothing_is_seen_to_miss(tmp_path: Path, monkeypatch: Any) -> None:
     """Another rule behind a walk: its prediction stays as it was, and the verdict names it."""
-    arguments = ("--count", "6", "--max-tokens", "12", "--chains", "2", "--tree", "2,1")
+    arguments = ("--count", "10", "--max-tokens", "12", "--chains", "2", "--tree", "2,1")
     honest = run(tmp_path / "honest.json", *arguments)
     assert honest.exit_code == 0, honest.output
     decode = loop.decode
