@@ -111,6 +111,7 @@ def decode_batch(
     mark: Callable[[str], None] = silent,
     told: Callable[[int, list[int]], None] = lambda i, new: None,
     fixed: bool | None = None,
+    kept: graphs.Kept | None = None,
 ) -> list[Decoded]:
     """Write up to `max_tokens` tokens after each prompt.
 
@@ -150,6 +151,8 @@ def decode_batch(
     fixed : bool, optional
         Run cycles of fixed shapes, which a GPU captures and replays (`real.decode.graphs`); by default on a GPU, where
         the models allow it.
+    kept : Kept, optional
+        Where captured cycles come from and go to, so that the next texts of the same shape find them.
 
     Returns
     -------
@@ -162,7 +165,7 @@ def decode_batch(
         Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft; during
         the run, logits that are not finite, with the position.
     """
-    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed)
+    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed, kept)
     ends = stop if callable(stop) else at_tokens(stop)
     began = time.perf_counter()
     mark("")
@@ -202,6 +205,7 @@ class Loop:
         draw: Draw,
         mark: Callable[[str], None],
         fixed: bool | None = None,
+        kept: graphs.Kept | None = None,
     ) -> None:
         check.integer(gamma, "gamma", 0)
         _check_batch(target, draft, prompts, max_tokens, gamma, uniforms)
@@ -219,7 +223,7 @@ class Loop:
             raise ValueError("fixed: these models or this sampling cannot run in fixed shapes (see real.decode.graphs)")
         work = target, small, len(prompts), warping, rule, draw, mark
         use_graphs = possible and (target.device.type == "cuda" if fixed is None else fixed)
-        self._cycle: Cycle = graphs.Graphs(*work, max(self._ends), gamma) if use_graphs else Eager(*work)
+        self._cycle: Cycle = graphs.Graphs(*work, max(self._ends), gamma, kept) if use_graphs else Eager(*work)
         for i, prompt in enumerate(prompts):
             with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
                 self._cycle.read(i, prompt[:-1])
@@ -236,7 +240,7 @@ class Loop:
         """Draft and verify one block of each text of a group; the new tokens of each, before any stop."""
         count = length + self._rule.uniforms(length)
         rows = [self._uniforms[i](len(self.texts[i]), count) for i in group]
-        u = (rows[0][None] if len(rows) == 1 else torch.stack(rows)).to(self._target.device)
+        u = rows[0][None] if len(rows) == 1 else torch.stack(rows)
         with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
             out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):
