@@ -88,7 +88,8 @@ def forward(
     cos, sin, mask, at, take, near = place
     if model.window is not None and near is None and seen[0][0].shape[2] > model.window:
         raise ValueError(f"place.near is missing: the model has layers with a window of {model.window} positions")
-    mask, near = (_shared(each, model.heads // model.kv_heads) for each in (mask, near))
+    wide = _shared(mask, model.heads // model.kv_heads)
+    mask, near = wide, wide if near is mask else _shared(near, model.heads // model.kv_heads)
     x = F.embedding(tokens, model.embedding)
     rotated = model.heads + model.kv_heads
     for w, (keys, values), (new_keys, new_values) in zip(model.layers, seen, new, strict=True):

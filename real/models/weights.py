@@ -72,7 +72,8 @@ class Weights:
     def packed(self) -> Weights:
         """The same weights, projections in the layout of `pack`."""
         names = ("qkv", "out", "gate_up", "down")
-        layers = [layer._replace(**{n: pack(getattr(layer, n)) for n in names}) for layer in self.layers]
+        changed: list[dict[str, Any]] = [{n: pack(getattr(layer, n)) for n in names} for layer in self.layers]
+        layers = [layer._replace(**new) for layer, new in zip(self.layers, changed, strict=True)]
         return replace(self, layers=layers, head=pack(self.head))
 
 

@@ -75,7 +75,8 @@ def _steps(plan: Plan, drafts: Array) -> Steps:
     """What the block looks like from each of its gamma+1 positions."""
     p, q = plan
     xp, gamma = array_namespace(p, q), q.shape[-2]
-    above, below = _joint(*(wide(at(w, drafts)) for w in (p[..., :gamma, :], q)), wide(xp.ones_like(p[..., 0, 0])))
+    p_drawn, q_drawn = (wide(at(w, drafts)) for w in (p[..., :gamma, :], q))
+    above, below = _joint(p_drawn, q_drawn, wide(xp.ones_like(p[..., 0, 0])))
     over = xp.astype(above[..., :gamma, None], p.dtype) * p[..., :gamma, :]
     over = over - xp.astype(below[..., :gamma, None], q.dtype) * q
     more, less = (mass(positive_part(w)) for w in (over, -over))

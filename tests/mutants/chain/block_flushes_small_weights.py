@@ -18,9 +18,9 @@ def _steps(plan, drafts):
     p, q = plan
     xp, gamma = array_namespace(p), q.shape[-2]
     p_drawn, q_drawn = (at(w, drafts) for w in (p[..., :gamma, :], q))
-    weights = [0 * p[..., 0, 0] + 1]
+    weights = [0 * p[..., 0, :1] + 1]
     for i in range(gamma):
-        ratio = p_drawn[..., i] / xp.where(q_drawn > 0, q_drawn, 1)[..., i]
+        ratio = p_drawn[..., i : i + 1] / xp.where(q_drawn > 0, q_drawn, 1)[..., i : i + 1]
         weight = advance(weights[-1], ratio)
         weights.append(xp.where(weight < 1e-37, 0, weight) if weight.dtype != object else weight)
-    return from_weights(plan, xp.stack(weights, axis=-1))
+    return from_weights(plan, xp.concat(weights, axis=-1))

@@ -69,7 +69,7 @@ ragged = st.lists(
 
 
 @pytest.mark.parametrize(("name", "fast"), RUNS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(steps=ragged, seed=st.integers(0, 10**6))
 def test_cached_equals_uncached(name: str, fast: bool, steps: list[tuple[list[int], int, int]], seed: int) -> None:
     with Double():
