@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from real.decode.graphs import Kept
 from real.decode.loop import Block, Stop, check_fit, decode_batch, keyed
 from real.decode.score import Score, score
 from real.decode.stops import Stream, check_strings, cut, stopping
@@ -46,11 +47,14 @@ class Pair:
         The two models; their logits have the same width.
     tokenizer : PreTrainedTokenizerBase
         The tokenizer of both.
+    kept : Kept
+        Cycles that a GPU has captured, for the next texts of the same shape.
     """
 
     target: LanguageModel
     draft: LanguageModel
     tokenizer: Any
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
     @renamed(sampling="warping, a real.Warping", tree="parents")
     def generate(
@@ -135,6 +139,7 @@ class Pair:
             stop=self.stopping(stop),
             rule=verifier,
             told=(lambda i, new: None) if shown is None else shown.tell,
+            kept=self.kept,
         )
         if shown is not None:
             shown.finish()

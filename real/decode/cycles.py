@@ -23,6 +23,7 @@ def cycle_for(
     ends: list[int],
     gamma: int,
     fixed: bool | None,
+    kept: graphs.Kept | None = None,
 ) -> Cycle:
     """The cycle that runs these blocks, once what it needs of the models is there.
 
@@ -37,4 +38,4 @@ def cycle_for(
         check_trees(target, draft, warping, rule, gamma)
         return TreeCycle(target, draft, len(ends), warping, rule, mark, max(ends), gamma, fixed)
     work = target, draft, len(ends), warping, rule, draw, mark
-    return graphs.Graphs(*work, max(ends), gamma) if fixed else Eager(*work)
+    return graphs.Graphs(*work, max(ends), gamma, kept) if fixed else Eager(*work)

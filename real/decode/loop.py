@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from real.decode import graphs
 from real.decode.clock import silent
 from real.decode.cycle import Verifier
 from real.decode.cycles import cycle_for
@@ -112,6 +113,7 @@ def decode_batch(
     mark: Callable[[str], None] = silent,
     told: Callable[[int, list[int]], None] = lambda i, new: None,
     fixed: bool | None = None,
+    kept: graphs.Kept | None = None,
 ) -> list[Decoded]:
     """Write up to `max_tokens` tokens after each prompt.
 
@@ -152,6 +154,8 @@ def decode_batch(
     fixed : bool, optional
         Run cycles of fixed shapes, which a GPU captures and replays (`real.decode.graphs`); by default on a GPU, where
         the models allow it.
+    kept : Kept, optional
+        Where captured cycles come from and go to, so that the next texts of the same shape find them.
 
     Returns
     -------
@@ -164,7 +168,7 @@ def decode_batch(
         Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft, a tree
         that these models cannot run; during the run, logits that are not finite, with the position.
     """
-    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed)
+    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed, kept)
     ends = stop if callable(stop) else at_tokens(stop)
     began = time.perf_counter()
     mark("")
@@ -204,6 +208,7 @@ class Loop:
         draw: Draw,
         mark: Callable[[str], None],
         fixed: bool | None = None,
+        kept: graphs.Kept | None = None,
     ) -> None:
         check.integer(gamma, "gamma", 0)
         _check_batch(target, draft, prompts, max_tokens, gamma, uniforms)
@@ -215,7 +220,8 @@ class Loop:
         self._ends = [len(prompt) + max_tokens for prompt in prompts]
         self.gamma, self._target, self._uniforms = gamma, target, uniforms
         self._rule, self._mark = rule, mark
-        self._cycle = cycle_for(target, draft if gamma else None, warping, rule, draw, mark, self._ends, gamma, fixed)
+        draft = draft if gamma else None
+        self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept)
         for i, prompt in enumerate(prompts):
             with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
                 self._cycle.read(i, prompt[:-1])
@@ -232,7 +238,7 @@ class Loop:
         """Draft and verify one block of each text of a group; the new tokens of each, before any stop."""
         count = length + self._rule.uniforms(length)
         rows = [self._uniforms[i](len(self.texts[i]), count) for i in group]
-        u = (rows[0][None] if len(rows) == 1 else torch.stack(rows)).to(self._target.device)
+        u = rows[0][None] if len(rows) == 1 else torch.stack(rows)
         with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
             out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):

@@ -97,15 +97,15 @@ class TreeCycle:
         root = torch.tensor([len(texts[i]) - 1 for i in which], device=where)
         self._mark("host")
         if self._fixed:
-            whole = u.new_zeros(len(texts), u.shape[1])
-            whole[group] = u
+            whole = torch.zeros(len(texts), u.shape[1], dtype=u.dtype, device=where)
+            whole[group] = u.to(where)
             rows = self._replayed(length, last, root, whole).tolist()
             self._mark("verify")
             return [rows[i] for i in group]
         sequences = self._sequences if len(group) == len(self._sequences) else self._sequences[group]
         take = None if sequences is self._sequences else sequences[:, 0]
         span = max(len(texts[i]) for i in group) + len(self._rule.plan(length).parents)
-        out: list[list[int]] = self._block(length, _Texts(last, root, sequences, take, span), u).tolist()
+        out: list[list[int]] = self._block(length, _Texts(last, root, sequences, take, span), u.to(where)).tolist()
         self._mark("rule")
         return out
 
@@ -119,8 +119,10 @@ class TreeCycle:
             out: Tensor = self._block(length, _Texts(last, root, self._sequences, None, self._capacity), u)
             return out
 
+        if not root.is_cuda:
+            return block(last, root, u)
         if length not in self._replay:
-            self._replay[length] = graphs._captured(block, (last, root, u))
+            self._replay[length] = graphs.captured(torch.inference_mode()(block), (last, root, u))
         return self._replay[length](last, root, u)
 
     @torch.inference_mode()
@@ -200,11 +202,14 @@ class TreeCycle:
         positions = texts.root[:, None] + plan.depth[rows]
         known = positions.clamp(max=weights.cos.shape[0] - 1)  # a text that waits may stand past the context
         # Of each slot, which column of `sees` it is: what lies before the root is the first, what lies beyond the last.
-        columns = torch.arange(1, texts.span + 1, device=rows.device) - texts.root[:, None]
+        relative = torch.arange(texts.span, device=rows.device) - texts.root[:, None]
         bias = torch.zeros(plan.sees.shape, dtype=weights.cos.dtype, device=rows.device)
         bias = bias.masked_fill_(~plan.sees, -torch.inf)[rows]
-        mask = bias[:, columns.clamp(0, bias.shape[1] - 1)].transpose(0, 1)[:, None]
-        place = llama.Place(weights.cos[known], weights.sin[known], mask, (texts.sequences, slots), texts.take)
+        mask, near = bias[:, (relative + 1).clamp(0, bias.shape[1] - 1)].transpose(0, 1)[:, None], None
+        if weights.window is not None:  # which counts positions, not slots
+            deep = torch.where(relative > 0, plan.depth[relative.clamp(0, len(plan.depths))], relative)
+            near = llama.nearby(weights, mask, positions, (texts.root[:, None] + deep)[:, None, None])
+        place = llama.Place(weights.cos[known], weights.sin[known], mask, (texts.sequences, slots), texts.take, near)
         return self._forward(name, place, texts, tokens, len(rows))
 
     def _forward(self, name: str, place: llama.Place, texts: _Texts, tokens: Tensor, rows: int) -> Tensor:
