@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from real.decode.graphs import Kept
 from real.decode.loop import Block, Stop, check_fit, decode_batch, keyed
 from real.decode.score import Score, score
 from real.decode.stops import Stream, check_strings, cut, stopping
+from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
 from specsim.base.renamed import renamed
-from specsim.discover import Rule
+from specsim.discover import Rule, facts, find
 from specsim.exact.guarantee import require_lossless
+from specsim.types import Array, Draws
 from specsim.verify.lookup import chain_rule
 
 TINY = Path(__file__).parent / "tiny"  # the bundled pair: target, draft and prompts.json
@@ -44,19 +47,26 @@ class Pair:
         The two models; their logits have the same width.
     tokenizer : PreTrainedTokenizerBase
         The tokenizer of both.
+    kept : Kept
+        Cycles that a GPU has captured, for the next texts of the same shape.
     """
 
     target: LanguageModel
     draft: LanguageModel
     tokenizer: Any
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
-    @renamed(sampling="warping, a real.Warping")
+    @renamed(sampling="warping, a real.Warping", tree="parents")
     def generate(
         self,
         prompt: str | Sequence[str],
         *,
         rule: Rule = "tokenwise",
-        gamma: int = 4,
+        gamma: int | None = None,
+        parents: Sequence[int] | None = None,
+        scheme: str | None = None,
+        step: str | None = None,
+        draws: Callable[[Array], Draws] | None = None,
         max_tokens: int = 64,
         seed: int = 0,
         warping: Warping = Warping(),  # noqa: B008 - frozen
@@ -71,9 +81,17 @@ class Pair:
         prompt : str, or sequence of str
             What to write after; at least one token each.
         rule : str, path or module
-            Name of a chain rule, its file, or itself; lossless at this temperature.
-        gamma : int
-            Drafts per target call; 0 is plain decoding.
+            Name of a chain rule, or with `parents` of a tree rule; its file, or itself; lossless at this temperature.
+        gamma : int, optional
+            Drafts per target call, 4 by default; 0 is plain decoding. A tree has its own depth.
+        parents : sequence of int, optional
+            Draft trees of this shape (see `specsim.trees`), as `specsim.trees.k_ary((2, 1, 1))`.
+        scheme : str, optional
+            How the siblings of a tree are drawn; by default as its rule prefers.
+        step : str, optional
+            The step rule of a tree rule that runs one, if not its own choice.
+        draws : callable, optional
+            For scheme "distinct": q (..., V) -> `specsim.types.Draws`, the law of the number of draws at a node.
         max_tokens : int
             Tokens to write at most; the tokenizer's end token ends a text earlier.
         seed : int
@@ -96,7 +114,8 @@ class Pair:
         Raises
         ------
         ValueError
-            Unknown or lossy rule, empty prompt, a text beyond a context, an empty stop string, several streams.
+            Unknown or lossy rule, empty prompt, a text beyond a context, an empty stop string, several streams; gamma
+            beside `parents`, scheme or step without, and what `real.decode.tree_plan.TreeVerifier` refuses.
         """
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
         if not prompts or not all(isinstance(one, str) for one in prompts):
@@ -106,20 +125,21 @@ class Pair:
             raise TypeError(f"warping must be a real.Warping, got {type(warping).__name__}")
         if stream is not None and len(prompts) != 1:
             raise ValueError(f"stream takes one prompt, got {len(prompts)}")
-        require_lossless(rule, temperature=warping.temperature)
+        verifier, length = _verifier(rule, gamma, parents, scheme, step, draws, warping.temperature)
         ids = [list(self.tokenizer(text)["input_ids"]) for text in prompts]
         shown = Stream(self._reader(ids[0]), stop, stream) if stream is not None else None
         runs = decode_batch(
             self.target,
-            self.draft if gamma else None,
+            self.draft if length else None,
             ids,
             max_tokens=max_tokens,
-            gamma=gamma,
+            gamma=length,
             uniforms=[keyed(seed, first_key + i) for i in range(len(ids))],
             warping=warping,
             stop=self.stopping(stop),
-            rule=chain_rule(rule),
+            rule=verifier,
             told=(lambda i, new: None) if shown is None else shown.tell,
+            kept=self.kept,
         )
         if shown is not None:
             shown.finish()
@@ -181,6 +201,30 @@ class Pair:
         """Characters of new tokens, as they look after the prompt (some decoders strip a leading space)."""
         before = self.tokenizer.decode(prompt, skip_special_tokens=True)
         return lambda tokens: self.tokenizer.decode(prompt + tokens, skip_special_tokens=True)[len(before) :]
+
+
+def _verifier(
+    rule: Rule,
+    gamma: int | None,
+    parents: Sequence[int] | None,
+    scheme: str | None,
+    step: str | None,
+    draws: Callable[[Array], Draws] | None,
+    temperature: float,
+) -> tuple[Any, int]:
+    """What verifies the blocks of chains or of trees, and how many tokens or levels they have."""
+    if parents is None:
+        for name, value in (("scheme", scheme), ("step", step), ("draws", draws)):
+            if value is not None:
+                raise ValueError(f"{name} is for trees: give parents, the shape of a tree, too")
+        require_lossless(rule, temperature=temperature)
+        return chain_rule(rule), 4 if gamma is None else gamma
+    if gamma is not None:
+        raise ValueError(f"gamma={gamma} and parents are both given: a block is a chain of gamma drafts or a tree")
+    scheme = facts(find("tree", rule)).own[0] if scheme is None else scheme
+    verifier = TreeVerifier(rule, parents, scheme, step, draws)
+    require_lossless(verifier.rule, temperature=temperature, family="tree", scheme=scheme, step=step)
+    return verifier, verifier.depth
 
 
 def load(

@@ -31,7 +31,7 @@ class Cycle(Protocol):
         ...
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
-        """Draft and verify for the texts of a group: for each, the row of `outcome`."""
+        """Draft and verify for the texts of a group, uniforms (b, n) on the host: for each, the row of `outcome`."""
         ...
 
     def rollback(self, i: int, length: int) -> None:
@@ -86,6 +86,7 @@ class Eager:
         target, mine = self._target, [texts[i] for i in group]
         last = torch.tensor([text[-1:] for text in mine], device=target.device)
         seen = _seen(mine, target) if self._sampling.repetition_penalty != 1 else None
+        u = u.to(target.device)
         self._mark("host")
         if self._proposer is not None and length:
             drafts, q, largest = self._proposer.propose(mine, length, u[:, :length], group, seen)

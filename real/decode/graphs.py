@@ -1,23 +1,29 @@
-"""The same cycle in fixed shapes: on a GPU it is captured once per speculation length and replayed as one graph.
+"""Cycles of fixed shapes: on a GPU captured once and replayed as one graph, on a CPU simply called.
 
-Where a text stands is data, not shape: positions are a tensor, every text of the batch runs in every cycle, and what
-a text that was not asked for writes lies beyond its end or repeats what is there. Nothing inside reads a value back,
-so the host waits once a cycle, for the outcome. On a CPU the same function is simply called.
+The host waits once a cycle, for the outcome. A graph is captured for the length that is asked for; the few shorter
+blocks at a text's end run as they are. What is captured can be kept for the next texts of the same shape.
 """
 
 from __future__ import annotations
 
+import math
+import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from real.decode.cycle import Verifier, outcome
+from real.decode.cycle import Verifier
 from real.decode.draft import Draw, readable
-from real.decode.warp import Warping, probabilities
-from real.models import llama
-from real.models.model import LanguageModel, fit_logits
-from real.models.store import layers
+from real.decode.fixed import Fixed, cycle, made
+from real.decode.warp import Warping
+from real.models.model import LanguageModel
+
+_ROUND = 64  # capacities are multiples: texts of about one length share their graphs, and masks are aligned
+Run = Callable[..., Tensor]
 
 
 def supports(target: LanguageModel, draft: LanguageModel | None, warping: Warping) -> bool:
@@ -30,10 +36,96 @@ def supports(target: LanguageModel, draft: LanguageModel | None, warping: Warpin
     return fast and warping.repetition_penalty == 1 and not warping.logit_bias
 
 
-class Graphs:
-    """Cycles of fixed shapes, one for each speculation length; captured anew for each call of the decode loop.
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """Cycles that are ready to run: what they work on, a captured one for some lengths, and the memory these share.
 
-    Parameters are those of `real.decode.cycle.Eager`, and `longest`, the number of positions that texts may reach.
+    `fixed` knows nothing of `graphs`, which may hold it: no reference leads back, and the memory goes with the last.
+    """
+
+    fixed: Fixed
+    graphs: dict[int, Run] = field(default_factory=dict)
+    pool: Any = None  # of every graph: they run one at a time
+
+
+class Kept:
+    """Engines that earlier calls of the decode loop have left, for the next calls of the same shape.
+
+    Parameters
+    ----------
+    most : int
+        Engines to keep; the one that was used longest ago goes first.
+    """
+
+    def __init__(self, most: int = 4) -> None:
+        self._most = most
+        self._engines: list[Engine] = []
+
+    def take(self, **wanted: Any) -> Engine | None:
+        """An engine of these models, batch, warping, rule, draw and capacity, emptied; no one else has it then."""
+        for place, engine in enumerate(self._engines):
+            if _fits(engine.fixed, **wanted):
+                del self._engines[place]
+                _emptied(engine.fixed)
+                return engine
+        return None
+
+    def give(self, engine: Engine) -> None:
+        """Keep an engine that is not in use."""
+        self._engines = [*self._engines, engine][-self._most :] if self._most else []
+
+    def clear(self) -> None:
+        """Let all go, and their memory with them."""
+        self._engines = []
+
+    def __len__(self) -> int:
+        """Engines kept."""
+        return len(self._engines)
+
+
+def _fits(
+    fixed: Fixed,
+    target: LanguageModel,
+    draft: LanguageModel | None,
+    batch: int,
+    warping: Warping,
+    rule: Verifier,
+    draw: Draw,
+    capacity: int,
+) -> bool:
+    same = fixed.models["target"] is target and fixed.models.get("draft") is draft
+    size = fixed.sequences.shape[0], fixed.caches["target"].kv.shape[4]
+    work = fixed.warping == warping and fixed.rule is rule and fixed.draw is draw
+    return same and work and size == (batch, capacity)
+
+
+def _emptied(fixed: Fixed) -> None:
+    """As new, at the same addresses: a number of an earlier text that is no number would spread through the masks."""
+    with torch.inference_mode():
+        for cache in fixed.caches.values():
+            cache.lengths = [0] * len(cache.lengths)
+            cache.kv.zero_()
+
+
+def _engine(kept: Kept | None, **wanted: Any) -> Engine:
+    found = None if kept is None else kept.take(**wanted)
+    if found is not None:
+        return found
+    pool = torch.cuda.graph_pool_handle() if wanted["target"].device.type == "cuda" else None
+    try:
+        return Engine(made(**wanted), pool=pool)
+    except (ValueError, MemoryError):  # no room: what is kept for later takes some
+        if not kept:
+            raise
+        kept.clear()
+    return Engine(made(**wanted), pool=pool)
+
+
+class Graphs:
+    """A `real.decode.cycle.Cycle` of fixed shapes.
+
+    Parameters are those of `real.decode.cycle.Eager`, `longest`, the number of positions that texts may reach, `gamma`,
+    the length to be captured, and `kept`, where the engine comes from and goes to when this is let go.
     """
 
     def __init__(
@@ -47,80 +139,71 @@ class Graphs:
         mark: Callable[[str], None],
         longest: int,
         gamma: int,
+        kept: Kept | None = None,
     ) -> None:
-        self._models = {"target": target} | ({} if draft is None else {"draft": draft})
-        self._caches = {name: model.cache(batch) for name, model in self._models.items()}
-        for cache in self._caches.values():
-            cache.reserve(longest + gamma + 1)  # texts that wait may run past their end
-        self._sampling, self._rule, self._draw, self._mark = warping, rule, draw, mark
-        self._sequences = torch.arange(batch, device=target.device)[:, None]
-        self._replay: dict[int, Callable[[Tensor, Tensor, Tensor], Tensor]] = {}
+        capacity = _ROUND * math.ceil((longest + gamma + 1) / _ROUND)  # texts that wait may run past their end
+        self._engine = _engine(
+            kept, target=target, draft=draft, batch=batch, warping=warping, rule=rule, draw=draw, capacity=capacity
+        )
+        self._gamma, self._mark = gamma, mark
+        if kept is not None:
+            weakref.finalize(self, kept.give, self._engine).atexit = False  # also where a loop is driven by hand
+
+    @property
+    def fixed(self) -> Fixed:
+        """What the cycles work on."""
+        return self._engine.fixed
 
     def read(self, i: int, text: list[int]) -> None:
         """Read the beginning of text i."""
-        for name, model in self._models.items():
+        for name, model in self.fixed.models.items():
             tokens = torch.tensor([text], device=model.device)
             if text:
-                self._caches[name].forward(readable(model, tokens), 0, [i])
+                self.fixed.caches[name].forward(readable(model, tokens), 0, [i])
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
         """Draft and verify for the texts of a group; the others run along, and nothing comes of it."""
-        device = self._sequences.device
-        whole = u.new_zeros(len(texts), u.shape[1])
-        whole[group] = u
-        last = torch.tensor([[text[-2:][0], text[-1]] for text in texts], device=device)
-        starts = torch.tensor([len(text) - 1 for text in texts], device=device)
+        whole = torch.zeros(len(texts), u.shape[1], dtype=u.dtype)
+        whole[group] = u.cpu()
+        now = torch.tensor([[text[-2:][0], text[-1], len(text) - 1] for text in texts]), whole
         self._mark("host")
-        if length not in self._replay:
-            self._replay[length] = _captured(lambda *now: self._cycle(length, *now), (last, starts, whole))
-        rows = self._replay[length](last, starts, whole).tolist()
+        rows = self._cycle(length, now)(*now).tolist()
         self._mark("verify")
         for i in group:
-            self._caches["target"].lengths[i] = len(texts[i]) + length
+            self.fixed.caches["target"].lengths[i] = len(texts[i]) + length
         return [rows[i] for i in group]
 
     def rollback(self, i: int, length: int) -> None:
         """Forget positions of text i: the next cycle says where it stands."""
-        self._caches["target"].rollback(i, length)
+        self.fixed.caches["target"].rollback(i, length)
 
-    def _cycle(self, length: int, last: Tensor, starts: Tensor, u: Tensor) -> Tensor:
-        """One cycle for all texts: their last two tokens (b, 2), positions of the last (b,), uniforms (b, n)."""
-        read, laws, tops = [last[:, 1:]], [], []
-        # The draft reads two tokens first: after a block that was kept whole it has not seen the first of them.
-        new, positions = last, torch.stack([(starts - 1).clamp(min=0), starts], 1)
-        for k in range(length):
-            logits = self._logits("draft", new, positions, 1)[:, 0]
-            law = probabilities(logits, self._sampling)
-            new = self._draw(law, u[:, k]).clamp(max=law.shape[-1] - 1)[:, None]
-            tops.append(logits.amax(-1, keepdim=True))
-            positions = (starts + k + 1)[:, None]
-            read.append(new)
-            laws.append(law)
-        tokens = torch.cat(read, 1)
-        positions = starts[:, None] + torch.arange(length + 1, device=starts.device)
-        logits = self._logits("target", tokens, positions, length + 1)
-        p = probabilities(logits, self._sampling)
-        q = torch.stack(laws, 1) if laws else p[:, :0]
-        kept, token = self._rule.verify(self._rule.prepare(p, q.to(p.dtype)), tokens[:, 1:], u[:, length:])
-        largest = torch.cat([logits.amax(-1), *(top.to(logits.dtype) for top in tops)], 1)
-        out: Tensor = outcome(kept, token, tokens[:, 1:], largest)
-        return out
-
-    def _logits(self, name: str, tokens: Tensor, positions: Tensor, rows: int) -> Tensor:
-        model, kv = self._models[name], self._caches[name].kv
-        weights = model.weights
-        assert weights is not None  # `supports` was asked
-        place = llama.ragged(weights, positions, self._sequences, kv.shape[4])
-        new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(kv)]
-        hidden = llama.forward(weights, layers(kv), new, place, readable(model, tokens), rows)
-        return fit_logits(llama.linear(hidden, weights.head, weights.head_bias), model.vocab_size)
+    def _cycle(self, length: int, now: tuple[Tensor, ...]) -> Run:
+        """The cycle of so many drafts: captured if it is the usual one, or was in an earlier call."""
+        device, graphs = self.fixed.sequences.device, self._engine.graphs
+        function = torch.inference_mode()(partial(cycle, self.fixed, length))
+        if length == self._gamma and length not in graphs:
+            graphs[length] = captured(function, tuple(x.to(device) for x in now), self._engine.pool)
+        return graphs.get(length, lambda *now: function(*(x.to(device) for x in now)))
 
 
-def _captured(
-    function: Callable[..., Tensor], arguments: tuple[Tensor, ...]
-) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """The function as a graph that replays on new values of its arguments; on a CPU, the function itself."""
-    function = torch.inference_mode()(function)
+def captured(function: Run, arguments: tuple[Tensor, ...], pool: Any = None) -> Run:
+    """The function as a graph that replays on new values of its arguments; on a CPU, the function itself.
+
+    Parameters
+    ----------
+    function : callable
+        Of tensors, to a tensor; of fixed shapes.
+    arguments : tuple of Tensor
+        On the device.
+    pool : optional
+        Memory shared with other graphs, none of which runs at the same time.
+
+    Returns
+    -------
+    callable
+        Takes arguments of these shapes, on the device or on the host; those of the host must not change before the
+        result was waited for.
+    """
     if not arguments[0].is_cuda:
         return function
     held = tuple(x.clone() for x in arguments)
@@ -131,12 +214,13 @@ def _captured(
             function(*held)
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, pool=pool):
         out = function(*held)
+    pinned = tuple(torch.empty(x.shape, dtype=x.dtype, pin_memory=True) for x in held)
 
     def replay(*now: Tensor) -> Tensor:
-        for mine, new in zip(held, now, strict=True):
-            mine.copy_(new)
+        for mine, stage, new in zip(held, pinned, now, strict=True):
+            mine.copy_(new if new.is_cuda else stage.copy_(new), non_blocking=True)
         graph.replay()
         return out
 

@@ -12,8 +12,10 @@ from torch import Tensor
 
 from real.decode import graphs
 from real.decode.clock import silent
-from real.decode.cycle import Cycle, Eager, Verifier
+from real.decode.cycle import Verifier
+from real.decode.cycles import cycle_for
 from real.decode.draft import Draw
+from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, check_vocabulary
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel
@@ -85,7 +87,7 @@ def decode(
     uniforms: Uniforms,
     warping: Warping = Warping(),  # noqa: B008 - frozen
     stop: frozenset[int] | Stop = frozenset(),
-    rule: Verifier = tokenwise,
+    rule: Verifier | TreeVerifier = tokenwise,
     draw: Draw = pick,
     mark: Callable[[str], None] = silent,
 ) -> Decoded:
@@ -106,11 +108,12 @@ def decode_batch(
     uniforms: Sequence[Uniforms],
     warping: Warping = Warping(),  # noqa: B008 - frozen
     stop: frozenset[int] | Stop = frozenset(),
-    rule: Verifier = tokenwise,
+    rule: Verifier | TreeVerifier = tokenwise,
     draw: Draw = pick,
     mark: Callable[[str], None] = silent,
     told: Callable[[int, list[int]], None] = lambda i, new: None,
     fixed: bool | None = None,
+    kept: graphs.Kept | None = None,
 ) -> list[Decoded]:
     """Write up to `max_tokens` tokens after each prompt.
 
@@ -130,7 +133,7 @@ def decode_batch(
     max_tokens : int
         Tokens to write, at least 1.
     gamma : int
-        Drafts per block; 0 is plain decoding. Fewer are drafted where fewer can still be used.
+        Drafts per block, levels of a tree; 0 is plain decoding. Fewer are drafted where fewer can still be used.
     uniforms : sequence of callables
         For each prompt, (position, count) -> float64 uniforms; called once per block, with the length of the text
         before it.
@@ -139,10 +142,11 @@ def decode_batch(
     stop : set of int, or callable
         Tokens after which a text ends; or a function of the new tokens (see `real.decode.stops`), also asked inside
         a block.
-    rule : Verifier
-        Decides what is kept.
+    rule : Verifier or TreeVerifier
+        Decides what is kept. With a TreeVerifier every block is a tree, cut to gamma levels (all of them: gamma =
+        rule.depth); both models must be on the fast path, and a repetition penalty is refused.
     draw : callable
-        Draws draft tokens (b,) from laws (b, V) and uniforms (b,).
+        Draws draft tokens (b,) from laws (b, V) and uniforms (b,); siblings of a tree are drawn by its scheme.
     mark : callable
         Told the phase of `real.decode.clock` that ends.
     told : callable
@@ -150,6 +154,8 @@ def decode_batch(
     fixed : bool, optional
         Run cycles of fixed shapes, which a GPU captures and replays (`real.decode.graphs`); by default on a GPU, where
         the models allow it.
+    kept : Kept, optional
+        Where captured cycles come from and go to, so that the next texts of the same shape find them.
 
     Returns
     -------
@@ -159,10 +165,10 @@ def decode_batch(
     Raises
     ------
     ValueError
-        Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft; during
-        the run, logits that are not finite, with the position.
+        Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft, a tree
+        that these models cannot run; during the run, logits that are not finite, with the position.
     """
-    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed)
+    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed, kept)
     ends = stop if callable(stop) else at_tokens(stop)
     began = time.perf_counter()
     mark("")
@@ -198,10 +204,11 @@ class Loop:
         gamma: int,
         uniforms: Sequence[Uniforms],
         warping: Warping,
-        rule: Verifier,
+        rule: Verifier | TreeVerifier,
         draw: Draw,
         mark: Callable[[str], None],
         fixed: bool | None = None,
+        kept: graphs.Kept | None = None,
     ) -> None:
         check.integer(gamma, "gamma", 0)
         _check_batch(target, draft, prompts, max_tokens, gamma, uniforms)
@@ -213,13 +220,8 @@ class Loop:
         self._ends = [len(prompt) + max_tokens for prompt in prompts]
         self.gamma, self._target, self._uniforms = gamma, target, uniforms
         self._rule, self._mark = rule, mark
-        small = draft if gamma else None
-        possible = graphs.supports(target, small, warping)
-        if fixed and not possible:
-            raise ValueError("fixed: these models or this sampling cannot run in fixed shapes (see real.decode.graphs)")
-        work = target, small, len(prompts), warping, rule, draw, mark
-        use_graphs = possible and (target.device.type == "cuda" if fixed is None else fixed)
-        self._cycle: Cycle = graphs.Graphs(*work, max(self._ends), gamma) if use_graphs else Eager(*work)
+        draft = draft if gamma else None
+        self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept)
         for i, prompt in enumerate(prompts):
             with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
                 self._cycle.read(i, prompt[:-1])
@@ -236,7 +238,7 @@ class Loop:
         """Draft and verify one block of each text of a group; the new tokens of each, before any stop."""
         count = length + self._rule.uniforms(length)
         rows = [self._uniforms[i](len(self.texts[i]), count) for i in group]
-        u = (rows[0][None] if len(rows) == 1 else torch.stack(rows)).to(self._target.device)
+        u = rows[0][None] if len(rows) == 1 else torch.stack(rows)
         with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
             out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):

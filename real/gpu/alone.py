@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from real.decode import graphs
-from real.decode.clock import silent, synchronize
+from real.decode.clock import synchronize
+from real.decode.fixed import logits_of, made
+from real.decode.graphs import captured
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from specsim.base.arrays import pick
@@ -50,8 +52,8 @@ def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, s
     float
         Seconds; on a GPU of a replayed graph.
     """
-    cycle = graphs.Graphs(model, None, batch, Warping(), tokenwise, pick, silent, span, 0)
+    fixed = made(model, None, batch, Warping(), tokenwise, pick, span)
     ids = torch.zeros(batch, tokens, dtype=torch.int64, device=model.device)
     places = position + torch.arange(tokens, device=model.device).expand(batch, -1)
-    replay: Any = graphs._captured(lambda now, at: cycle._logits("target", now, at, tokens), (ids, places))
+    replay = captured(partial(logits_of, fixed, "target", rows=tokens), (ids, places))
     return seconds_of(lambda: replay(ids, places), model.device, calls=calls)

@@ -7,6 +7,7 @@ import subprocess
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend
 
 from real.studies.compare.report import provenance
 
@@ -21,7 +22,7 @@ def find_device(name: str) -> torch.device:
 
 
 def described(device: torch.device, **what: Any) -> dict[str, Any]:
-    """Provenance of a run: `real.studies.compare.report.provenance`, GPU and driver."""
+    """Provenance of a run: `real.studies.compare.report.provenance`, GPU, driver and attention kernels."""
     gpu = None
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
@@ -29,7 +30,22 @@ def described(device: torch.device, **what: Any) -> dict[str, Any]:
             "name": properties.name, "memory_gib": round(properties.total_memory / 2**30, 1), "driver": _driver(),
             "cuda": torch.version.cuda,
         }  # fmt: skip
-    return provenance(device=device.type, gpu=gpu, threads=torch.get_num_threads(), **what)
+    kernels = attention_kernels(device)
+    return provenance(device=device.type, gpu=gpu, threads=torch.get_num_threads(), attention=kernels, **what)
+
+
+def attention_kernels(device: torch.device, dtype: torch.dtype = torch.bfloat16) -> dict[str, str]:
+    """Which of its kernels torch attends by, for what `real.models.llama` asks of it: one token, and five under a mask.
+
+    8 heads of keys of width 64, each shared by 4 heads of queries, over 64 positions.
+    """
+    keys = torch.zeros(1, 8, 64, 64, dtype=dtype, device=device)
+    found = {}
+    for name, tokens in (("one token", 1), ("masked", 5)):
+        queries = keys.new_zeros(1, 8, 4 * tokens, 64)
+        mask = None if tokens == 1 else keys.new_zeros(1, 1, 4 * tokens, 64)
+        found[name] = SDPBackend(torch._fused_sdp_choice(queries, keys, keys, mask)).name.lower()
+    return found
 
 
 def _driver() -> str:

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
-from transformers.cache_utils import DummyLayer, DynamicLayer
+from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
 
-from real.models import llama, store
+from real.models import store
+from real.models.weights import Weights, from_model, supports
 
 _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -77,7 +77,7 @@ class LanguageModel:
     embeddings: int
     new_store: Callable[[int], Store]
     weight_bytes: int
-    weights: llama.Weights | None = None
+    weights: Weights | None = None
 
     def cache(self, batch: int = 1) -> Cache:
         """Start reading sequences.
@@ -261,8 +261,8 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
     if context is None:
         raise ValueError(f"{name}: its config states no max_position_embeddings, max_seq_len or seq_length")
     model.eval()
-    if fast and llama.supports(model):
-        weights = llama.weights(model)
+    if fast and supports(model):
+        weights = from_model(model)
         new_store: Callable[[int], Store] = partial(store.Llama, weights)
     else:
         weights = None
@@ -287,9 +287,10 @@ def _refuse_unfit(name: str, model: Any) -> None:
     causal = [module.is_causal for module in model.modules() if hasattr(module, "is_causal")]
     if causal and not any(causal):  # for example BERT, unless configured as a decoder
         raise ValueError(f"{name} is not causal: its attention sees later tokens")
-    layers = DynamicCache(config=model.config).layers
-    # An allow-list: windowed layers call themselves croppable, but only until the window is full.
-    kinds = sorted({type(x).__name__ for x in layers if type(x) not in (DynamicLayer, DummyLayer)})
-    if kinds or model._is_stateful:
-        held = ", ".join(kinds) or "a recurrent state"
-        raise ValueError(f"{name} cannot be rolled back: its cache holds {held}, not plain keys and values")
+    # An allow-list: other layers call themselves croppable, but only until something was written over.
+    held = [x for x in store.whole_cache(model.config).layers if type(x) not in (DynamicLayer, DummyLayer)]
+    if held or model._is_stateful:
+        kinds = ", ".join(sorted({type(x).__name__ for x in held})) or "a state outside its cache"
+        states = not held or any(isinstance(x, LinearAttentionCacheLayerMixin) for x in held)
+        why = "a recurrent state, which every token overwrites" if states else "not plain keys and values of each token"
+        raise ValueError(f"{name} cannot be rolled back: it keeps {kinds}, {why}")

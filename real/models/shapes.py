@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from real.models import llama, store
+from real.models import store
 from real.models.memory import check_memory
 from real.models.model import LanguageModel
+from real.models.weights import Layer, Weights, pack
 
 _THETA, _EPS = 500_000.0, 1e-5  # of Llama 3
 
@@ -110,7 +111,7 @@ class Shape:
         Returns
         -------
         dict of str to tuple
-            By name, in the layout of `real.models.llama.Weights`; "head" is missing where it is tied.
+            By name, in the layout of `real.models.weights.Weights`; "head" is missing where it is tied.
         """
         layers = {f"layers.{i}.{name}": size for i in range(self.layers) for name, size in self._layer().items()}
         return self._outside() | layers
@@ -231,19 +232,19 @@ def _draw(name: str, size: tuple[int, ...], dtype: torch.dtype, generator: torch
     scale = 0.1 if len(size) == 1 else size[-1] ** -0.5 * (2 if name in ("embedding", "head") else 1)
     weight.normal_(std=scale, generator=generator)
     # Packed one by one: all at once, and the model would stand in memory twice.
-    return weight if len(size) == 1 or name == "embedding" else llama.pack(weight)
+    return weight if len(size) == 1 or name == "embedding" else pack(weight)
 
 
-def _weights(shape: Shape, made: dict[str, Tensor]) -> llama.Weights:
+def _weights(shape: Shape, made: dict[str, Tensor]) -> Weights:
     absent: dict[str, Any] = dict.fromkeys(("qkv_bias", "out_bias", "gate_up_bias", "down_bias"))
     layers = [
-        llama._Layer(**{**absent, **{name: made[f"layers.{i}.{name}"] for name in shape._layer()}})
+        Layer(**{**absent, **{name: made[f"layers.{i}.{name}"] for name in shape._layer()}})
         for i in range(shape.layers)
     ]
     embedding = made["embedding"]
-    head = llama.pack(embedding) if shape.tied else made["head"]
+    head = pack(embedding) if shape.tied else made["head"]
     cos, sin = _rope(shape, embedding)
-    return llama.Weights(
+    return Weights(
         embedding=embedding,
         layers=layers,
         norm=made["norm"],

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from real.models import llama
 from real.models.memory import check_memory, explain_oom
+from real.models.weights import Weights
 
 _FIRST_CAPACITY = 256
 
@@ -34,7 +36,7 @@ class Llama:
         Keys and values.
     """
 
-    def __init__(self, model: llama.Weights, batch: int) -> None:
+    def __init__(self, model: Weights, batch: int) -> None:
         self._model = model
         # (keys or values, layer, sequence, head, position, head_dim); positions are added by doubling
         self.kv = model.cos.new_empty(2, len(model.layers), batch, model.kv_heads, 0, model.cos.shape[-1])
@@ -99,7 +101,9 @@ class Llama:
         held = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
         # One query sees everything; of several, query i sees the positions up to start + i.
         mask = None if m == 1 else held.new_full((m, end), -torch.inf).triu_(start + 1)[None, None]
-        place = llama.Place(model.cos[start:end], model.sin[start:end], mask)
+        held_at = torch.arange(end, device=tokens.device)
+        near = mask if end <= (model.window or end) else llama.nearby(model, mask, held_at[None, start:], held_at)
+        place = llama.Place(model.cos[start:end], model.sin[start:end], mask, near=near)
         return llama.forward(model, layers(held), layers(held[..., start:, :]), place, tokens, rows)
 
     def _ragged(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
@@ -114,11 +118,15 @@ class Llama:
 
 
 class Generic:
-    """Store of any Hugging Face model whose cache can be cropped: sequences run one after another."""
+    """Store of any Hugging Face model whose cache can be cropped: sequences run one after another.
+
+    Layers with a sliding or chunked window keep the whole text, too, where the library keeps the window only: a ring
+    that was written over cannot be taken back. The model's own masks hide what the window has left.
+    """
 
     def __init__(self, model: Any, batch: int) -> None:
         self._model = model
-        self._caches = [DynamicCache(config=model.config) for _ in range(batch)]
+        self._caches = [whole_cache(model.config) for _ in range(batch)]
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
         each = zip(tokens, which, starts, strict=True)
@@ -140,3 +148,10 @@ class Generic:
 def layers(kv: Tensor) -> list[tuple[Tensor, Tensor]]:
     """Keys and values of each layer, from (2, layers, ...)."""
     return list(zip(kv[0].unbind(), kv[1].unbind(), strict=True))
+
+
+def whole_cache(config: Any) -> DynamicCache:
+    """An empty cache of a model that forgets nothing, whatever the windows of its layers."""
+    cache = DynamicCache(config=config)
+    cache.layers = [DynamicLayer() if type(layer) is DynamicSlidingWindowLayer else layer for layer in cache.layers]
+    return cache

@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from real.models import llama
 from real.models.memory import check_memory
 from real.models.shapes import Shape
+from real.models.weights import supports
 
 _TOLERANCE = 0.05
 _FFN = (2.75, 4.0)  # times hidden
@@ -66,7 +66,7 @@ def widen(model: Any, parameters: int, *, dtype: torch.dtype = torch.bfloat16, s
     >>> small.num_parameters(), widen(small, 500_000).num_parameters()
     (808, 478080)
     """
-    if type(model) is not LlamaForCausalLM or not llama.supports(model):
+    if type(model) is not LlamaForCausalLM or not supports(model):
         raise ValueError(f"{type(model).__name__} cannot be widened: only a Llama that real.models.llama supports can")
     own = model.num_parameters()
     if parameters < own:

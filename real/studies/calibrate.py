@@ -8,7 +8,7 @@ itself may, since a pass over one or two tokens can be the slow case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.cycle import Verifier
 from real.decode.loop import Loop, keyed
+from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from real.studies.intervals import typical
@@ -79,10 +80,10 @@ class Calibration:
         A batch of texts, of the lengths to be timed at.
     warping : Warping
         As in decoding.
-    rule : Verifier
+    rule : Verifier or TreeVerifier
         As in decoding.
     gammas : sequence of int
-        Speculation lengths to time, at least 1 each; 0 is added.
+        Speculation lengths, or levels of a tree, to time, at least 1 each; 0 is added.
     fixed : bool, optional
         As in decoding. Fixed shapes have no phases but "host" and the rest, which counts as "verify".
     max_tokens : int, optional
@@ -101,7 +102,7 @@ class Calibration:
         texts: Sequence[list[int]],
         *,
         warping: Warping,
-        rule: Verifier,
+        rule: Verifier | TreeVerifier,
         gammas: Sequence[int],
         fixed: bool | None = None,
         max_tokens: int | None = None,
@@ -253,14 +254,28 @@ def copy_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 
     Returns
     -------
     float
-        What memory can do here, to compare a decode step with.
+        What memory can do here in both directions.
     """
     source = torch.ones(size // 4, dtype=torch.float32, device=device)
-    other, clock, seconds = torch.empty_like(source), Clock(device), []
+    other = torch.empty_like(source)
+    return 2 * size / _median_seconds(device, lambda: other.copy_(source), repeats)
+
+
+def read_bandwidth(device: torch.device, *, size: int = 1 << 28, repeats: int = 7) -> float:
+    """Bytes a second that a sum reads; median. Parameters are those of `copy_bandwidth`.
+
+    A decode step reads its weights and writes next to nothing, so this is what to compare it with.
+    """
+    source = torch.ones(size // 4, dtype=torch.float32, device=device)
+    return size / _median_seconds(device, source.sum, repeats)
+
+
+def _median_seconds(device: torch.device, call: Callable[[], Any], repeats: int) -> float:
+    clock, seconds = Clock(device), []
     for _ in range(repeats + _WARM_UP):
         clock.seconds.clear()
         clock.mark("")
-        other.copy_(source)
-        clock.mark("copy")
-        seconds.append(clock.seconds["copy"])
-    return 2 * size / float(np.median(seconds[_WARM_UP:]))
+        call()
+        clock.mark("call")
+        seconds.append(clock.seconds["call"])
+    return float(np.median(seconds[_WARM_UP:]))

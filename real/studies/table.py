@@ -66,13 +66,14 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def markdown(record: dict[str, Any], plot: str) -> str:
     """The tables of a record of any kind."""
-    from real.studies.compare import report, rules_report
+    from real.studies.compare import report, rules_report, tree_report
     from real.studies.drafts import report as drafts_report
     from real.studies.forced import report as forced_report
     from real.studies.trees import report as trees_report
 
     kinds: dict[str, Callable[[dict[str, Any], str], str]] = {
-        kind.SCHEMA: kind.markdown for kind in (report, rules_report, forced_report, drafts_report, trees_report)
+        kind.SCHEMA: kind.markdown
+        for kind in (report, rules_report, tree_report, forced_report, drafts_report, trees_report)
     }
     if record["schema"] not in kinds:
         raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(kinds)}")

@@ -7,14 +7,25 @@ torch (CPU, CUDA). Inputs are already validated (specsim.base.check); nothing he
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_jax_array, is_numpy_array, is_torch_array
+from array_api_compat import device, is_array_api_obj, is_jax_array, is_numpy_array, is_torch_array
 
 from specsim.types import Array
 
+_NUMPY = array_api_compat.array_namespace(np.zeros(1))
 EXCESS = 1e-3  # what sums of rows that sum to 1 + 1e-6 stay below
+MANY, _PIECE = 1 << 13, 256  # tokens from which `pick` goes by pieces, and tokens of a piece
+
+
+def array_namespace(*arrays: Array) -> Any:
+    """The library of the arrays; NumPy's at once, for on a few rows asking takes as long as the arithmetic."""
+    for w in arrays:
+        if type(w) is not np.ndarray:
+            return array_api_compat.array_namespace(*arrays)
+    return _NUMPY
 
 
 def is_exact(w: Array) -> bool:
@@ -29,13 +40,21 @@ def noise(w: Array) -> float:
 
 def wide(w: Array) -> Array:
     """w in float64, to be summed; Fractions stay, and JAX keeps the precision its user chose."""
+    if type(w) is np.ndarray:
+        return w if is_exact(w) else w.astype(np.float64, copy=False)
     xp = array_namespace(w)
-    return w if is_exact(w) or is_jax_array(w) else xp.astype(w, xp.float64, copy=False)
+    return w if is_jax_array(w) else xp.astype(w, xp.float64, copy=False)
+
+
+def mass(w: Array) -> Array:
+    """Sum over the last axis in the type of `wide`, without a copy in it."""
+    xp = array_namespace(w)
+    return xp.sum(w, axis=-1, dtype=None if is_exact(w) or is_jax_array(w) else xp.float64)
 
 
 def ids(w: Array) -> Array:
     """Token ids 0..V-1 on the namespace and device of w."""
-    return array_namespace(w).arange(w.shape[-1], device=device(w))
+    return np.arange(w.shape[-1]) if type(w) is np.ndarray else array_namespace(w).arange(w.shape[-1], device=device(w))
 
 
 def at(w: Array, token: Array) -> Array:
@@ -46,14 +65,20 @@ def at(w: Array, token: Array) -> Array:
         w, token = xp.broadcast_to(w, (*batch, w.shape[-1])), xp.broadcast_to(token, batch)
     if token.ndim and is_numpy_array(w):
         return w[(*_grid(token.shape), token)]
-    return xp.take_along_axis(w, token[..., None], axis=-1)[..., 0]
+    return _along(w, token[..., None], -1)[..., 0]
 
 
 def row_at(w: Array, i: Array) -> Array:
     """w[..., i, :], for i with the leading axes of w (..., n, V)."""
     if i.ndim and is_numpy_array(w):
         return w[(*_grid(i.shape), i)]
-    return array_namespace(w, i).take_along_axis(w, i[..., None, None], axis=-2)[..., 0, :]
+    return _along(w, array_namespace(w, i).broadcast_to(i[..., None, None], (*i.shape, 1, w.shape[-1])), -2)[..., 0, :]
+
+
+def _along(w: Array, i: Array, axis: int) -> Array:
+    """Entries of w along an axis; torch's own name for that first looks for indices from the end, in four calls."""
+    xp = array_namespace(w, i)
+    return xp.gather(w, axis, i) if is_torch_array(w) else xp.take_along_axis(w, i, axis=axis)
 
 
 @lru_cache(maxsize=64)
@@ -148,14 +173,45 @@ def pick(w: Array, u: Array) -> Array:
 
     Counts entries with cdf <= u * total. For u in [0, 1) that never reaches a token of zero weight, the last
     one included: u * total < total also after rounding. The sum runs in the wider of the two types (u is
-    float64), because a float32 cumulative sum over a real vocabulary is off by 1e-4.
+    float64), because a float32 cumulative sum over a real vocabulary is off by 1e-4. Of many tokens, only those of the
+    piece that the token lies in are summed one by one: a GPU takes long for a sum that waits for the one before it.
     """
     xp = array_namespace(w, u)
-    cdf = xp.cumulative_sum(xp.astype(w, xp.result_type(w.dtype, u.dtype)), axis=-1)
-    bound = u[..., None] * cdf[..., -1:]
-    if is_torch_array(w) and w.shape[:-1] == u.shape:  # the same count in one call: drafting does little else
+    kind = xp.result_type(w.dtype, u.dtype)
+    if w.shape[-1] >= MANY and w.shape[:-1] == u.shape and not is_exact(w):
+        return _pick_by_pieces(w, u, kind)
+    cdf = xp.cumulative_sum(xp.astype(w, kind), axis=-1)
+    return _up_to(cdf, u[..., None] * cdf[..., -1:])
+
+
+def _up_to(cdf: Array, bound: Array) -> Array:
+    """How many entries of the increasing cdf (..., n) are at most bound (..., 1)."""
+    xp = array_namespace(cdf, bound)
+    if is_torch_array(cdf) and cdf.shape[:-1] == bound.shape[:-1]:  # in one call: drafting does little else
         return xp.searchsorted(cdf, bound, right=True)[..., 0]
     return xp.sum(xp.astype(cdf <= bound, xp.int64), axis=-1)
+
+
+def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
+    """`pick` from w (..., V) at u (...): first the piece, then the token in it.
+
+    Sums of pieces obey the same strict comparison, so a piece without weight is not entered. Inside, what is left of
+    the bound can by rounding reach the piece's own total, summed in another order: then the token is the first whose
+    sum is the total, which has weight, and not the one after the last.
+    """
+    xp = array_namespace(w, u)
+    lead, missing = w.shape[:-1], -w.shape[-1] % _PIECE
+    if missing:
+        w = xp.concat([w, xp.zeros((*lead, missing), dtype=w.dtype, device=device(w))], axis=-1)
+    pieces = xp.reshape(w, (*lead, -1, _PIECE))
+    masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
+    bound = u[..., None] * masses[..., -1:]
+    piece = _up_to(masses, bound)
+    before = at(masses, xp.where(piece > 0, piece - 1, 0))
+    cdf = xp.cumulative_sum(xp.astype(row_at(pieces, piece), kind), axis=-1)
+    inside = _up_to(cdf, bound - xp.where(piece > 0, before, 0)[..., None])
+    below = xp.sum(xp.astype(cdf < cdf[..., -1:], xp.int64), axis=-1)  # the first that reaches the total comes after
+    return piece * _PIECE + xp.minimum(inside, below)
 
 
 class Prefixes(NamedTuple):

@@ -18,9 +18,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
-from specsim.base.arrays import at, is_exact, pick, positive_part, wide
+from specsim.base.arrays import array_namespace, at, is_exact, pick, positive_part, wide
 from specsim.draft import _occupancy, iid
 from specsim.types import Array, Draws
 

@@ -9,18 +9,16 @@ Cost.        O(K V); O(V^K) for Pr[all in H].
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, ids, pick
+from specsim.base.arrays import array_namespace, at, ids, pick
 from specsim.types import Array
 
 
 def draw(q: Array, u: Array, num_drafts: int) -> Array:
     """Candidates (..., K) from q (..., V) and uniforms u (..., K)."""
-    tokens = []
+    tokens = list[Array]()
     for k in range(num_drafts):
+        q = without(q, tokens[-1]) if k else q
         tokens.append(pick(q, u[..., k]))
-        q = without(q, tokens[-1])
     return array_namespace(u).stack(tokens, axis=-1)
 
 

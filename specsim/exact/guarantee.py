@@ -131,9 +131,17 @@ def guarantee(
     return _step_verdict(module, min(num_drafts, 3), temperature == 0, scheme == "distinct")
 
 
-def require_lossless(rule: Rule, *, num_drafts: int = 1, temperature: float = 1.0) -> None:
+def require_lossless(
+    rule: Rule,
+    *,
+    num_drafts: int = 1,
+    temperature: float = 1.0,
+    family: str | None = None,
+    scheme: str | None = None,
+    step: str | None = None,
+) -> None:
     """ValueError with the witness if `guarantee` finds the rule lossy."""
-    verdict = guarantee(rule, num_drafts=num_drafts, temperature=temperature)
+    verdict = guarantee(rule, num_drafts=num_drafts, scheme=scheme, temperature=temperature, family=family, step=step)
     if not verdict.lossless:
         raise ValueError(f"rule {rule!r} is not lossless at temperature {temperature:g}: {verdict.reason}")
 

@@ -96,7 +96,7 @@ class ModelShape(NamedTuple):
         """The shape that a Hugging Face config.json declares.
 
         Matrices are counted, norms and biases (below 0.1 %) are not. Sliding windows are taken for full attention,
-        which overstates their caches. In how many bits weights are stored is not read: see `roofline`, dtype. EAGLE
+        as `real` keeps their caches; a server that keeps the window only needs less. In how many bits weights are stored is not read: see `roofline`, dtype. EAGLE
         heads are known by their architecture, or the field speculators_model_type: see `ModelShape`.
 
         Parameters

@@ -68,7 +68,7 @@ def conditional_tau(
     :math:`1 + \sum_t E_{y \sim p} \min(1, \Pr[y^t \in T] / p(y^t))`.
 
     The verifier's coins are summed out, which `simulate` leaves in; they still decide in which context the next block
-    starts. For rules whose siblings lie off the emitted text no exact law given the text is known, as `renewal` needs.
+    starts. What `renewal` needs, a law given the text, is in `specsim.lengths.tree_texts`.
 
     Parameters
     ----------

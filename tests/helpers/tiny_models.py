@@ -12,7 +12,11 @@ from typing import Any
 import torch
 from transformers import (
     AutoModelForCausalLM,
+    Gemma2Config,
+    Gemma3TextConfig,
     GPT2Config,
+    GptOssConfig,
+    Llama4TextConfig,
     LlamaConfig,
     MistralConfig,
     OPTConfig,
@@ -92,6 +96,75 @@ def tiny_qwen3(vocab: int, *, hidden: int = 8, heads: int = 2, **options: Any) -
 def tiny_mistral(vocab: int, **options: Any) -> PreTrainedModel:
     """Mistral without window unless `sliding_window` is given.  Options as for `tiny_llama`."""
     return _llama_like(MistralConfig, vocab, **{"sliding_window": None, **options})
+
+
+def _alternating(layers: int) -> list[str]:
+    return ["sliding_attention" if i % 2 == 0 else "full_attention" for i in range(layers)]
+
+
+def tiny_gemma2(vocab: int, window: int, *, layers: int = 2, **options: Any) -> PreTrainedModel:
+    """Gemma 2: every other layer has a window, attention and logits are capped."""
+    return _llama_like(
+        Gemma2Config, vocab, layers=layers, head_dim=4, query_pre_attn_scalar=4, sliding_window=window,
+        layer_types=_alternating(layers), pad_token_id=None, **options,
+    )  # fmt: skip
+
+
+def tiny_gemma3(vocab: int, window: int, *, layers: int = 2, **options: Any) -> PreTrainedModel:
+    """Gemma 3: as Gemma 2 with a rope of its own in the layers with a window, and normed queries and keys."""
+    return _llama_like(
+        Gemma3TextConfig, vocab, layers=layers, head_dim=4, query_pre_attn_scalar=4, sliding_window=window,
+        layer_types=_alternating(layers), pad_token_id=None, **options,
+    )  # fmt: skip
+
+
+def tiny_gpt_oss(vocab: int, window: int, *, layers: int = 2, **options: Any) -> PreTrainedModel:
+    """gpt-oss: every other layer has a window, attention has sinks, the rest is a mixture of experts."""
+    model = _llama_like(
+        GptOssConfig, vocab, layers=layers, head_dim=4, sliding_window=window, layer_types=_alternating(layers),
+        num_local_experts=3, num_experts_per_tok=2, pad_token_id=None, **options,
+    )  # fmt: skip
+    model.set_experts_implementation("eager")  # the fused kernel knows no float64
+    return model
+
+
+def tiny_llama4(vocab: int, window: int, *, layers: int = 2, **options: Any) -> PreTrainedModel:
+    """Llama 4: chunks of `window` positions in every other layer, no rope in the others, experts."""
+    return _llama_like(
+        Llama4TextConfig, vocab, layers=layers, head_dim=4, attention_chunk_size=window, no_rope_layer_interval=2,
+        interleave_moe_layer_step=2, num_local_experts=2, intermediate_size_mlp=16, floor_scale=4, pad_token_id=None,
+        **options,
+    )  # fmt: skip
+
+
+def tiny_windowed_mistral(vocab: int, window: int, *, layers: int = 2, **options: Any) -> PreTrainedModel:
+    """Mistral 0.1: a window in every layer."""
+    return tiny_mistral(vocab, sliding_window=window, layers=layers, **options)
+
+
+def tiny_windowed_qwen2(vocab: int, window: int, *, layers: int = 2, **options: Any) -> PreTrainedModel:
+    """Qwen2 with a window in all layers but the first."""
+    return tiny_qwen2(
+        vocab, use_sliding_window=True, sliding_window=window, max_window_layers=1, layers=layers, **options
+    )
+
+
+def tiny_windowed_qwen3(vocab: int, window: int, *, layers: int = 2, **options: Any) -> PreTrainedModel:
+    """Qwen3 with a window in all layers but the first."""
+    return tiny_qwen3(
+        vocab, use_sliding_window=True, sliding_window=window, max_window_layers=1, layers=layers, **options
+    )
+
+
+WINDOWED = {
+    "gemma2": tiny_gemma2,
+    "gemma3": tiny_gemma3,
+    "gpt-oss": tiny_gpt_oss,
+    "llama4": tiny_llama4,
+    "mistral": tiny_windowed_mistral,
+    "qwen2": tiny_windowed_qwen2,
+    "qwen3": tiny_windowed_qwen3,
+}
 
 
 def tiny_gpt2(

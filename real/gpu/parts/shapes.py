@@ -14,7 +14,7 @@ from real.gpu.plot import speedups
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel
 from real.models.shapes import find_shape, random_model
-from real.studies.calibrate import Costs, copy_bandwidth
+from real.studies.calibrate import Costs, copy_bandwidth, read_bandwidth
 from real.studies.forced.measure import Timing, measure
 
 
@@ -53,17 +53,18 @@ Alone = Callable[[str, int, int], float]  # a shape's name, texts, tokens of eac
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:
-    """Copy bandwidth, then graphs and eager cycles for each draft and batch, a row for each gamma."""
+    """Bandwidths, then graphs and eager cycles for each draft and batch, a row for each gamma."""
     settings = TINY if tiny else Settings()
     models = cache(partial(_model, settings, device))  # made when first needed, and gone with the part
-    bandwidth = cache(lambda: copy_bandwidth(device, size=settings.copied_bytes))
+    bandwidth = cache(lambda: read_bandwidth(device, size=settings.copied_bytes))  # a decode step only reads
+    copied = partial(copy_bandwidth, device, size=settings.copied_bytes)
     span = settings.context + (settings.turns + 1) * settings.cycles * (max(settings.gammas) + 1)
 
     @cache
     def alone(name: str, batch: int, tokens: int) -> float:
         return pass_seconds(models(name), batch, tokens, settings.context, span, calls=settings.passes)
 
-    tasks = [one("copy", lambda: {"bytes_per_s": bandwidth()})]
+    tasks = [one("copy", lambda: {"bytes_per_s": copied(), "read_bytes_per_s": bandwidth()})]
     for fixed in (True, False):
         for draft in settings.drafts:
             for batch in settings.batches:
@@ -124,7 +125,7 @@ def _rows(
             yield _key(draft, batch, fixed, found.gamma), _timing(found) | {
                 "draft": draft, "cycle": "graphs" if fixed else "eager", "batch": batch,
                 "outside_models": outside, "outside_by": by,
-                "plain_bandwidth_share": target.weight_bytes / found.plain_s_measured / bandwidth(),
+                "plain_read_share": target.weight_bytes / found.plain_s_measured / bandwidth(),
             }  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from real.options import parse_names, parse_numbers, positive, read_prompts
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from real.pair import Pair
     from real.studies.compare.measure import Settings
 
@@ -22,7 +24,9 @@ EXAMPLES = (
     "specsim-real compare --widen 0 --wide",
     "specsim-real compare TARGET DRAFT --prompts prompts.txt --out runs/mine.json",
     "specsim-real compare --rule tokenwise,block --gamma 1-16 --calibrate 1,4,16",
+    "specsim-real compare --tree 2,1,1,1 --tree sequoia:8 --scheme without_replacement --rule traversal",
 )
+GAMMAS = "1-8"
 WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
 
 
@@ -33,7 +37,9 @@ def compare(
         Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")
     ] = None,
     count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 5,
-    gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",
+    gamma: Annotated[
+        str, typer.Option(help=f"Speculation lengths: 4, 1-8 or 1,2,4. [default: {GAMMAS}]", show_default=False)
+    ] = "",
     calibrate: Annotated[
         str, typer.Option(help="Lengths whose cycles are timed; others are extrapolated. [default: every gamma]")
     ] = "",
@@ -52,7 +58,22 @@ def compare(
     top_p: float = 1.0,
     min_p: float = 0.0,
     repetition_penalty: float = 1.0,
-    rule: Annotated[str, typer.Option(help="Chain rule, or several to compare: tokenwise,block.")] = "tokenwise",
+    rule: Annotated[
+        str, typer.Option(help="Chain rule, or several to compare: tokenwise,block; with --tree tree rules.")
+    ] = "tokenwise",
+    tree: Annotated[
+        list[str] | None,
+        typer.Option(help="A tree, children by level: 2,1,1,1; or the best of 8 nodes: sequoia:8. May be repeated."),
+    ] = None,
+    scheme: Annotated[
+        str, typer.Option(help="How siblings of trees are drawn. [default: iid]", show_default=False)
+    ] = "",
+    chains: Annotated[
+        str,
+        typer.Option(
+            help="Lengths of the chains beside trees. [default: 1-4 and the trees' nodes]", show_default=False
+        ),
+    ] = "",
     seed: Annotated[int, typer.Option(max=(1 << 63) - 1)] = 0,
     device: str = "cpu",
     dtype: str = "float32",
@@ -60,21 +81,29 @@ def compare(
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
     force: Force = False,
 ) -> None:
-    """Predict tau and speedup for every gamma, then measure both, side by side."""
+    """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
     import torch
     from transformers.utils.logging import disable_progress_bar
 
     from real.decode.warp import Warping
     from real.models.device import parse_device, parse_dtype
     from real.pair import TINY, load
-    from real.studies.compare import answer, report, rules_report
-    from real.studies.compare.measure import Settings, check_prompts
+    from real.studies.compare import report
+    from real.studies.compare.measure import Settings
+    from real.studies.compare.tree_measure import TreeSettings
 
     warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
-    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate") if calibrate else None
-    settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed)
+    check_options(tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains)
+    settings: Settings | TreeSettings
+    if tree:
+        lengths = parse_numbers(chains, "chains") if chains else ()
+        settings = TreeSettings(tuple(tree), scheme or "iid", parse_names(rule), lengths, max_tokens, warping, seed)
+    else:
+        calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
+        settings = Settings(parse_numbers(gamma or GAMMAS), calibrated, max_tokens, warping, parse_names(rule), seed)
     outputs(out)
-    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    every = read_prompts(prompts or TINY / "prompts.json")
+    texts = every[: positive(count, "count")]
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
     torch.set_num_threads(positive(threads, "threads"))
@@ -99,27 +128,64 @@ def compare(
         prompts_digest=report.digest(texts),
         max_tokens=max_tokens,
         widened_to_millions=widen or None,
-        gammas=gammas,
-        calibrated=settings.timed,
     )
-    several = len(settings.rules) > 1
+
+    def open_pair() -> Pair:
+        return load(
+            target or TINY / "target",
+            draft or TINY / "draft",
+            dtype=types[0],
+            device=types[1],
+            widen_to=widen * 1_000_000 or None,
+        )
+
+    if isinstance(settings, TreeSettings):
+        from real.studies.compare.tree_command import run_trees
+
+        run_trees(settings, what, every, count, open_pair, out=out, force=force, wide=wide)
+    else:
+        _run_chains(settings, what, texts, open_pair, out=out, force=force, wide=wide)
+
+
+def check_options(tree: list[str] | None, **given: str) -> None:
+    """ValueError for an option of chains beside trees, or of trees without one."""
+    wrong, remedy = ("scheme", "chains"), "is for trees: give --tree, too"
+    if tree:
+        wrong, remedy = (
+            ("gamma", "calibrate"),
+            "is for chains alone: with --tree give --chains, and every pass is timed",
+        )
+    for name in wrong:
+        if given[name]:
+            raise ValueError(f"{name} {given[name]!r} {remedy}")
+
+
+def _run_chains(
+    settings: Settings,
+    what: dict[str, Any],
+    texts: list[str],
+    open_pair: Callable[[], Pair],
+    *,
+    out: Path,
+    force: bool,
+    wide: bool,
+) -> None:
+    """Compare chains, of one rule or of several."""
+    from real.studies.compare import answer, report, rules_report
+    from real.studies.compare.measure import check_prompts
+
+    what |= {"gammas": settings.gammas, "calibrated": settings.timed}
     schema, shown, plot = (
         (rules_report.SCHEMA, rules_report.table, rules_report.write_plot)
-        if several
+        if len(settings.rules) > 1
         else (report.SCHEMA, answer.table, report.write_plot)
     )
     old = begun(out, schema, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), partial(shown, wide=wide), plot, again=True)
-    pair = load(
-        target or TINY / "target",
-        draft or TINY / "draft",
-        dtype=types[0],
-        device=types[1],
-        widen_to=widen * 1_000_000 or None,
-    )
+    pair = open_pair()
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
-    check_prompts(pair, ids, max_tokens)
+    check_prompts(pair, ids, settings.max_tokens)
     record = {"schema": schema, "complete": False, "provenance": what, "turns": (old or {}).get("turns", [])}
     _run(pair, ids, settings, out, record)
     finish(record, out, Console(), partial(shown, wide=wide), plot)

@@ -142,22 +142,22 @@ Found = Acceptance | Costs | Bandwidth | Row | Gain
 def as_json(found: Found) -> dict[str, Any]:
     """The JSON form of what `compare` yields; see real/results/README.md for the schema."""
     if isinstance(found, Acceptance):
-        return asdict(found) | {"mean": {"predicted": found.mean.value, "interval": _span(found.mean)}}
+        return asdict(found) | {"mean": {"predicted": found.mean.value, "interval": span_of(found.mean)}}
     if isinstance(found, (Costs, Bandwidth)):
         return asdict(found)
     tau = {
         "predicted": found.tau_predicted.value,
-        "predicted_interval": _span(found.tau_predicted),
+        "predicted_interval": span_of(found.tau_predicted),
         "measured": found.tau_measured.value,
-        "interval": _span(found.tau_measured),
-        "difference_interval": _span(found.tau_difference),
+        "interval": span_of(found.tau_measured),
+        "difference_interval": span_of(found.tau_difference),
     }
     if isinstance(found, Gain):
         speed = found.speed_measured
         return {
             "gamma": found.gamma,
             "tau": tau,
-            "speed": {"predicted": found.speed_predicted, "measured": speed.value, "interval": _span(speed)},
+            "speed": {"predicted": found.speed_predicted, "measured": speed.value, "interval": span_of(speed)},
         }
     return {
         "gamma": found.gamma,
@@ -166,13 +166,13 @@ def as_json(found: Found) -> dict[str, Any]:
         "tokens_per_s": {
             "predicted": found.tokens_per_s_predicted,
             "measured": found.tokens_per_s_measured.value,
-            "interval": _span(found.tokens_per_s_measured),
+            "interval": span_of(found.tokens_per_s_measured),
             "plain_measured": found.plain_tokens_per_s.value,
         },
         "speedup": {
             "predicted": found.speedup_predicted,
             "measured": found.speedup_measured.value,
-            "interval": _span(found.speedup_measured),
+            "interval": span_of(found.speedup_measured),
             "error_tau": found.error_tau,
             "error_time": found.error_time,
         },
@@ -188,5 +188,6 @@ def as_json(found: Found) -> dict[str, Any]:
     }
 
 
-def _span(e: Estimate) -> list[float] | None:
+def span_of(e: Estimate) -> list[float] | None:
+    """The ends of an interval; None where there is none."""
     return [e.low, e.high] if np.isfinite([e.low, e.high]).all() else None

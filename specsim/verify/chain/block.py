@@ -15,12 +15,11 @@ Paper.       Sun et al., block verification, arXiv:2403.10444, algorithm 2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from specsim.base.arrays import at, normalize_or, pick, positive_part, product, wide
+from specsim.base.arrays import at, mass, normalize_or, pick, positive_part, product, quotient, row_at, wide
 from specsim.types import Array
 
 EXACT = True
@@ -34,11 +33,11 @@ class Plan(NamedTuple):
     q: Array  # (..., gamma, V)
 
 
-class Step(NamedTuple):
-    """One position of the block: a row (..., V), and columns (..., 1)."""
+class Steps(NamedTuple):
+    """What the block looks like from each of its positions."""
 
-    row: Array  # (w_i p - q)+, unnormalised; p after the last draft
-    more: Array  # the draft before it passes with probability min(1, more/less), 1 at 0/0
+    rows: Array  # (..., gamma+1, V): (w_i p - q)+, unnormalised; p after the last draft
+    more: Array  # (..., gamma+1): the draft before it passes with probability min(1, more/less), 1 at 0/0
     less: Array
 
 
@@ -79,46 +78,60 @@ def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
     return last_success(plan.p, _steps(plan, drafts), u)
 
 
-def joint_law(p: Array, steps: Sequence[Any]) -> Array:
+def joint_law(p: Array, steps: Any) -> Array:
     """Joint law (..., gamma+1, V) of (kept, next token) when the last draft that passes is the last kept."""
     xp = array_namespace(p)
-    law, last = [], xp.ones_like(steps[0].more)  # last: no later draft passes
-    for i, step in reversed(list(enumerate(steps))):
-        full = (step.more >= step.less) | (i == 0)
-        passes = xp.where(full, 1, step.more / xp.where(full, 1, step.less))
-        law.append(last * passes * normalize_or(step.row, p[..., i, :]))
+    rows, last = normalize_or(steps.rows, p), xp.ones_like(steps.more[..., :1])  # last: no later draft passes
+    law = []
+    for i in reversed(range(p.shape[-2])):
+        more, less = steps.more[..., i : i + 1], steps.less[..., i : i + 1]
+        full = (more >= less) | (i == 0)
+        passes = xp.where(full, 1, more / xp.where(full, 1, less))
+        law.append(last * passes * rows[..., i, :])
         last = last * (1 - passes)
     return xp.stack(law[::-1], axis=-2)
 
 
-def last_success(p: Array, steps: Sequence[Any], u: Array) -> tuple[Array, Array]:
+def last_success(p: Array, steps: Any, u: Array) -> tuple[Array, Array]:
     """(kept (...), next token (...)): u[i] tests draft i, the last one draws."""
-    row, gamma = normalize_or(steps[0].row, p[..., 0, :]), len(steps) - 1
-    xp = array_namespace(row)
-    kept = xp.zeros((*row.shape[:-1], 1), dtype=xp.int64, device=device(row))
-    for i, step in enumerate(steps[1:], start=1):
-        passes = (step.more >= step.less) | (u[..., i - 1 : i] * step.less < step.more)
-        kept = xp.where(passes, i, kept)
-        row = xp.where(passes, normalize_or(step.row, p[..., i, :]), row)
-    return kept[..., 0], pick(row, u[..., gamma])
+    xp, gamma = array_namespace(p), p.shape[-2] - 1
+    more, less = steps.more[..., 1:], steps.less[..., 1:]
+    passes = (more >= less) | (u[..., :gamma] * less < more)
+    if gamma:
+        kept = xp.max(xp.where(passes, xp.arange(1, gamma + 1, device=device(p)), 0), axis=-1)
+    else:
+        kept = xp.zeros(p.shape[:-2], dtype=xp.int64, device=device(p))
+    return kept, pick(normalize_or(row_at(steps.rows, kept), row_at(p, kept)), u[..., gamma])
 
 
-def _steps(plan: Plan, drafts: Array) -> list[Step]:
-    """What the block looks like from each of its gamma+1 positions.
+def from_weights(plan: Plan, weight: Array) -> Steps:
+    """Every position in one pass, from w_0, ..., w_gamma (..., gamma+1)."""
+    p, q = plan
+    xp, gamma = array_namespace(p, q), q.shape[-2]
+    rows = positive_part(xp.astype(weight[..., :gamma, None], p.dtype) * p[..., :gamma, :] - q)
+    over = mass(rows)
+    less = xp.concat([over + (1 - weight[..., :gamma]), xp.ones_like(weight[..., gamma:])], axis=-1)
+    more = xp.concat([over, weight[..., gamma:]], axis=-1)
+    return Steps(xp.concat([rows, p[..., gamma:, :]], axis=-2), more, less)
+
+
+def _steps(plan: Plan, drafts: Array) -> Steps:
+    """What the block looks like from each of its gamma+1 positions."""
+    p, q = plan
+    xp, (p_drawn, q_drawn) = array_namespace(p, q), (wide(at(w, drafts)) for w in (p[..., : q.shape[-2], :], q))
+    ratio = quotient(p_drawn, xp.where(q_drawn > 0, q_drawn, 1))
+    return from_weights(plan, _weights(ratio, wide(xp.ones_like(p[..., 0, 0]))))
+
+
+def _weights(ratio: Array, one: Array) -> Array:
+    """w_0, ..., w_gamma (..., gamma+1) from ratio (..., gamma) = p/q along the drafts; `one` is (...).
 
     The products are formed in the wider type and never leave [0, 1]. One that underflows (below 1e-308; in JAX without
     64 bits 1e-38) stays 0, which costs every later draft at most that much: drafts from q do not raise a weight on
-    average (T17). So no logarithms are needed, which Fractions do not have.
+    average (T17). So no logarithms are needed, which Fractions do not have. Each is made from the one before it, the
+    only numbers of a block that are: two calls for each, and all that is as wide as the vocabulary in one pass.
     """
-    p, q = plan
-    xp, gamma = array_namespace(p, q), q.shape[-2]
-    p_drawn, q_drawn = (wide(at(w, drafts)) for w in (p[..., :gamma, :], q))
-    weight, steps = wide(0 * p[..., 0, :1] + 1), []
-    for i in range(gamma):
-        row = positive_part(xp.astype(weight, p.dtype) * p[..., i, :] - q[..., i, :])
-        mass = xp.sum(wide(row), axis=-1, keepdims=True)
-        steps.append(Step(row, mass, mass + (1 - weight)))
-        reached, drawn = weight * p_drawn[..., i : i + 1], q_drawn[..., i : i + 1]
-        less = reached < drawn
-        weight = xp.where(less, reached / xp.where(less, drawn, 1), 1)
-    return [*steps, Step(p[..., gamma, :], weight, xp.ones_like(weight))]
+    xp, weights = array_namespace(one), [one]
+    for i in range(ratio.shape[-1]):
+        weights.append(xp.minimum(weights[-1] * ratio[..., i], one))
+    return xp.stack(weights, axis=-1)

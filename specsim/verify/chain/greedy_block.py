@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace
 
-from specsim.base.arrays import at, positive_part, product, wide
+from specsim.base.arrays import at, mass, positive_part, product, wide
 from specsim.types import Array
 from specsim.verify.chain import block
 
@@ -30,10 +30,10 @@ Plan = block.Plan
 prepare, uniforms = block.prepare, block.uniforms  # the same rows; a test per draft, and one draw
 
 
-class Step(NamedTuple):
-    """A block.Step with R_i = above/below, columns (..., 1) of which the larger is 1."""
+class Steps(NamedTuple):
+    """`block.Steps` with R_i = above/below (..., gamma+1), of which the larger is 1."""
 
-    row: Array  # (above p - below q)+, unnormalised; p after the last draft
+    rows: Array  # (above p - below q)+, unnormalised; p after the last draft
     more: Array  # its sum, and
     less: Array  # the sum of (below q - above p)+; above and below after the last draft
     above: Array
@@ -61,29 +61,38 @@ def continuation(plan: Plan, drafts: Array, kept: Array, token: Array) -> tuple[
     For gamma - kept - 1 tokens; both are multiplied by the token's p and q as each is drawn. (1, 0) means p itself.
     """
     steps = _steps(plan, drafts)
-    xp, gamma = array_namespace(plan.p), len(steps) - 1
-    above, below = xp.ones_like(steps[0].above), xp.zeros_like(steps[0].below)
-    for i, step in enumerate(steps[:gamma]):
+    xp, gamma = array_namespace(plan.p), plan.q.shape[-2]
+    above, below = xp.ones_like(steps.above[..., :1]), xp.zeros_like(steps.above[..., :1])
+    for i in range(gamma):
         here = (kept == i)[..., None]
-        above = xp.where(here, step.above * wide(at(plan.p[..., i, :], token))[..., None], above)
-        below = xp.where(here, step.below * wide(at(plan.q[..., i, :], token))[..., None], below)
+        p_drawn, q_drawn = (wide(at(w[..., i, :], token))[..., None] for w in plan)
+        above = xp.where(here, steps.above[..., i : i + 1] * p_drawn, above)
+        below = xp.where(here, steps.below[..., i : i + 1] * q_drawn, below)
     return above, below
 
 
-def _steps(plan: Plan, drafts: Array) -> list[Step]:
+def _steps(plan: Plan, drafts: Array) -> Steps:
     """What the block looks like from each of its gamma+1 positions."""
     p, q = plan
     xp, gamma = array_namespace(p, q), q.shape[-2]
     p_drawn, q_drawn = (wide(at(w, drafts)) for w in (p[..., :gamma, :], q))
-    above, below, steps = wide(0 * p[..., 0, :1] + 1), wide(0 * p[..., 0, :1] + 1), []
-    for i in range(gamma):
-        over = xp.astype(above, p.dtype) * p[..., i, :] - xp.astype(below, q.dtype) * q[..., i, :]
-        more, less = (xp.sum(wide(positive_part(w)), axis=-1, keepdims=True) for w in (over, -over))
-        steps.append(Step(positive_part(over), more, less, above, below))
-        above, below = above * p_drawn[..., i : i + 1], below * q_drawn[..., i : i + 1]
+    above, below = _joint(p_drawn, q_drawn, wide(xp.ones_like(p[..., 0, 0])))
+    over = xp.astype(above[..., :gamma, None], p.dtype) * p[..., :gamma, :]
+    over = over - xp.astype(below[..., :gamma, None], q.dtype) * q
+    more, less = (mass(positive_part(w)) for w in (over, -over))
+    more, less = (xp.concat([w, last[..., gamma:]], axis=-1) for w, last in ((more, above), (less, below)))
+    return Steps(xp.concat([positive_part(over), p[..., gamma:, :]], axis=-2), more, less, above, below)
+
+
+def _joint(p_drawn: Array, q_drawn: Array, one: Array) -> tuple[Array, Array]:
+    """Numerators and denominators (..., gamma+1) of R_0, ..., R_gamma, the larger of each pair 1; `one` is (...)."""
+    xp, pairs = array_namespace(one), [(one, one)]
+    for i in range(p_drawn.shape[-1]):
+        above, below = pairs[-1][0] * p_drawn[..., i], pairs[-1][1] * q_drawn[..., i]
         larger = xp.where(above > below, above, below)
         # Both are 0 where p is and q underflows: the ratio is 0, and must not be read as 0/0, which always passes.
         below = xp.where(larger > 0, below, 1 + 0 * below)
         larger = xp.where(larger > 0, larger, 1)
-        above, below = above / larger, below / larger
-    return [*steps, Step(p[..., gamma, :], above, below, above, below)]
+        pairs.append((above / larger, below / larger))
+    above, below = (xp.stack(list(side), axis=-1) for side in zip(*pairs, strict=True))
+    return above, below

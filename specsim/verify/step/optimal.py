@@ -24,9 +24,18 @@ from types import EllipsisType
 from typing import Literal, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from specsim.base.arrays import accept_probability, at, is_exact, noise, one_hot, positive_part, residual, wide
+from specsim.base.arrays import (
+    accept_probability,
+    array_namespace,
+    at,
+    is_exact,
+    noise,
+    one_hot,
+    positive_part,
+    residual,
+    wide,
+)
 from specsim.draft.distinct import inside, mean_slope
 from specsim.types import Array, Draws
 from specsim.verify.step import _bins

@@ -8,12 +8,13 @@ rows are touched level by level.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import device, is_numpy_array
 
-from specsim.base.arrays import at, ids, row_at
+from specsim.base.arrays import array_namespace, at, ids, row_at
 from specsim.base.held import held
 from specsim.types import Array, TokenTree
 
@@ -37,6 +38,8 @@ def levels(tree: TokenTree) -> list[Level]:
     """The root, then the nodes of depth 1, 2, ...; those of the last level have no children."""
     xp, where = array_namespace(tree.tokens), device(tree.tokens)
     batch, merged, parents = tuple(tree.tokens.shape[:-1]), tree.scheme == "paths", _parents(tree)
+    if is_numpy_array(tree.tokens) and parents.ndim == 1 and not merged and (tree.tokens >= 0).all():
+        return _whole(tree.tokens, _places(parents.astype(np.int64).tobytes()))
     nodes, found = np.array([-1]), list[Level]()
     owner = xp.ones((*batch, 1), dtype=xp.bool, device=where)  # which nodes have children of their own
     alike = xp.ones((1, 1), dtype=xp.bool, device=where)  # which nodes share their children, all of them the owner's
@@ -59,6 +62,57 @@ def levels(tree: TokenTree) -> list[Level]:
     none = xp.zeros((*batch, len(nodes), 0), dtype=tree.tokens.dtype, device=where)
     last = Level(held(nodes + 1, none), none, none, none > 0, xp.sum(none, axis=-1), 0, nodes + 1)
     return [*found, last]
+
+
+class _Place(NamedTuple):
+    """What is known of a level of a shape: the fields of `Level`, which nodes are below, and their earlier siblings."""
+
+    rows: Array
+    places: Array  # (W, M)
+    there: Array  # (W, M)
+    count: Array  # (W,)
+    below: Array  # (N,)
+    earlier: Array  # (N, N)
+    alone: bool  # nobody has a sibling
+
+
+@lru_cache(maxsize=256)
+def _places(parents: bytes) -> list[_Place]:
+    """The levels of a shape whose nodes are all there, from its parents as int64."""
+    found, nodes, out = np.frombuffer(parents, dtype=np.int64), np.array([-1]), list[_Place]()
+    while len(nodes):
+        below = np.flatnonzero(np.isin(found, nodes) & (found >= nodes[0]))
+        child = found[below] == nodes[:, None]  # (W, N)
+        count = child.sum(axis=-1)
+        most = int(count.max(initial=0))
+        there = np.arange(most) < count[:, None]
+        places = np.where(there, np.argsort(~child, axis=-1, stable=True)[:, :most], 0)
+        kin = found[below][:, None] == found[below]
+        out.append(_Place(nodes + 1, places, there, count, below, kin & np.tri(len(below), k=-1, dtype=bool), most < 2))
+        nodes = below
+    return out
+
+
+def _whole(tokens: Array, places: list[_Place]) -> list[Level]:
+    """The levels of a NumPy tree with all its nodes: only the tokens, and which of them are equal, are not known."""
+    out, batch = list[Level](), tokens.shape[:-1]
+    for here in places:
+        drawn = tokens[..., here.below]
+        first = _each(here.there, batch)
+        if not here.alone:
+            again = (here.earlier & (drawn[..., :, None] == drawn[..., None, :])).any(axis=-1)
+            first = here.there & ~again[..., here.places]
+        mine = np.where(here.there, drawn[..., here.places], 0) if len(here.below) else first.astype(tokens.dtype)
+        slots, count = _each(here.places, batch), _each(here.count, batch)
+        out.append(Level(here.rows, mine, slots, first, count, len(here.below), here.rows))
+    return out
+
+
+def _each(w: Array, batch: tuple[int, ...]) -> Array:
+    """The same for every tree of a batch; `broadcast_to` takes several times as long."""
+    out = np.empty((*batch, *w.shape), dtype=w.dtype)
+    out[...] = w
+    return out
 
 
 def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) -> Level:
@@ -145,5 +199,6 @@ def to_children(level: Level, values: Array) -> Array:
 
 def by_node(plan: list[Level], parts: list[Array]) -> Array:
     """What was computed level by level, (..., W, V) each, as (..., n+1, V) in the order of the nodes."""
-    order = np.argsort(np.concatenate([level.numbers for level in plan]))
-    return array_namespace(parts[0]).concat(parts, axis=-2)[..., held(order, parts[0]), :]
+    rows, numbers = array_namespace(parts[0]).concat(parts, axis=-2), np.concatenate([level.numbers for level in plan])
+    in_order = bool((numbers[1:] > numbers[:-1]).all())
+    return rows if in_order else rows[..., held(np.argsort(numbers), rows), :]

@@ -22,9 +22,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from types import ModuleType
 
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import device, is_numpy_array
 
-from specsim.base.arrays import ids, is_exact, normalize_or, wide
+from specsim.base.arrays import array_namespace, ids, is_exact, normalize_or, wide
 from specsim.discover import facts
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, Draws, TokenTree

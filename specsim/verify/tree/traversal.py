@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, normalize_or, pick, positive_part, row_at, wide
+from specsim.base.arrays import array_namespace, at, normalize_or, pick, positive_part, row_at, wide
 from specsim.draft.without_replacement import without
 from specsim.types import Array, TokenTree
 from specsim.verify.tree._walk import Level, by_node, levels, to_children
@@ -48,7 +46,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
     for level in plan:
         row, draft = (w[..., level.rows, :] for w in (p, q))
         handed = []
-        for k in range(level.tokens.shape[-1]):
+        most = level.tokens.shape[-1]
+        for k in range(most):
             x, tried = level.tokens[..., k], level.first[..., k]
             reached, drawn = weight * wide(at(row, x)), wide(at(draft, x))
             less = reached < drawn
@@ -58,7 +57,8 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
             failed = xp.where(full, 1, mass / xp.where(full, 1, mass + (1 - weight)))
             weight = xp.where(tried, failed, weight)
             row = xp.where(tried[..., None], normalize_or(over, row), row)
-            draft = xp.where(tried[..., None], without(draft, x), draft)
+            if k + 1 < most:  # what the last child leaves of q nobody asks for
+                draft = xp.where(tried[..., None], without(draft, x), draft)
         chances.append(weight[..., None])
         rows.append(row)
         if level.below:

@@ -11,9 +11,9 @@ def verify(plan, drafts, u):
     p, q = plan
     xp, gamma = array_namespace(p), q.shape[-2]
     clamped = xp.cumulative_prod(accept_probability(p[..., :gamma, :], q, drafts), axis=-1)
-    passes, steps = xp.cumulative_prod(u[..., :gamma], axis=-1) < clamped, _steps(plan, drafts)
-    kept, row = 0 * drafts[..., :1], normalize_or(steps[0].row, p[..., 0, :])
+    passes, rows = xp.cumulative_prod(u[..., :gamma], axis=-1) < clamped, normalize_or(_steps(plan, drafts).rows, p)
+    kept, row = 0 * drafts[..., :1], rows[..., 0, :]
     for i in range(1, gamma + 1):
         passed = passes[..., i - 1 : i]
-        kept, row = xp.where(passed, i, kept), xp.where(passed, normalize_or(steps[i].row, p[..., i, :]), row)
+        kept, row = xp.where(passed, i, kept), xp.where(passed, rows[..., i, :], row)
     return kept[..., 0], pick(row, u[..., gamma])

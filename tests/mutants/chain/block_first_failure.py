@@ -7,10 +7,11 @@ KILLED_BY = "frequencies"
 
 
 def verify(plan, drafts, u):
-    xp, steps = array_namespace(plan.p), _steps(plan, drafts)
-    kept, row, going = 0 * drafts[..., :1], normalize_or(steps[0].row, plan.p[..., 0, :]), True
-    for i, (left, more, less) in enumerate(steps):
-        if i:
-            going = going & ((more >= less) | (u[..., i - 1 : i] * less < more))
-            kept, row = xp.where(going, i, kept), xp.where(going, normalize_or(left, plan.p[..., i, :]), row)
-    return kept[..., 0], pick(row, u[..., len(steps) - 1])
+    xp, gamma, steps = array_namespace(plan.p), plan.q.shape[-2], _steps(plan, drafts)
+    rows = normalize_or(steps.rows, plan.p)
+    kept, row, going = 0 * drafts[..., :1], rows[..., 0, :], True
+    for i in range(1, gamma + 1):
+        more, less = steps.more[..., i : i + 1], steps.less[..., i : i + 1]
+        going = going & ((more >= less) | (u[..., i - 1 : i] * less < more))
+        kept, row = xp.where(going, i, kept), xp.where(going, rows[..., i, :], row)
+    return kept[..., 0], pick(row, u[..., gamma])

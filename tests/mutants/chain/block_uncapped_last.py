@@ -12,5 +12,5 @@ def verify(plan, drafts, u):
     xp = array_namespace(p)
     ratio = xp.cumulative_prod(at(p[..., :gamma, :], drafts) / at(q, drafts), axis=-1)
     steps = _steps(plan, drafts)
-    steps[-1] = steps[-1]._replace(more=ratio[..., -1:])
-    return last_success(p, steps, u)
+    more = xp.concat([steps.more[..., :gamma], ratio[..., -1:]], axis=-1)
+    return last_success(p, steps._replace(more=more), u)

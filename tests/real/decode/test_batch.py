@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 import real
-from real.decode import graphs
+from real.decode import fixed, graphs
 from real.decode.loop import Decoded, at_tokens, decode, decode_batch, keyed
 from real.decode.stops import Stream, cut, stopping
 from real.decode.warp import Warping
@@ -113,10 +113,10 @@ def test_a_batch_that_mixes_up_its_rows_is_caught() -> None:
 def test_a_fixed_cycle_reads_nothing_back(warping: Warping, monkeypatch: pytest.MonkeyPatch) -> None:
     """On meta tensors, which hold no values, any look at one fails: a GPU could capture this cycle."""
     target, draft = (from_hf(tiny_llama(VOCAB, seed=s).to("meta")) for s in (0, 1))
-    cycle = graphs.Graphs(target, draft, 2, warping, tokenwise, pick, lambda phase: None, 20, 3)
-    last = torch.zeros(2, 2, dtype=torch.int64, device="meta")
+    made = fixed.made(target, draft, 2, warping, tokenwise, pick, 64)
+    texts = torch.zeros(2, 3, dtype=torch.int64, device="meta")
     u = torch.zeros(2, 7, dtype=torch.float64, device="meta")
-    assert cycle._cycle(3, last, last[:, 0], u).shape == (2, 12)
+    assert fixed.cycle(made, 3, texts, u).shape == (2, 12)
 
     def peeking(weights: Any, seen: Any, new: Any, place: Any, tokens: Tensor, rows: int) -> Tensor:
         bool(tokens.sum() > 0)
@@ -124,7 +124,7 @@ def test_a_fixed_cycle_reads_nothing_back(warping: Warping, monkeypatch: pytest.
 
     monkeypatch.setattr(llama, "forward", peeking)
     with pytest.raises((RuntimeError, NotImplementedError)):
-        cycle._cycle(3, last, last[:, 0], u)
+        fixed.cycle(made, 3, texts, u)
 
 
 def test_fixed_shapes_are_refused_where_they_cannot_be() -> None:

@@ -113,6 +113,12 @@ def test_bad_input(arguments: list[str], message: str, monkeypatch: pytest.Monke
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_attention_kernels_have_names() -> None:
+    found = device.attention_kernels(CPU)
+    assert found.keys() == {"one token", "masked"}
+    assert set(found.values()) <= {"math", "flash_attention", "efficient_attention", "cudnn_attention"}
+
+
 def test_nothing_is_said_where_nothing_was_measured(tmp_path: Path) -> None:
     assert markdown(tmp_path) == "\n\n".join(f"`{name}`: {MISSING}." for name in NAMES)
 
@@ -127,7 +133,8 @@ def test_all_parts(tmp_path: Path) -> None:
     for name in NAMES:
         found = record(tmp_path, name)
         assert (found["schema"], found["complete"], found["stopped"]) == (f"specsim-gpu-{name}/1", True, None)
-        assert {"date", "machine", "versions", "gpu", "device", "settings", "command"} <= found["provenance"].keys()
+        said = {"date", "machine", "versions", "gpu", "device", "attention", "settings", "command"}
+        assert said <= found["provenance"].keys()
         assert all(row["seconds"] >= 0 for row in found["rows"])
     verdicts = {row["key"]: row.get("passed") for row in record(tmp_path, "parity")["rows"]}
     assert verdicts.pop("planted/float32") is None

@@ -11,21 +11,20 @@ import huggingface_hub.constants
 import pytest
 import torch
 from helpers import tiny_models as tiny
+from helpers.replay import alone, draw_tokens, replay_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
-from torch import Tensor
 from transformers import (
     BertConfig,
     FalconConfig,
     JambaConfig,
     MambaConfig,
     PreTrainedTokenizerFast,
-    Qwen2Config,
 )
 
 from real.decode.loop import decode, keyed
-from real.models import llama, memory
+from real.models import llama, memory, weights
 from real.models.loading import load_model, same_tokenizer
 from real.models.model import LanguageModel, fit_logits, from_hf, full_logits
 from real.pair import load
@@ -61,39 +60,6 @@ def hf_model(name: str, dtype: torch.dtype = torch.float64) -> Any:
 @cache
 def wrapped(name: str, fast: bool, dtype: torch.dtype = torch.float64) -> LanguageModel:
     return from_hf(hf_model(name, dtype), fast=fast)
-
-
-def draw_tokens(n: int, seed: int) -> Tensor:
-    return torch.randint(VOCAB, (n,), generator=torch.Generator().manual_seed(seed))
-
-
-def replay_error(
-    model: LanguageModel, steps: list[tuple[list[int], int, int]], seed: int, batch: int = 1, slip: int = 0
-) -> float:
-    """Largest difference between cached and uncached logits.
-
-    In each step some sequences of the batch read a block of new tokens each, and the last of them takes some back.
-    `slip` is a planted fault: positions by which every rollback stops short, so that the cache goes on from rows it
-    should have forgotten.
-    """
-    cache, kept = model.cache(batch), [torch.empty(0, dtype=torch.int64) for _ in range(batch)]
-    rows = [torch.empty(0, model.vocab_size) for _ in range(batch)]
-    for number, (which, block, back) in enumerate(steps):
-        tokens = draw_tokens(block * len(which), seed + number).view(-1, block)
-        logits = cache.forward(tokens, block, which)
-        for i, new, some in zip(which, tokens, logits, strict=True):
-            kept[i], rows[i] = torch.cat([kept[i], new]), torch.cat([rows[i], some])
-        i = which[-1]
-        keep = max(0, len(kept[i]) - back)
-        kept[i], rows[i] = kept[i][:keep], rows[i][:keep]
-        cache.rollback(i, keep if not slip else cache.lengths[i] - min(back, cache.lengths[i]))
-        cache.lengths[i] += slip if back else 0
-    some = [i for i in range(batch) if len(kept[i])]
-    return max((float((rows[i] - full_logits(model, kept[i])).abs().max()) for i in some), default=0.0)
-
-
-def alone(steps: list[tuple[int, int]]) -> list[tuple[list[int], int, int]]:
-    return [([0], block, back) for block, back in steps]
 
 
 steps = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 8)), min_size=1, max_size=8)
@@ -144,7 +110,7 @@ def test_store_grows_past_its_first_capacity() -> None:
 @pytest.mark.parametrize("name", BUILD)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 5e-6), (torch.float32, 2e-5)])
 def test_both_paths_equal_the_plain_forward(name: str, dtype: torch.dtype, tolerance: float) -> None:
-    tokens = draw_tokens(40, 7)
+    tokens = draw_tokens(VOCAB, 40, 7)
     with torch.no_grad():
         expected = hf_model(name, dtype)(tokens[None]).logits[0]
     assert expected.std() > 1  # clearly non-uniform laws, or agreement would mean little
@@ -157,7 +123,7 @@ def test_both_paths_equal_the_plain_forward(name: str, dtype: torch.dtype, toler
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["llama", "qwen2", "gpt2"])
 def test_half_precision_stays_near(name: str, dtype: torch.dtype) -> None:
-    tokens = draw_tokens(20, 3)
+    tokens = draw_tokens(VOCAB, 20, 3)
     rough, exact = (full_logits(wrapped(name, True, d), tokens) for d in (dtype, torch.float64))
     assert rough.dtype == dtype
     assert (rough - exact).abs().mean() < (0.1 if dtype == torch.bfloat16 else 0.015)
@@ -167,7 +133,7 @@ def test_half_precision_stays_near(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize(("name", "fast", "tolerance"), RUNS)
 def test_cuda_equals_cpu(name: str, fast: bool, tolerance: float) -> None:
     model = from_hf(BUILD[name](seed=1, dtype=torch.float64).to("cuda"), fast=fast)
-    tokens, cache = draw_tokens(20, 0), model.cache()
+    tokens, cache = draw_tokens(VOCAB, 20, 0), model.cache()
     cache.forward(tokens[None, :12], 0)
     cache.rollback(0, 9)
     cached = cache.forward(tokens[None, 9:].cuda(), 11)[0].cpu()
@@ -176,7 +142,7 @@ def test_cuda_equals_cpu(name: str, fast: bool, tolerance: float) -> None:
 
 
 def test_rows_are_the_last_ones_and_free_to_change() -> None:
-    tokens = draw_tokens(9, 0)
+    tokens = draw_tokens(VOCAB, 9, 0)
     for name, fast in (("llama", True), ("gpt2", False)):
         model = wrapped(name, fast)
         expected = full_logits(model, tokens)
@@ -194,9 +160,9 @@ def test_a_cache_that_does_not_fit_says_what_would(monkeypatch: pytest.MonkeyPat
     cache = wrapped("llama", True).cache(3)
     refused = "49,152 bytes are needed on cpu, 20,000 are available; .* keys and values of 3 texts at 64 positions .*"
     with pytest.raises(ValueError, match=refused + "26 positions a text would fit, or 1 texts at a time"):
-        cache.forward(draw_tokens(3, 0)[:, None], 1)
+        cache.forward(draw_tokens(VOCAB, 3, 0)[:, None], 1)
     assert cache.lengths == [0, 0, 0]
-    wrapped("llama", True).cache(1).forward(draw_tokens(1, 0)[None], 1)
+    wrapped("llama", True).cache(1).forward(draw_tokens(VOCAB, 1, 0)[None], 1)
 
 
 def test_memory_that_runs_out_in_a_pass_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +177,7 @@ def test_memory_that_runs_out_in_a_pass_is_explained(monkeypatch: pytest.MonkeyP
 
 
 def test_caches_of_one_model_are_independent() -> None:
-    model, tokens = wrapped("llama", True), draw_tokens(8, 0)
+    model, tokens = wrapped("llama", True), draw_tokens(VOCAB, 8, 0)
     one, other = model.cache(), model.cache()
     one.forward(tokens[None], 0)
     other.forward(tokens.flip(0)[None], 0)
@@ -219,22 +185,19 @@ def test_caches_of_one_model_are_independent() -> None:
 
 
 def test_fast_path_is_chosen_only_where_exact() -> None:
-    assert all(llama.supports(hf_model(name)) == (name in FAST) for name in BUILD)
+    assert all(weights.supports(hf_model(name)) == (name in FAST) for name in BUILD)
     dynamic = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
     for extra in ({"hidden_act": "gelu"}, {"rope_parameters": dynamic}):
-        assert not llama.supports(tiny.tiny_llama(VOCAB, **extra))
+        assert not weights.supports(tiny.tiny_llama(VOCAB, **extra))
     adapted = tiny.tiny_llama(VOCAB)
     adapted.model.layers[0].mlp.up_proj = torch.nn.Sequential(adapted.model.layers[0].mlp.up_proj)
-    assert not llama.supports(adapted)
-    # A window that the mask applies although the cache keeps everything
-    windowed = tiny.tiny_mistral(VOCAB, sliding_window=4, layer_types=["full_attention"])
-    assert not llama.supports(windowed)
+    assert not weights.supports(adapted)
 
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_forward_refuses_before_computing(fast: bool) -> None:
     cache = wrapped("llama", fast).cache()
-    tokens = draw_tokens(CONTEXT, 0)[None]
+    tokens = draw_tokens(VOCAB, CONTEXT, 0)[None]
     cache.forward(tokens[:, :60], 0)
     with pytest.raises(ValueError, match=r"length 65 exceeds the model's context of 64 positions"):
         cache.forward(tokens[:, :5], 1)
@@ -265,15 +228,10 @@ def small(config: type[Any], **options: Any) -> Any:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda: tiny.tiny_mistral(VOCAB, sliding_window=8), "MistralForCausalLM .* DynamicSlidingWindowLayer"),
-    (
-        lambda: small(Qwen2Config, use_sliding_window=True, sliding_window=8, max_window_layers=1),
-        "Qwen2ForCausalLM .* DynamicSlidingWindowLayer",
-    ),
-    (lambda: small(MambaConfig), "MambaForCausalLM .* LinearAttentionLayer"),
+    (lambda: small(MambaConfig), "MambaForCausalLM .* LinearAttentionLayer, a recurrent state, which every token"),
     (
         lambda: small(JambaConfig, attn_layer_period=2, attn_layer_offset=1, use_mamba_kernels=False),
-        "JambaForCausalLM .* LinearAttentionLayer",
+        "JambaForCausalLM .* LinearAttentionLayer, a recurrent state, which every token overwrites",
     ),
     (lambda: small(BertConfig), "BertLMHeadModel is not causal"),
     (
@@ -293,7 +251,7 @@ def test_models_that_cannot_run_are_refused(build: Any, message: str) -> None:
 @pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "gpt2", "opt"])
 def test_saved_model_loads_as_the_same_model(name: str, tmp_path: Path) -> None:
     hf_model(name).save_pretrained(tmp_path)
-    model, tokens = load_model(tmp_path, dtype=torch.float64), draw_tokens(20, 0)
+    model, tokens = load_model(tmp_path, dtype=torch.float64), draw_tokens(VOCAB, 20, 0)
     assert (model.vocab_size, model.context, model.dtype) == (VOCAB, CONTEXT, torch.float64)
     assert model.device == torch.device("cpu")
     assert torch.equal(full_logits(model, tokens), full_logits(wrapped(name, True), tokens))

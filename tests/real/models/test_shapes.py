@@ -12,10 +12,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import real.models.memory
 import real.models.shapes
-from real.models.llama import Weights
 from real.models.memory import available_bytes, check_memory, explain_oom
 from real.models.model import from_hf, full_logits
 from real.models.shapes import SHAPES, Shape, find_shape, random_model
+from real.models.weights import Weights
 
 pytestmark = pytest.mark.fast
 
@@ -105,7 +105,7 @@ def test_packed_weights_are_the_same_function() -> None:
 
 def _dense(shape: Shape) -> Weights:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(real.models.llama, "pack", lambda weight: weight)
+        patch.setattr(real.models.shapes, "pack", lambda weight: weight)
         weights = random_model(shape, dtype=torch.float32, device="cpu").weights
     assert weights is not None
     return weights

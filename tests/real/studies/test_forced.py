@@ -21,7 +21,7 @@ from real.decode.clock import PHASES
 from real.decode.loop import Loop, decode_batch, keyed
 from real.decode.warp import Warping
 from real.models.model import LanguageModel, from_hf
-from real.studies.calibrate import Costs, calibrate, copy_bandwidth, costs_of
+from real.studies.calibrate import Costs, calibrate, copy_bandwidth, costs_of, read_bandwidth
 from real.studies.forced import report as forced_report
 from real.studies.forced.measure import Forced, Timing, even, measure
 from specsim import accepted_length_law, block_efficiency
@@ -178,8 +178,20 @@ def test_a_loop_rewound_to_another_length_is_caught(off: int, monkeypatch: pytes
         assert_a_rewound_loop_repeats_its_rows()
 
 
-def test_copy_bandwidth_counts_bytes() -> None:
-    assert 1e8 < copy_bandwidth(torch.device("cpu"), size=1 << 22, repeats=3) < 1e13
+def test_bandwidths_count_bytes() -> None:
+    for measure_one in (copy_bandwidth, read_bandwidth):
+        assert 1e8 < measure_one(torch.device("cpu"), size=1 << 22, repeats=3) < 1e13
+
+
+def test_bandwidths_on_a_clock_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call takes two seconds: a copy of 64 bytes moves 128 in them, a sum reads 64."""
+
+    def ticking(clock: Any, phase: str) -> None:
+        clock.seconds[phase] = 2.0 if phase else 0.0
+
+    monkeypatch.setattr("real.decode.clock.Clock.mark", ticking)
+    assert copy_bandwidth(torch.device("cpu"), size=64) == 64
+    assert read_bandwidth(torch.device("cpu"), size=64) == 32
 
 
 @pytest.mark.parametrize(

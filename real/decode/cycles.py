@@ -1,0 +1,41 @@
+"""Which cycle runs the blocks of a loop: of chains in ordinary calls or in fixed shapes, or of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from real.decode import graphs
+from real.decode.cycle import Cycle, Eager, Verifier
+from real.decode.draft import Draw
+from real.decode.tree_plan import TreeVerifier, check_trees
+from real.decode.trees_cycle import TreeCycle
+from real.decode.warp import Warping
+from real.models.model import LanguageModel
+
+
+def cycle_for(
+    target: LanguageModel,
+    draft: LanguageModel | None,
+    warping: Warping,
+    rule: Verifier | TreeVerifier,
+    draw: Draw,
+    mark: Callable[[str], None],
+    ends: list[int],
+    gamma: int,
+    fixed: bool | None,
+    kept: graphs.Kept | None = None,
+) -> Cycle:
+    """The cycle that runs these blocks, once what it needs of the models is there.
+
+    Parameters are those of `real.decode.loop.decode_batch`, and `ends`, the lengths that the texts may reach; the draft
+    is None in plain decoding.
+    """
+    possible = graphs.supports(target, draft, warping)
+    if fixed and not possible:
+        raise ValueError("fixed: these models or this sampling cannot run in fixed shapes (see real.decode.graphs)")
+    fixed = possible and (target.device.type == "cuda" if fixed is None else fixed)
+    if isinstance(rule, TreeVerifier):
+        check_trees(target, draft, warping, rule, gamma)
+        return TreeCycle(target, draft, len(ends), warping, rule, mark, max(ends), gamma, fixed)
+    work = target, draft, len(ends), warping, rule, draw, mark
+    return graphs.Graphs(*work, max(ends), gamma, kept) if fixed else Eager(*work)

@@ -1,0 +1,236 @@
+"""Trees beside chains: what each is predicted to do along texts of the target, then what it does in the decode loop.
+
+As `real.studies.compare.measure`, with another line for every tree and rule. Tokenwise walks, traversal of siblings
+without replacement and lifted step rules are predicted by the law of their blocks given the text; of other tree rules
+none is known, and nothing is predicted. Shapes for a number of nodes are chosen by acceptance by rank on other texts
+than those that are reported. Every pass that is used is timed: t(m) of a chain of m - 1 drafts or of a tree of m - 1
+nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from real.decode.clock import PHASES, Clock, silent
+from real.decode.loop import decode, keyed
+from real.decode.score import Score, laws
+from real.decode.tree_plan import check_trees
+from real.decode.warp import Warping
+from real.pair import Pair
+from real.studies.calibrate import Calibration
+from real.studies.compare.measure import check_prompts
+from real.studies.compare.record import Job, Turn, run_of
+from real.studies.compare.tree_shapes import (
+    RANKS,
+    Asked,
+    Entry,
+    Text,
+    call_samples,
+    chain_entry,
+    has_calls,
+    is_walk,
+    mean_ranks,
+    parse_tree,
+    shaped,
+    tree_entry,
+)
+from specsim import discover
+from specsim.base import check
+from specsim.base.arrays import at, overlap
+from specsim.exact.guarantee import require_lossless
+from specsim.lengths import tree_texts
+from specsim.verify.lookup import chain_rule, tree_rule
+
+WRITE, MEASURE, SHAPE = 0, 1, 2  # streams of randomness; those of decoding are odd, and shapes have texts of their own
+CHAIN = "block"  # the rule of the chains beside the trees
+PLAIN = Job(0, CHAIN)
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """What runs: trees as they are asked for, how siblings are drawn, tree rules, chains beside them, texts, seed."""
+
+    trees: tuple[str, ...]
+    scheme: str = "iid"
+    rules: tuple[str, ...] = ("tokenwise",)
+    chains: tuple[int, ...] = ()  # lengths; (): 1 to 4, and the nodes of every tree
+    max_tokens: int = 64
+    warping: Warping = Warping()  # noqa: RUF009 - frozen
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, words in (("trees", self.trees), ("rules", self.rules)):
+            if not words or len(set(words)) < len(words):
+                raise ValueError(f"{name} {', '.join(words)!r}: give at least one, and none twice")
+        for rule in self.rules:
+            if rule in discover.names("chain") and rule not in discover.names("tree"):
+                raise ValueError(
+                    f"rule {rule!r} verifies chains; rules of trees: {', '.join(discover.names('tree'))} (chains under "
+                    f"{CHAIN!r} run beside them)"
+                )
+            tree_rule(rule, self.scheme)
+            require_lossless(rule, temperature=self.warping.temperature, family="tree", scheme=self.scheme)
+        for gamma in self.gammas:
+            check.integer(gamma, "chains", 1)
+        check.integer(self.max_tokens, "max_tokens", 1)
+        if check.integer(self.seed, "seed", 0) >= 1 << 63:
+            raise ValueError(f"seed must be below 2^63, got {self.seed}")
+        self.entries()
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The trees, read."""
+        return [parse_tree(text, self.scheme) for text in self.trees]
+
+    @property
+    def gammas(self) -> tuple[int, ...]:
+        """Lengths of the chains."""
+        return self.chains or tuple(sorted({1, 2, 3, 4, *(tree.nodes for tree in self.asked)}))
+
+    @property
+    def shapes_wanted(self) -> bool:
+        """Whether a shape is to be found."""
+        return any(not tree.branching for tree in self.asked)
+
+    def entries(self, ranks: Sequence[float] | None = None) -> list[Entry]:
+        """Every line, chains first; shapes that are to be found are single nodes until acceptance by rank is known."""
+        known = None if ranks is None else np.array(ranks)
+        found = [chain_entry(gamma, CHAIN) for gamma in self.gammas]
+        for i, asked in enumerate(self.asked):
+            parents = shaped(asked, self.scheme, known)
+            found += [tree_entry(i, asked, rule, self.scheme, parents) for rule in self.rules]
+        return found
+
+
+def check_models(
+    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, ranks: Sequence[float] | None = None
+) -> None:
+    """ValueError where a prompt, a tree or a chain cannot run on these models, before anything is computed."""
+    check_prompts(pair, prompts, settings.max_tokens)
+    context = min(pair.target.context, pair.draft.context)
+    for name, nodes in [(f"tree {a.name}", a.nodes) for a in settings.asked] + [("a chain", max(settings.gammas))]:
+        if nodes + 2 > context:
+            raise ValueError(f"{name} needs passes over {nodes + 1} tokens; the models have a context of {context}")
+    for entry in settings.entries(ranks):
+        if entry.is_tree:
+            check_trees(pair.target, pair.draft, settings.warping, entry.verifier, entry.length)
+
+
+def shape_ranks(
+    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, first: int, step: Callable[[str], None]
+) -> list[float]:
+    """Acceptance by rank along texts that are not reported, written after prompts with these numbers."""
+    vocab = pair.target.vocab_size
+    texts, most = [], min(RANKS, vocab, settings.warping.top_k or vocab)
+    for i, prompt in enumerate(prompts, first):
+        step("acceptance by rank, on other texts")
+        texts.append(scored(pair, prompt, settings, i, SHAPE, most))
+    return mean_ranks(texts)
+
+
+def scored(
+    pair: Pair,
+    prompt: list[int],
+    settings: TreeSettings,
+    i: int,
+    stream: int,
+    most: int,
+    shapes: Iterable[tuple[int, ...]] = (),
+) -> Text:
+    """Let the target write a text after a prompt; score it by ranks, `most` of them, and by calls in trees."""
+    end = pair.tokenizer.eos_token_id
+    uniforms, stop = keyed(settings.seed, (i << 20) + stream), frozenset() if end is None else frozenset([end])
+    written = decode(
+        pair.target, None, prompt, max_tokens=settings.max_tokens, gamma=0, uniforms=uniforms,
+        warping=settings.warping, stop=stop,
+    ).tokens  # fmt: skip
+    p, q = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, prompt, written, settings.warping))
+    y = np.array(written)
+    score, ended = Score(at(p, y), at(q, y), overlap(p, q)), len(written) < settings.max_tokens
+    p, q = (w / w.sum(axis=-1, keepdims=True) for w in (p, q))  # float32 rows sum to 1 but for rounding
+    ranks = np.zeros((1, len(y), 0))
+    if settings.scheme in tree_texts.STEPS:
+        ranks = tree_texts.acceptance_by_rank(p, q, y, most, scheme=settings.scheme, seed=i)
+    found = {shape: call_samples(settings.scheme, p, q, y, shape, i) for shape in shapes}
+    return Text(score, ended, ranks, found)
+
+
+def write_and_score(
+    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, entries: list[Entry], step: Callable[[str], None]
+) -> list[Text]:
+    """The texts that predictions come from: one after each prompt, the same as for chains alone."""
+    walks = [entry.verifier.most for entry in entries if entry.is_tree and is_walk(entry.verifier)]
+    shapes = {entry.parents for entry in entries if entry.is_tree and has_calls(entry.verifier)}
+    texts = []
+    for i, prompt in enumerate(prompts):
+        step("writing and scoring")
+        texts.append(scored(pair, prompt, settings, i, WRITE, max(walks, default=0), shapes))
+    return texts
+
+
+def take_turns(
+    pair: Pair,
+    prompts: Sequence[list[int]],
+    settings: TreeSettings,
+    entries: list[Entry],
+    first: int,
+    step: Callable[[str], None],
+) -> Iterator[Turn]:
+    """Decode each prompt, from the `first` on, plainly and with every entry, and time each pass beside it."""
+    calibrations = _calibrations(pair, prompts, settings, entries)
+    order: list[Entry | None] = [None, *entries]
+    for i in range(first, len(prompts)):
+        turn = Turn({}, {}, {})
+        for entry in order if i % 2 else reversed(order):
+            job, length = (PLAIN, 0) if entry is None else (entry.job, entry.length)
+            turn.visits[job] = calibrations[job].visit(length)
+            step("plain decoding" if entry is None else f"{entry.name}, {entry.rule}")
+            clock = Clock(pair.target.device)
+            on_clock = length and pair.target.device.type == "cpu"
+            end = pair.tokenizer.eos_token_id
+            decoded = decode(
+                pair.target,
+                pair.draft if length else None,
+                prompts[i],
+                max_tokens=settings.max_tokens,
+                gamma=length,
+                uniforms=keyed(settings.seed, (i << 20) + 2 * job.gamma + MEASURE),
+                warping=settings.warping,
+                stop=frozenset() if end is None else frozenset([end]),
+                rule=chain_rule(CHAIN) if entry is None else entry.verifier,
+                mark=clock.mark if on_clock else silent,
+            )
+            turn.runs[job] = run_of(decoded)
+            if on_clock:
+                turn.phases[job] = {name: clock.seconds[name] for name in PHASES}
+        yield turn
+
+
+def _calibrations(
+    pair: Pair, prompts: Sequence[list[int]], settings: TreeSettings, entries: list[Entry]
+) -> dict[Job, Calibration]:
+    """What times each entry, after a text of the length that decoding has halfway."""
+    middle = sorted(prompts, key=len)[len(prompts) // 2]
+    half, longest = settings.max_tokens // 2, max(entry.nodes for entry in entries)
+    room = min(pair.target.context, pair.draft.context) - longest - 1
+    text = (middle * (1 + half // len(middle)))[: min(len(middle) + half, room)]
+
+    def timed(verifier: Any, lengths: Sequence[int]) -> Calibration:
+        return Calibration(
+            pair.target,
+            pair.draft,
+            [text],
+            warping=settings.warping,
+            rule=verifier,
+            gammas=lengths,
+            max_tokens=max(settings.max_tokens - half, max(lengths) + 1),
+        )
+
+    chains = timed(chain_rule(CHAIN), [entry.length for entry in entries if not entry.is_tree])
+    return {PLAIN: chains} | {
+        entry.job: timed(entry.verifier, [entry.length]) if entry.is_tree else chains for entry in entries
+    }

@@ -1,0 +1,147 @@
+"""What a text says of trees of i.i.d. siblings under a lifted step rule, drawn along it.
+
+As under traversal (`specsim.lengths.traversal_texts`), a call V(x, a) succeeds with probability a whatever is drawn
+below x (T23). Of the K children S of x the one with the text's token y is called once those before it have failed, with
+probability 1 - sum_before T(.|S), T the step rule for the target (a p, 1 - a), and with a weight that makes it T(y|S).
+A sum over the rank r at which y comes up first, and over the other siblings, gives P(n >= i | text, start t):
+
+    E[product over the path of q(y) (1 - q(y))^(r-1) (1 - sum_before T) / p(y)] a_i,
+
+the siblings before r drawn from q without y, those after it from q: over all of them in Fractions, sampled in floats.
+"""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from specsim.base import check, limits
+from specsim.base.arrays import at, is_exact, pick, wide
+from specsim.draft.without_replacement import without
+from specsim.lengths.traversal_texts import SAMPLES, prepared
+from specsim.trees import topology
+from specsim.types import Array
+from specsim.verify.lookup import step_rule
+
+Siblings = tuple[Array, Array]  # tokens (M', T, K), and the probability that their drawing leaves out (M', T)
+
+
+@np.errstate(under="ignore")
+def lifted_samples(
+    p: Array, q: Array, y: Array, parents: Any, *, step: str = "optimal", samples: int = SAMPLES, seed: int = 0
+) -> Array:
+    """Independent estimates (M, T, depth) of P(n >= i | text) under `lifted`, to be averaged; M = 1 where exact.
+
+    Parameters
+    ----------
+    p, q, y, parents
+        As for `specsim.lengths.tree_texts.text_survival_tree`.
+    step : str
+        A step rule that verifies i.i.d. drafts.
+    samples : int
+        Draws of siblings for every position and node.
+    seed : int
+        Of these draws.
+
+    Returns
+    -------
+    array, shape (M, T, depth)
+        Fractions where p and q are: then over all siblings.
+
+    Raises
+    ------
+    ValueError
+        As `text_survival_tree`; or a step rule that does not verify i.i.d. drafts.
+
+    References
+    ----------
+    T23 in proofs/; the law given the text is derived here.
+
+    Examples
+    --------
+    >>> lifted_samples([[.5, .5]] * 2, [[.9, .1]] * 2, [1, 1], [-1, 0], samples=1)[0].round(3).tolist()
+    [[0.2, 0.04], [0.2, 0.0]]
+    """
+    found, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
+    random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
+    below, depths = topology.children(found), [0, *topology.depths(found).tolist()]
+    rule = step_rule(step, max(1, *map(len, below)), "iid")
+    p, q, y = prepared(p, q, y)
+    length, exact = len(y), is_exact(p)
+    out = np.zeros((1 if exact else count, length, max(depths)), dtype=p.dtype)
+    one = np.ones((out.shape[0], length), dtype=p.dtype) * (Fraction(1) if exact else 1)
+    calls = {0: (one, one)}  # row -> weight of its call, and how often it is made given the text, over starts
+    for row, kids in enumerate(below):
+        left = max(length - depths[row], 0)
+        weight, reach = (w[:, :left] for w in calls.pop(row))
+        rows, drafts, token = (w[depths[row] :] for w in (p, q, y))
+        given = np.where(at(rows, token) > 0, at(rows, token), 1)
+        for rank, kid in enumerate(kids):
+            siblings, chance = _siblings(drafts, token, rank, len(kids), weight.shape[0], None if exact else random)
+            times = len(siblings) // len(weight)
+            a, made = np.concatenate([weight] * times), np.concatenate([reach] * times) * chance
+            law = _law(rule, rows, drafts, a, siblings)
+            goes, before = at(law, siblings[..., rank]), _before(law, siblings[..., :rank], a)
+            some = before > 0
+            handed = np.where(some, goes / np.where(some, before, 1), 0 * goes)
+            calls[kid + 1] = np.minimum(handed, 1), made * before * at(drafts, token) / given
+            kept = made * goes * at(drafts, token) / given
+            out[:, :left, depths[row]] += kept.sum(axis=0) if exact else kept
+    return out
+
+
+def _law(rule: ModuleType, rows: Array, drafts: Array, weight: Array, siblings: Array) -> Array:
+    """T (M, T, V+1) for the target (a p, 1 - a): the last entry is a failure, which is never drafted."""
+    target = np.concatenate([weight[..., None] * rows, 1 - weight[..., None]], axis=-1)
+    draft = np.broadcast_to(np.concatenate([drafts, 0 * drafts[..., :1]], axis=-1), target.shape)
+    return wide(rule.transition(rule.prepare(target, draft, siblings.shape[-1]), siblings))
+
+
+def _before(law: Array, siblings: Array, weight: Array) -> Array:
+    """Probability (M, T) that the calls of the siblings before all fail; equal ones are called once."""
+    total = 0 * weight
+    for k in range(siblings.shape[-1]):
+        x = siblings[..., k]
+        new = (siblings[..., :k] != x[..., None]).all(axis=-1)
+        total = total + np.where(new, at(law, x), 0 * weight)
+    return 1 - total
+
+
+def _siblings(drafts: Array, y: Array, rank: int, k: int, count: int, random: Any) -> Siblings:
+    """K siblings, that of this rank the first with token y, and their weight beside q(y); random None: all of them.
+
+    Rows (count, T) are repeated for every order of siblings, one after the other.
+    """
+    without_y = without(drafts, y)
+    others = [without_y if j < rank else drafts for j in range(k) if j != rank]
+    never = 1 - at(drafts, y)  # the first has y for certain where q has nothing else
+    if random is None:
+        tuples = itertools.product(range(drafts.shape[-1]), repeat=k - 1)
+        parts = [_placed([x + 0 * y for x in each], y, rank) for each in tuples]
+        weights = [_chance(others, part, rank) * never**rank for part in parts]
+        return (
+            np.concatenate([np.broadcast_to(part, (count, *part.shape)) for part in parts]),
+            np.concatenate([np.broadcast_to(w, (count, *w.shape)) for w in weights]),
+        )
+    shape = (count, len(y))
+    drawn = [np.minimum(pick(np.broadcast_to(w, (*shape, w.shape[-1])), random.random(shape)), w.shape[-1] - 1)
+             for w in others]  # fmt: skip
+    return _placed(drawn, np.broadcast_to(y, shape), rank), np.broadcast_to(never**rank, shape)
+
+
+def _placed(others: list[Array], y: Array, rank: int) -> Array:
+    """The siblings (..., K), y at its rank."""
+    return np.stack([*others[:rank], y, *others[rank:]], axis=-1)
+
+
+def _chance(others: list[Array], siblings: Array, rank: int) -> Array:
+    """Probability (T,) that the siblings other than y are drawn."""
+    total: Any = 1 + 0 * others[0][:, 0] if others else np.ones(len(siblings), dtype=object) * Fraction(1)
+    places = [k for k in range(siblings.shape[-1]) if k != rank]
+    for law, place in zip(others, places, strict=True):
+        total = total * at(law, siblings[:, place])
+    return total

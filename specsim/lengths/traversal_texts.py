@@ -1,0 +1,143 @@
+"""What a text says of trees without replacement under traversal verification, drawn along it.
+
+A call V(x, a) succeeds with probability a whatever is drawn below x, and then the text goes on as the target has it
+(T21). So P(n >= i | text, start t) is a sum over the nodes of depth i of
+
+    E[product over its path of Pr[the siblings before it are drawn, and fail] q_r(y) / p(y)] a_i,
+
+where a, p and q change as siblings fail, and a_i is the weight that the call of the node has. What hangs below siblings
+does not matter. Failed siblings are summed over in Fractions, and sampled in floats, each by its own weight. `lifted`
+is traversal on such trees (T23, 3).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from specsim.base import check, limits
+from specsim.base.arrays import at, ids, is_exact, normalize_or, pick, positive_part
+from specsim.draft.without_replacement import without
+from specsim.lengths.tree_texts import MAX_FAILED, TextSurvival, along, averaged, jackknife_error, left_out
+from specsim.trees import topology
+from specsim.types import Array
+
+SAMPLES = 4  # of failed siblings, for every position and node: texts have many positions
+
+
+@np.errstate(under="ignore")
+def text_survival_traversal(
+    p: Array, q: Array, y: Array, parents: Any, *, samples: int = SAMPLES, seed: int = 0
+) -> TextSurvival:
+    r"""Probability that traversal verification keeps at least i drafts, given the text, wherever a block starts.
+
+    Of trees whose siblings are drawn without replacement; of `lifted` with recursive rejection as well.
+
+    Parameters
+    ----------
+    p, q, y, parents
+        As for `specsim.lengths.tree_texts.text_survival_tree`.
+    samples : int
+        Draws of failed siblings for every position and node; at least 2 for an error.
+    seed : int
+        Of these draws.
+
+    Returns
+    -------
+    TextSurvival
+        survival (T, depth), and its standard error: Fractions, and 0, where p and q are Fractions.
+
+    Raises
+    ------
+    ValueError
+        As `text_survival_tree`; or Fractions with too many siblings to sum over.
+
+    References
+    ----------
+    Weng et al. 2025, arXiv:2505.12398 (the rule); the law given the text is derived here.
+
+    Examples
+    --------
+    >>> text_survival_traversal([[.5, .5]] * 2, [[.9, .1]] * 2, [1, 1], [-1, 0]).survival.round(3).tolist()
+    [[0.2, 0.04], [0.2, 0.0]]
+    """
+    drawn = traversal_samples(p, q, y, parents, samples=samples, seed=seed)
+    return TextSurvival(fitted(averaged(drawn)), jackknife_error(fitted(left_out(drawn))))
+
+
+@np.errstate(under="ignore")
+def traversal_samples(p: Array, q: Array, y: Array, parents: Any, *, samples: int = SAMPLES, seed: int = 0) -> Array:
+    """Independent estimates (M, T, depth) of `text_survival_traversal`, to be averaged; M = 1 where they are exact."""
+    found, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
+    random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
+    p, q, y = prepared(p, q, y)
+    length, exact = len(y), is_exact(p)
+    below, depths = topology.children(found), [0, *topology.depths(found).tolist()]
+    if exact:
+        _check_sum(below, found.tolist(), p.shape[-1])
+    out = np.zeros((1 if exact else count, length, max(depths)), dtype=p.dtype)
+    one = np.ones((out.shape[0], length), dtype=p.dtype) * (Fraction(1) if exact else 1)
+    calls = {0: (one, one)}  # row -> weight of its call, and how often it is made given the text, over starts
+    for row, kids in enumerate(below):
+        left = length - depths[row]
+        weight, reach = (w[:, : max(left, 0)] for w in calls.pop(row))
+        rows, drafts, token = (w[depths[row] :] for w in (p, q, y))
+        given = np.where(at(rows, token) > 0, at(rows, token), 1)
+        target, draft = (np.broadcast_to(w, (*weight.shape, w.shape[-1])) for w in (rows, drafts))
+        for k, kid in enumerate(kids):
+            places = np.broadcast_to(token, weight.shape)
+            reached, drawn = weight * at(target, places), at(draft, places)
+            less = reached < drawn
+            handed = np.where(less, reached / np.where(less, drawn, 1), 1 + 0 * reached)
+            calls[kid + 1] = handed, reach * drawn / given
+            kept = handed * calls[kid + 1][1]
+            out[:, : max(left, 0), depths[row]] += kept.sum(axis=0) if exact else kept
+            if k + 1 < len(kids):
+                weight, reach, target, draft = _failed(weight, reach, target, draft, places, None if exact else random)
+    return out
+
+
+def prepared(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Rows along a text; where rounding left the target nothing of its own token, the draft's law stands for both."""
+    p, q, y = along(p, q, y)
+    return np.where((at(p, y) > 0)[:, None], p, q), q, y
+
+
+def fitted(rows: Array) -> Array:
+    """Rows (..., depth) in [0, 1] that do not grow: means of samples may be a little off."""
+    return rows if rows.dtype == object else np.minimum.accumulate(np.clip(rows, 0, 1), axis=-1)
+
+
+def _check_sum(below: list[list[int]], parents: list[int], vocab: int) -> None:
+    """ValueError where the siblings that fail before a node and its ancestors have too many orders."""
+    before = [0]
+    for node, parent in enumerate(parents):
+        before.append(before[parent + 1] + below[parent + 1].index(node))
+    if vocab ** max(before) > MAX_FAILED:
+        raise ValueError(
+            f"{vocab}^{max(before)} orders of failed siblings are too many to sum over in Fractions; give floats, "
+            "which sample them"
+        )
+
+
+def _failed(
+    weight: Array, reach: Array, target: Array, draft: Array, y: Array, random: Any
+) -> tuple[Array, Array, Array, Array]:
+    """Weight, reach and what is left of target and draft after a sibling other than y that fails; random None: any."""
+    scaled = weight[..., None] * target
+    lost = np.where(ids(draft) == y[..., None], 0 * draft, positive_part(draft - scaled))
+    over = positive_part(scaled - draft)
+    mass, full = over.sum(axis=-1) + 0 * weight, weight >= 1  # a Fraction, also where it is 0
+    weight, target = np.where(full, weight, mass / np.where(full, 1, mass + (1 - weight))), normalize_or(over, target)
+    if random is not None:
+        x = np.minimum(pick(lost, random.random(weight.shape)), draft.shape[-1] - 1)  # of no use where none can fail
+        return weight, reach * lost.sum(axis=-1), target, without(draft, x)
+    tokens = range(draft.shape[-1])
+    return (
+        np.concatenate([weight for _ in tokens]),
+        np.concatenate([reach * lost[..., x] for x in tokens]),
+        np.concatenate([target for _ in tokens]),
+        np.concatenate([without(draft, np.full(weight.shape, x)) for x in tokens]),
+    )

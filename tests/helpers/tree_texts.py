@@ -1,0 +1,104 @@
+"""Texts written with trees: by the decode loop, every run forked, and by a loop of its own that caches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from helpers.texts import TEXT, Law, exact
+from real.decode.loop import Block, Decoded, Uniforms, decode
+from real.decode.tree_plan import TreeVerifier
+from real.decode.warp import Warping, probabilities
+from real.models.model import LanguageModel, full_logits
+from specsim import verify_tree
+from specsim.exact import forking
+from specsim.trees import _siblings, depths, draw_tree, mask
+from specsim.trees import uniforms as uniforms_of
+
+
+def forked_tree_law(
+    target: LanguageModel, draft: LanguageModel, prompt: list[int], verifier: TreeVerifier, warping: Warping
+) -> Law:
+    """Law of the next TEXT tokens, summed over every run: the draw of each node's children and each decision forks."""
+    law: Law = {}
+    length = max(TEXT, verifier.depth + 1)  # a tree of all levels is drafted only where one token more is wanted
+
+    def program(fork: forking.Fork) -> Decoded:
+        def drawn(scheme: str, q: Any, u: Any, k: int, draws: Any) -> Any:
+            found = _siblings.drawn(scheme, exact(q), fork.uniforms(*u.shape), k, draws)
+            return np.asarray(found).astype(np.int64)
+
+        def verify(plan: Any, u: Any) -> tuple[Any, ...]:
+            found = verifier.rule.verify(plan, fork.uniforms(*u.shape))
+            return tuple(np.asarray(w).astype(np.int64) for w in found)
+
+        rule = ModuleType(verifier.rule.__name__)
+        vars(rule).update(
+            vars(verifier.rule),
+            prepare=lambda p, q, tree, **told: verifier.rule.prepare(exact(p), exact(q), tree, **told),
+            verify=verify,
+        )
+        forked = TreeVerifier(rule, verifier.parents, verifier.scheme, verifier.step, verifier.draws)
+        with patch("real.decode.trees_cycle.drawn", drawn):
+            return decode(
+                target,
+                draft,
+                prompt,
+                max_tokens=length,
+                gamma=verifier.depth,
+                uniforms=lambda position, count: torch.zeros(
+                    count, dtype=torch.float64
+                ),  # forked ones take their place
+                warping=warping,
+                rule=forked,
+            )
+
+    for run, weight in forking.runs(program):
+        text = tuple(run.tokens[:TEXT])
+        law[text] = law.get(text, 0.0) + float(weight)
+    return law
+
+
+def law_of(model: LanguageModel, warping: Warping) -> Callable[[tuple[int, ...]], Any]:
+    """The model's law after a text, with nothing cached."""
+
+    def law(text: tuple[int, ...]) -> Any:
+        read = [token if token < model.embeddings else 0 for token in text]
+        return probabilities(full_logits(model, torch.tensor(read))[-1], warping).numpy()
+
+    return law
+
+
+def uncached_text(
+    target: LanguageModel,
+    draft: LanguageModel,
+    prompt: list[int],
+    verifier: TreeVerifier,
+    *,
+    max_tokens: int,
+    uniforms: Uniforms,
+    warping: Warping = Warping(),  # noqa: B008 - frozen
+) -> tuple[list[int], list[Block]]:
+    """Tokens and blocks of a loop of `draw_tree` and `verify_tree`, in which every row comes from a pass of its own."""
+    text, blocks = list(prompt), list[Block]()
+    end, models = len(prompt) + max_tokens, [law_of(model, warping) for model in (target, draft)]
+    while len(text) < end:
+        levels = min(verifier.depth, end - len(text) - 1)
+        kept = np.flatnonzero(depths(verifier.parents) <= levels).tolist()
+        parents = [kept.index(verifier.parents[i]) if verifier.parents[i] >= 0 else -1 for i in kept]
+        split = uniforms_of(parents, verifier.scheme)
+        u = uniforms(len(text), levels + verifier.uniforms(levels)).numpy()
+        tree, q = draw_tree(
+            models[1], parents, u[:split], scheme=verifier.scheme, draws=verifier.draws, prefix=tuple(text)
+        )
+        paths = [[int(tree.tokens[j - 1]) for j in np.flatnonzero(row) if j] for row in mask(parents)]
+        p = np.stack([models[0]((*text, *(max(token, 0) for token in path))) for path in paths])
+        found = verify_tree(p, q, tree, u[split:], rule=verifier.rule, step=verifier.step, draws=verifier.draws)
+        blocks.append(Block(len(text), levels, int(found.num_accepted)))
+        text += [*paths[int(found.node)], int(found.token)]
+    return text[len(prompt) :], blocks

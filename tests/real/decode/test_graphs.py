@@ -1,0 +1,270 @@
+"""What cycles of fixed shapes keep, and let go: memory, captures, and the texts of earlier calls."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from helpers.tiny_models import tiny_llama
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import real
+from real.decode import graphs
+from real.decode.graphs import Graphs, Kept
+from real.decode.loop import Decoded, Loop, decode_batch, keyed
+from real.decode.warp import Warping
+from real.models import llama, store
+from real.models.model import LanguageModel, from_hf
+from real.studies.forced.measure import Forced
+from specsim.base.arrays import pick
+from specsim.verify.chain import block, tokenwise
+
+VOCAB = 8
+
+
+def pair(seed: int = 0) -> tuple[LanguageModel, LanguageModel]:
+    plain = (tiny_llama(VOCAB, seed=2 * seed + i, dtype=torch.float64, context=128) for i in (0, 1))
+    target, draft = map(from_hf, plain)
+    return target, draft
+
+
+PAIR = pair()
+
+
+def write(kept: Kept | None = None, batch: int = 2, key: int = 0, **options: Any) -> list[Decoded]:
+    arguments = {"max_tokens": 12, "gamma": 3, "fixed": True, **options}
+    target, draft = arguments.pop("models", PAIR)
+    prompts = [[1, 2], [3], [4, 5, 6]][:batch]
+    sources = [keyed(key, i) for i in range(batch)]
+    return decode_batch(target, draft, prompts, uniforms=sources, kept=kept, **arguments)
+
+
+def texts(runs: list[Decoded]) -> list[list[int]]:
+    return [run.tokens for run in runs]
+
+
+def alive_after_return(monkeypatch: pytest.MonkeyPatch, kept: Kept | None = None) -> list[bool]:
+    """Of every cycle and every tensor of keys and values that three calls make: whether it outlives them, gc off."""
+    made: list[weakref.ref[Any]] = []
+    reserve, begin = store.Llama.reserve, Graphs.__init__
+
+    def reserving(self: store.Llama, capacity: int) -> None:
+        reserve(self, capacity)
+        made.append(weakref.ref(self.kv))
+
+    def beginning(self: Graphs, *args: Any, **options: Any) -> None:
+        begin(self, *args, **options)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(store.Llama, "reserve", reserving)
+    monkeypatch.setattr(Graphs, "__init__", beginning)
+    gc.collect()
+    gc.disable()
+    try:
+        for gamma in (0, 3, 8):
+            write(kept, gamma=gamma)
+        return [one() is not None for one in made]
+    finally:
+        gc.enable()
+
+
+def test_nothing_lives_on_when_the_texts_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory comes back with the last reference: a capture does not make Python look for cycles, nor does a cache."""
+    found = alive_after_return(monkeypatch)
+    assert len(found) == 8  # three cycles, three caches of the target, two of the draft
+    assert not any(found)
+
+
+def test_a_cycle_of_references_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: what is kept for a length holds the cycle that keeps it."""
+    honest = Graphs._cycle
+
+    def holding(self: Graphs, length: int, now: Any) -> Any:
+        self._engine.graphs[-1] = lambda *now: self._gamma
+        return honest(self, length, now)
+
+    monkeypatch.setattr(Graphs, "_cycle", holding)
+    assert any(alive_after_return(monkeypatch))
+    gc.collect()
+
+
+def test_what_is_kept_lives_as_long_as_its_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept()
+    assert any(alive_after_return(monkeypatch, kept))
+    engines = [weakref.ref(engine) for engine in kept._engines]
+    assert len(engines) == 2  # gamma 0 has no draft; 3 and 8 share one
+    kept.clear()
+    assert [engine() for engine in engines] == [None, None]
+
+
+@pytest.fixture
+def captures(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Any]]:
+    """Batch and pool of every capture; on a CPU a capture is the function itself, so its calls can be counted."""
+    found: list[tuple[int, Any]] = []
+    honest = graphs.captured
+
+    def counting(function: Any, arguments: Any, pool: Any = None) -> Any:
+        found.append((len(arguments[0]), pool))
+        return honest(function, arguments, pool)
+
+    monkeypatch.setattr(graphs, "captured", counting)
+    return found
+
+
+def test_a_text_is_captured_once(captures: list[tuple[int, Any]]) -> None:
+    """Only the length that was asked for, whatever is left at a text's end; and not again for the next texts."""
+    runs = write()
+    assert {one.drafted for run in runs for one in run.blocks} > {3}  # there were shorter blocks
+    assert len(captures) == 1
+    kept = Kept()
+    for key in range(4):
+        write(kept, key=key)
+    assert len(captures) == 2
+    write(kept, max_tokens=40)  # 64 positions hold these, too
+    assert len(captures) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gamma": 2},
+        {"batch": 3},
+        {"max_tokens": 61},
+        {"warping": Warping(0.7)},
+        {"rule": block},
+        {"models": pair(1)},
+        {"draw": lambda w, u: pick(w, u)},
+    ],
+)
+def test_another_shape_is_captured_anew(change: dict[str, Any], captures: list[tuple[int, Any]]) -> None:
+    kept = Kept()
+    for _ in range(2):
+        write(kept)
+        write(kept, **change)
+    assert len(captures) == 2
+
+
+def test_lengths_of_one_shape_share_their_engine(captures: list[tuple[int, Any]]) -> None:
+    kept = Kept()
+    for gamma in (1, 2, 4):
+        write(kept, gamma=gamma)
+    assert (len(kept), len(captures)) == (1, 3)
+
+
+calls = st.lists(
+    st.fixed_dictionaries(
+        {
+            "gamma": st.integers(0, 4),
+            "batch": st.integers(1, 3),
+            "key": st.integers(0, 50),
+            "max_tokens": st.integers(1, 20),
+            "rule": st.sampled_from([tokenwise, block, Forced((0.5, 0.2, 0.9, 0.4))]),
+        }
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@settings(max_examples=10, deadline=None)
+@given(calls=calls)
+def test_kept_cycles_write_the_same_texts(calls: list[dict[str, Any]]) -> None:
+    kept = Kept(2)
+    for call in calls:
+        assert texts(write(kept, **call)) == texts(write(**call)) or isinstance(call["rule"], Forced)
+        assert len(kept) <= 2
+
+
+def _spoil(kept: Kept) -> None:
+    for engine in kept._engines:
+        for cache in engine.fixed.caches.values():
+            cache.kv.fill_(torch.nan)
+
+
+def test_what_an_earlier_text_left_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept()
+    expected = texts(write(kept))
+    _spoil(kept)
+    assert texts(write(kept)) == expected
+    _spoil(kept)
+    lengths_only = lambda fixed: [c.rollback(i, 0) for c in fixed.caches.values() for i in (0, 1)]  # noqa: E731
+    monkeypatch.setattr(graphs, "_emptied", lengths_only)
+    with pytest.raises(ValueError, match=r"logits at position \d+ .*are not finite"):
+        write(kept)
+
+
+def test_an_engine_in_use_is_no_one_elses() -> None:
+    kept, (target, draft) = Kept(), PAIR
+    write(kept)
+    work: Callable[[], Loop] = lambda: Loop(  # noqa: E731
+        target, draft, [[1, 2], [3]], 12, 3, [keyed(0, i) for i in (0, 1)], Warping(), tokenwise, pick,
+        lambda phase: None, True, kept,
+    )  # fmt: skip
+    one, other = work(), work()
+    assert one._cycle.fixed is not other._cycle.fixed  # type: ignore[attr-defined]
+    for loop in (one, other):
+        loop.block([0, 1], 3)
+    assert len(kept) == 0
+    del one, other, loop
+    assert len(kept) == 2
+
+
+def test_memory_that_is_kept_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that would not fit beside what is kept fits without it."""
+    kept, expected = Kept(), texts(write(batch=2))
+    write(kept, batch=1)
+    honest, asked = graphs.made, []
+
+    def short(**wanted: Any) -> Any:
+        asked.append(len(kept))
+        if len(kept):
+            raise ValueError("bytes are needed")
+        return honest(**wanted)
+
+    monkeypatch.setattr(graphs, "made", short)
+    assert texts(write(kept, batch=2)) == expected
+    assert asked == [1, 0]
+
+
+def test_a_pair_keeps_what_it_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded, told = real.load(real.TINY / "target", real.TINY / "draft"), []
+    honest = real.pair.decode_batch
+
+    def telling(*args: Any, **options: Any) -> Any:
+        told.append(options["kept"])
+        return honest(*args, **options)
+
+    monkeypatch.setattr(real.pair, "decode_batch", telling)
+    loaded.generate("import os", max_tokens=2)
+    assert told == [loaded.kept]
+    assert loaded.kept is not real.load(real.TINY / "target", real.TINY / "draft").kept
+
+
+def test_the_mask_is_spread_over_heads_once_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = from_hf(tiny_llama(VOCAB, layers=3, heads=4, kv_heads=2, hidden=16, dtype=torch.float64))
+    honest, told = torch.Tensor.repeat, []
+
+    def repeating(self: torch.Tensor, *sizes: int) -> torch.Tensor:
+        told.append(sizes)
+        return honest(self, *sizes)
+
+    cache = model.cache()
+    monkeypatch.setattr(torch.Tensor, "repeat", repeating)
+    cache.forward(torch.zeros(1, 5, dtype=torch.int64), 1)
+    assert told == [(1, 1, 2, 1)]
+
+
+@pytest.mark.parametrize("span", [5, 8, 61])
+def test_rows_of_a_mask_are_aligned_on_a_gpu(span: int) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        mask = llama._shared(torch.empty(2, 1, 3, span, device="cuda", dtype=torch.bfloat16), 4)
+    assert mask is not None
+    assert mask.shape == (2, 1, 12, span)
+    assert all(stride % 8 == 0 for stride in mask.stride()[:-1])
