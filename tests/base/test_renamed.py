@@ -48,6 +48,7 @@ def test_the_rule_no_longer_comes_first() -> None:
 
 
 def test_real_says_warping() -> None:
+    pytest.importorskip("torch")
     real = pytest.importorskip("real")
     with pytest.raises(AttributeError, match=r"^real\.Sampling is now real\.Warping$"):
         _ = real.Sampling
