@@ -75,6 +75,9 @@ def uniforms(gamma: int) -> int:
 
 def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
     """(kept (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
+    if plan.q.shape[-2] == 0:  # plain decoding: one draw, and nothing else in its way
+        token = pick(plan.p[..., 0, :], u[..., 0])
+        return array_namespace(token).zeros_like(token), token
     return last_success(plan.p, _steps(plan, drafts), u)
 
 

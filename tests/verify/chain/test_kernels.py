@@ -44,6 +44,7 @@ def test_block_works_in_one_pass_over_its_positions() -> None:
     """Two small calls more for each draft, and no more: a launch costs as much as a small kernel's work."""
     found = {gamma: kernels(block, gamma) for gamma in (1, 4, 8)}
     assert found[8] <= 60
+    assert kernels(block, 0) == kernels(tokenwise, 0) <= 5  # one draw
     assert (found[4] - found[1], found[8] - found[4]) == (6, 8)
 
 
