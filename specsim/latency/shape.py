@@ -95,9 +95,10 @@ class ModelShape(NamedTuple):
     def from_config(cls, config: str | PathLike[str] | dict[str, Any]) -> ModelShape:
         """The shape that a Hugging Face config.json declares.
 
-        Matrices are counted, norms and biases (below 0.1 %) are not. Sliding windows are taken for full attention,
-        as `real` keeps their caches; a server that keeps the window only needs less. In how many bits weights are stored is not read: see `roofline`, dtype. EAGLE
-        heads are known by their architecture, or the field speculators_model_type: see `ModelShape`.
+        Matrices are counted, norms and biases (below 0.1 %) are not. Sliding windows are taken for full attention, as
+        `real` keeps their caches; a server that keeps the window only needs less. In how many bits weights are stored
+        is not read: see `roofline`, dtype. EAGLE heads are known by their architecture, or the field
+        speculators_model_type: see `ModelShape`.
 
         Parameters
         ----------
