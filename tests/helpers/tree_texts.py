@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 
 from helpers.texts import TEXT, Law, exact
+from real.decode import trees_cycle
 from real.decode.loop import Block, Decoded, Uniforms, decode
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, probabilities
@@ -102,3 +104,14 @@ def uncached_text(
         blocks.append(Block(len(text), levels, int(found.num_accepted)))
         text += [*paths[int(found.node)], int(found.token)]
     return text[len(prompt) :], blocks
+
+
+def planted(*lines: tuple[str, str]) -> ModuleType:
+    """The file of the cycle with other lines in place of its own, each of which it has once."""
+    source = inspect.getsource(trees_cycle)
+    for old, new in lines:
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    module = ModuleType("planted")
+    exec(compile(source, "planted", "exec"), vars(module))
+    return module

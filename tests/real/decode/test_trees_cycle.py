@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from helpers.texts import difference, text_law
-from helpers.tiny_models import tiny_llama, tiny_qwen2, tiny_qwen3
-from helpers.tree_texts import forked_tree_law, uncached_text
+from helpers.tiny_models import tiny_llama, tiny_qwen2, tiny_qwen3, tiny_windowed_qwen2
+from helpers.tree_texts import forked_tree_law, planted, uncached_text
 
-from real.decode import trees_cycle
+from real.decode import cycles, trees_cycle
 from real.decode.clock import silent
 from real.decode.loop import Loop, decode, decode_batch, keyed
 from real.decode.tree_plan import TreeVerifier
@@ -35,20 +36,20 @@ ARCHITECTURES = {
     "llama": (tiny_llama, {"layers": 2, "hidden": 16, "heads": 4, "kv_heads": 2}),
     "qwen2": (tiny_qwen2, {"layers": 2}),
     "qwen3": (tiny_qwen3, {"layers": 2}),
+    "windows": (tiny_windowed_qwen2, {"window": 2}),
 }
 
 
 def assert_logits_of_every_node(
-    target: LanguageModel, draft: LanguageModel, prompts: list[list[int]], fixed: bool
+    target: LanguageModel, draft: LanguageModel, prompts: list[list[int]], fixed: bool, module: ModuleType = trees_cycle
 ) -> int:
     """Over six blocks: each row of either model is that of an uncached pass over the text and a node's path."""
     rule = TreeVerifier("traversal", [-1, -1, -1, 0, 0, 1, 3, 5], "without_replacement")
     told: list[Any] = []
     honest, checked = trees_cycle.probabilities, 0
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            trees_cycle, "probabilities", lambda logits, w: told.append(logits.clone()) or honest(logits, w)
-        )
+        patched.setattr(cycles, "TreeCycle", module.TreeCycle)
+        patched.setattr(module, "probabilities", lambda logits, w: told.append(logits.clone()) or honest(logits, w))
         patched.setattr(rule.rule, "prepare", _told(rule.rule.prepare, told))
         sources = [keyed(3, i) for i in range(len(prompts))]
         loop = Loop(target, draft, prompts, 40, rule.depth, sources, Warping(), rule, pick, silent, fixed)
@@ -84,6 +85,13 @@ def _told(prepare: Callable[..., Any], told: list[Any]) -> Callable[..., Any]:
 def test_logits_of_every_node(name: str, prompts: list[list[int]], fixed: bool) -> None:
     make, options = ARCHITECTURES[name]
     assert assert_logits_of_every_node(*models(VOCAB, 5, make, **options), prompts, fixed) == 6 * 14 * len(prompts)
+
+
+def test_a_window_that_counts_slots_is_caught() -> None:
+    module = planted(("plan.depth[relative.clamp(0, len(plan.depths))], relative)", "relative, relative)"))
+    target, draft = models(VOCAB, 5, tiny_windowed_qwen2, window=2)
+    with pytest.raises(AssertionError, match="assert"):
+        assert_logits_of_every_node(target, draft, [[0, 1, 2]], False, module)
 
 
 FORKED = [

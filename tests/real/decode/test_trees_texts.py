@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from helpers.tiny_models import tiny_llama
-from helpers.tree_texts import uncached_text
+from helpers.tree_texts import planted, uncached_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -150,17 +148,6 @@ def test_texts_end_at_stops_and_wait_for_none() -> None:
                 assert run.tokens == long.tokens[: ends(long.tokens, 0)]
 
 
-def planted(*lines: tuple[str, str]) -> type:
-    """The file of the cycle with other lines in place of its own, each of which it has once."""
-    source = inspect.getsource(trees_cycle)
-    for old, new in lines:
-        assert source.count(old) == 1, old
-        source = source.replace(old, new)
-    module = ModuleType("planted")
-    exec(compile(source, "planted", "exec"), vars(module))
-    return module.TreeCycle  # type: ignore[no-any-return]
-
-
 MOVES = TreeVerifier("traversal", k_ary((2, 2, 1)), "without_replacement")
 
 
@@ -208,4 +195,4 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_wrong_lines_of_the_cycle_are_caught(name: str) -> None:
     with pytest.raises(AssertionError, match="assert"):
-        assert_text_by_hand(planted(*MUTANTS[name]))
+        assert_text_by_hand(planted(*MUTANTS[name]).TreeCycle)
