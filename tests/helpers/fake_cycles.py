@@ -6,12 +6,16 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from real.decode import fixed
 from real.decode.clock import silent
-from real.decode.graphs import Graphs
+from real.decode.tree_plan import TreeVerifier
+from real.decode.trees_cycle import TreeCycle, _Texts
 from real.decode.warp import Warping
-from real.models import llama, store
+from real.models import store
 from real.models.model import LanguageModel
+from real.models.weights import Layer, Weights
 from specsim.base.arrays import pick
 
 
@@ -28,7 +32,7 @@ def fake_model(
     make = partial(torch.empty, dtype=dtype, device="cuda")
     heads, kv, ffn, size = 2, 1, 2 * hidden, hidden // 2
     norm = make(heads + kv, size) if qk_norm else None
-    layer = llama._Layer(
+    layer = Layer(
         make(hidden),
         make((heads + 2 * kv) * size, hidden),
         None,
@@ -42,16 +46,29 @@ def fake_model(
         norm,
     )
     rope = make(context, 1, size), make(context, 1, size)
-    weights = llama.Weights(
+    weights = Weights(
         make(vocab, hidden), [layer] * layers, make(hidden), make(vocab, hidden), None, 1e-5, *rope, heads, kv
     )
     return LanguageModel(vocab, context, dtype, torch.device("cuda"), vocab, partial(store.Llama, weights), 0, weights)
 
 
 def cycle(rule: Any, warping: Warping, length: int, batch: int = 2, **model: Any) -> tuple[Any, ...]:
-    """One cycle of so many drafts, and its arguments: last tokens, positions, uniforms."""
+    """One cycle of so many drafts, and its arguments: texts and uniforms."""
     target, draft = fake_model(**model), fake_model(**model)
-    graphs = Graphs(target, draft if length else None, batch, warping, rule, pick, silent, 40, length)
-    last = torch.zeros(batch, 2, dtype=torch.int64, device="cuda")
+    on = fixed.made(target, draft if length else None, batch, warping, rule, pick, 64)
+    texts = torch.zeros(batch, 3, dtype=torch.int64, device="cuda")
     u = torch.zeros(batch, length + rule.uniforms(length), dtype=torch.float64, device="cuda")
-    return partial(graphs._cycle, length), last, torch.zeros(batch, dtype=torch.int64, device="cuda"), u
+    return partial(fixed.cycle, on, length), texts, u
+
+
+def tree_cycle(rule: TreeVerifier, batch: int = 2) -> tuple[Any, ...]:
+    """One cycle of whole trees, and its arguments: last tokens, positions, uniforms."""
+    models = fake_model(), fake_model()
+    made = TreeCycle(*models, batch, Warping(), rule, silent, 40, rule.depth, True)
+
+    def block(last: Tensor, root: Tensor, u: Tensor) -> Any:
+        return made._block(rule.depth, _Texts(last, root, made._sequences, None, made._capacity), u)
+
+    last = torch.zeros(batch, 2, dtype=torch.int64, device="cuda")
+    u = torch.zeros(batch, rule.depth + rule.uniforms(rule.depth), dtype=torch.float64, device="cuda")
+    return block, last, torch.zeros(batch, dtype=torch.int64, device="cuda"), u

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.fake_cycles import cycle
+from helpers.fake_cycles import cycle, tree_cycle
 from torch import Tensor
 
+from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.studies.forced.measure import Forced
 from specsim import discover
@@ -111,6 +112,16 @@ CYCLES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "float64, q/k norms": partial(TOKENWISE, Warping(), 3, dtype=torch.float64, qk_norm=True),
     "forced acceptance": partial(cycle, Forced((0.8,) * 8), Warping(), 3),
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [(name, scheme) for name, rule in discover.rules("tree").items() for scheme in rule.CHILDREN if scheme != "beam"],
+)
+def test_tree_cycles_can_be_captured(name: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("real.models.store.check_memory", lambda *a, **k: None)
+    made = partial(tree_cycle, TreeVerifier(name, SHAPES[scheme], scheme))
+    assert check_capture(lambda f, *arguments: f(*arguments), made) == []
 
 
 @pytest.mark.parametrize("name", CYCLES)
