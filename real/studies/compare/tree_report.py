@@ -10,10 +10,11 @@ from rich.console import Group
 
 from real.decode.clock import PHASES
 from real.decode.warp import Warping
-from real.studies.columns import aligned, shown
+from real.studies.columns import shown
 from real.studies.compare import answer, report
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
+from specsim.report.text import aligned
 from specsim.trees import depths, optimal_tree
 
 SCHEMA = "specsim-compare-trees/1"
@@ -31,7 +32,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
         cells = [line + _more(row) for line, row in zip(cells, rows, strict=True)]
     return shown(
         *(line for line in (faster(record), answer.emulation(what), answer.restless(rows)) if line),
-        "\n" + aligned(head, cells, left=1) + "\n",
+        "\n" + aligned([head, *cells]) + "\n",
         passes(rows),
         elsewhere(rows),
         shapes(record),
