@@ -24,7 +24,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"verify": set()},
         {"exact": set(), "latency": set()},
         {"bounds": set(), "lengths": set(), "simulation": set()},
-        {"claims": set(), "speed": {"claims"}, "testing": set()},
+        {"claims": set(), "speed": {"claims"}, "conform": set(), "testing": {"conform"}},
         {"report": set()},
         {"commands": set()},
         {"cli": set(), "__main__": {"cli"}},
@@ -38,7 +38,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"cli": set(), "__main__": {"cli"}},
     ],
 }
-HEAVY = {"jax": {"testing", "simulation"}, "torch": {"base", "testing"}, "hypothesis": {"testing"}, "cvxpy": {"bounds"},
+HEAVY = {"jax": {"testing", "simulation"}, "torch": {"base", "conform", "testing"}, "hypothesis": {"testing"}, "cvxpy": {"bounds"},
          "matplotlib": {"report"}}  # fmt: skip
 MODULES = sorted(
     p
