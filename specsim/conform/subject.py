@@ -78,9 +78,9 @@ class Subject(NamedTuple):
 class Model:
     """A toy model, looked up in a table: the law after any text, and how often it was asked.
 
-    ``model(text)`` is the law (V,) after the prompt and the tokens of text; ``model.rows(text, first)`` is one pass: the
-    laws after text[:first], text[:first+1], ..., text, (len(text) - first + 1, V). Both count as one pass. Texts contain
-    the prompt. Laws are NumPy float64, before warping.
+    ``model(text)`` is the law (V,) after a text, which contains the prompt; ``model.rows(text, first)`` the laws after
+    text[:first], text[:first+1], ..., text: (len(text) - first + 1, V). Either is one pass. Laws are NumPy float64,
+    before warping.
     """
 
     def __init__(self, law: Callable[[tuple[int, ...]], Any], vocab: int) -> None:
