@@ -95,13 +95,13 @@ class Script:
         return False
 
 
-def law(program: Callable[[Script], Result], *, most: int = 20_000, deadline: float = math.inf) -> Exact:
+def law(program: Callable[[Script], Result], script: Script, *, most: int = 20_000, deadline: float = math.inf) -> Exact:
     """Exact law of a program's (hashable) result; each path is run twice, and must end alike.
 
     Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of time.monotonic).
     """
-    script, out, leaves = Script(), {}, 0
-    more = True
+    out: dict[Any, list[float]] = {}
+    leaves, more = 0, True
     while more:
         result = _run(program, script, frozen=False)
         again = _run(program, script, frozen=True)

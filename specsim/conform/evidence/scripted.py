@@ -40,29 +40,30 @@ def law(program: Callable[[Generator], Any], *, most: int = 20_000, deadline: fl
     {1: 0.5, 2: 0.125, 0: 0.375}
     """
 
-    def scripted(script: Script) -> Any:
-        before = _states()
-        with _scripted(script):
-            result = program(Generator(script))
-        if before != _states():
-            script.refuse("random numbers from a generator that was there before")
-        return result
+    script, before = Script(), _states()
+    with _replaced(script):
+        found = followed(lambda script: _run(program, script), script, most=most, deadline=deadline)
+    if before != _states():
+        script.refuse("random numbers from a generator that was there before")
+    return found
 
-    return followed(scripted, most=most, deadline=deadline)
+
+def _run(program: Callable[[Generator], Any], script: Script) -> Any:
+    if "torch" not in sys.modules:
+        return program(Generator(script))
+    from specsim.conform.evidence._torch_mode import Mode
+
+    with Mode(script):
+        return program(Generator(script))
 
 
 @contextlib.contextmanager
-def _scripted(script: Script) -> Iterator[None]:
+def _replaced(script: Script) -> Iterator[None]:
+    """The functions of NumPy and Python that make random numbers are the script's."""
     with contextlib.ExitStack() as stack:
+        if "torch._dynamo" in sys.modules:  # a compiled function would not ask the mode
+            stack.enter_context(sys.modules["torch"].compiler.set_stance("force_eager"))
         stack.callback(_replace, _replace(list(_replacements(script))))
-        if "torch" in sys.modules:
-            import torch
-
-            from specsim.conform.evidence._torch_mode import Mode
-
-            if "torch._dynamo" in sys.modules:  # a compiled function would not ask the mode
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
-            stack.enter_context(Mode(script))
         yield
 
 
