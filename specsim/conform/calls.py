@@ -103,7 +103,13 @@ def coins(subject: Subject, case: Case, random: Any, rows: tuple[int, ...] = ())
     """Uniforms for a call, or for a batch of them."""
     count = len(case.parents) + 1 if subject.coins is None else subject.coins(len(case.parents))
     u = random.random((*rows, count))
-    return array(subject._replace(logits=False), u) if isinstance(u, np.ndarray) else u
+    if isinstance(u, np.ndarray):
+        return array(subject._replace(logits=False), u)
+    if subject.arrays == "torch":
+        return u.to("torch")
+    out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
+    out[...] = [one.item() for one in u] if u.ndim == 1 else u
+    return out
 
 
 def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:

@@ -10,8 +10,8 @@ Evidence = Literal["coins", "scripted", "Monte Carlo", "bound", "one call", "non
 ORDER: tuple[Outcome, ...] = (
     "not available",
     "lossless",
-    "lossy by design",
     "vacuous",
+    "lossy by design",
     "inconclusive",
     "broken",
     "convicted",

@@ -20,6 +20,7 @@ from specsim.conform.verdict import Evidence
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
 SHARE = 6  # one Monte Carlo observation takes at most this part of the time that is left
+EXACT = 3  # and an exact one that part
 _OURS = ("Uniforms", "Exponentials", "Race")
 
 
@@ -72,6 +73,7 @@ class Watch:
         if subject.randomness == "coins":
             self.kinds.insert(1, "coins")
         self.why: list[str] = []  # stronger evidence was not to be had
+        self.most: dict[Evidence, int] = {}  # drafts for which it took too long
         self.sampled = self.runs = 0
 
     def left(self) -> float:
@@ -91,6 +93,8 @@ class Watch:
         given = inputs(self.subject, case)
         self.once(case, given[0], np.random.default_rng(self.seed))  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
+            if len(case.parents) >= self.most.get(kind, math.inf):
+                continue
             if exact and kind == "Monte Carlo":
                 raise OutOfTime
             try:
@@ -99,7 +103,8 @@ class Watch:
                 self.kinds.remove(kind)
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
-                self.why = list(dict.fromkeys([*self.why, f"not {kind}: {reason}"]))
+                self.most[kind] = len(case.parents)
+                self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
 
     def once(self, case: Case, given: Input, random: Any) -> Answer:
@@ -110,13 +115,13 @@ class Watch:
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
         law: dict[Answer, float] = {}
-        runs = 0
+        runs, until = 0, time.monotonic() + self.left() / EXACT
         for one in given:
             if kind == "coins":
                 count = self.subject.coins(len(case.parents)) if self.subject.coins else len(case.parents) + 1
-                found = coins.law(lambda u, one=one: self.once(case, one, _Fixed(u)), count, deadline=self.deadline)
+                found = coins.law(lambda u, one=one: self.once(case, one, _Fixed(u)), count, deadline=until)
             else:
-                found = scripted.law(lambda random, one=one: self._scripted(case, one, random), deadline=self.deadline)
+                found = scripted.law(lambda random, one=one: self._scripted(case, one, random), deadline=until)
             runs += found.leaves
             for seen, mass in found.law.items():
                 law[seen] = law.get(seen, 0.0) + one.weight * mass
@@ -135,7 +140,7 @@ class Watch:
         self.sampled += 1
         delta = montecarlo.share(self.delta, self.sampled) / TESTS
         until = time.monotonic() + max(self.left() / SHARE, 0.01)
-        whole = length(case)
+        whole = case.length
 
         def enough(counts: montecarlo.Counts) -> bool:
             seen = Observation(case, {a: n / counts.runs for a, n in counts.counts.items()}, "Monte Carlo", counts.runs)
@@ -159,14 +164,6 @@ class _Fixed:
 
     def random(self, size: Any) -> Any:
         return np.array(self.u).reshape(size)
-
-
-def length(case: Case) -> int:
-    """Tokens that a block can emit at most: the deepest draft, and one more."""
-    depth = {-1: 0}
-    for node, parent in enumerate(case.parents):
-        depth[node] = depth[parent] + 1
-    return max(depth.values()) + 1
 
 
 def distance(one: dict[Any, float], other: dict[Any, float]) -> float:

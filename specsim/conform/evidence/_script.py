@@ -111,7 +111,7 @@ def law(program: Callable[[Script], Result], script: Script, *, most: int = 20_0
         leaves += 1
         more = script.advance()
         if more and (leaves >= most or time.monotonic() > deadline):
-            raise TooLong(f"more than {leaves} paths")
+            raise TooLong(f"more than {leaves} paths" + (" in the time" if leaves < most else ""))
     return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves)
 
 

@@ -160,6 +160,8 @@ class StandIn:
     def __getattr__(self, name: str) -> NoReturn:
         if name == "_script":  # before __init__, as copying does it
             raise AttributeError(name)
+        if self._library == "python" and name.startswith("__array_") and self._cells.ndim == 0:
+            raise AttributeError(name)  # an entry of an array of objects, each operation on which comes here
         self._refuse(f"attribute {name}")
 
     @classmethod
@@ -218,7 +220,7 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 
 # Python looks these up on the class, where __getattr__ is not asked
-for _name in """bool int float index complex round trunc floor ceil array eq ne lt le gt ge add radd sub rsub mul rmul truediv
+for _name in """bool int float index complex round trunc floor ceil eq ne lt le gt ge add radd sub rsub mul rmul truediv
  rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow neg pos abs invert and rand or ror xor rxor matmul rmatmul
  lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex log exp""".split():
     setattr(StandIn, f"__{_name}__", _refusing(f"__{_name}__"))

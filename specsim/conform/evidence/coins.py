@@ -57,8 +57,8 @@ def law(program: Callable[[Array], Hashable], count: int, *, most: int = 400, de
         if not low < cut < high:
             raise NotScriptable("an answer changes at no threshold of a single coin: it may depend on more than the coins")
         boxes += [[*box[:axis], side, *box[axis + 1 :]] for side in ((low, cut), (cut, high))]
-        if done + len(boxes) > most or time.monotonic() > deadline:
-            raise TooLong(f"more than {done + len(boxes)} boxes of coins")
+        if boxes and (done + len(boxes) > most or time.monotonic() > deadline):
+            raise TooLong(f"more than {done + len(boxes)} boxes of coins in the time")
     return Exact({answer: math.fsum(masses) for answer, masses in out.items()}, runs)
 
 
