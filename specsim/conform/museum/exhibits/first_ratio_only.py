@@ -6,7 +6,7 @@ from specsim.conform.subject import Subject
 from specsim.types import Array
 
 WRONG = "Only the first draft's ratio is tested: the others are kept with it."
-THREAD = "https://arxiv.org/abs/2211.17192"
+THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "joint"
 

@@ -6,7 +6,7 @@ from specsim.conform.museum._parts import SIZES, draw
 from specsim.conform.subject import Subject
 from specsim.types import Array
 
-WRONG = "The correction is drawn from |p - q|: tokens that were drafted too often come back."
+WRONG = "The correction is drawn from the absolute value of p - q: tokens that were drafted too often come back."
 THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "marginal"

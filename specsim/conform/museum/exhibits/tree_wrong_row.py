@@ -10,7 +10,7 @@ WRONG = (
     "The rows of a tree are sliced one short: below the root every node's children are tested against the row "
     "of another node."
 )
-THREAD = ""
+THREAD = "https://github.com/NVIDIA/TensorRT-LLM/pull/15098"
 EXPECTED = "convicted"
 PROPERTY = "joint"
 

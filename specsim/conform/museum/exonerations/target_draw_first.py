@@ -6,7 +6,7 @@ from specsim.conform.subject import Subject
 from specsim.types import Array
 
 WRONG = "It compares the draft with a fresh draw from the target, and never reads q."
-THREAD = "https://github.com/lablup/mlxcel/issues/992"
+THREAD = "https://github.com/lablup/mlxcel/pull/992"
 EXPECTED = "lossless"
 PROPERTY = ""
 

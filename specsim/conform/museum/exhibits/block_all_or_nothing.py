@@ -6,9 +6,7 @@ from specsim.conform.museum._parts import SIZES, draw, residual
 from specsim.conform.subject import Subject
 from specsim.types import Array
 
-WRONG = (
-    "A block is kept or rejected as a whole, by the product of its ratios, with the correction of its first position."
-)
+WRONG = "A block is kept whole or not at all, by the product of its ratios, with the correction of its first position."
 THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "joint"
@@ -26,4 +24,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
 
 def subject() -> Subject:
     """The chain, on NumPy."""
-    return Subject("drafts_tested_in_pairs", "chain", run, sizes=SIZES)
+    return Subject("block_all_or_nothing", "chain", run, sizes=SIZES)
