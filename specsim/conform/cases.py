@@ -107,7 +107,7 @@ def standard(subject: Subject, warping: Warping = Warping(), words: str = "") ->
 
 
 def simple(subject: Subject, case: Case) -> Iterator[Case]:
-    """What a counterexample may shrink to: models without memory, few tokens, simple rationals; then the case's size."""
+    """What a counterexample may shrink to: models without memory, few tokens, simple rationals."""
     rows: dict[int, list[tuple[Fraction, ...]]] = {
         2: [_row(1, 1), _row(1, 2), _row(2, 1), _row(1, 3), _row(3, 1), _row(1, 0), _row(0, 1)],
         3: [_row(1, 1, 1), _row(1, 1, 2), _row(2, 1, 1), _row(3, 2, 1), _row(1, 2, 3), _row(1, 1, 0), _row(0, 1, 1)],

@@ -42,9 +42,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         limit = seen.rounding
         if seen.evidence == "Monte Carlo":  # Hoeffding
             limit = len(seen.case.parents) * math.sqrt(math.log(1 / seen.delta) / (2 * seen.runs))
-        return Look(
-            max(kept - best, 0.0), limit, limit, {"kept drafts": best}, {"kept drafts": kept}, seen.evidence
-        )
+        return Look(max(kept - best, 0.0), limit, limit, {"kept drafts": best}, {"kept drafts": kept}, seen.evidence)
 
     if subject.kind == "decoder" and not subject.block:
         return None  # it may look ahead at passes that it shares between blocks
