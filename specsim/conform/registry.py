@@ -27,7 +27,10 @@ import pkgutil
 from pathlib import Path
 from types import ModuleType
 
+from specsim import discover
+from specsim.conform import rules
 from specsim.conform.subject import Subject
+from specsim.conform.verdict import Report, Verdict
 
 ADAPTERS = "specsim.conform.adapters"
 EXHIBITS = "specsim.conform.museum.exhibits"
@@ -45,12 +48,15 @@ def names(folder: str) -> list[str]:
 
 
 def find(name: str) -> ModuleType:
-    """The file of that name in any of the three folders, or at that path; ValueError if there is none."""
+    """The file of that name in one of the folders, a rule of specsim, or the file at that path; else ValueError."""
     if name.endswith(".py"):
         return _own(Path(name))
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
         if name in names(folder):
             return importlib.import_module(f"{folder}.{name}")
+    for family in ("step", "chain", "tree"):
+        if name in discover.names(family):
+            return discover.find(family, name)
     known = ", ".join(names(ADAPTERS)) or "none"
     raise ValueError(f"subject {name!r} is unknown; adapters: {known}; or the path of a file that ends in .py")
 
@@ -58,6 +64,8 @@ def find(name: str) -> ModuleType:
 def subjects_of(module: ModuleType) -> list[Subject]:
     """What a file hands over; ValueError if it has neither `subjects()` nor `subject()`, or returns anything else."""
     held = vars(module)
+    if discover.is_rule(module):
+        return [rules.subject(module)]
     if callable(held.get("subjects")):
         found = list(held["subjects"]())
     elif callable(held.get("subject")):
@@ -68,6 +76,31 @@ def subjects_of(module: ModuleType) -> list[Subject]:
         if not isinstance(one, Subject):
             raise ValueError(f"file {module.__name__} hands over {type(one).__name__}, not specsim.conform.Subject")
     return found
+
+
+def subjects_or_reason(module: ModuleType) -> list[Subject] | str:
+    """The subjects of a file, or why they cannot be had: what the ImportError says."""
+    try:
+        return subjects_of(module)
+    except ImportError as error:
+        return " ".join(str(error).split()) or type(error).__name__
+
+
+def unavailable(module: ModuleType, reason: str) -> Report:
+    """The report on what cannot be had."""
+    name = module.__name__.rpartition(".")[2]
+    return Report(name, (Verdict(name, "all", "not available", words=reason),))
+
+
+def listed() -> list[tuple[str, str]]:
+    """(name, what it is of, and what is missing to run it) of every adapter."""
+    out = []
+    for name in names(ADAPTERS):
+        module = importlib.import_module(f"{ADAPTERS}.{name}")
+        found = subjects_or_reason(module)
+        state = f"not available: {found}" if isinstance(found, str) else f"ready: {', '.join(s.name for s in found)}"
+        out.append((name, f"{module.DISTRIBUTION}{module.VERSIONS}, {module.KIND}; {state}"))
+    return out
 
 
 def _own(path: Path) -> ModuleType:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from specsim import discover
 from specsim.conform.subject import Subject
 from specsim.types import Array
 
 
 def subject(rule: ModuleType) -> Subject:
-    """A step, chain or tree rule; ValueError for a draft scheme.
+    """A step, chain or tree rule; ValueError for a draft scheme, or a rule that changes the target after its blocks.
 
     Examples
     --------
@@ -24,6 +22,8 @@ def subject(rule: ModuleType) -> Subject:
     facts = discover.facts(rule)
     if facts.family == "draft":
         raise ValueError(f"{facts.name!r} is a draft scheme, not a rule: nothing is verified by it")
+    if facts.continuation:
+        raise ValueError(f"{facts.name!r} changes the target after a block: it is to be judged as a decoder")
     made = {"step": _step, "chain": _chain, "tree": _tree}[facts.family](rule)
     return made._replace(name=facts.name, randomness="coins", lossless=not facts.bias)
 
@@ -59,7 +59,5 @@ def _tree(rule: ModuleType) -> Subject:
             node = int(tree.parents[node])
         return path[::-1], token
 
-    def coins(_: int) -> int:
-        raise NotImplementedError
-
-    return Subject("", "tree", run, coins=coins, scheme=scheme)
+    shapes = ((-1, -1), (-1, 0), (-1, 0, -1, 2)) if scheme == "paths" else ((-1, -1), (-1, 0), (-1, -1, 0))
+    return Subject("", "tree", run, coins=rule.uniforms, scheme=scheme, shapes=shapes)

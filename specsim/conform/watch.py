@@ -1,31 +1,29 @@
-"""The law of what a subject emits in a case, by the strongest evidence that it allows; the same case is run once only."""
+"""The law of what a subject emits in a case, by the strongest evidence that it allows; no case is run twice."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.calls import Answer, Broken, Input, call, inputs
+from specsim.conform.calls import Answer, Broken, Input, call, inputs, number_of_coins
 from specsim.conform.cases import Case, Text
 from specsim.conform.draws import sampler
 from specsim.conform.evidence import coins, montecarlo, scripted
-from specsim.conform.guard import within
+from specsim.conform.guard import OutOfTime, within
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Evidence
+from specsim.types import Array
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
 SHARE = 6  # one Monte Carlo observation takes at most this part of the time that is left
 EXACT = 3  # and an exact one that part
 _OURS = ("Uniforms", "Exponentials", "Race")
-
-
-class OutOfTime(Exception):
-    """The budget is used up."""
 
 
 class Observation(NamedTuple):
@@ -91,7 +89,9 @@ class Watch:
         if self.left() <= 0:
             raise OutOfTime
         given = inputs(self.subject, case)
-        self.once(case, given[0], np.random.default_rng(self.seed))  # a subject that cannot be called is broken, not odd
+        self.once(
+            case, given[0], np.random.default_rng(self.seed)
+        )  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
             if len(case.parents) >= self.most.get(kind, math.inf):
                 continue
@@ -118,14 +118,17 @@ class Watch:
         runs, until = 0, time.monotonic() + self.left() / EXACT
         for one in given:
             if kind == "coins":
-                count = self.subject.coins(len(case.parents)) if self.subject.coins else len(case.parents) + 1
-                found = coins.law(lambda u, one=one: self.once(case, one, _Fixed(u)), count, deadline=until)
+                count = number_of_coins(self.subject, case, one.tree)
+                found = coins.law(partial(self._fixed, case, one), count, deadline=until)
             else:
-                found = scripted.law(lambda random, one=one: self._scripted(case, one, random), deadline=until)
+                found = scripted.law(partial(self._scripted, case, one), deadline=until)
             runs += found.leaves
             for seen, mass in found.law.items():
                 law[seen] = law.get(seen, 0.0) + one.weight * mass
         return Observation(case, law, kind, runs, rounding=ROUNDING.get(self.subject.dtype, 1e-5))
+
+    def _fixed(self, case: Case, given: Input, u: Array) -> Answer:
+        return self.once(case, given, _Fixed(u))
 
     def _scripted(self, case: Case, given: Input, random: Any) -> Answer:
         try:
