@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from specsim.conform.judge import judge
+from specsim.conform import judge
 from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjects_of
 from specsim.conform.verdict import Report
 
@@ -12,7 +12,7 @@ HEAD = "| {} | {} | thread | evidence | runs | verdict |\n| --- | --- | --- | --
 
 
 def judged(name: str) -> Report:
-    """The report on a file of the museum: an exhibit is asked for the property that it lacks, an exoneration for all."""
+    """The report on a file of the museum: an exhibit is asked for what it lacks, an exoneration for all."""
     module = find(name)
     (subject,) = subjects_of(module)
     return judge(subject, properties=[module.PROPERTY] if module.PROPERTY else None)
