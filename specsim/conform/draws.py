@@ -33,7 +33,7 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     def draw(count: int) -> list[Answer]:
         chosen = rng.choice(len(given), size=count, p=weights / weights.sum())
         if watch.subject.batch is not None:
-            return _batched(watch, case, given, chosen, own)
+            return batched(watch, case, given, chosen, own)
         out = []
         for i in chosen:
             if watch.left() < 0:
@@ -50,7 +50,7 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
             torch.set_rng_state(before[2])
 
 
-def _batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any) -> list[Answer]:
+def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any) -> list[Answer]:
     """One call for all of them."""
     subject = watch.subject
     p, drafts = np.stack([one.p for one in given]), [one.tree for one in given if one.tree is not None]

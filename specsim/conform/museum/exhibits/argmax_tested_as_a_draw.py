@@ -26,4 +26,4 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
 
 def subject() -> Subject:
     """The decoder, on table look-ups."""
-    return Subject("argmax_tested_as_a_draw", "decoder", run, sizes=(1,))
+    return Subject("argmax_tested_as_a_draw", "decoder", run, sizes=(1,), warps=True)

@@ -28,4 +28,4 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
 
 def subject() -> Subject:
     """The decoder, on table look-ups."""
-    return Subject("drafts_of_low_precision", "decoder", run, sizes=(1,))
+    return Subject("drafts_of_low_precision", "decoder", run, sizes=(1,), warps=True)

@@ -31,4 +31,4 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
 
 def subject() -> Subject:
     """The decoder, on table look-ups."""
-    return Subject("rejected_token_stays", "decoder", run, sizes=(1, 2))
+    return Subject("rejected_token_stays", "decoder", run, sizes=(1, 2), warps=True)

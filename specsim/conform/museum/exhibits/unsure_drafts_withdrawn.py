@@ -31,4 +31,4 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
 
 def subject() -> Subject:
     """The decoder, on table look-ups."""
-    return Subject("unsure_drafts_withdrawn", "decoder", run, sizes=(1,))
+    return Subject("unsure_drafts_withdrawn", "decoder", run, sizes=(1,), warps=True)

@@ -29,4 +29,4 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
 
 def subject() -> Subject:
     """The decoder, on table look-ups."""
-    return Subject("draft_at_its_own_temperature", "decoder", run, sizes=(1,))
+    return Subject("draft_at_its_own_temperature", "decoder", run, sizes=(1,), warps=True)

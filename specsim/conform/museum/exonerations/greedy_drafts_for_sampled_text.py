@@ -26,4 +26,4 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
 
 def subject() -> Subject:
     """The decoder, on table look-ups."""
-    return Subject("greedy_drafts_for_sampled_text", "decoder", run, sizes=(1,))
+    return Subject("greedy_drafts_for_sampled_text", "decoder", run, sizes=(1,), warps=True)
