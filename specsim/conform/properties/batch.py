@@ -7,7 +7,9 @@ import time
 from functools import partial
 from typing import Any
 
-from specsim.conform.calls import Input, inputs
+import numpy as np
+
+from specsim.conform.calls import Broken, Input, inputs
 from specsim.conform.cases import Case, standard
 from specsim.conform.draws import batched
 from specsim.conform.evidence import scripted
@@ -45,10 +47,12 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     before, worst = watch.runs, 0.0
     for case in itertools.islice(standard(subject), 2):
         given = inputs(subject, case)
+        batched(watch, case, given, [0, 0], np.random.default_rng(watch.seed))  # one that cannot be called is broken
         try:
             observed = law(watch, case, given)
-        except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong) as reason:
-            return Verdict(subject.name, "batch", "not available", words=f"not scripted: {reason}")
+        except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong, Broken) as reason:
+            words = f"not scripted: {reason}"
+            return Verdict(subject.name, "batch", "not available", runs=watch.runs - before, words=words)
         alone = continued(case.p, (), case.length)
         expected: Pair = {(one, other): a * b for (one, a), (other, b) in itertools.product(alone, alone)}
         worst = max(worst, distance(observed, expected))
