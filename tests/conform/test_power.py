@@ -46,12 +46,12 @@ def test_the_stated_distance_is_seen(subjects: int) -> None:
 
 
 def log(rule: str, blocks: int, rng: np.random.Generator) -> list[str]:
-    """Blocks of three drafts; tokenwise rejection, or a rule that keeps a fifth of what it should reject."""
+    """Blocks of three drafts; tokenwise rejection, or a rule that keeps most of what it should reject."""
     p, q = np.array([0.6, 0.3, 0.1]), np.array([0.3, 0.3, 0.4])
     lines = []
     for _ in range(blocks):
         x = rng.choice(3, size=3, p=q)
-        keep = (rng.random(3) < p[x] / q[x]) | ((rng.random(3) < 0.2) & (rule == "hopeful"))
+        keep = (rng.random(3) < p[x] / q[x]) | ((rng.random(3) < 0.6) & (rule == "hopeful"))
         kept = int(np.cumprod(keep).sum())
         lines.append(json.dumps({"p": p[x].tolist(), "q": q[x].tolist(), "kept": kept}))
     return lines
