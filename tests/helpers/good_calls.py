@@ -209,7 +209,7 @@ def calls() -> dict[str, dict[str, Any]]:
     }
     of_testing: dict[str, dict[str, Any]] = {
         "assert_law": {"samples": [0, 1] * 500, "law": [0.5, 0.5]},
-        "assert_lossless_batch": {"verify": target_draws, "layout": "flat", "budget": 9, "sizes": (1,)},
+        "assert_lossless_batch": {"verify": target_draws, "layout": "flat", "budget": 40, "sizes": (1,)},
         "checks": {"family": "draft"},
         "conform": {"module": importance, "family": "draft"},
         "drafted_tuples": {"q": [0.5, 0.0, 0.5], "num_drafts": 2},
