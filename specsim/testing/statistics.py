@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim.base import check
+from specsim.base.deviation import law_deviation
 from specsim.types import Array
 
 
@@ -72,7 +73,7 @@ def law_test(counts: Array, law: Array, *, false_alarm: float = 1e-6) -> LawTest
         raise ValueError("counts sum to 0: nothing was sampled")
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     spread = math.sqrt(math.log(1 / delta) / (2 * n))
-    threshold = 0.5 * float(np.sqrt(p * (1 - p) / n).sum()) + spread
+    threshold = law_deviation(p, n, delta)
     # whatever the true law t is, sum sqrt(t (1 - t)) <= sqrt(V - 1)
     detectable = threshold + 0.5 * math.sqrt((len(p) - 1) / n) + spread
     distance = 0.5 * float(np.abs(c / n - p).sum())

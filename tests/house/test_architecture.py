@@ -26,7 +26,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"verify": set()},
         {"exact": set(), "latency": set()},
         {"bounds": set(), "lengths": set(), "simulation": set()},
-        {"claims": set(), "speed": {"claims"}, "testing": set()},
+        {"claims": set(), "speed": {"claims"}, "conform": set(), "testing": {"conform"}},
         {"report": set()},
         {"commands": set()},
         {"cli": set(), "__main__": {"cli"}},
@@ -40,8 +40,13 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"cli": set(), "__main__": {"cli"}},
     ],
 }
-HEAVY = {"jax": {"testing", "simulation"}, "torch": {"base", "testing"}, "hypothesis": {"testing"}, "cvxpy": {"bounds"},
-         "matplotlib": {"report"}}  # fmt: skip
+HEAVY = {
+    "jax": {"testing", "simulation"},
+    "torch": {"base", "conform", "testing"},
+    "hypothesis": {"testing"},
+    "cvxpy": {"bounds"},
+    "matplotlib": {"report"},
+}
 MODULES = sorted(
     p
     for package in FLOORS

@@ -1,0 +1,10 @@
+"""Is it really lossless? A harness that judges other people's verifiers, by the strongest evidence that can be had.
+
+`judge(subject)` gives a `Report` with a `Verdict` for every property; a `Subject` says what is called and how.
+"""
+
+from specsim.conform.judgement import judge
+from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.verdict import Counterexample, Report, Verdict
+
+__all__ = ["Counterexample", "Model", "Report", "Subject", "Verdict", "Warping", "judge"]

@@ -1,0 +1,1 @@
+"""Public packages, one file each; see `specsim.conform.registry`."""

@@ -1,0 +1,202 @@
+"""One call of a subject: what it is passed, and what its answer means. An answer that means nothing is `Broken`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.conform.cases import Case, Text, logits
+from specsim.conform.subject import Model, Subject
+from specsim.exact.tree import drawn_trees, texts
+from specsim.types import Array, TokenTree
+
+
+class Broken(Exception):
+    """The subject raised, hung, or returned no token ids; the message says which."""
+
+
+class Input(NamedTuple):
+    """One drafted tree with its rows, and the probability of drawing it; of a decoder nothing is drafted."""
+
+    tree: TokenTree | None
+    p: Array  # (n+1, V): row 0 after the root; as they are passed: before warping, if the subject warps
+    q: Array | None
+    weight: float
+
+
+class Answer(NamedTuple):
+    """The tokens emitted, how many of them are drafts, and the passes of the target that it took."""
+
+    text: Text
+    kept: int
+    passes: int = 1
+    q: tuple[tuple[float, ...], ...] | None = None  # of a drafter: the rows that it returned
+
+
+def inputs(subject: Subject, case: Case) -> list[Input]:
+    """Everything that can be drafted in a case."""
+    if subject.kind in ("decoder", "drafter"):
+        return [Input(None, np.zeros((0, case.target.vocab)), None, 1.0)]
+    out = []
+    for tree, rows, weight in drawn_trees(case.q, case.parents, subject.scheme):
+        after = texts(tree)
+        p = np.stack([case.target.law(text) if subject.warps else case.p(text) for text in after])
+        q = np.stack([case.draft.law(text) for text in after]) if subject.warps else np.asarray(rows)
+        out.append(Input(tree, p, q if subject.takes_q else None, float(weight)))
+    return out
+
+
+def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
+    """Run the subject once; `random` is a NumPy generator, or the stand-in for one."""
+    more, named = randomness(subject, case, given.tree, random), {"warping": case.warping} if subject.warps else {}
+    if subject.kind == "drafter":
+        return _drafted(case, subject.run(Model(case.draft.law, case.draft.vocab), (), case.size, case.warping, *more))
+    if given.tree is None:
+        target, draft = Model(case.target.law, case.target.vocab), Model(case.draft.law, case.draft.vocab)
+        found = subject.run(target, draft, (), case.size + 1, case.warping, *more)
+        text = tokens(found, case.target.vocab, case.size + 1 if not subject.block else 10**6)
+        return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes)
+    return answer(subject, case, given.tree, subject.run(*passed(subject, given), *more, **named))
+
+
+def _drafted(case: Case, found: Any) -> Answer:
+    """Drafts and the rows that they are said to come from."""
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise Broken(f"returned {_shown(found)}, not a pair (drafts, q)")
+    text, vocab = tokens(found[0], case.draft.vocab, case.size), case.draft.vocab
+    if found[1] is None:
+        return Answer(text, 0)
+    rows = np.asarray(found[1].detach().cpu().double() if hasattr(found[1], "detach") else found[1], dtype=np.float64)
+    if rows.shape != (len(text), vocab) or not np.isfinite(rows).all():
+        raise Broken(f"returned q of shape {rows.shape} for {len(text)} drafts, or not finite; V is {vocab}")
+    return Answer(text, 0, q=tuple(tuple(row) for row in rows.round(6).tolist()))
+
+
+def passed(subject: Subject, given: Input) -> tuple[Any, Any, Any]:
+    """p, q and the drafts or the tree, in the subject's own arrays."""
+    tree = given.tree
+    assert tree is not None
+    p, q = array(subject, given.p), None if given.q is None else array(subject, given.q)
+    drafts = integers(subject, tree.tokens)
+    if subject.kind == "tree":
+        return p, q, tree._replace(tokens=drafts)
+    if subject.kind == "step":
+        return p[0], None if q is None else q[0], drafts
+    return p, None if q is None else q[:-1], drafts
+
+
+def array(subject: Subject, law: Array) -> Any:
+    """Laws or logits in the subject's library and dtype."""
+    numbers = logits(law) if subject.logits else np.array(law, dtype=np.float64)
+    if subject.arrays == "torch":
+        import torch
+
+        return torch.from_numpy(numbers).to(getattr(torch, subject.dtype))
+    return numbers.astype(subject.dtype)
+
+
+def integers(subject: Subject, tokens: Array) -> Any:
+    """Token ids in the subject's library."""
+    ids = np.array(tokens, dtype=np.int64)
+    if subject.arrays == "torch":
+        import torch
+
+        return torch.from_numpy(ids)
+    return ids
+
+
+def randomness(subject: Subject, case: Case, tree: Any, random: Any, rows: tuple[int, ...] = ()) -> tuple[Any, ...]:
+    """What is appended to the arguments of a call, or of a batch of them."""
+    if subject.randomness == "global":
+        return ()
+    if subject.randomness == "random":
+        return (random,)
+    return (_coins(subject, random.random((*rows, number_of_coins(subject, case, tree)))),)
+
+
+def number_of_coins(subject: Subject, case: Case, tree: Any) -> int:
+    """One for every draft and one more, if the subject does not say."""
+    if subject.coins is None:
+        return len(case.parents) + 1
+    return subject.coins(tree if subject.kind == "tree" else len(case.parents))
+
+
+def _coins(subject: Subject, u: Any) -> Any:
+    if isinstance(u, np.ndarray):
+        return array(subject._replace(logits=False), u)
+    if subject.arrays == "torch":
+        return u.to("torch")
+    out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
+    out[...] = [one.item() for one in u] if u.ndim == 1 else u
+    return out
+
+
+def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
+    """What a step, chain or tree means by what it returned."""
+    drafts, vocab = [int(x) for x in np.asarray(tree.tokens)], case.target.vocab
+    if subject.kind == "step":
+        (token,) = tokens([found], vocab, 1)
+        return Answer((token,), int(token in drafts))
+    if subject.returns == "tokens":
+        text = tokens(found, vocab, len(drafts) + 1)
+        return Answer(text, len(text) - 1)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise Broken(
+            f"returned {_shown(found)}, not a pair ({'path' if subject.kind == 'tree' else 'kept'}, next token)"
+        )
+    if subject.kind == "tree":
+        kept = _path(tree, found[0])
+    else:
+        number = integer(found[0], "number of kept drafts")
+        if not 0 <= number <= len(drafts):
+            raise Broken(f"returned {number} kept drafts of {len(drafts)}")
+        kept = tuple(drafts[:number])
+    if found[1] is None and (subject.kind == "tree" or len(kept) == len(drafts)):
+        return Answer(kept, len(kept))
+    return Answer((*kept, *tokens([found[1]], vocab, 1)), len(kept))
+
+
+def _path(tree: TokenTree, found: Any) -> Text:
+    """The tokens of the kept nodes, which must go down from the root."""
+    nodes = tokens(found, len(tree.parents), len(tree.parents))
+    above = -1
+    for node in nodes:
+        if int(tree.parents[node]) != above:
+            raise Broken(f"returned the path {list(nodes)}: node {node} does not hang below {above}")
+        above = node
+    return tuple(int(tree.tokens[node]) for node in nodes)
+
+
+def tokens(found: Any, vocab: int, most: int) -> Text:
+    """Token ids; -1 pads the end."""
+    if hasattr(found, "detach"):
+        found = found.detach().cpu().numpy()
+    if not isinstance(found, tuple | list | np.ndarray):
+        raise Broken(f"returned {_shown(found)}, not token ids")
+    ids = [integer(one, "token") for one in (found.ravel() if isinstance(found, np.ndarray) else found)]
+    while ids and ids[-1] == -1:
+        ids.pop()
+    for one in ids:
+        if not 0 <= one < vocab:
+            raise Broken(f"returned token {one}, outside 0..{vocab - 1}")
+    if len(ids) > most:
+        raise Broken(f"returned {len(ids)} tokens where {most} are possible")
+    return tuple(ids)
+
+
+def integer(found: Any, what: str) -> int:
+    """A whole number, from whatever holds one."""
+    try:
+        number = float(np.asarray(found.detach().cpu() if hasattr(found, "detach") else found).reshape(()))
+    except (TypeError, ValueError):
+        raise Broken(f"returned {_shown(found)} as {what}") from None
+    if math.isnan(number) or number != math.floor(number):
+        raise Broken(f"returned {number} as {what}")
+    return int(number)
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) < 60 else f"{text[:57]}..."

@@ -1,0 +1,97 @@
+"""The stand-in for a NumPy generator and for Python's `random`."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NoReturn
+
+import numpy as np
+
+from specsim.conform.evidence._races import Exponentials
+from specsim.conform.evidence._script import Script
+from specsim.conform.evidence._standins import numbers
+from specsim.conform.evidence._uniforms import Uniforms
+
+LIBRARIES = {"python": "random", "numpy": "numpy.random"}
+
+
+class Generator:
+    """What `numpy.random.Generator` and `random.Random` have in common with the script; the rest is refused."""
+
+    def __init__(self, script: Script, library: str = "numpy") -> None:
+        self._script, self._library = script, library
+
+    def random(self, size: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Uniforms on [0, 1)."""
+        if out is not None:
+            self._script.refuse("random(out=...)")
+        return self._uniforms(size)
+
+    random_sample = random
+
+    def rand(self, *shape: int) -> Any:
+        """The same, in NumPy's old spelling."""
+        return self._uniforms(shape or None)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Uniforms on [0, high)."""
+        if np.ndim(low) or np.ndim(high) or low != 0 or not high > 0:
+            self._script.refuse(f"uniform({low}, {high})")
+        return self._uniforms(size) if high == 1 else self._uniforms(size) * high
+
+    def _uniforms(self, size: Any) -> Any:
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        made = Uniforms.fresh(self._script, shape, self._library)
+        return made.item() if size is None else made
+
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
+        """Exponentials of rate 1."""
+        if np.ndim(scale) or scale != 1 or size is None:
+            self._script.refuse(f"exponential({scale}, {size})")
+        return Exponentials.fresh(self._script, tuple(np.atleast_1d(size).tolist()), self._library)
+
+    standard_exponential = exponential
+
+    def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, **more: Any) -> Any:
+        """A draw from p over 0..a-1, or over the entries of a."""
+        if more:
+            self._script.refuse(f"choice with {', '.join(more)}")
+        if self._library == "python":
+            return a[self._script.choose([1] * len(a))]
+        if np.ndim(a) > 1:
+            self._script.refuse("choice from an array of more than one axis")
+        count = int(a) if np.ndim(a) == 0 else len(a)
+        law = np.full(count, 1 / count) if p is None else numbers(self._script, p)
+        low = isinstance(p, np.ndarray) and p.dtype.kind == "f"
+        near = max(1e-8, float(np.sqrt(np.finfo(p.dtype).eps)) if low else 0.0)
+        if law.shape != (count,) or not (law >= 0).all() or abs(law.sum() - 1) > near:  # as NumPy refuses them
+            raise ValueError(f"probabilities {law.tolist()} are not {count} non-negative numbers that sum to 1")
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        drawn = np.zeros(shape, dtype=np.int64)
+        for index in np.ndindex(*shape):
+            drawn[index] = one = self._script.choose(law.tolist())
+            law = law if replace else np.where(np.arange(count) == one, 0, law)
+        if size is None:
+            return int(drawn) if np.ndim(a) == 0 else a[int(drawn)]
+        return drawn if np.ndim(a) == 0 else np.asarray(a)[drawn]
+
+    def choices(self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> list[Any]:
+        """Python's draws with replacement."""
+        if cum_weights is not None:
+            weights = [b - a for a, b in itertools.pairwise([0, *cum_weights])]
+        law = [1.0] * len(population) if weights is None else numbers(self._script, weights).tolist()
+        return [population[self._script.choose(law)] for _ in range(k)]
+
+    def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
+        """Counts of n draws."""
+        if size is not None or np.ndim(n) or np.ndim(pvals) != 1:
+            self._script.refuse("multinomial of several rows")
+        law = numbers(self._script, pvals)
+        return sum(
+            (np.eye(len(law), dtype=np.int64)[self._script.choose(law)] for _ in range(int(n))), 0 * law.astype(int)
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._script.refuse(f"{LIBRARIES[self._library]}: {name}")

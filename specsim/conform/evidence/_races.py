@@ -1,0 +1,125 @@
+"""Exponential races: the argmax of weights divided by independent exponentials is a draw from the weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.evidence._script import Script
+from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
+from specsim.types import Array
+
+
+class Exponentials(StandIn):
+    """factor * e, e exponential with rate 1; with `_gumbel` set, its logarithm (1) or the negative of that (-1)."""
+
+    _gumbel = 0
+
+    @classmethod
+    def fresh(cls, script: Script, shape: tuple[int, ...], library: str) -> Exponentials:
+        """An array of new exponentials."""
+        cells = np.array([script.fresh() for _ in range(int(np.prod(shape, dtype=int)))], dtype=np.int64)
+        return cls(script, cells.reshape(shape), np.ones(shape), library)
+
+    def _with(self, cells: Array, factor: Array) -> Any:
+        out = type(self)(self._script, cells, factor, self._library)
+        out._gumbel = self._gumbel
+        return out
+
+    def redraw(self, rate: float = 1.0) -> Exponentials:
+        """New numbers in the same places, seen by every view."""
+        if rate != 1 or not self._cells.flags.writeable or not self._factor.flags.writeable:
+            self._refuse("drawn anew with another rate, or in an expanded view")
+        for index in np.ndindex(*self._cells.shape):
+            self._cells[index] = self._script.fresh()
+        self._factor[...] = 1
+        return self
+
+    def exponential_(self, lambd: float = 1.0, *, generator: Any = None) -> Exponentials:
+        """torch's spelling."""
+        if generator is not None:
+            self._refuse("a generator of the program's own")
+        return self.redraw(lambd)
+
+    def __rtruediv__(self, weights: Any) -> Race:
+        """weights / e"""
+        given = numbers(self._script, weights)
+        if self._gumbel or not (self._factor > 0).all():
+            self._refuse("divided by")
+        return self._race(given / self._factor, is_tensor(weights))
+
+    def log(self) -> Any:
+        if self._gumbel or not (self._factor == 1).all():
+            self._refuse("logarithm")
+        out: Any = self._shaped(np.copy)
+        out._gumbel = 1
+        return out
+
+    __log__ = log
+
+    def __neg__(self) -> Any:
+        if not self._gumbel:
+            self._refuse("negated")
+        out: Any = self._shaped(np.copy)
+        out._gumbel = -self._gumbel
+        return out
+
+    neg = __neg__
+
+    def __add__(self, logits: Any) -> Race:
+        """logits + (-log e), a Gumbel"""
+        if self._gumbel != -1:
+            self._refuse("a number added")
+        return self._race(np.exp(numbers(self._script, logits)), is_tensor(logits))
+
+    __radd__ = __add__
+
+    def __rsub__(self, logits: Any) -> Race:
+        """logits - log e"""
+        if self._gumbel != 1:
+            self._refuse("subtracted")
+        return self._race(np.exp(numbers(self._script, logits)), is_tensor(logits))
+
+    def _race(self, weights: Array, torch_like: bool) -> Race:
+        cells, weights = np.broadcast_arrays(self._cells, weights)
+        return Race(self._script, cells.copy(), weights.copy(), "torch" if torch_like else self._library)
+
+
+class Race(StandIn):
+    """weights / e, of which only the argmax is known: index i with probability weight i over their sum."""
+
+    def argmax(self, dim: int | None = None, keepdim: bool = False, axis: int | None = None, **more: Any) -> Any:
+        where: Any = axis if dim is None else dim
+        keep = bool(keepdim or more.pop("keepdims", False))
+        if more:
+            self._refuse(f"argmax with {', '.join(more)}")
+        flat = where is None
+        cells = self._cells.reshape(-1) if flat else np.moveaxis(self._cells, where, -1)
+        weights = self._factor.reshape(-1) if flat else np.moveaxis(self._factor, where, -1)
+        out = np.zeros(cells.shape[:-1], dtype=np.int64)
+        for index in np.ndindex(*out.shape):
+            out[index] = self._winner(cells[index], weights[index])
+        if keep:
+            out = out.reshape((1,) * self.ndim) if flat else np.expand_dims(out, where)
+        if self._library == "torch":
+            import torch
+
+            return torch.from_numpy(out)
+        return out if out.ndim else out[()]
+
+    def _winner(self, cells: Array, weights: Array) -> int:
+        """One race; run again with the same weights it has the same winner, with others its law is not known."""
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            self._refuse("weights that are not finite non-negative numbers")
+        key = (tuple(cells.tolist()), tuple(weights.tolist()))
+        raced = [self._script.races.get(cell) for cell in key[0]]
+        if raced[0] is not None and raced[0][0] == key:
+            return raced[0][1]
+        known = any(self._script.intervals[cell] != (0.0, 1.0) for cell in key[0])
+        if known or any(raced) or len(set(key[0])) < len(key[0]):
+            self._refuse("one exponential in two races")
+        winner = self._script.choose(key[1]) if weights.any() else 0  # 0 / e: every entry is 0, and the first is taken
+        for cell in key[0]:
+            self._script.races[cell] = key, winner
+        return winner

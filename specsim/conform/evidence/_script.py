@@ -1,0 +1,132 @@
+"""The script of a program's random decisions: it is followed depth first, and the program is run again along each path.
+
+Every random number that a program asks for is a stand-in, which puts questions to the script: which of these, with
+these weights? The law of the result is the sum of the weights of the paths that lead to it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+Result = Hashable
+
+
+class NotScriptable(BaseException):
+    """The program did with a random number what a stand-in cannot follow. No `except Exception` hides it."""
+
+
+class NotReproducible(BaseException):
+    """Two runs along one path asked other questions, or ended otherwise: there is randomness besides the script's."""
+
+
+class TooLong(BaseException):
+    """More paths than were allowed, or more time."""
+
+
+class Exact(NamedTuple):
+    """The law of a program's results, and the number of paths."""
+
+    law: dict[Any, float]
+    leaves: int
+
+
+class Script:
+    """The answers so far, each with the weights that were asked about; a run reads them, then adds its own."""
+
+    def __init__(self) -> None:
+        self.path: list[tuple[int, tuple[float, ...]]] = []
+        self.asked, self.frozen, self.refused = 0, False, ""
+        self.intervals: list[tuple[float, float]] = []  # of the uniforms of this run: where each is known to lie
+        self.races: dict[int, tuple[Any, int]] = {}  # exponential -> the race that it ran in, and the winner
+
+    def start(self, frozen: bool) -> None:
+        """Begin a run along the path; a frozen one must not go further."""
+        self.asked, self.frozen = 0, frozen
+        self.intervals, self.races = [], {}
+
+    def choose(self, weights: Sequence[float]) -> int:
+        """Index of the answer, with probability in proportion to the weights, which must be non-negative."""
+        asked = tuple(float(w) for w in weights)
+        if not all(0 <= w < math.inf for w in asked) or not any(asked):
+            raise RuntimeError(f"probabilities must be finite, non-negative and not all 0, got {list(asked)}")
+        if self.asked == len(self.path):
+            if self.frozen:
+                raise NotReproducible("a run along the same path asks for more random numbers")
+            self.path.append((next(i for i, w in enumerate(asked) if w > 0), asked))
+        answer, before = self.path[self.asked]
+        if before != asked:
+            raise NotReproducible(f"a run along the same path asks about {list(asked)}, not {list(before)}")
+        self.asked += 1
+        return answer
+
+    def fresh(self) -> int:
+        """Number of a new uniform, anywhere in [0, 1)."""
+        self.intervals.append((0.0, 1.0))
+        return len(self.intervals) - 1
+
+    def below(self, cell: int, cut: float) -> bool:
+        """Whether a uniform is below a number; asks only where its interval holds both answers."""
+        low, high = self.intervals[cell]
+        if low < cut < high:
+            answer = self.choose((cut - low, high - cut))
+            self.intervals[cell] = low, high = (low, cut) if answer == 0 else (cut, high)
+        return cut > low
+
+    def refuse(self, what: str) -> NoReturn:
+        """Not scriptable; remembered, in case that the program catches everything."""
+        self.refused = self.refused or what
+        raise NotScriptable(self.refused)
+
+    def weight(self) -> float:
+        """Probability of the path."""
+        return math.prod(weights[answer] / math.fsum(weights) for answer, weights in self.path)
+
+    def advance(self) -> bool:
+        """Go on to the next path, depth first; False after the last."""
+        while self.path:
+            answer, weights = self.path.pop()
+            later = next((i for i in range(answer + 1, len(weights)) if weights[i] > 0), None)
+            if later is not None:
+                self.path.append((later, weights))
+                return True
+        return False
+
+
+def law(
+    program: Callable[[Script], Result], script: Script, *, most: int = 20_000, deadline: float = math.inf
+) -> Exact:
+    """Exact law of a program's (hashable) result; each path is run twice, and must end alike.
+
+    Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of time.monotonic).
+    """
+    out: dict[Any, list[float]] = {}
+    leaves, more = 0, True
+    while more:
+        result = _run(program, script, frozen=False)
+        again = _run(program, script, frozen=True)
+        if again != result:
+            raise NotReproducible(f"a run along the same path gives {again}, not {result}")
+        out.setdefault(result, []).append(script.weight())
+        leaves += 1
+        more = script.advance()
+        if more and (leaves >= most or time.monotonic() > deadline):
+            raise TooLong(f"more than {leaves} paths" + (" in the time" if leaves < most else ""))
+    return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves)
+
+
+def _run(program: Callable[[Script], Result], script: Script, *, frozen: bool) -> Result:
+    script.start(frozen)
+    try:
+        result = program(script)
+    except Exception:
+        if script.refused:
+            raise NotScriptable(script.refused) from None
+        raise
+    if script.refused:
+        raise NotScriptable(script.refused)
+    if script.asked != len(script.path):
+        raise NotReproducible("a run along the same path asks for fewer random numbers")
+    return result

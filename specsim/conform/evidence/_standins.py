@@ -1,0 +1,228 @@
+"""What a program holds instead of random numbers: uniforms that fork at comparisons, races that fork at argmax.
+
+A uniform may be scaled by non-negative numbers, taken the logarithm of and shifted there, reshaped, indexed, and
+compared with numbers. An array of exponentials may divide weights, of which the argmax is taken: index i has
+probability weight i over their sum. Whatever else is tried is refused.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from specsim.conform.evidence._script import NotScriptable, Script
+from specsim.types import Array
+
+LOW = ("float16", "bfloat16", "half")  # a uniform rounded to so few bits is another one
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def numbers(script: Script, value: Any) -> Array:
+    """Plain numbers as float64; anything that holds a stand-in is refused."""
+    if isinstance(value, StandIn):
+        script.refuse("two random numbers in one operation")
+    if is_tensor(value):
+        return value.detach().cpu().double().numpy()
+    found = np.asarray(value)
+    if found.dtype == object:
+        if any(isinstance(one, StandIn) for one in found.ravel()):
+            script.refuse("two random numbers in one operation")
+        return found.astype(np.float64)
+    return found.astype(np.float64)
+
+
+class StandIn:
+    """An array of cells, each a number of the script, seen through factors; of the shape of the program's array."""
+
+    def __init__(self, script: Script, cells: Array, factor: Array, library: str) -> None:
+        self._script, self._cells, self._factor, self._library = script, cells, factor, library
+
+    def _with(self, cells: Array, factor: Array) -> Any:
+        return type(self)(self._script, cells, factor, self._library)
+
+    def _shaped(self, change: Callable[..., Array]) -> Any:
+        return self._with(np.asarray(change(self._cells)), np.asarray(change(self._factor)))
+
+    def _refuse(self, what: str) -> NoReturn:
+        self._script.refuse(f"{type(self).__name__.lower().strip('_')}: {what}")
+
+    # what a program may ask of any array
+    shape = property(lambda self: self._cells.shape)
+    ndim = property(lambda self: self._cells.ndim)
+    T = property(lambda self: self._shaped(np.transpose))
+
+    @property
+    def dtype(self) -> Any:
+        return sys.modules["torch"].float32 if self._library == "torch" else np.dtype(np.float64)
+
+    @property
+    def device(self) -> Any:
+        return sys.modules["torch"].device("cpu") if self._library == "torch" else "cpu"
+
+    def dim(self) -> int:
+        return int(self._cells.ndim)
+
+    def numel(self) -> int:
+        return int(self._cells.size)
+
+    def size(self, axis: int | None = None) -> Any:
+        return self._cells.shape if axis is None else self._cells.shape[axis]
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = tuple(_plain(part) for part in index) if isinstance(index, tuple) else _plain(index)
+        if isinstance(index, StandIn):
+            self._refuse("used as an index")
+        return self._shaped(operator.itemgetter(parts))
+
+    def reshape(self, *shape: Any) -> Any:
+        return self._shaped(lambda w: w.reshape(*_sizes(shape)))
+
+    view = reshape
+
+    def flatten(self, *_: Any) -> Any:
+        return self._shaped(np.ravel)
+
+    ravel = flatten
+
+    def squeeze(self, axis: int | None = None, dim: int | None = None) -> Any:
+        where = axis if dim is None else dim
+        if where is not None and self._cells.shape[where] != 1:
+            return self
+        return self._shaped(lambda w: np.squeeze(w, where))
+
+    def unsqueeze(self, dim: int) -> Any:
+        return self._shaped(lambda w: np.expand_dims(w, dim))
+
+    def expand(self, *shape: Any) -> Any:
+        sizes = _sizes(shape)
+        pad = (1,) * (len(sizes) - self.ndim) + self._cells.shape
+        wanted = tuple(old if new == -1 else new for new, old in zip(sizes, pad, strict=True))
+        return self._shaped(lambda w: np.broadcast_to(w, wanted))
+
+    def transpose(self, *axes: Any) -> Any:
+        swap = len(axes) == 2 and self._library == "torch"
+        return self._shaped(lambda w: np.swapaxes(w, *axes) if swap else np.transpose(w, *axes))
+
+    def gather(self, dim: int, index: Any) -> Any:
+        return self._shaped(lambda w: np.take_along_axis(w, np.asarray(index), dim))
+
+    def unbind(self, dim: int = 0) -> tuple[Any, ...]:
+        return tuple(self._shaped(partial(np.take, indices=i, axis=dim)) for i in range(self._cells.shape[dim]))
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            if any(str(value).endswith(name) for name in LOW):
+                self._refuse(f"rounded to {value}")
+            if str(value).startswith(("torch.int", "torch.bool", "torch.long", "torch.uint")) or value in (int, bool):
+                self._refuse(f"converted to {value}")
+        return self
+
+    astype = type = to
+
+    def cpu(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    detach = contiguous = float = double = cuda = cpu
+
+    def clone(self, *_: Any, **__: Any) -> Any:
+        return self._shaped(np.copy)
+
+    copy = clone
+
+    def numpy(self) -> Any:
+        return type(self)(self._script, self._cells, self._factor, "numpy")
+
+    def item(self, *index: Any) -> Any:
+        one = self[index] if index else self
+        if one._cells.size != 1:
+            raise ValueError("item() of an array of more than one random number")
+        return type(self)(self._script, one._cells.reshape(()), one._factor.reshape(()), "python")
+
+    def tolist(self) -> Any:
+        return self.item() if self.ndim == 0 else [one.tolist() for one in self]
+
+    # what is refused: everything else
+    def __getattr__(self, name: str) -> NoReturn:
+        if name == "_script":  # before __init__, as copying does it
+            raise AttributeError(name)
+        if self._library == "python" and name.startswith("__array_") and self._cells.ndim == 0:
+            raise AttributeError(name)  # an entry of an array of objects, each operation on which comes here
+        self._refuse(f"attribute {name}")
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Asked only where the mode of `scripted` is not on, as in a thread of the program's own."""
+        found = next((a for a in args if isinstance(a, StandIn)), None)
+        raise NotScriptable("torch called from elsewhere") if found is None else _refused(found, function)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        name = _UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or kwargs or name is None:
+            self._refuse(f"numpy.{ufunc.__name__}")
+        return apply(self._script, name, inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function.__name__ == "searchsorted" and hasattr(type(self), "_place") and not isinstance(args[0], StandIn):
+            return self._place(args[0], kwargs.get("side", "left") == "right")
+        if function.__name__ in ("argmax", "argmin") and args[0] is self:
+            return getattr(self, function.__name__)(*args[1:], **kwargs)
+        self._refuse(f"numpy.{function.__name__}")
+
+
+def _refused(held: StandIn, function: Any) -> BaseException:
+    held._script.refused = held._script.refused or f"{getattr(function, '__name__', function)} called from elsewhere"
+    return NotScriptable(held._script.refused)
+
+
+def _plain(part: Any) -> Any:
+    return part.detach().cpu().numpy() if is_tensor(part) else part
+
+
+def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+
+
+def apply(script: Script, name: str, inputs: tuple[Any, ...]) -> Any:
+    """An operator by its Python name, on a stand-in and something else: the reflected one where it is the second."""
+    first, *rest = inputs
+    if isinstance(first, StandIn):
+        return getattr(first, f"__{name}__")(*rest)
+    reflected = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.get(name, f"r{name}")
+    return getattr(rest[0], f"__{reflected}__")(first)
+
+
+_UFUNCS = {
+    "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "multiply": "mul", "divide": "truediv",
+    "true_divide": "truediv", "add": "add", "subtract": "sub", "log": "log", "exp": "exp", "negative": "neg",
+}  # fmt: skip
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(self: StandIn, *_: Any, **__: Any) -> Any:
+        self._refuse(name)
+
+    return refuse
+
+
+# Python looks these up on the class, where __getattr__ is not asked
+_REFUSED = """bool int float index complex round trunc floor ceil eq ne lt le gt ge add radd sub rsub mul rmul truediv
+ rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow neg pos abs invert and rand or ror xor rxor matmul rmatmul
+ lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex log exp"""
+for _name in _REFUSED.split():
+    setattr(StandIn, f"__{_name}__", _refusing(f"__{_name}__"))

@@ -1,0 +1,161 @@
+"""Uniforms that fork where they are compared with a number."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.evidence._races import Exponentials
+from specsim.conform.evidence._script import Script
+from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
+from specsim.types import Array
+
+
+class Uniforms(StandIn):
+    """factor * u, u on [0, 1); or, in logarithms, log(factor * u)."""
+
+    _log = False
+
+    @classmethod
+    def fresh(cls, script: Script, shape: tuple[int, ...], library: str) -> Uniforms:
+        """An array of new uniforms."""
+        cells = np.array([script.fresh() for _ in range(int(np.prod(shape, dtype=int)))], dtype=np.int64)
+        return cls(script, cells.reshape(shape), np.ones(shape), library)
+
+    def _with(self, cells: Array, factor: Array) -> Uniforms:
+        out = Uniforms(self._script, cells, factor, self._library)
+        out._log = self._log
+        return out
+
+    def redraw(self, low: float = 0.0, high: float = 1.0) -> Uniforms:
+        """New numbers in the same places, seen by every view."""
+        if low != 0 or not high > 0:
+            self._refuse(f"uniform on [{low}, {high})")
+        if not self._cells.flags.writeable or not self._factor.flags.writeable:
+            self._refuse("drawn anew in an expanded view")
+        for index in np.ndindex(*self._cells.shape):
+            self._cells[index] = self._script.fresh()
+        self._factor[...] = high
+        return self
+
+    def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **ends: float) -> Uniforms:
+        """torch's spelling."""
+        if generator is not None:
+            self._refuse("a generator of the program's own")
+        return self.redraw(ends.get("from", low), ends.get("to", high))
+
+    def _scaled(self, other: Any, inverse: bool = False) -> Uniforms:
+        by = numbers(self._script, other)
+        if self._log:
+            self._refuse("a logarithm multiplied")
+        if not (np.isfinite(by).all() and (by >= 0).all()) or (inverse and not (by > 0).all()):
+            self._refuse("multiplied by a number that is not a finite non-negative one")
+        factor = self._factor / by if inverse else self._factor * by
+        return self._with(np.array(np.broadcast_to(self._cells, factor.shape)), factor)
+
+    def __mul__(self, other: Any) -> Uniforms:
+        return self._scaled(other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Uniforms:
+        return self._scaled(other, inverse=True)
+
+    def mul_(self, other: Any) -> Uniforms:
+        out = self._scaled(other)
+        if out.shape != self.shape or not self._factor.flags.writeable:
+            self._refuse("multiplied in place")
+        self._factor[...] = out._factor
+        return self
+
+    def log(self) -> Any:
+        if self._log:
+            self._refuse("a logarithm of a logarithm")
+        out: Any = self._shaped(np.copy)
+        out._log = True
+        return out
+
+    __log__ = log
+
+    def exp(self) -> Any:
+        if not self._log:
+            self._refuse("exponential")
+        out: Any = self._shaped(np.copy)
+        out._log = False
+        return out
+
+    __exp__ = exp
+
+    def _shifted(self, by: Array) -> Uniforms:
+        if not self._log or not (by < np.inf).all():
+            self._refuse("a number added")
+        factor = self._factor * np.exp(by)
+        return self._with(np.array(np.broadcast_to(self._cells, factor.shape)), factor)
+
+    def __add__(self, other: Any) -> Uniforms:
+        return self._shifted(numbers(self._script, other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Uniforms:
+        return self._shifted(-numbers(self._script, other))
+
+    def __neg__(self) -> Exponentials:
+        """-log u is an exponential, if nothing is known of u yet."""
+        known = [self._script.intervals[cell] != (0.0, 1.0) for cell in self._cells.ravel()]
+        if not self._log or any(known) or not (self._factor == 1).all():
+            self._refuse("negated")
+        return Exponentials(self._script, self._cells.copy(), np.ones(self.shape), self._library)
+
+    neg = __neg__
+
+    def _compared(self, other: Any, answer: Callable[[float, bool, float], bool]) -> Any:
+        """answer(factor, whether u is below the cut, bound) for every pair, in order."""
+        bound = numbers(self._script, other)
+        cells, factor, bound = np.broadcast_arrays(self._cells, self._factor, np.exp(bound) if self._log else bound)
+        out = np.zeros(cells.shape, dtype=bool)
+        for index in np.ndindex(*cells.shape):
+            scale, limit = float(factor[index]), float(bound[index])
+            if np.isnan(limit):
+                continue  # every comparison with NaN is False
+            if int(cells[index]) in self._script.races:
+                self._refuse("compared after a race")
+            below = scale > 0 and self._script.below(int(cells[index]), limit / scale)
+            out[index] = answer(scale, below, limit)
+        if self._library == "torch" or is_tensor(other):
+            import torch
+
+            return torch.from_numpy(out)
+        return bool(out) if out.ndim == 0 else out
+
+    # at a positive scale < and <= differ on a set of measure zero
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, lambda scale, below, limit: below if scale else limit > 0)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, lambda scale, below, limit: below if scale else limit >= 0)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, lambda scale, below, limit: not below if scale else limit < 0)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, lambda scale, below, limit: not below if scale else limit <= 0)
+
+    def _place(self, cuts: Any, right: bool) -> Any:
+        """searchsorted: how many of the ascending cuts lie below each uniform."""
+        rows = numbers(self._script, cuts)
+        if rows.ndim > 1 and rows.shape[:-1] != self.shape[:-1]:
+            self._refuse(f"searchsorted of shape {self.shape} in {rows.shape}")
+        out = np.zeros(self.shape, dtype=np.int64)
+        for index in np.ndindex(*self.shape):
+            row, one = rows if rows.ndim == 1 else rows[index[:-1]], self[index]
+            above = (bool(np.asarray(one >= c if right else one > c)) for c in row)
+            out[index] = sum(itertools.takewhile(bool, above))
+        if self._library == "torch" or is_tensor(cuts):
+            import torch
+
+            return torch.from_numpy(out)
+        return out if out.ndim else out[()]

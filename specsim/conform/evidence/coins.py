@@ -1,0 +1,100 @@
+"""Coins as inputs: the cube of uniforms is cut into boxes on which the subject gives one answer.
+
+A box whose corners and a few points inside agree is one answer; two points that differ are joined along the axes, and
+the threshold between them is found by bisection, to the last bit. The law is exact up to the subject's own floats, if
+its answers change at thresholds of single coins and no box hides another answer from all its probes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.evidence._script import Exact, NotScriptable, TooLong
+from specsim.types import Array
+
+INSIDE = 16  # random points of every box
+CORNERS = 6  # coins whose corners are all tried; of more, only the two ends of every axis
+Box = list[tuple[float, float]]
+
+
+def law(program: Callable[[Array], Hashable], count: int, *, most: int = 400, deadline: float = math.inf) -> Exact:
+    """Exact law of program(u), u (count,) uniform; `leaves` counts its runs.
+
+    Raises TooLong after `most` boxes, which is what happens where two coins are compared with each other.
+
+    Examples
+    --------
+    >>> found = law(lambda u: int(u[0] < 0.25) + int(u[1] * 3), 2).law
+    >>> [round(found[k], 12) for k in range(4)]
+    [0.25, 0.333333333333, 0.333333333333, 0.083333333333]
+    """
+    rng, runs = np.random.default_rng(0), 0
+    out: dict[Any, list[float]] = {}
+    boxes: list[Box] = [[(0.0, 1.0)] * count]
+
+    def ask(u: Array) -> Any:
+        nonlocal runs
+        runs += 1
+        return program(u)
+
+    done = 0
+    while boxes:
+        box = boxes.pop()
+        points = _probes(box, rng)
+        first = ask(points[0])
+        other = next((u for u in points[1:] if ask(u) != first), None)
+        if other is None:
+            out.setdefault(first, []).append(math.prod(high - low for low, high in box))
+            done += 1
+            continue
+        axis, cut = _threshold(ask, points[0], other, first)
+        low, high = box[axis]
+        if not low < cut < high:
+            raise NotScriptable(
+                "an answer changes at no threshold of a single coin: it may depend on more than the coins"
+            )
+        boxes += [[*box[:axis], side, *box[axis + 1 :]] for side in ((low, cut), (cut, high))]
+        if boxes and (done + len(boxes) > most or time.monotonic() > deadline):
+            raise TooLong(f"more than {done + len(boxes)} boxes of coins in the time")
+    return Exact({answer: math.fsum(masses) for answer, masses in out.items()}, runs)
+
+
+def _probes(box: Box, rng: np.random.Generator) -> list[Array]:
+    """Corners of a box (just inside its upper ends), and points inside."""
+    ends = [(low, math.nextafter(high, 0.0)) for low, high in box]
+    if len(box) <= CORNERS:
+        outer = [np.array(corner) for corner in itertools.product(*ends)]
+    else:
+        middle = np.array([(low + high) / 2 for low, high in ends])
+        outer = [np.where(np.arange(len(box)) == i, end, middle) for i, pair in enumerate(ends) for end in pair]
+    low, high = np.array(ends).reshape(-1, 2).T
+    return outer + [low + (high - low) * rng.random(len(box)) for _ in range(INSIDE)]
+
+
+def _threshold(ask: Callable[[Array], Any], one: Array, other: Array, first: Any) -> tuple[int, float]:
+    """(axis, cut): below the cut one answer, at the cut another, on a line along that axis between two points."""
+    at = one.copy()
+    for axis in range(len(one)):
+        moved = at.copy()
+        moved[axis] = other[axis]
+        before, after = ask(at), ask(moved)
+        if before == after:
+            at = moved
+            continue
+        low, high = sorted((at[axis], moved[axis]))
+        probe = at.copy()
+        probe[axis] = low
+        lowest = ask(probe)
+        while math.nextafter(low, 1.0) < high:
+            probe[axis] = middle = low + (high - low) / 2
+            if middle in (low, high):
+                break
+            low, high = (middle, high) if ask(probe) == lowest else (low, middle)
+        return axis, high
+    return 0, -1.0  # both points give the same answer now: it is no function of the coins

@@ -1,0 +1,121 @@
+"""Scripted randomness: the exact law of an unmodified program, run once for every path of its random decisions.
+
+While it runs, torch's, NumPy's and Python's random numbers are stand-ins. A uniform may be scaled by a non-negative
+number, taken the logarithm of, and compared with numbers: each comparison splits its interval. A categorical draw forks
+over its weights, and so does the argmax of weights over exponentials. Any other use of a stand-in is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from specsim.conform.evidence._generator import Generator
+from specsim.conform.evidence._script import Exact, NotReproducible, NotScriptable, Script, TooLong
+from specsim.conform.evidence._script import law as followed
+from specsim.conform.evidence._uniforms import Uniforms
+
+__all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "TooLong", "Uniforms", "law"]
+
+NUMPY = ("random", "random_sample", "rand", "uniform", "choice", "exponential", "standard_exponential", "multinomial")
+PYTHON = ("random", "uniform", "choice", "choices")
+MAKERS = {"numpy": ("default_rng", "Generator", "RandomState"), "python": ("Random", "SystemRandom")}
+
+
+def law(program: Callable[[Generator], Any], *, most: int = 20_000, deadline: float = math.inf) -> Exact:
+    """Exact law of program(random), whatever of torch, NumPy and `random` it calls besides.
+
+    Raises NotScriptable, NotReproducible, or TooLong: more than `most` paths, or later than `deadline` (of
+    time.monotonic). Whatever the program raises is raised.
+
+    Examples
+    --------
+    >>> law(lambda random: int(random.random() < 0.25) + int(random.choice(2, p=[0.5, 0.5]))).law
+    {1: 0.5, 2: 0.125, 0: 0.375}
+    """
+
+    script, before = Script(), _states()
+    with _replaced(script):
+        found = followed(lambda script: _run(program, script), script, most=most, deadline=deadline)
+    if before != _states():
+        script.refuse("random numbers from a generator that was there before")
+    return found
+
+
+def _run(program: Callable[[Generator], Any], script: Script) -> Any:
+    if "torch" not in sys.modules:
+        return program(Generator(script))
+    from specsim.conform.evidence._torch_mode import Mode
+
+    with Mode(script):
+        return program(Generator(script))
+
+
+@contextlib.contextmanager
+def _replaced(script: Script) -> Iterator[None]:
+    """The functions of NumPy and Python that make random numbers are the script's."""
+    with contextlib.ExitStack() as stack:
+        if "torch._dynamo" in sys.modules:  # a compiled function would not ask the mode
+            stack.enter_context(sys.modules["torch"].compiler.set_stance("force_eager"))
+        stack.callback(_replace, _replace(list(_replacements(script))))
+        yield
+
+
+def _replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
+    """(module, name, stand-in) for every function of the modules that makes random numbers."""
+    for library, module, known in (("numpy", np.random, NUMPY), ("python", random, PYTHON)):
+        own = Generator(script, library)
+        for name in MAKERS[library]:
+            yield module, name, _Maker(script, own)
+        for name in dir(module):
+            if name[0].islower() and name not in MAKERS[library] and isinstance(getattr(module, name), _METHODS):
+                yield (
+                    module,
+                    name,
+                    getattr(own, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
+                )
+
+
+_METHODS = (type(np.random.rand), type(random.random), type(random.choice))
+
+
+class _Maker:
+    """Makes a generator; one with a seed of its own is not followed: its numbers may be the same every time."""
+
+    def __init__(self, script: Script, own: Generator) -> None:
+        self.script, self.own = script, own
+
+    def __call__(self, *seed: Any, **named: Any) -> Generator:
+        if any(one is not None for one in (*seed, *named.values())):
+            self.script.refuse("a generator with a seed of its own")
+        return self.own
+
+
+class _Refused:
+    def __init__(self, script: Script, name: str) -> None:
+        self.script, self.name = script, name
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        self.script.refuse(self.name)
+
+
+def _replace(given: list[tuple[Any, str, Any]]) -> list[tuple[Any, str, Any]]:
+    """Put each in its place; returns what was there."""
+    before = [(module, name, getattr(module, name)) for module, name, _ in given]
+    for module, name, value in given:
+        setattr(module, name, value)
+    return before
+
+
+def _states() -> tuple[Any, ...]:
+    """Of the generators that every program shares."""
+    name, keys, *rest = cast(Any, np.random.get_state())  # noqa: NPY002 - what programs call
+    torch = sys.modules.get("torch")
+    own = torch.get_rng_state().numpy().tobytes() if torch is not None else b""
+    return name, keys.tobytes(), tuple(rest), random.getstate(), own

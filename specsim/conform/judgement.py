@@ -1,0 +1,141 @@
+"""Every property of a subject, one after the other, within a budget."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+
+from specsim.base import check
+from specsim.conform.calls import Broken
+from specsim.conform.guard import OutOfTime
+from specsim.conform.registry import names
+from specsim.conform.subject import KINDS, Subject
+from specsim.conform.verdict import Report, Verdict
+from specsim.conform.watch import Watch
+
+PROPERTIES = "specsim.conform.properties"
+FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
+PATIENCE = 10.0  # seconds for one call, and no more than half of the budget
+
+
+def judge(
+    subject: Subject,
+    *,
+    budget: float = 60.0,
+    properties: Sequence[str] | None = None,
+    false_alarm: float = 1e-6,
+    seed: int = 0,
+    say: Callable[[Verdict], None] | None = None,
+) -> Report:
+    """Judge a subject: a verdict for every property, whatever it does.
+
+    An interruption (Ctrl-C) ends the judgement; what was said before is the report, which is not complete.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is judged.
+    budget : float
+        Seconds, positive; kept within 20 %.
+    properties : sequence of str, optional
+        Names of the files in `specsim.conform.properties`; all that concern the subject if not given.
+    false_alarm : float
+        Probability, in (0, 1), that a correct subject is convicted of anything in this report.
+    seed : int
+        Of Monte Carlo, at least 0.
+    say : callable, optional
+        Called with every verdict as it is reached.
+
+    Returns
+    -------
+    Report
+        One verdict a property.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of range, or a property is unknown.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192 (what lossless means).
+
+    Examples
+    --------
+    >>> from specsim.conform import Subject, judge
+    >>> def hopeful(p, q, drafts, random):
+    ...     return int(drafts[0])  # whatever the target says
+    >>> report = judge(Subject("hopeful", "step", hopeful, sizes=(1,)), properties=["marginal"])
+    >>> report.outcome, report.verdicts[0].evidence
+    ('convicted', 'scripted')
+    >>> print(report.verdicts[0].words)
+    (0,) has probability 0.3333, not 0.5 (V=2, 1 drafts)
+    """
+    seconds = float(check.scalar(budget, "budget", "(0, inf)"))
+    delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
+    check.integer(seed, "seed", 0, 2**31)
+    wanted = chosen(properties)
+    if subject.kind not in KINDS:
+        raise ValueError(f"subject {subject.name!r} is of kind {subject.kind!r}; known: {', '.join(KINDS)}")
+    if reason := _missing(subject):
+        return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
+    deadline = time.monotonic() + seconds
+    watch = Watch(subject, deadline=deadline, patience=min(PATIENCE, seconds / 2), delta=delta, seed=seed)
+    verdicts: list[Verdict] = []
+    try:
+        for name in wanted:
+            verdict = _one(name, subject, watch)
+            if verdict is not None:
+                verdicts.append(verdict)
+                if say is not None:
+                    say(verdict)
+                if verdict.outcome == "broken":  # the next would say the same
+                    break
+    except KeyboardInterrupt:
+        return Report(subject.name, tuple(verdicts), complete=False)
+    return Report(subject.name, tuple(verdicts))
+
+
+def chosen(properties: Sequence[str] | None) -> list[str]:
+    """Names of properties in the order in which they are asked; ValueError for one that there is not."""
+    known = names(PROPERTIES)
+    for name in properties or ():
+        if name not in known:
+            raise ValueError(f"property {name!r} is unknown; known: {', '.join(known)}")
+    asked = known if properties is None else list(properties)
+    return [name for name in FIRST if name in asked] + [name for name in asked if name not in FIRST]
+
+
+def asked(kind: str) -> list[str]:
+    """Names of the properties that concern a kind of subject, in order; ValueError for a kind that there is not."""
+    if kind not in KINDS:
+        raise ValueError(f"kind {kind!r} is unknown; known: {', '.join(KINDS)}")
+    return [name for name in chosen(None) if kind in importlib.import_module(f"{PROPERTIES}.{name}").KINDS]
+
+
+def _one(name: str, subject: Subject, watch: Watch) -> Verdict | None:
+    """One property; whatever happens is a verdict."""
+    module, before = importlib.import_module(f"{PROPERTIES}.{name}"), watch.runs
+    if subject.kind not in module.KINDS:
+        return None
+    try:
+        verdict: Verdict | None = module.verdict(subject, watch)
+        return verdict
+    except Broken as reason:
+        return Verdict(subject.name, name, "broken", runs=watch.runs - before, words=str(reason))
+    except OutOfTime:
+        words = "; ".join(["the budget ran out: give it a larger one", *watch.why])
+        return Verdict(subject.name, name, "inconclusive", runs=watch.runs - before, words=words)
+
+
+def _missing(subject: Subject) -> str:
+    """Why it cannot be run here."""
+    if subject.arrays == "torch" or subject.needs_device:
+        try:
+            import torch
+        except ImportError:
+            return "torch is not installed: install the extra `real` (specsim-llm[real])"
+        if subject.needs_device == "cuda" and not torch.cuda.is_available():
+            return "it needs a CUDA device"
+    return ""

@@ -1,0 +1,1 @@
+"""Small wrong rules and small right ones, so that anybody can see the harness convict and acquit."""

@@ -1,0 +1,29 @@
+"""Block verification with the wrong test."""
+
+from typing import Any
+
+from specsim.conform.museum._parts import SIZES, draw, residual
+from specsim.conform.subject import Subject
+from specsim.types import Array
+
+WRONG = (
+    "The longest prefix is kept whose product of clamped ratios passes a coin of its own, with tokenwise corrections."
+)
+THREAD = "https://github.com/vllm-project/vllm-ascend/issues/7807"
+EXPECTED = "convicted"
+PROPERTY = "joint"
+
+
+def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
+    """Let later positions pass after one that failed, without the weights that would allow it."""
+    weight, kept = 1.0, 0
+    for i, x in enumerate(drafts):
+        weight *= min(1.0, p[i, x] / q[i, x])
+        if random.random() < weight:
+            kept = i + 1
+    return kept, draw(random, p[-1] if kept == len(drafts) else residual(p[kept], q[kept]))
+
+
+def subject() -> Subject:
+    """The chain, on NumPy."""
+    return Subject("block_of_clamped_ratios", "chain", run, sizes=SIZES)

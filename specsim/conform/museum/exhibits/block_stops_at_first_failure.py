@@ -1,0 +1,35 @@
+"""Block verification that ends where tokenwise rejection would."""
+
+from typing import Any
+
+from specsim.conform.museum._parts import SIZES, draw, residual
+from specsim.conform.subject import Subject
+from specsim.types import Array
+
+WRONG = "Block verification ends at the first position that fails, though later ones were to be tried."
+THREAD = ""
+EXPECTED = "convicted"
+PROPERTY = "joint"
+
+
+def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
+    """Verify as a block, and break."""
+    gamma, weight = len(drafts), 1.0
+    weights, kept = [weight], 0
+    for i, x in enumerate(drafts):
+        weight = min(1.0, weight * p[i, x] / q[i, x])
+        weights.append(weight)
+        passes = weight
+        if i + 1 < gamma:
+            left = (weight * p[i + 1] - q[i + 1]).clip(0).sum()
+            passes = left / (left + 1 - weight) if left + 1 - weight > 0 else 1.0
+        if random.random() < passes:
+            kept = i + 1
+        else:
+            break
+    return kept, draw(random, p[-1] if kept == gamma else residual(weights[kept] * p[kept], q[kept]))
+
+
+def subject() -> Subject:
+    """The chain, on NumPy."""
+    return Subject("block_stops_at_first_failure", "chain", run, sizes=SIZES)

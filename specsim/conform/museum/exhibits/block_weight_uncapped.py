@@ -1,0 +1,36 @@
+"""The weight of the whole block may exceed 1."""
+
+from typing import Any
+
+from specsim.conform.museum._parts import SIZES, draw, residual
+from specsim.conform.subject import Subject
+from specsim.types import Array
+
+WRONG = (
+    "The weight of a prefix is a plain product of ratios: one that is too likely for the target makes up for "
+    "one that is not."
+)
+THREAD = ""
+EXPECTED = "convicted"
+PROPERTY = "joint"
+
+
+def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
+    """Verify as a block, without the cap on the weight."""
+    gamma, weight = len(drafts), 1.0
+    weights, kept = [weight], 0
+    for i, x in enumerate(drafts):
+        weight = weight * p[i, x] / q[i, x]
+        weights.append(weight)
+        passes = weight
+        if i + 1 < gamma:
+            left = (weight * p[i + 1] - q[i + 1]).clip(0).sum()
+            passes = min(left / (left + 1 - min(weight, 1.0)), 1.0) if left > 0 else min(weight, 1.0)
+        if random.random() < min(passes, 1.0):
+            kept = i + 1
+    return kept, draw(random, p[-1] if kept == gamma else residual(weights[kept] * p[kept], q[kept]))
+
+
+def subject() -> Subject:
+    """The chain, on NumPy."""
+    return Subject("block_weight_uncapped", "chain", run, sizes=SIZES)

@@ -1,0 +1,34 @@
+"""A temperature is written to a copy."""
+
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.museum._parts import SIZES, draw, residual, warped
+from specsim.conform.subject import Subject, Warping
+from specsim.types import Array
+
+WRONG = (
+    "A buffer is converted to another type before it is filled, the copy is dropped, and what was in the "
+    "buffer is used as temperature."
+)
+THREAD = "https://github.com/vllm-project/vllm/pull/42638"
+EXPECTED = "convicted"
+PROPERTY = "parameters"
+
+
+def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+    """Expand the temperature over the rows, into a copy."""
+    buffer = np.ones(len(p))
+    buffer.astype(np.float32).fill(warping.temperature)  # the filled array is not kept
+    p = np.stack([warped(row, warping._replace(temperature=t)) for row, t in zip(p, buffer, strict=True)])
+    q = warped(q, warping)
+    for i, x in enumerate(drafts):
+        if random.random() * q[i, x] > p[i, x]:
+            return i, draw(random, residual(p[i], q[i]))
+    return len(drafts), draw(random, p[-1])
+
+
+def subject() -> Subject:
+    """The chain, on NumPy."""
+    return Subject("converted_buffer_dropped", "chain", run, sizes=SIZES, warps=True)

@@ -1,0 +1,30 @@
+"""Draft and correction are drawn with the same noise."""
+
+from typing import Any
+
+from specsim.conform.museum._parts import draw, place, residual, rounds, warped
+from specsim.conform.subject import Model, Subject, Warping
+
+WRONG = "The random number that chose the draft chooses the correction, too, given that the draft was rejected."
+THREAD = "https://github.com/vllm-project/vllm/pull/54282"
+EXPECTED = "convicted"
+PROPERTY = "marginal"
+
+
+def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+    """Blocks of one draft, placed by the number that places its correction."""
+
+    def block(text: tuple[int, ...]) -> tuple[int, ...]:
+        p, q = warped(target(text), warping), warped(draft(text), warping)
+        noise = random.random()
+        x = place(noise, q)
+        if random.random() * q[x] <= p[x]:
+            return x, draw(random, warped(target((*text, x)), warping))
+        return (place(noise, residual(p, q)),)
+
+    return rounds(prompt, n, block)
+
+
+def subject() -> Subject:
+    """The decoder, on table look-ups."""
+    return Subject("draft_noise_reused", "decoder", run, sizes=(1,), warps=True)

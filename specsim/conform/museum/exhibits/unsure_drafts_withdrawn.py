@@ -1,0 +1,34 @@
+"""Drafting ends after a token that turned out to be unlikely."""
+
+from typing import Any
+
+from specsim.conform.museum._parts import draw, residual, rounds, warped
+from specsim.conform.subject import Model, Subject, Warping
+
+WRONG = (
+    "A draft of low probability is withdrawn after it was drawn, and the target is drawn from instead: what is"
+    " tested is no draw from q."
+)
+THREAD = ""
+EXPECTED = "convicted"
+PROPERTY = "marginal"
+
+
+def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+    """Blocks of at most one draft."""
+
+    def block(text: tuple[int, ...]) -> tuple[int, ...]:
+        p, q = warped(target(text), warping), warped(draft(text), warping)
+        x = draw(random, q)
+        if q[x] < 0.4:
+            return (draw(random, p),)
+        if random.random() * q[x] <= p[x]:
+            return x, draw(random, warped(target((*text, x)), warping))
+        return (draw(random, residual(p, q)),)
+
+    return rounds(prompt, n, block)
+
+
+def subject() -> Subject:
+    """The decoder, on table look-ups."""
+    return Subject("unsure_drafts_withdrawn", "decoder", run, sizes=(1,), warps=True)

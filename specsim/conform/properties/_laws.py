@@ -1,0 +1,121 @@
+"""A property that compares laws, case by case: the first case that differs convicts, and is shrunk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.conform.calls import inputs
+from specsim.conform.cases import Case, simple
+from specsim.conform.evidence import montecarlo
+from specsim.conform.guard import OutOfTime
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Counterexample, Evidence, Outcome, Verdict
+from specsim.conform.watch import Observation, Watch, distance
+
+UNDECIDED = 0.1  # a Monte Carlo test that finds nothing smaller decides nothing
+VISIBLE = 1e-3  # what a shrunken counterexample shows at least
+SHRINKING = 5.0  # seconds
+
+
+class Look(NamedTuple):
+    """One observation under one property: it convicts if the distance is above what is allowed."""
+
+    distance: float
+    allowed: float
+    found: float  # smallest distance that would have been seen
+    expected: dict[Any, float]
+    observed: dict[Any, float]
+    evidence: Evidence = "none"
+
+
+def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, float]) -> Look:
+    """Total variation, and what rounding or chance allow."""
+    tv, law = distance(observed, expected), list(expected.values())
+    if seen.evidence != "Monte Carlo":
+        return Look(tv, seen.rounding, seen.rounding, expected, observed, seen.evidence)
+    limit = montecarlo.allowed(law, seen.runs, seen.delta)
+    return Look(tv, limit, montecarlo.found(law, seen.runs, seen.delta), expected, observed, seen.evidence)
+
+
+def each(
+    name: str, subject: Subject, watch: Watch, cases: Iterable[Case], look: Callable[[Observation], Look]
+) -> Verdict:
+    """The verdict of a property that every case must have."""
+    looks: list[tuple[Case, Look]] = []
+    runs, reach = watch.runs, []
+    for case in cases:
+        try:
+            seen = watch(case)
+        except OutOfTime:
+            if not looks:
+                raise
+            reach.append("and no further: the budget ran out")
+            break
+        found = look(seen)
+        looks.append((case, found))
+        reach.append(case.words.rpartition(", seed")[0] or case.words)
+        if found.distance > found.allowed:
+            return _convicted(name, subject, watch, case, found, look, watch.runs - runs)
+    worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)
+    kind = min((one.evidence for _, one in looks), key=("Monte Carlo", "coins", "scripted", "bound").index)
+    widest = max(one.found for _, one in looks)
+    words = "; ".join(watch.why)
+    where = "; ".join(dict.fromkeys(reach))
+    if kind == "Monte Carlo":
+        where += f"; total variations from {widest:.2g} would be seen"
+        if widest > UNDECIDED:
+            words = f"too few runs to see a total variation below {widest:.2g}: give it a larger budget; {words}"
+            return Verdict(subject.name, name, "inconclusive", kind, where, watch.runs - runs, worst, None, words)
+    return Verdict(subject.name, name, "lossless", kind, where, watch.runs - runs, worst, None, words)
+
+
+def _convicted(
+    name: str, subject: Subject, watch: Watch, case: Case, found: Look, look: Callable[[Observation], Look], runs: int
+) -> Verdict:
+    smaller, shown = _shrunk(subject, watch, case, look) if found.evidence != "Monte Carlo" else (case, None)
+    counterexample = _counterexample(subject, smaller, shown or found)
+    outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
+    words = f"{counterexample.outcome} has probability {counterexample.observed.get(counterexample.outcome, 0):.4g}"
+    words += f", not {counterexample.expected.get(counterexample.outcome, 0):.4g} ({counterexample.case})"
+    return Verdict(subject.name, name, outcome, found.evidence, case.words, runs, found.distance, counterexample, words)
+
+
+def _shrunk(
+    subject: Subject, watch: Watch, case: Case, look: Callable[[Observation], Look]
+) -> tuple[Case, Look | None]:
+    """The first of the simple cases that convicts, too; the case itself if none does."""
+    until = time.monotonic() + min(SHRINKING, watch.left() / 3)
+    for smaller in simple(subject, case):
+        if time.monotonic() > until:
+            break
+        try:
+            found = look(watch(smaller, exact=True))
+        except OutOfTime:
+            break
+        except Exception:  # a broken answer is a verdict of its own, and not this one
+            continue
+        if found.distance > max(found.allowed, VISIBLE):
+            return smaller, found
+    return case, None
+
+
+def _counterexample(subject: Subject, case: Case, found: Look) -> Counterexample:
+    keys = sorted(found.expected.keys() | found.observed.keys(), key=str)
+    outcome = max(keys, key=lambda k: abs(found.observed.get(k, 0.0) - found.expected.get(k, 0.0)))
+    if subject.kind in ("decoder", "drafter"):
+        return Counterexample(
+            case.words, _table(case, "target"), _table(case, "draft"), None, outcome, found.expected, found.observed
+        )
+    one = max(inputs(subject, case), key=lambda given: given.weight)
+    drafts = None if one.tree is None else np.asarray(one.tree.tokens).tolist()
+    q = None if one.q is None else one.q.tolist()
+    return Counterexample(case.words, one.p.tolist(), q, drafts, outcome, found.expected, found.observed)
+
+
+def _table(case: Case, which: str) -> dict[str, list[str]]:
+    model = case.target if which == "target" else case.draft
+    return {str(text): [str(v) for v in row] for text, row in model.table.items() if len(text) < 2}

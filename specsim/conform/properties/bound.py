@@ -1,0 +1,56 @@
+"""No lossless verifier keeps more drafts per pass of the target: more of them convict by themselves.
+
+One path: the largest expectation of any rule after whose blocks the target goes on as it is, which block verification
+has (Sun et al. 2025, arXiv:2403.10444). Trees: a text is kept no more often than it is drafted, nor than the target
+emits it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from specsim.conform.calls import inputs
+from specsim.conform.cases import Case, standard
+from specsim.conform.properties._laws import Look, each
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Observation, Watch, continued
+from specsim.exact.chain import expected_tokens
+from specsim.exact.tree import texts
+
+KINDS = ("chain", "tree", "decoder")
+
+
+def most(subject: Subject, case: Case) -> float:
+    """Drafts that a lossless verifier keeps at most, in expectation."""
+    if subject.kind != "tree":
+        return float(expected_tokens(case.p, case.q, rule="block", gamma=case.size)) - 1
+    drafted: dict[tuple[int, ...], float] = {}
+    for one in inputs(subject, case):
+        assert one.tree is not None
+        for text in set(texts(one.tree)) - {()}:
+            drafted[text] = drafted.get(text, 0.0) + one.weight
+    target = {text: mass for n in range(1, case.length) for text, mass in continued(case.p, (), n)}
+    return math.fsum(min(mass, target.get(text, 0.0)) for text, mass in drafted.items())
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """Kept drafts; of a decoder, tokens beyond one for every pass of the target."""
+
+    def look(seen: Observation) -> Look:
+        best, kept = most(subject, seen.case), seen.mean(lambda answer: answer.kept)
+        limit = seen.rounding
+        if seen.evidence == "Monte Carlo":  # Hoeffding
+            limit = len(seen.case.parents) * math.sqrt(math.log(1 / seen.delta) / (2 * seen.runs))
+        return Look(max(kept - best, 0.0), limit, limit, {"kept drafts": best}, {"kept drafts": kept}, seen.evidence)
+
+    if subject.kind == "decoder" and not subject.block:
+        return None  # it may look ahead at passes that it shares between blocks
+    found = each("bound", subject, watch, standard(subject), look)
+    if found.counterexample is None:
+        return found
+    kept, best = (law["kept drafts"] for law in (found.counterexample.observed, found.counterexample.expected))
+    words = (
+        f"{kept:.4g} drafts kept per pass of the target, where {best:.4g} are the most ({found.counterexample.case})"
+    )
+    return found._replace(evidence="bound", words=words)

@@ -1,0 +1,22 @@
+"""A block continued by the target has the target's joint law: a right first token is not enough."""
+
+from __future__ import annotations
+
+from specsim.conform.cases import standard
+from specsim.conform.properties._laws import Look, each, of_laws
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Observation, Watch
+
+KINDS = ("chain", "tree", "decoder")
+
+
+def look(seen: Observation) -> Look:
+    """The law of one token more than can be drafted."""
+    whole = seen.case.length
+    return of_laws(seen, seen.joint(whole), seen.goal(whole))
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """Over all drafts that q can give."""
+    return each("joint", subject, watch, standard(subject), look)

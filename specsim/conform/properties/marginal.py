@@ -1,0 +1,16 @@
+"""The first token of a block has the target's law."""
+
+from __future__ import annotations
+
+from specsim.conform.cases import standard
+from specsim.conform.properties._laws import each, of_laws
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Watch
+
+KINDS = ("step", "chain", "tree", "decoder")
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """Over all drafts that q can give."""
+    return each("marginal", subject, watch, standard(subject), lambda seen: of_laws(seen, seen.joint(1), seen.goal(1)))

@@ -1,0 +1,35 @@
+"""Temperature, top-k and top-p reach the draft, the target, the correction and the bonus token alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specsim.conform.cases import Case, sizes, standard
+from specsim.conform.properties._laws import each
+from specsim.conform.properties.joint import look
+from specsim.conform.subject import Subject, Warping
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Watch
+
+KINDS = ("step", "chain", "tree", "decoder")
+WARPINGS = {
+    "temperature 0.5": Warping(temperature=0.5),
+    "temperature 2": Warping(temperature=2.0),
+    "top-k 2": Warping(top_k=2),
+    "top-p 0.7": Warping(top_p=0.7),
+}
+
+
+def cases(subject: Subject) -> Iterator[Case]:
+    """The standard cases of the two smallest sizes, under every parameter."""
+    few = list(sizes(subject))[:2]
+    some = subject._replace(shapes=subject.shapes[:2]) if subject.kind == "tree" else subject._replace(sizes=tuple(few))
+    for words, warping in WARPINGS.items():
+        yield from standard(some, warping, words)
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """Of subjects that take them."""
+    if not subject.warps:
+        return None
+    return each("parameters", subject, watch, cases(subject), look)

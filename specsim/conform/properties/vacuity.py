@@ -1,0 +1,28 @@
+"""Drafts are kept, and drafts are rejected: where one never happens, the other properties say nothing."""
+
+from __future__ import annotations
+
+from specsim.conform.cases import standard
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Watch
+
+KINDS = ("step", "chain", "tree", "decoder")
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """Over the standard cases, in which every lossless rule that is any good does both."""
+    if subject.kind == "decoder" and not subject.block:
+        return None
+    before, kept, rejected, seen = watch.runs, 0.0, 0.0, None
+    for case in standard(subject):
+        seen = watch(case)
+        mean = seen.mean(lambda answer: answer.kept)
+        kept += mean
+        rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
+    assert seen is not None
+    say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, "the standard cases", watch.runs - before)
+    if min(kept, rejected) > 0:
+        return say._replace(words=f"{kept:.3g} drafts kept and {rejected:.3g} rejected in the mean, over all cases")
+    what = "kept" if kept == 0 else "rejected"
+    return say._replace(outcome="vacuous", words=f"no draft was ever {what}")

@@ -1,0 +1,117 @@
+"""The folders are the registries: adapters, exhibits and exonerations are found by listing them.
+
+An adapter, `adapters/NAME.py`, has
+
+    DISTRIBUTION = "economize"        # on the package index; "" for one's own file
+    VERSIONS = "==0.3.2"              # those that it was written for, as a requirement says it
+    KIND = "chain"                    # of its subjects, or the most telling of them
+    def subjects() -> list[Subject]   # imports the package; ImportError (with a reason) where it cannot be had
+
+An exhibit, `museum/exhibits/NAME.py`, and an exoneration, `museum/exonerations/NAME.py`, have
+
+    WRONG = "..."                     # one sentence: the class of bug, or what the rule is wrongly accused of
+    THREAD = "https://..."            # where it was found or discussed, public
+    EXPECTED = "convicted"            # the verdict of the whole report; "lossless" for exonerations
+    PROPERTY = "joint"                # the property that convicts an exhibit; "" for exonerations
+    def subject() -> Subject
+
+A user's own file is either: `specsim conform ./mine.py` reads its `subjects()` or its `subject()`.
+Files whose names begin with an underscore are helpers, and are not listed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+from specsim import discover
+from specsim.conform import rules
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Report, Verdict
+
+ADAPTERS = "specsim.conform.adapters"
+EXHIBITS = "specsim.conform.museum.exhibits"
+EXONERATIONS = "specsim.conform.museum.exonerations"
+
+
+def names(folder: str) -> list[str]:
+    """Names of the files of a folder, sorted.
+
+    >>> "first_ratio_only" in names(EXHIBITS)
+    True
+    """
+    package = importlib.import_module(folder)
+    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+
+
+def find(name: str) -> ModuleType:
+    """The file of that name in one of the folders, a rule of specsim, or the file at that path; else ValueError."""
+    if name.endswith(".py"):
+        return _own(Path(name))
+    for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
+        if name in names(folder):
+            return importlib.import_module(f"{folder}.{name}")
+    for family in ("step", "chain", "tree"):
+        if name in discover.names(family):
+            return discover.find(family, name)
+    known = ", ".join(names(ADAPTERS)) or "none"
+    raise ValueError(f"subject {name!r} is unknown; adapters: {known}; or the path of a file that ends in .py")
+
+
+def subjects_of(module: ModuleType) -> list[Subject]:
+    """What a file hands over; ValueError if it has neither `subjects()` nor `subject()`, or returns anything else."""
+    held = vars(module)
+    if discover.is_rule(module):
+        return [rules.subject(module)]
+    if callable(held.get("subjects")):
+        found = list(held["subjects"]())
+    elif callable(held.get("subject")):
+        found = [held["subject"]()]
+    else:
+        raise ValueError(f"file {module.__name__} has neither subjects() nor subject()")
+    for one in found:
+        if not isinstance(one, Subject):
+            raise ValueError(f"file {module.__name__} hands over {type(one).__name__}, not specsim.conform.Subject")
+    return found
+
+
+def subjects_or_reason(module: ModuleType) -> list[Subject] | str:
+    """The subjects of a file, or why they cannot be had: what the ImportError says."""
+    try:
+        return subjects_of(module)
+    except ImportError as error:
+        return " ".join(str(error).split()) or type(error).__name__
+
+
+def unavailable(module: ModuleType, reason: str) -> Report:
+    """The report on what cannot be had."""
+    name = module.__name__.rpartition(".")[2]
+    return Report(name, (Verdict(name, "all", "not available", words=reason),))
+
+
+def listed() -> list[tuple[str, str]]:
+    """(name, what it is of, and what is missing to run it) of every adapter."""
+    out = []
+    for name in names(ADAPTERS):
+        module = importlib.import_module(f"{ADAPTERS}.{name}")
+        found = subjects_or_reason(module)
+        state = f"not available: {found}" if isinstance(found, str) else f"ready: {', '.join(s.name for s in found)}"
+        out.append((name, f"{module.DISTRIBUTION}{module.VERSIONS}, {module.KIND}; {state}"))
+    return out
+
+
+def _own(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ValueError(f"subject file {path} does not exist")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"subject file {path} is not Python")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the file is the user's: whatever it raises is the answer
+        raise ValueError(f"subject file {path} cannot be imported: {type(error).__name__}: {error}") from None
+    return module

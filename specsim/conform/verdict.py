@@ -1,0 +1,77 @@
+"""What is said of a subject: one verdict a property, and the worst of them for the whole."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, Literal, NamedTuple
+
+Outcome = Literal["lossless", "lossy by design", "vacuous", "inconclusive", "not available", "broken", "convicted"]
+Evidence = Literal["coins", "scripted", "Monte Carlo", "bound", "one call", "none"]
+# The whole report says the last of these that any property says; what is not available says nothing if others do.
+ORDER: tuple[Outcome, ...] = (
+    "not available",
+    "lossless",
+    "vacuous",
+    "lossy by design",
+    "inconclusive",
+    "broken",
+    "convicted",
+)
+STATUS = {"lossless": 0, "lossy by design": 0, "convicted": 1}  # of the command; whatever is undecided: 2
+
+
+class Counterexample(NamedTuple):
+    """The smallest input found at which the law is wrong; expected and observed map outcomes to probabilities."""
+
+    case: str  # in words: V, number of drafts, warping
+    p: Any  # rows of the target, as they were passed
+    q: Any  # rows of the draft; None where there are none
+    drafts: Any  # None: over all drafts that q can give
+    outcome: Any  # the token or text at which the two differ most
+    expected: dict[Any, float]
+    observed: dict[Any, float]
+
+
+class Verdict(NamedTuple):
+    """One property of one subject.
+
+    lossless: it holds, as far as `evidence` and `reach` say; convicted: it does not, and `counterexample` shows it;
+    lossy by design: declared, `distance` is the price; vacuous: nothing was ever accepted, or ever rejected;
+    inconclusive: `words` say what it would take; broken: it raised, hung, or returned no token ids; not available:
+    `words` say what is missing.
+    """
+
+    subject: str
+    property: str
+    outcome: Outcome
+    evidence: Evidence = "none"
+    reach: str = ""  # vocabularies, numbers of drafts; for Monte Carlo the smallest distance that would be found
+    runs: int = 0  # of the subject
+    distance: float = 0.0  # total variation, the largest over the cases
+    counterexample: Counterexample | None = None
+    words: str = ""
+
+    @builtins.property
+    def convicted(self) -> bool:
+        """Whether the property was shown not to hold."""
+        return self.outcome == "convicted"
+
+
+class Report(NamedTuple):
+    """All verdicts on one subject."""
+
+    subject: str
+    verdicts: tuple[Verdict, ...]
+    complete: bool = True  # False: the budget ran out, or it was interrupted, before every property had its turn
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst verdict; one that is missing leaves a good report inconclusive."""
+        said: list[Outcome] = [verdict.outcome for verdict in self.verdicts]
+        worst = max(said, key=ORDER.index, default=ORDER[0])
+        return "inconclusive" if not self.complete and worst in ("lossless", "lossy by design") else worst
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command: 0 passed, 1 convicted, 2 undecided."""
+        return STATUS.get(self.outcome, 2)
