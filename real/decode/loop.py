@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -92,10 +92,8 @@ def decode(
     mark: Callable[[str], None] = silent,
 ) -> Decoded:
     """Write up to `max_tokens` tokens after one prompt: `decode_batch` with a batch of one."""
-    return decode_batch(
-        target, draft, [prompt], max_tokens=max_tokens, gamma=gamma, uniforms=[uniforms], warping=warping, stop=stop,
-        rule=rule, draw=draw, mark=mark,
-    )[0]  # fmt: skip
+    more: dict[str, Any] = {"warping": warping, "stop": stop, "rule": rule, "draw": draw, "mark": mark}
+    return decode_batch(target, draft, [prompt], max_tokens=max_tokens, gamma=gamma, uniforms=[uniforms], **more)[0]
 
 
 def decode_batch(

@@ -64,9 +64,13 @@ class TreePlan(NamedTuple):
             for level in self.levels
         )
         return self._replace(
-            depth=on(self.depth), sees=on(self.sees), path=on(self.path), levels=levels, law=on(self.law),
+            depth=on(self.depth),
+            sees=on(self.sees),
+            path=on(self.path),
+            levels=levels,
+            law=on(self.law),
             by_level=on(self.by_level),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -185,3 +186,19 @@ def test_no_test_imports_another() -> None:
         for name in imports(path):
             assert not name.rpartition(".")[2].startswith("test_"), f"{path} imports {name}: use tests/helpers"
         assert "sys.path" not in path.read_text(encoding="utf-8") or path == Path(__file__)
+
+
+TABLE_ENDS = re.compile(r"(?<!\)\[0)[\]}][\]}),]*$")  # a list or a dict, not an entry of what a call gives
+
+
+def test_the_formatter_is_off_for_tables_only() -> None:
+    skipped = [
+        (path.name, number, line)
+        for path in MODULES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if line.endswith("# fmt: skip") and not TABLE_ENDS.search(line.removesuffix("# fmt: skip").rstrip())
+    ]
+    assert skipped == []
+    assert TABLE_ENDS.search('    "a": [1, 2]}')
+    assert not TABLE_ENDS.search("    )")
+    assert not TABLE_ENDS.search("    )[0]")

@@ -145,9 +145,15 @@ def scored(
     end = pair.tokenizer.eos_token_id
     uniforms, stop = keyed(settings.seed, (i << 20) + stream), frozenset() if end is None else frozenset([end])
     written = decode(
-        pair.target, None, prompt, max_tokens=settings.max_tokens, gamma=0, uniforms=uniforms,
-        warping=settings.warping, stop=stop,
-    ).tokens  # fmt: skip
+        pair.target,
+        None,
+        prompt,
+        max_tokens=settings.max_tokens,
+        gamma=0,
+        uniforms=uniforms,
+        warping=settings.warping,
+        stop=stop,
+    ).tokens
     p, q = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, prompt, written, settings.warping))
     y = np.array(written)
     score, ended = Score(at(p, y), at(q, y), overlap(p, q)), len(written) < settings.max_tokens
