@@ -52,7 +52,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             observed = law(watch, case, given)
         except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong, Broken) as reason:
             words = f"not scripted: {reason}"
-            return Verdict(subject.name, "batch", "not available", runs=watch.runs - before, words=words)
+            return Verdict(subject.name, "pairs", "not available", runs=watch.runs - before, words=words)
         alone = continued(case.p, (), case.length)
         expected: Pair = {(one, other): a * b for (one, a), (other, b) in itertools.product(alone, alone)}
         worst = max(worst, distance(observed, expected))
@@ -62,5 +62,5 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             words = f"{most} has probability {observed.get(most, 0):.4g}, not {expected[most]:.4g} (rows of one batch)"
             p, q = given[0].p.tolist(), None if given[0].q is None else given[0].q.tolist()
             shown = Counterexample(f"{case.words}, two rows", p, q, None, most, expected, observed)
-            return Verdict(subject.name, "batch", "convicted", "scripted", case.words, runs, worst, shown, words)
-    return Verdict(subject.name, "batch", "lossless", "scripted", "two rows of the smallest size", runs, worst)
+            return Verdict(subject.name, "pairs", "convicted", "scripted", case.words, runs, worst, shown, words)
+    return Verdict(subject.name, "pairs", "lossless", "scripted", "two rows of the smallest size", runs, worst)
