@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from functools import wraps
 from types import ModuleType
 from typing import Concatenate, Literal, NamedTuple, ParamSpec
@@ -62,6 +63,14 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
     except Exception as error:
         return Finding(name, "FAIL", f"{type(error).__name__}: {error}")
     return Finding(name, "pass", "")
+
+
+def written(values: Array) -> str:
+    """An array in a message, so that it can be pasted: Fractions as 1/2, floats to the last digit."""
+    if np.ndim(values):
+        return f"[{', '.join(written(value) for value in values)}]"
+    value = values.item() if isinstance(values, (np.generic, np.ndarray)) else values
+    return str(value) if isinstance(value, Fraction) else repr(value)
 
 
 def close(found: Array, wanted: Array, what: str) -> None:
