@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from real import TINY
 from real.options import parse_names, parse_numbers, positive, read_prompts
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.settings import Device, Dtype, MinP, RepetitionPenalty, Seed, Temperature, Threads, TopK, TopP
 
 if TYPE_CHECKING:
     from real.pair import Pair
@@ -47,37 +49,38 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    repetition_penalty: float = 1.0,
+    temperature: Temperature = 1.0,
+    top_k: TopK = 0,
+    top_p: TopP = 1.0,
+    min_p: MinP = 0.0,
+    repetition_penalty: RepetitionPenalty = 1.0,
     rule: Annotated[str, typer.Option(help="Chain rule, or several to compare: tokenwise,block.")] = "tokenwise",
-    seed: Annotated[int, typer.Option(max=(1 << 63) - 1)] = 0,
-    device: str = "cpu",
-    dtype: str = "float32",
-    threads: Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")] = 1,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
+    threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
     force: Force = False,
 ) -> None:
     """Predict tau and speedup for every gamma, then measure both, side by side."""
+    outputs(out)  # what can be said at once is said before torch is loaded
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate") if calibrate else None
+    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    positive(threads, "threads")
     import torch
     from transformers.utils.logging import disable_progress_bar
 
     from real.decode.warp import Warping
     from real.models.device import parse_device, parse_dtype
-    from real.pair import TINY, load
+    from real.pair import load
     from real.studies.compare import answer, report, rules_report
     from real.studies.compare.measure import Settings, check_prompts
 
     warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
-    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate") if calibrate else None
     settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed)
-    outputs(out)
-    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    torch.set_num_threads(positive(threads, "threads"))
+    torch.set_num_threads(threads)
     if widen is None:
         widen = 0 if target else WIDEN
     if widen < 0:
