@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from real.studies.settings import Seed, Threads
 from real.train.recipe import Recipe
 
 EXAMPLES = (
@@ -25,8 +24,8 @@ def train(
     target_steps: Annotated[int, typer.Option(help="Steps of the target.")] = Recipe.target_steps,
     draft_steps: Annotated[int, typer.Option(help="Steps of the draft, cross-entropy.")] = Recipe.draft_steps,
     distil_steps: Annotated[int, typer.Option(help="Steps of the draft, KL to the target.")] = Recipe.distil_steps,
-    seed: Seed = 0,
-    threads: Threads = 1,
+    seed: Annotated[int, typer.Option(help="Of every random number.")] = 0,
+    threads: Annotated[int, typer.Option(help="Torch threads.")] = 1,
 ) -> None:
     """Train a small Llama target and draft; a rerun carries an interrupted one on to the same weights."""
     from real.train.pair import train_pair
