@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
 from types import ModuleType
-from typing import Concatenate, Literal, NamedTuple, ParamSpec
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -65,8 +65,10 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
     return Finding(name, "pass", "")
 
 
-def written(values: Array) -> str:
-    """An array in a message, so that it can be pasted: Fractions as 1/2, floats to the last digit."""
+def written(values: Any) -> str:
+    """An array or a law by token in a message, so that it can be pasted: Fractions as 1/2, floats to the last digit."""
+    if isinstance(values, dict):
+        return f"{{{', '.join(f'{token}: {written(mass)}' for token, mass in values.items())}}}"
     if np.ndim(values):
         return f"[{', '.join(written(value) for value in values)}]"
     value = values.item() if isinstance(values, (np.generic, np.ndarray)) else values

@@ -89,10 +89,9 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int |
     for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
         law = forking.law(partial(_run, rule, plan, x, count))
         wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
-        shown = [{token: str(mass) for token, mass in one.items()} for one in (law, wanted)]
         assert law == wanted, (
-            f"{where} p={written(p)} q={written(q)} drafts={x}: the sampler's law is {shown[0]}, "
-            f"transition says {shown[1]}"
+            f"{where} p={written(p)} q={written(q)} drafts={x}: the sampler's law is {written(law)}, "
+            f"transition says {written(wanted)}"
         )
 
 
@@ -117,8 +116,7 @@ def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: in
         k = off[0]
         raise AssertionError(
             f"{where} K={num_drafts}: p={written(np.atleast_2d(p)[k])} q={written(np.atleast_2d(q)[k])} "
-            f"gives {written(np.atleast_2d(law)[k])}; "
-            f"TV {np.atleast_1d(distance)[k]}, stated {np.atleast_1d(stated)[k]}"
+            f"gives {written(np.atleast_2d(law)[k])}; TV {np.atleast_1d(distance)[k]}, stated {np.atleast_1d(stated)[k]}"
         )
 
 

@@ -75,6 +75,7 @@ def test_counterexamples_can_be_pasted() -> None:
     """Fractions without their constructor, and 1 - 2^-53 as it is, not as 1."""
     assert written(np.array([Fraction(0), Fraction(1, 2), Fraction(1)])) == "[0, 1/2, 1]"
     assert written(np.array([[1 - 2.0**-53], [0.5]])) == "[[0.9999999999999999], [0.5]]"
+    assert written({0: Fraction(1, 3), 1: Fraction(2, 3)}) == "{0: 1/3, 1: 2/3}"
     rule = load(MUTANTS / "step" / "accepts_at_equality.py")
     with pytest.raises(AssertionError, match=r"u=\[0\.0"):
         STEP_CHECKS["edges"](rule)
