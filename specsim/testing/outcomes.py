@@ -66,7 +66,7 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
 
 
 def written(values: Any) -> str:
-    """An array or a law by token in a message, so that it can be pasted: Fractions as 1/2, floats to the last digit."""
+    """An array, or a law by token, that can be pasted: Fractions as 1/2, floats to the last digit."""
     if isinstance(values, dict):
         return f"{{{', '.join(f'{token}: {written(mass)}' for token, mass in values.items())}}}"
     if np.ndim(values):
