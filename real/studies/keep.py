@@ -119,14 +119,14 @@ def finish(
 
 
 def _held(record: dict[str, Any], rows: int) -> str:
-    """What an unfinished record keeps: rows, or else the prompts that were decoded, from which a rerun goes on."""
+    """What an unfinished record keeps: the prompts that were decoded, from which a rerun goes on, or else rows."""
     prompts = len(record.get("turns", []))
     if not rows and not prompts:
         return "; nothing was kept"
-    if rows:
-        found = f"{rows} finished row{'s' if rows > 1 else ''} kept"
-    else:
+    if prompts:
         found = f"{prompts} of {record['provenance']['prompts']} prompts kept"
+    else:
+        found = f"{rows} finished row{'s' if rows > 1 else ''} kept"
     return f": {found}; the same command carries on"
 
 

@@ -112,11 +112,11 @@ def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: in
     distance = (abs(law - p)).sum(axis=-1) / 2
     stated = rule.bias(rule.prepare(p, q, num_drafts)) if discover.facts(rule).bias else 0 * distance
     off = np.flatnonzero(np.atleast_1d(distance != stated))
-    if off.size:
-        k = off[0]
+    for k in off[:1]:
         raise AssertionError(
             f"{where} K={num_drafts}: p={written(np.atleast_2d(p)[k])} q={written(np.atleast_2d(q)[k])} "
-            f"gives {written(np.atleast_2d(law)[k])}; TV {np.atleast_1d(distance)[k]}, stated {np.atleast_1d(stated)[k]}"
+            f"gives {written(np.atleast_2d(law)[k])}; "
+            f"TV {np.atleast_1d(distance)[k]}, stated {np.atleast_1d(stated)[k]}"
         )
 
 

@@ -151,7 +151,7 @@ def test_what_is_kept_after_an_interruption() -> None:
 
     assert said() == said(turns=[]) == "interrupted; nothing was kept"
     assert said(turns=[{}] * 3) == "interrupted: 3 of 5 prompts kept; the same command carries on"
-    assert said(turns=[{}], pairs=[{}]) == "interrupted: 1 finished row kept; the same command carries on"
+    assert said(pairs=[{}]) == "interrupted: 1 finished row kept; the same command carries on"
 
 
 def test_a_record_without_rows_is_not_shown(tmp_path: Path) -> None:
