@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from real.decode.warp import Warping
-    from real.pair import TINY, Generation, Pair, load
+    from real.pair import Generation, Pair, load
 
 __all__ = ["TINY", "Generation", "Pair", "Warping", "load"]
+TINY = Path(__file__).parent / "tiny"  # the bundled pair: target, draft and prompts.json
 _HOME = {
-    "TINY": "real.pair",
     "Generation": "real.pair",
     "Pair": "real.pair",
     "load": "real.pair",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from real import TINY as TINY
 from real.decode.graphs import Kept
 from real.decode.loop import Block, Stop, check_fit, decode_batch, keyed
 from real.decode.score import Score, score
@@ -24,8 +24,6 @@ from specsim.discover import Rule, facts, find
 from specsim.exact.guarantee import require_lossless
 from specsim.types import Array, Draws
 from specsim.verify.lookup import chain_rule
-
-TINY = Path(__file__).parent / "tiny"  # the bundled pair: target, draft and prompts.json
 
 
 class Generation(NamedTuple):

@@ -49,5 +49,5 @@ app.command(epilog=check.EXAMPLES, short_help="Run every conformance check on a 
 app.command(epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(conform.conform)
 app.command(epilog=PLAN, short_help="Will speculation help, with how many drafts?")(plan)
 app.command(epilog=validate.EXAMPLES, short_help="Score the predictor on published speedups.")(validate.validate)
-app.command(epilog=plots.EXAMPLES, short_help="Draw the plots of the README.")(plots.plots)
+app.command(epilog=plots.EXAMPLES, short_help="Draw the plots of the documentation.")(plots.plots)
 app.command(epilog=simulate.EXAMPLES, short_help="Decode with a rule on toy models.")(simulate.simulate)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel, from_hf
@@ -97,13 +102,39 @@ def _fetch(auto: Any, where: str, **options: Any) -> Any:
     path_like = where.startswith((".", "/", "~")) or where.count("/") > 1 or Path(where).is_file()
     if path_like and not Path(where).is_dir():  # said at once, where the hub would be asked again and again
         raise ValueError(f"{where} is no directory; looked for one with config.json, *.safetensors and tokenizer.json")
+    if "/" not in where and not Path(where).is_dir() and not _cached(where):
+        raise ValueError(f"there is no directory {where!r} here; an id of the hub is written owner/name")
     try:
-        return auto.from_pretrained(where, trust_remote_code=False, **options)
+        with _silent():
+            return auto.from_pretrained(where, trust_remote_code=False, **options)
     except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
         reason = str(error).strip().partition("\n")[0]
     if Path(where).is_dir():
         raise ValueError(f"{where} could not be loaded: {reason}")
     raise ValueError(f"{where!r} is neither a local directory nor could it be fetched from the hub: {reason}")
+
+
+def _cached(name: str) -> bool:
+    """Whether the hub's cache holds a model of that name; some old ones have no owner."""
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except ValueError:  # no name that the hub could have
+        return False
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without the bar of the weights, and without the hub's lines about every try: the error says what went wrong."""
+    bar, hub = is_progress_bar_enabled(), logging.getLogger("huggingface_hub")
+    level = hub.level
+    disable_progress_bar()
+    hub.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        hub.setLevel(level)
+        if bar:
+            enable_progress_bar()
 
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Any:

@@ -106,7 +106,7 @@ def finish(
     """Show and plot what was measured, now or before; status 130 after an interruption, 1 after a failure."""
     rows = rows_of(record)
     if not record["complete"]:
-        console.print(f"{record['failed']}: {rows} finished rows kept", markup=False, highlight=False)
+        console.print(f"{record['failed']}{_held(record, rows)}", markup=False, highlight=False)
     if rows:
         console.print(shown(record), crop=False)
         if again:
@@ -116,6 +116,18 @@ def finish(
         console.print("\n" + said, markup=False, highlight=False, soft_wrap=True)
     if not record["complete"]:
         raise typer.Exit(130 if record["failed"] == "interrupted" else 1)
+
+
+def _held(record: dict[str, Any], rows: int) -> str:
+    """What an unfinished record keeps: the prompts that were decoded, from which a rerun goes on, or else rows."""
+    prompts = len(record.get("turns", []))
+    if not rows and not prompts:
+        return "; nothing was kept"
+    if prompts:
+        found = f"{prompts} of {record['provenance']['prompts']} prompts kept"
+    else:
+        found = f"{rows} finished row{'s' if rows > 1 else ''} kept"
+    return f": {found}; the same command carries on"
 
 
 def _plotted(record: dict[str, Any], out: Path, plot: Callable[[Path, Any], None]) -> str:

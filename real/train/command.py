@@ -24,8 +24,8 @@ def train(
     target_steps: Annotated[int, typer.Option(help="Steps of the target.")] = Recipe.target_steps,
     draft_steps: Annotated[int, typer.Option(help="Steps of the draft, cross-entropy.")] = Recipe.draft_steps,
     distil_steps: Annotated[int, typer.Option(help="Steps of the draft, KL to the target.")] = Recipe.distil_steps,
-    seed: int = 0,
-    threads: int = 1,
+    seed: Annotated[int, typer.Option(help="Of every random number.")] = 0,
+    threads: Annotated[int, typer.Option(help="Torch threads.")] = 1,
 ) -> None:
     """Train a small Llama target and draft; a rerun carries an interrupted one on to the same weights."""
     from real.train.pair import train_pair

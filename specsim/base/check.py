@@ -122,7 +122,12 @@ def _check_rows(w: Array, name: str) -> None:
         index, entry = first_bad(w, ~(w >= 0))
         problem = "not a number" if entry != entry else "negative"
         raise ValueError(f"{name}{index} is {entry}: {problem}; probabilities must be >= 0")
-    total = xp.sum(w if exact or w.dtype.itemsize >= 4 else xp.astype(w, xp.float32), axis=-1)
+    if exact:
+        total = xp.sum(w, axis=-1)
+    elif is_jax_array(w):  # which has no float64 unless its user chose it
+        total, xp = np.sum(np.asarray(w), axis=-1, dtype=np.float64), np
+    else:  # rows of a full vocabulary, summed in their own float32, would bring an error of the check's own
+        total = xp.sum(w, axis=-1, dtype=xp.float64)
     off = total != 1 if exact else ~(abs(total - 1) <= TOLERANCE)
     if bool(xp.any(off)):
         index, entry = first_bad(total, off)

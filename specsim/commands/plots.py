@@ -24,7 +24,7 @@ class Plots(NamedTuple):
 
 @takes(Plots)
 def plots(told: Plots) -> None:
-    """Draw the plots of the README anew. Needs the extra `plot`."""
+    """Draw the plots of the documentation anew. Needs the extra `plot`."""
     from specsim.report.plots import write_all
 
     paths = write_all(told.folder)

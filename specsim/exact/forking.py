@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,8 @@ Box = tuple[tuple[Fraction, Fraction], ...]  # an interval [low, high) for every
 class Uniform:
     """A uniform on [0, 1), known to lie in one cell of a run's box, seen through a non-negative scale.
 
-    Supports what samplers do with a uniform: multiply it by a non-negative number, compare it with a number.
+    Supports what samplers do with a uniform: multiply it by a non-negative number, divide it by a positive one, compare
+    it with numbers. Arrays are left to NumPy, which comes back with their entries one by one.
     """
 
     __slots__ = ("_fork", "_place", "_scale")
@@ -31,6 +32,8 @@ class Uniform:
         self._fork, self._place, self._scale = fork, place, scale
 
     def __mul__(self, factor: Any) -> Uniform:
+        if _several(factor):
+            return NotImplemented
         scale = self._scale * _number(factor)
         if scale < 0:
             raise ValueError(f"a forking uniform was multiplied by {factor}; weights must be non-negative")
@@ -38,8 +41,22 @@ class Uniform:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, divisor: Any) -> Uniform:
+        if _several(divisor):
+            return NotImplemented
+        if _number(divisor) <= 0:
+            raise ValueError(f"a forking uniform was divided by {divisor}; divisors must be positive")
+        return self * (1 / _number(divisor))
+
+    def _refuse(self, other: Any) -> NoReturn:
+        raise TypeError("a uniform was added, subtracted or divided by; multiply it and compare it (1 - u has u's law)")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __rtruediv__ = _refuse
+
     def _below(self, bound: Any) -> bool:
         """Whether scale * u < bound, forking if the cell holds both answers."""
+        if isinstance(bound, Uniform) and bound._place == self._place:  # as searchsorted asks of its first key
+            return self._scale < bound._scale
         if self._scale == 0:
             return bool(bound > 0)
         cut, (low, high) = _number(bound) / self._scale, self._fork.box[self._place]
@@ -48,21 +65,31 @@ class Uniform:
         return cut > low
 
     def __lt__(self, bound: Any) -> bool:
-        return self._below(bound)
+        return NotImplemented if _several(bound) else self._below(bound)
 
     def __ge__(self, bound: Any) -> bool:
-        return not self._below(bound)
+        return NotImplemented if _several(bound) else not self._below(bound)
 
     def __le__(self, bound: Any) -> bool:  # at a positive scale differs from < on a set of measure zero
+        if _several(bound):
+            return NotImplemented
         return bool(bound >= 0) if self._scale == 0 else self._below(bound)
 
     def __gt__(self, bound: Any) -> bool:
-        return not self <= bound
+        return NotImplemented if _several(bound) else not self <= bound
+
+
+def _several(value: Any) -> bool:
+    """Whether it is an array of more than the one number that NumPy wraps in a 0-d array."""
+    return isinstance(value, np.ndarray) and value.ndim > 0
 
 
 def _number(value: Any) -> Fraction:
     """A number as an exact rational; NumPy wraps single entries of object arrays in 0-d arrays."""
-    return Fraction(value.item() if isinstance(value, np.ndarray) else value)
+    value = value.item() if isinstance(value, np.ndarray) else value
+    if isinstance(value, Uniform):
+        raise TypeError("a uniform was compared with or multiplied by a uniform; compare it with one number at a time")
+    return Fraction(value)
 
 
 class Fork:

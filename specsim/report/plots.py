@@ -23,7 +23,7 @@ from specsim.speed.grid import Given, context_boundary, costs, taus
 from specsim.speed.plan import plan as best_plans
 from specsim.types import Array
 
-PAIR = ("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", 4, 0.8)  # what `specsim plots` and the README show
+PAIR = ("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", 4, 0.8)  # what `specsim plots` shows
 FIT = ("magicdec-001", "magicdec-007", "magicdec-014")  # rows that the one overhead is fitted on
 
 

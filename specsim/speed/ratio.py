@@ -213,6 +213,10 @@ def optimal_gamma(
 ) -> BestGamma:
     """Speculation length with the largest predicted speedup; 0 says: do not speculate.
 
+    What is left out is taken to be free: drafts (cost_ratio 0), verifying (a pass over gamma + 1 tokens costs as much
+    as one over 1) and the overhead. With free drafts and a flat pass a longer block is never slower, so the answer is
+    the limit max_gamma and says nothing about a machine.
+
     Parameters
     ----------
     alpha : array_like
@@ -229,7 +233,8 @@ def optimal_gamma(
     Returns
     -------
     BestGamma
-        gamma, speedup, and curve with the speedup of every gamma from 0.
+        gamma, speedup, and curve with the speedup of every gamma from 0. Where gamma is the last of the curve, a
+        longer block may be faster.
 
     Raises
     ------
@@ -245,6 +250,8 @@ def optimal_gamma(
     >>> best = optimal_gamma(0.8, cost_ratio=0.05)
     >>> best.gamma, round(best.speedup, 4)
     (8, 3.0921)
+    >>> optimal_gamma(0.8).gamma  # free drafts: the limit
+    64
     """
     limit = bound(max_gamma)
     a = check.real_values(alpha, "alpha", 0, 1)

@@ -25,7 +25,7 @@ from specsim.testing.cases import (
     rational_uniforms,
 )
 from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, close, in_fractions
+from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.sampler import kept_and_token
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, ChainRule
@@ -156,7 +156,7 @@ def _edge(rule: ModuleType, p: Array, q: Array, where: str) -> None:
         chance = law[np.arange(len(x)), kept, np.where(inside, token, 0)]
         for k in np.flatnonzero(~inside | ~(chance > 0) | ~possible.all(axis=-1)):
             raise AssertionError(
-                f"{where}, {library}: drafts {x[k]} and u={u[k]} give {kept[k]} kept, then token {token[k]}: "
+                f"{where}, {library}: drafts {x[k]} and u={written(u[k])} give {kept[k]} kept, then token {token[k]}: "
                 "probability 0"
             )
 

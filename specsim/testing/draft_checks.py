@@ -18,7 +18,7 @@ from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, LAWS_OF_N, random_laws, rational_uniforms
 from specsim.testing.contract import same_names
-from specsim.testing.outcomes import close
+from specsim.testing.outcomes import close, written
 from specsim.types import Array, DraftScheme, Draws
 
 
@@ -80,9 +80,9 @@ def edges(scheme: ModuleType) -> None:
         q = handed(scheme, np.array(weights), num_drafts)
         for u in (0.0, LAST_UNIFORM):
             tokens = scheme.draw(q, np.full(scheme.uniforms(num_drafts), u), num_drafts)
-            assert (tokens < len(weights)).all(), f"q={q}, u={u} draws {tokens}"
+            assert (tokens < len(weights)).all(), f"q={written(q)}, u={written(u)} draws {tokens}"
             chance = q[..., tokens] if q.ndim == 1 else np.take_along_axis(q, tokens[:, None], axis=-1)[:, 0]
-            assert ((chance > 0) | (tokens < 0)).all(), f"q={q}, u={u} draws {tokens}"
+            assert ((chance > 0) | (tokens < 0)).all(), f"q={written(q)}, u={written(u)} draws {tokens}"
 
 
 def floats_follow_fractions(scheme: ModuleType) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from functools import wraps
 from types import ModuleType
-from typing import Concatenate, Literal, NamedTuple, ParamSpec
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -62,6 +63,16 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
     except Exception as error:
         return Finding(name, "FAIL", f"{type(error).__name__}: {error}")
     return Finding(name, "pass", "")
+
+
+def written(values: Any) -> str:
+    """An array, or a law by token, that can be pasted: Fractions as 1/2, floats to the last digit."""
+    if isinstance(values, dict):
+        return f"{{{', '.join(f'{token}: {written(mass)}' for token, mass in values.items())}}}"
+    if np.ndim(values):
+        return f"[{', '.join(written(value) for value in values)}]"
+    value = values.item() if isinstance(values, (np.generic, np.ndarray)) else values
+    return str(value) if isinstance(value, Fraction) else repr(value)
 
 
 def close(found: Array, wanted: Array, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -34,8 +35,8 @@ def sampler_law(
     """Exact law of the token that a verifier emits on drafts of a scheme, with no sampling.
 
     The verifier is run on object arrays of Fractions; its uniforms fork at every comparison. The code may add,
-    multiply and compare numbers, but a uniform may only be multiplied by a non-negative number and compared with one
-    number (not with another uniform). Equality with p, by ==, is losslessness at these laws.
+    multiply and compare numbers, but a uniform may only be multiplied by a non-negative number, divided by a positive
+    one and compared with numbers (not with another uniform). Equality with p, by ==, is losslessness at these laws.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def sampler_law(
     ValueError
         A row is not a law, the scheme is unknown, verify returns no token id, or does not return the same one when it
         is called again: its randomness must come from u; TypeError if a row does not hold
-        Fractions.
+        Fractions, or verify adds to a uniform or compares two.
 
     References
     ----------
@@ -95,9 +96,13 @@ def sampler_law(
 def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: forking.Fork) -> int:
     """The token; ValueError if the same call gives another one, or asks other questions of the uniforms."""
     u = fork.uniforms(uniforms)
-    token, box = int(verify(p, q, x, u)), list(fork.box)
+
+    def once() -> int:
+        return _token(verify(p.copy(), q.copy(), x.copy(), u.copy()))  # what it writes into them is gone with the call
+
+    token, box = once(), list(fork.box)
     for _ in range(REPEATS):  # the box now holds all answers, so a function of u gives the same
-        again = int(verify(p, q, x, u))
+        again = once()
         if again != token or fork.box != box:
             raise ValueError(
                 f"verify gave token {token}, and {again} when called again on drafts {x.tolist()} and the same u: it "
@@ -105,6 +110,14 @@ def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int
                 "for as many by uniforms="
             )
     return token
+
+
+def _token(value: Any) -> int:
+    """A whole number as it is: int() would cut 0.7 to 0."""
+    try:
+        return operator.index(value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value)
+    except TypeError:
+        raise ValueError(f"verify returned {check.shown(value)}, which is no token id") from None
 
 
 def kept_and_token(verify: Callable[[Array], tuple[Array, Array]], count: int) -> dict[tuple[int, int], Fraction]:

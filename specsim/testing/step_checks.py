@@ -27,7 +27,7 @@ from specsim.testing.cases import (
     rational_uniforms,
 )
 from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, close, in_fractions
+from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, Draws, LossyStepRule, StepRule
 from specsim.verify.lookup import takes
@@ -89,7 +89,10 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int |
     for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
         law = forking.law(partial(_run, rule, plan, x, count))
         wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
-        assert law == wanted, f"{where} p={p} q={q} drafts={x}: the sampler's law is {law}, transition says {wanted}"
+        assert law == wanted, (
+            f"{where} p={written(p)} q={written(q)} drafts={x}: the sampler's law is {written(law)}, "
+            f"transition says {written(wanted)}"
+        )
 
 
 def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) -> int:
@@ -109,10 +112,10 @@ def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: in
     distance = (abs(law - p)).sum(axis=-1) / 2
     stated = rule.bias(rule.prepare(p, q, num_drafts)) if discover.facts(rule).bias else 0 * distance
     off = np.flatnonzero(np.atleast_1d(distance != stated))
-    if off.size:
-        k = off[0]
+    for k in off[:1]:
         raise AssertionError(
-            f"{where} K={num_drafts}: p={np.atleast_2d(p)[k]} q={np.atleast_2d(q)[k]} gives {np.atleast_2d(law)[k]}; "
+            f"{where} K={num_drafts}: p={written(np.atleast_2d(p)[k])} q={written(np.atleast_2d(q)[k])} "
+            f"gives {written(np.atleast_2d(law)[k])}; "
             f"TV {np.atleast_1d(distance)[k]}, stated {np.atleast_1d(stated)[k]}"
         )
 
@@ -169,7 +172,7 @@ def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: 
         chance = law[some, np.where(inside, token, 0)]
         for k, y in zip(some[~inside | ~(chance > 0)], token[~inside | ~(chance > 0)], strict=True):
             raise AssertionError(
-                f"{where}, {library}: drafts {x[k]} and u={u[k]} give token {y}, which has probability 0"
+                f"{where}, {library}: drafts {x[k]} and u={written(u[k])} give token {y}, which has probability 0"
             )
 
 

@@ -17,7 +17,7 @@ from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.testing import backends
 from specsim.testing.cases import corners, edge_laws, fractions
 from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, close, in_fractions
+from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.sampler import kept_and_token
 from specsim.testing.tree_cases import (
     along,
@@ -172,7 +172,7 @@ def _edge(rule: ModuleType, p: Array, q: Array, tree: TokenTree, where: str) -> 
         chance = law[some, node, np.where(inside, token, 0)]
         for k in np.flatnonzero(~inside | ~(chance > 0)):
             raise AssertionError(
-                f"{where}, {library}: drafts {tree.tokens} and u={u[some[k]]} give node {node[k]}, then token "
+                f"{where}, {library}: drafts {tree.tokens} and u={written(u[some[k]])} give node {node[k]}, then token "
                 f"{token[k]}: probability 0"
             )
 

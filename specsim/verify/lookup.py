@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -14,9 +15,26 @@ from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws
 
+TAKES = {
+    "chain": "expected_tokens and verify_chain take it",
+    "tree": "expected_kept and verify_tree take it",
+}
+
+
+def _only(name: Rule) -> str | None:
+    """The family of a shipped rule that is no step rule."""
+    if not isinstance(name, str) or f"{discover.FAMILIES['step']}.{name}" in sys.modules:
+        return None
+    if name in discover.names("step"):
+        return None
+    return next((family for family in TAKES if name in discover.names(family)), None)
+
 
 def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
     """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
+    family = _only(name)
+    if family is not None:
+        raise ValueError(f"rule {name!r} is a {family} rule, not a step rule; {TAKES[family]}")
     rule = discover.find("step", name)
     name = discover.name_of(rule)
     if scheme is not None:

@@ -322,6 +322,26 @@ FOUND: dict[str, tuple[Callable[[], Any], str]] = {
     "logits of Fractions": (lambda: specsim.warp(EXACT), "^logits"),
     "sampler_law, token -1": (lambda: sampler_law(lambda p, q, x, u: -1, EXACT, EXACT), "token -1"),
     "sampler_law, token 5": (lambda: sampler_law(lambda p, q, x, u: 5, EXACT, EXACT), "token 5"),
+    "sampler_law, token 0.7": (
+        lambda: sampler_law(lambda p, q, x, u: 0.7, EXACT, EXACT),  # type: ignore[arg-type, return-value]
+        r"^verify returned 0\.7, which is no token id$",
+    ),
+    "sampler_law, None": (
+        lambda: sampler_law(lambda p, q, x, u: None, EXACT, EXACT),  # type: ignore[arg-type, return-value]
+        "^verify returned None, which is no token id$",
+    ),
+    "sampler_law, a list": (
+        lambda: sampler_law(lambda p, q, x, u: [0], EXACT, EXACT),  # type: ignore[arg-type, return-value]
+        r"^verify returned \[0\], which is no token id$",
+    ),
+    "a chain rule for a step": (
+        lambda: specsim.acceptance_rate(HALF, HALF, rule="block"),
+        "^rule 'block' is a chain rule, not a step rule; expected_tokens and verify_chain take it$",
+    ),
+    "a tree rule for a step": (
+        lambda: specsim.verify_step(HALF, HALF, [0], [0.0, 0.0], rule="traversal"),
+        "^rule 'traversal' is a tree rule, not a step rule; expected_kept and verify_tree take it$",
+    ),
     "sampler_law, no drafts": (
         lambda: sampler_law(lambda p, q, x, u: 0, EXACT, EXACT, num_drafts=0),
         "^num_drafts must be at least 1",
@@ -340,6 +360,20 @@ def test_found_by_review(case: str) -> None:
 @pytest.mark.parametrize("dtype", ["int32", "uint8"])
 def test_narrow_torch_token_ids_work(dtype: str) -> None:
     assert int(_torch_step(dtype).token) == 0
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax.numpy"])
+def test_rows_of_a_full_vocabulary_in_float32(library: str) -> None:
+    """The check sums in float64, and brings no error of its own."""
+    xp = pytest.importorskip(library)
+    width = 128_256
+    wide = np.random.default_rng(0).normal(size=(2, width)).astype(np.float32) ** 2
+    rows = specsim.normalize(xp.asarray(wide))
+    assert specsim.total_variation(rows, rows).tolist() == [0, 0]
+    off = np.zeros(width + 1, dtype=np.float32)
+    off[0], off[1:] = 1, 2.0**-35  # each is lost where float32 adds it to 1; together they are 3.7e-6
+    with pytest.raises(ValueError, match=r"^p sums to 1\.00000373; "):
+        specsim.total_variation(xp.asarray(off), xp.asarray(off))
 
 
 def test_tokens_are_integers_for_uint64_drafts() -> None:

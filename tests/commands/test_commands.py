@@ -200,6 +200,8 @@ BAD: list[tuple[str, str]] = [
     ("rules --write binary", "binary is not UTF-8 text"),
     ("check gone.py", "rule file gone.py does not exist"),
     ("check gone", "rule 'gone' is unknown; step rules: greedy"),
+    ("check gone", "; chain rules: block, greedy_block, tokenwise; tree rules: "),
+    ("check tokenwise", "'tokenwise' is a chain rule and a tree rule: say which, by --family chain or --family tree"),
 ]
 
 
@@ -217,6 +219,24 @@ def test_what_is_wrong_is_one_line(words: str, message: str, tmp_path: Path, mon
     assert ended.stderr.startswith("error: ")
     assert ended.stderr.count("\n") == 1
     assert "Errno" not in ended.stderr
+
+
+def test_check_infers_the_family_and_ends_with_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def found(module: Any, family: str) -> Any:
+        asked.append(family)
+        outcome = "FAIL" if family == "tree" else "pass"
+        return iter([Finding("contract", "pass", ""), Finding("edges", outcome, ""), Finding("laws", "skipped", "no")])  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CONFORM, "findings", found)
+    own = tmp_path / "own.py"
+    shutil.copy(ROOT / "specsim" / "verify" / "chain" / "block.py", own)
+    names = ["rejection", "block", "traversal", "iid", "greedy", str(own), "tokenwise --family chain"]
+    last = [invoke(f"check {name}").output.splitlines()[-1] for name in names]
+    assert asked == ["step", "chain", "tree", "draft", "step", "chain", "chain"]
+    assert last[0] == "2 passed, 0 failed, 1 skipped: no difference found"
+    assert last[2] == "1 passed, 1 failed, 1 skipped: this rule differs from what it states"
 
 
 def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

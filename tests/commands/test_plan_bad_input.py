@@ -33,7 +33,7 @@ BAD: list[tuple[str, str]] = [
     (SMALL, "give one of alpha, --ranks, --hazards, --histogram, --rows; got none"),
     (f"{SMALL} --alpha 0.8 --hazards f.csv", "got alpha, hazards"),
     (f"{SMALL} --hazards gone.csv", "gone.csv cannot be read: No such file or directory"),
-    (f"{SMALL} --histogram gone.json", "gone.json cannot be read: No such file or directory"),
+    (f"{SMALL} --histogram gone.json", "error: gone.json cannot be read: No such file or directory"),
     (f"{SMALL} --rows gone.safetensors", "gone.safetensors cannot be read"),
     ("--target gone/config.json --draft llama-3.2-1b --hardware h100-sxm --alpha 0.8",
      "config gone/config.json cannot be read: No such file or directory"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from helpers.planning import SMALL, as_json
+from typer.testing import CliRunner
 
 import specsim
+from specsim.cli import app
 from specsim.commands.plan.sentence import Facts, sentence
+from specsim.report import text
 
 
 def test_yes_no_and_perhaps() -> None:
@@ -60,3 +63,38 @@ SENTENCES = [
 @pytest.mark.parametrize(("facts", "said"), SENTENCES)
 def test_each_sentence(facts: Facts, said: str) -> None:
     assert sentence(facts) == said
+
+
+PAIR = "plan 0.8 --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm".split()  # noqa: SIM905
+
+
+def test_a_terminal_wraps_sentences_and_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [*PAIR, "--batch", "1,128"]
+    piped = CliRunner().invoke(app, words).output
+    assert max(len(line) for line in piped.splitlines()) > 100
+    monkeypatch.setattr(text, "terminal_width", lambda stream=None: 80)
+    shown = CliRunner().invoke(app, words).output
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert shown.split()[:30] == piped.split()[:30]
+    assert CliRunner().invoke(app, [*words, "--markdown"]).output.splitlines()[0] == piped.splitlines()[0]
+    assert "note: batch 128, context 1024: the interval of the speedup holds 1" in piped
+
+
+def test_heads_name_what_there_is() -> None:
+    """No level where no number has an interval, no tokens a second where time is in steps."""
+    steps = CliRunner().invoke(app, ["plan", "0.8", "--cost-ratio", "0.05"]).output
+    seconds = CliRunner().invoke(app, PAIR)
+    assert ("95%" in steps, "tokens/s" in steps) == (False, False)
+    assert ("speedup, 95%" in seconds.output, "tokens/s" in seconds.output) == (True, True)
+
+
+def test_the_help_names_devices_and_models_that_exist() -> None:
+    shown = CliRunner().invoke(app, ["plan", "-h"]).output
+    for device in ("h100-sxm", "a100-sxm4-80gb"):
+        assert device in shown
+        assert (
+            CliRunner()
+            .invoke(app, f"plan 0.8 --target llama-3.1-8b --draft llama-3.2-1b --hardware {device}".split())
+            .exit_code
+            == 0
+        )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
+from helpers.rules import MUTANTS, load
 from typer.testing import CliRunner
 
 from specsim import discover
 from specsim.cli import app
-from specsim.testing import backends, conform
+from specsim.testing import STEP_CHECKS, backends, conform
 from specsim.testing.contract import theorems
+from specsim.testing.outcomes import written
 from specsim.verify.step import rejection
 
 
@@ -57,7 +61,7 @@ def test_the_command_recognises_it_too() -> None:
     path = str(Path(str(rejection.__file__)))
     shown = CliRunner().invoke(app, ["check", path, "--family", "chain"])
     assert shown.exit_code == 1
-    assert shown.output.count("\n") == 1
+    assert shown.output.splitlines()[1:] == ["0 passed, 1 failed, 0 skipped: this rule differs from what it states"]
     assert "this looks like a step rule" in shown.output
 
 
@@ -65,3 +69,15 @@ def test_theorems_without_the_folder_of_proofs(tmp_path: Path) -> None:
     shipped = theorems(tmp_path)
     assert {"open", "T01", "T27"} <= set(shipped) <= set(theorems())
     assert "T99" not in shipped
+
+
+def test_counterexamples_can_be_pasted() -> None:
+    """Fractions without their constructor, and 1 - 2^-53 as it is, not as 1."""
+    assert written(np.array([Fraction(0), Fraction(1, 2), Fraction(1)])) == "[0, 1/2, 1]"
+    assert written(np.array([[1 - 2.0**-53], [0.5]])) == "[[0.9999999999999999], [0.5]]"
+    assert written({0: Fraction(1, 3), 1: Fraction(2, 3)}) == "{0: 1/3, 1: 2/3}"
+    rule = load(MUTANTS / "step" / "accepts_at_equality.py")
+    with pytest.raises(AssertionError, match=r"u=\[0\.0"):
+        STEP_CHECKS["edges"](rule)
+    with pytest.raises(AssertionError, match=r"p=\[[0-9/, ]+\] q=\[[0-9/, ]+\]"):
+        STEP_CHECKS["output_is_target"](load(MUTANTS / "step" / "target_instead_of_residual.py"))

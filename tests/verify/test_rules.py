@@ -186,6 +186,67 @@ def test_sampler_law_of_incorrect_user_verifiers() -> None:
     assert sampler_law(ignores_the_target, TOY_P, TOY_Q).tolist() == TOY_Q
 
 
+def test_sampler_law_of_a_verifier_that_writes_into_its_arguments() -> None:
+    """What one call writes must not reach the next, or the caller: by hand 3/8, 5/8, as on copies."""
+
+    def spoils_q(p: Array, q: Array, drafts: Array, u: Array) -> int:
+        x = drafts[0]
+        kept = u[0] * q[x] < p[x]
+        q[x], drafts[0] = 0, 0
+        return x if kept else int(u[1] >= Fraction(1, 2))
+
+    def spoils_p(p: Array, q: Array, drafts: Array, u: Array) -> int:
+        p -= q
+        p[p < 0] = 0
+        return int(drafts[0])
+
+    p, q = np.array([Fraction(1, 2)] * 2), np.array([Fraction(1, 4), Fraction(3, 4)])
+    assert sampler_law(spoils_q, p, q).tolist() == [Fraction(3, 8), Fraction(5, 8)]
+    assert (sampler_law(spoils_p, p, q) == q).all()
+    assert p.tolist() == [Fraction(1, 2)] * 2
+
+
+def drawn_of(draw: Any) -> Array:
+    return sampler_law(
+        lambda p, q, x, u: int(draw(np.cumsum(p), u)),
+        [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)],
+        [Fraction(1, 3)] * 3,
+    )
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda cdf, u: np.searchsorted(cdf, u[1], side="right"),
+        lambda cdf, u: np.argmax(u[0] < cdf),
+        lambda cdf, u: np.argmax(cdf > u[0]),
+        lambda cdf, u: np.sum(cdf <= u[0]),
+        lambda cdf, u: np.sum(u[0] >= cdf),
+        lambda cdf, u: np.argmax(u[0] / Fraction(1, 2) < cdf * 2),
+        lambda cdf, u: np.argmax((u[0] * cdf[-1:])[0] < cdf),
+    ],
+)
+def test_sampler_law_of_numpy_searches(draw: Any) -> None:
+    assert drawn_of(draw).tolist() == [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (
+            lambda cdf, u: u[0] < u[1],
+            "^a uniform was compared with .* a uniform; compare it with one number at a time$",
+        ),
+        (lambda cdf, u: np.searchsorted(np.sort(u), cdf[0]), "^a uniform was compared with .* a uniform"),
+        (lambda cdf, u: 1 - u[0] < cdf[0], "^a uniform was added, subtracted"),
+        (lambda cdf, u: u[0] / 0 < cdf[0], "^a forking uniform was divided by 0; divisors must be positive$"),
+    ],
+)
+def test_sampler_law_says_what_a_uniform_cannot_do(draw: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        drawn_of(draw)
+
+
 @pytest.mark.parametrize("name", MULTI)
 def test_sampler_law_agrees_with_output_law_of_shipped_rules(name: str) -> None:
     rule = STEP[name]

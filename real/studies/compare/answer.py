@@ -26,7 +26,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
         errors(record),
         report.summary(record["acceptance"]),
         report.bandwidth(record["bandwidth"]),
-        *(_sentence(line) for line in report.cliffs(record)),
+        *(_sentence(line) for line in report.cliffs(record) if not restless([record])),
         _sentence(report.histogram(record, best)) if record["complete"] else None,
     )
 

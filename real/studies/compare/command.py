@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from real import TINY
 from real.options import parse_names, parse_numbers, positive, read_prompts
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.settings import Device, Dtype, MinP, RepetitionPenalty, Seed, Temperature, Threads, TopK, TopP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,11 +55,11 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    repetition_penalty: float = 1.0,
+    temperature: Temperature = 1.0,
+    top_k: TopK = 0,
+    top_p: TopP = 1.0,
+    min_p: MinP = 0.0,
+    repetition_penalty: RepetitionPenalty = 1.0,
     rule: Annotated[
         str, typer.Option(help="Chain rule, or several to compare: tokenwise,block; with --tree tree rules.")
     ] = "tokenwise",
@@ -74,39 +76,40 @@ def compare(
             help="Lengths of the chains beside trees. [default: 1-4 and the trees' nodes]", show_default=False
         ),
     ] = "",
-    seed: Annotated[int, typer.Option(max=(1 << 63) - 1)] = 0,
-    device: str = "cpu",
-    dtype: str = "float32",
-    threads: Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")] = 1,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
+    threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
     force: Force = False,
 ) -> None:
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
+    outputs(out)  # what can be said at once is said before torch is loaded
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    check_options(tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains)
+    gammas, lengths = parse_numbers(gamma or GAMMAS), parse_numbers(chains, "chains") if chains else ()
+    calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
+    every = read_prompts(prompts or TINY / "prompts.json")
+    texts = every[: positive(count, "count")]
+    positive(threads, "threads")
     import torch
     from transformers.utils.logging import disable_progress_bar
 
     from real.decode.warp import Warping
     from real.models.device import parse_device, parse_dtype
-    from real.pair import TINY, load
+    from real.pair import load
     from real.studies.compare import report
     from real.studies.compare.measure import Settings
     from real.studies.compare.tree_measure import TreeSettings
 
     warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
-    check_options(tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains)
     settings: Settings | TreeSettings
     if tree:
-        lengths = parse_numbers(chains, "chains") if chains else ()
         settings = TreeSettings(tuple(tree), scheme or "iid", parse_names(rule), lengths, max_tokens, warping, seed)
     else:
-        calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
-        settings = Settings(parse_numbers(gamma or GAMMAS), calibrated, max_tokens, warping, parse_names(rule), seed)
-    outputs(out)
-    every = read_prompts(prompts or TINY / "prompts.json")
-    texts = every[: positive(count, "count")]
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    torch.set_num_threads(positive(threads, "threads"))
+        settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed)
+    torch.set_num_threads(threads)
     if widen is None:
         widen = 0 if target else WIDEN
     if widen < 0:

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from real import TINY
 from real.options import parse_numbers, positive, read_prompts
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.settings import Seed, Temperature, Threads, TopK, TopP
 
 EXAMPLES = (
     "specsim-real drafts",
@@ -27,34 +29,36 @@ def drafts(
     prompts: Annotated[Path | None, typer.Option(help="Text file, or JSON with a list `prompts`.")] = None,
     count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 32,
     max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    seed: int = 0,
-    threads: int = 1,
+    temperature: Temperature = 1.0,
+    top_k: TopK = 0,
+    top_p: TopP = 1.0,
+    seed: Seed = 0,
+    threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("drafts.json"),
     force: Force = False,
 ) -> None:
     """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
+    outputs(out)  # what can be said at once is said before torch is loaded
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    counts = parse_numbers(num_drafts, "num_drafts")
+    for name, value, least in (("rows", rows, 1), ("samples", samples, 2)):
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    positive(threads, "threads")
     import torch
     from transformers.utils.logging import disable_progress_bar
 
     from real.decode.warp import Warping
-    from real.pair import TINY, load
+    from real.pair import load
     from real.studies.compare import report
     from real.studies.drafts import report as drafts_report
     from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
     from specsim.base.files import write_json
 
-    outputs(out)
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    counts, warping = parse_numbers(num_drafts, "num_drafts"), Warping(temperature, top_k, top_p)
-    for name, value, least in (("rows", rows, 1), ("samples", samples, 2)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
-    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
-    torch.set_num_threads(positive(threads, "threads"))
+    warping = Warping(temperature, top_k, top_p)
+    torch.set_num_threads(threads)
     disable_progress_bar()
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]),

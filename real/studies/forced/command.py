@@ -13,6 +13,7 @@ from rich.console import Console
 
 from real.options import parse_numbers, positive
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.settings import Device, Dtype, Threads
 
 EXAMPLES = (
     "specsim-real forced 100m 10m --batch 1,4 --context 128,1024",
@@ -29,13 +30,18 @@ def forced(
     calibrate: Annotated[str, typer.Option(help="Lengths timed in short samples; others are extrapolated.")] = "1-3",
     alpha: Annotated[float, typer.Option(help="Probability of keeping each draft, forced.")] = 0.8,
     turns: Annotated[int, typer.Option(help="Turns of plain and of speculative decoding, alternating.")] = 8,
-    device: str = "cpu",
-    dtype: str = "bfloat16",
-    threads: int = 1,
+    device: Device = "cpu",
+    dtype: Dtype = "bfloat16",
+    threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("forced.json"),
     force: Force = False,
 ) -> None:
     """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
+    outputs(out)  # what can be said at once is said before torch is loaded
+    grid = list(itertools.product(parse_numbers(batch, "batch"), parse_numbers(context, "context")))
+    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate")
+    for name, value in (("turns", turns), ("threads", threads)):
+        positive(value, name)
     import torch
 
     from real.models.device import parse_device, parse_dtype
@@ -49,10 +55,7 @@ def forced(
     shapes = [find_shape(name) for name in (target, draft)]
     if shapes[0].vocab != shapes[1].vocab:
         shapes[1] = dataclasses.replace(shapes[1], vocab=shapes[0].vocab)
-    grid = list(itertools.product(parse_numbers(batch, "batch"), parse_numbers(context, "context")))
-    gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate")
-    outputs(out)
-    torch.set_num_threads(positive(threads, "threads"))
+    torch.set_num_threads(threads)
     types = parse_dtype(dtype), parse_device(device)
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]),
@@ -72,7 +75,7 @@ def forced(
         return finish(old, out, Console(), forced_report.table, forced_report.write_plot, again=True)
     models = [random_model(s, dtype=types[0], device=types[1], seed=i) for i, s in enumerate(shapes)]
     for b, c in grid:
-        check(models[0], models[1], b, c, gammas, positive(turns, "turns"))
+        check(models[0], models[1], b, c, gammas, turns)
     runs = [] if old is None else [run for run in old["runs"] if len(run["rows"]) == len(gammas)]
     done = {(run["batch"], run["context"]) for run in runs}
     record: dict[str, Any] = {"schema": forced_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from real import TINY
+from real.options import positive, read_prompts
+from real.studies.settings import Device, Dtype, MinP, Seed, Temperature, Threads, TopK, TopP
 from specsim.base.files import check_writable, write_bytes
 
 if TYPE_CHECKING:
@@ -32,36 +35,37 @@ def rows(
         int, typer.Option(help="Prompts used, from the first; ten or more, for an error that holds.")
     ] = 16,
     max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    seed: Annotated[int, typer.Option(max=(1 << 63) - 1)] = 0,
-    device: str = "cpu",
-    dtype: str = "float32",
-    threads: Annotated[int, typer.Option(help="Torch threads.")] = 1,
+    temperature: Temperature = 1.0,
+    top_k: TopK = 0,
+    top_p: TopP = 1.0,
+    min_p: MinP = 0.0,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
+    threads: Threads = 1,
 ) -> None:
     """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
+    check_writable(out)  # what can be said at once is said before torch is loaded
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    positive(max_tokens, "max_tokens")
+    positive(threads, "threads")
     import torch
     from safetensors.numpy import save
     from transformers.utils.logging import disable_progress_bar
 
     from real.decode.warp import Warping
     from real.models.device import parse_device, parse_dtype
-    from real.options import positive, read_prompts
-    from real.pair import TINY, load
+    from real.pair import load
 
     warping = Warping(temperature, top_k, top_p, min_p)
-    check_writable(out)
-    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    torch.set_num_threads(positive(threads, "threads"))
+    torch.set_num_threads(threads)
     disable_progress_bar()
     pair = load(
         target or TINY / "target", draft or TINY / "draft", dtype=parse_dtype(dtype), device=parse_device(device)
     )
-    needed = 8 * pair.target.vocab_size * len(texts) * positive(max_tokens, "max_tokens")
+    needed = 8 * pair.target.vocab_size * len(texts) * max_tokens
     if needed > MOST_BYTES:
         raise ValueError(
             f"{len(texts)} texts of {max_tokens} tokens over {pair.target.vocab_size} take {needed / 1e9:.1f} GB, "

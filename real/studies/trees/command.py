@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from real.options import parse_numbers, positive, read_prompts
+from real import TINY
+from real.options import parse_numbers, read_prompts
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.settings import Seed, Threads
 
 if TYPE_CHECKING:
     from real.pair import Pair
@@ -30,38 +32,41 @@ def trees(
     symbols: Annotated[int, typer.Option(help="Characters of the trigrams, the last one for all that are rarer.")] = 48,
     recorded: Annotated[int, typer.Option(help="Texts along which rows are recorded.")] = 8,
     top_k: Annotated[int, typer.Option(help="Tokens that a recorded row keeps, at least 4; 0 for all.")] = 40,
-    seed: int = 0,
-    threads: int = 1,
+    seed: Seed = 0,
+    threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("trees.json"),
     force: Force = False,
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
-    import torch
-    from transformers.utils.logging import disable_progress_bar
-
-    from real.decode.warp import Warping
-    from real.pair import TINY, load
-    from real.studies.compare import report
-    from real.studies.drafts.measure import written
-    from real.studies.trees import report as trees_report
-    from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
-    from specsim.base.files import write_json
-
-    outputs(out)
-    sizes, warping = parse_numbers(budgets, "budgets"), Warping(top_k=top_k)
+    outputs(out)  # what can be said at once is said before torch is loaded
+    sizes = parse_numbers(budgets, "budgets")
     for name, value, least in (
         ("budgets", min(sizes), 4),
         ("blocks", blocks, 1),
         ("sequences", sequences, 4),
         ("count", count, 1),
         ("max_tokens", max_tokens, 4),
-        ("symbols", symbols, SIBLINGS),
         ("recorded", recorded, 1),
-        ("top_k", top_k or SIBLINGS, SIBLINGS),
+        ("threads", threads, 1),
     ):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
-    torch.set_num_threads(positive(threads, "threads"))
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.decode.warp import Warping
+    from real.pair import load
+    from real.studies.compare import report
+    from real.studies.drafts.measure import written
+    from real.studies.trees import report as trees_report
+    from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
+    from specsim.base.files import write_json
+
+    warping = Warping(top_k=top_k)
+    for name, value in (("symbols", symbols), ("top_k", top_k or SIBLINGS)):
+        if value < SIBLINGS:
+            raise ValueError(f"{name} must be at least {SIBLINGS}, got {value}")
+    torch.set_num_threads(threads)
     disable_progress_bar()
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
     what = report.provenance(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.commands.plan.read import Given
-from specsim.commands.plan.sentence import Facts, sentence, span
+from specsim.commands.plan.sentence import Facts, flagged, sentence, span
 from specsim.latency import LatencyModel, Timing
 from specsim.lengths.acceptance import Acceptance, from_hazards
 from specsim.speed.grid import context_boundary, helpful_contexts
@@ -106,7 +106,7 @@ def answer(
     even = break_even_alpha(latency, gamma=best.gamma, batch=best.batch, context=best.context)
     found, between = _boundaries(latency, acceptance, batches, max(CONTEXTS, *contexts), max_gamma)
     said = [*notes, *_longest(acceptance, points, max_gamma), *_largest(trees, nodes, max_gamma)]
-    said += [flag for point in points for flag in point.flags]
+    said += flagged(points)
     taken = list(first.assumptions)
     if trees:
         taken.append(f"trees have {nodes} nodes at most, a level is drafted in one step")

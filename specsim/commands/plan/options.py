@@ -37,9 +37,17 @@ class Plan(NamedTuple):
     rows: Annotated[
         Path | None, typer.Option(help="safetensors: p, q (n, V) along texts of the target; tokens, lengths if known.")
     ] = None
-    target: Annotated[str | None, typer.Option(help="A model of the table, its hub id, or a config.json.")] = None
-    draft: Annotated[str | None, typer.Option(help="The same; or eagle, eagle3, mtp, ngram.")] = None
-    hardware: Annotated[str | None, typer.Option(help="A device of the table.")] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="A model of the table, as llama-3.1-8b (a wrong name lists near ones), its hub id, or a config.json."
+        ),
+    ] = None
+    draft: Annotated[str | None, typer.Option(help="The same, as llama-3.2-1b; or eagle, eagle3, mtp, ngram.")] = None
+    hardware: Annotated[
+        str | None,
+        typer.Option(help="A device of the table, as h100-sxm or a100-sxm4-80gb; a wrong name lists near ones."),
+    ] = None
     tp: Annotated[int, typer.Option(help="Devices that share the target.")] = 1
     draft_tp: Annotated[int, typer.Option(help="Devices that share the draft.")] = 1
     dtype: Annotated[str, typer.Option(help="bf16, fp16, fp8, int8 or fp4: of weights and products.")] = "bf16"

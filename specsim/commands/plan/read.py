@@ -186,8 +186,9 @@ def _from_counts(
 
 def read_histogram(path: Path) -> Acceptance:
     """JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}; or with "accepted" as `estimate_hazards` has it."""
+    text = _text(path)
     try:
-        held = json.loads(_text(path))
+        held = json.loads(text)
     except ValueError as error:
         raise ValueError(f"{path.name} is not JSON: {error}") from None
     except RecursionError:

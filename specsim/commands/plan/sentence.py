@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from specsim.speed.prediction import Estimate
+from specsim.speed.prediction import Estimate, Prediction
 
 OPENINGS = {
     "chain": "{helps}: with {drafts} a block decoding is {chain} times as fast {where}; ",
@@ -94,6 +95,15 @@ def sentence(facts: Facts) -> str:
         count=count,
         points=facts.points,
     )
+
+
+def flagged(points: Sequence[Prediction]) -> list[str]:
+    """What predictions say of themselves, with the points where not all of them say it."""
+    found = []
+    for flag in dict.fromkeys(flag for point in points for flag in point.flags):
+        where = [f"batch {point.batch}, context {point.context}" for point in points if flag in point.flags]
+        found.append(flag if len(where) == len(points) else f"{'; '.join(where)}: {flag}")
+    return found
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from specsim.commands.plan.answer import Answer
 from specsim.commands.plan.emit import bounds
 from specsim.commands.plan.sentence import span
-from specsim.report.text import table
+from specsim.report import text as style
+from specsim.speed.prediction import Estimate
 
 
 def text(found: Answer, as_markdown: bool = False) -> str:
@@ -22,27 +24,28 @@ def text(found: Answer, as_markdown: bool = False) -> str:
         "context",
         "gamma",
         "tau",
-        f"speedup, {100 * found.level:g}%",
+        _speedup("speedup", [p.speedup for p in found.points], found.level),
         "draft",
         "verify",
         f"cycle, {unit}",
-        "tokens/s",
+        *(["tokens/s"] if first.unit == "s" else []),
     ]
     rows = [
         [str(p.batch), str(p.context), str(p.gamma) if p.gamma else "off", f"{p.tau.value:.2f}", span(p.speedup),
          f"{p.draft / p.plain:.2f}", f"{p.verify / p.plain:.2f}", f"{scale * p.cycle.value:.2f}",
-         f"{p.tokens_per_time.value:.0f}" if first.unit == "s" else ""]
+         *([f"{p.tokens_per_time.value:.0f}"] if first.unit == "s" else [])]
         for p in found.points
     ]  # fmt: skip
-    lines = [found.sentence, "", *table([head, *rows], as_markdown).splitlines(), ""]
+    lines = [found.sentence, "", style.table([head, *rows], as_markdown), ""]
     if found.trees:
-        head = ["batch", "context", "nodes", "levels", "tau", f"speedup of the best tree, {100 * found.level:g}%",
+        head = ["batch", "context", "nodes", "levels", "tau",
+                _speedup("speedup of the best tree", [t.speedup for t in found.trees], found.level),
                 "steps, top-k, tokens"]  # fmt: skip
         rows = [[str(t.batch), str(t.context), str(len(t.parents)), str(t.levels), f"{t.tau:.2f}", span(t.speedup),
                  ", ".join(map(str, bounds(t.parents))) if t.parents else ""]
                 for t in found.trees]  # fmt: skip
         lines += [
-            *table([head, *rows], as_markdown).splitlines(),
+            style.table([head, *rows], as_markdown),
             "",
             "steps, top-k, tokens: the bounds that an engine takes for such a tree",
         ]
@@ -58,7 +61,19 @@ def text(found: Answer, as_markdown: bool = False) -> str:
         lines.append(f"S*({batch}): {_boundary(context, found.between.get(batch, []))}")
     lines += [f"note: {note}" for note in found.notes]
     lines += ["everything above is predicted; it takes for granted:", *(f"- {said}" for said in found.assumptions)]
-    return "\n".join(lines)
+    width = None if as_markdown else style.terminal_width()
+    return "\n".join(line if "\n" in line else _wrapped(line, width) for line in lines)  # tables fit already
+
+
+def _wrapped(line: str, width: int | None) -> str:
+    if width is None:
+        return line
+    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _speedup(name: str, found: Sequence[Estimate], level: float) -> str:
+    """The head of a column, with the level where a number has an interval."""
+    return f"{name}, {100 * level:g}%" if any("[" in span(one) for one in found) else name
 
 
 def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:

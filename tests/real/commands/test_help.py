@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import real.cli
@@ -85,3 +86,47 @@ def test_a_missing_extra_is_one_line() -> None:
     assert found.returncode == 2
     assert len(found.stderr.splitlines()) == 1
     assert "needs torch: install the extra `real`" in found.stderr
+
+
+BAD = {
+    "compare onlytarget": "give both a target and a draft",
+    "compare --count 0": "count must be at least 1, got 0",
+    "compare --prompts gone.txt": "prompts gone.txt cannot be read",
+    "compare --out x.txt": "out x.txt must end in .json",
+    "drafts onlytarget": "give both a target and a draft",
+    "drafts --rows 0": "rows must be at least 1, got 0",
+    "drafts --prompts gone.txt": "prompts gone.txt cannot be read",
+    "trees --budgets 2": "budgets must be at least 4, got 2",
+    "trees --threads 0": "threads must be at least 1, got 0",
+    "rows --count 0": "count must be at least 1, got 0",
+    "rows --max-tokens 0": "max_tokens must be at least 1, got 0",
+    "forced --gamma x": "gamma 'x' is not a number",
+    "forced --turns 0": "turns must be at least 1, got 0",
+}
+
+
+def test_bad_options_are_refused_before_torch_is_loaded() -> None:
+    code = f"""
+import sys
+from typer.testing import CliRunner
+import real.cli
+sys.modules.update(torch=None, transformers=None)
+for words, message in {BAD!r}.items():
+    ended = CliRunner().invoke(real.cli.app, words.split())
+    assert ended.exit_code == 2 and message in ended.stderr, (words, ended.stderr)
+assert "needs torch" in CliRunner().invoke(real.cli.app, ["drafts"]).stderr
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("name", [None, *real.cli.COMMANDS])
+def test_no_help_is_cut_and_every_option_has_one(name: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(real.cli.app, [*([name] if name else []), "-h"]).output
+    assert "..." not in shown.replace("[ARGS]...", "").replace("cuda:1, ...", "")
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "9223372036854775807" not in shown
+    if name:
+        command = typer.main.get_command(real.cli.app).commands[name]  # type: ignore[attr-defined]
+        assert [option.name for option in command.params if not option.help] == []

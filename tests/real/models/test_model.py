@@ -22,7 +22,9 @@ from transformers import (
     MambaConfig,
     PreTrainedTokenizerFast,
 )
+from transformers.utils.logging import is_progress_bar_enabled
 
+import real
 from real.decode.loop import decode, keyed
 from real.models import llama, memory, weights
 from real.models.loading import load_model, same_tokenizer
@@ -277,6 +279,21 @@ def test_load_model_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.Mon
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     with pytest.raises(ValueError, match=rf"{tmp_path}/absent is no directory; looked for one with config.json"):
         load_model(tmp_path / "absent")
+
+
+def test_a_name_without_an_owner_is_no_directory_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", None)  # the hub is not asked
+    with pytest.raises(
+        ValueError, match=r"^there is no directory 'nodir' here; an id of the hub is written owner/name$"
+    ):
+        load_model("nodir")
+
+
+def test_loading_shows_no_bar(capfd: pytest.CaptureFixture[str]) -> None:
+    before = is_progress_bar_enabled()
+    load_model(real.TINY / "draft")
+    assert capfd.readouterr() == ("", "")
+    assert is_progress_bar_enabled() == before
 
 
 def test_incomplete_weights_are_refused(tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 import real.cli
 import real.studies.compare.measure
 import real.studies.drafts.measure
 import real.studies.forced.measure
-from real.studies.keep import begun, outputs
+from real.studies.keep import begun, finish, outputs
 
 WHAT = {"date": "2026-01-01", "command": "a", "seed": 0, "gammas": (1, 2)}
 
@@ -80,7 +82,9 @@ def test_a_stopped_comparison_is_carried_on(tmp_path: Path, monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         patch.setattr(real.studies.compare.measure, "decode", interrupted)
-        assert command(*arguments, str(out)).exit_code == 130
+        stopped = command(*arguments, str(out))
+    assert stopped.exit_code == 130
+    assert "interrupted: 1 of 3 prompts kept; the same command carries on" in stopped.output
     first = json.loads(out.read_text())
     assert (len(first["turns"]), first["complete"]) == (1, False)
     runs.clear()
@@ -134,6 +138,20 @@ def test_stopped_settings_and_groups_are_carried_on(tmp_path: Path, monkeypatch:
         assert last["runs"][0] == first["runs"][0]
         assert len(seen) == 2 + len(last["runs"]) - 1
         assert "holds this study" in command(*words).output
+
+
+def test_what_is_kept_after_an_interruption() -> None:
+    def said(**record: Any) -> str:
+        console = Console(record=True, width=100)
+        held = {"failed": "interrupted", "complete": False, "provenance": {"prompts": 5}, **record}
+        with pytest.raises(typer.Exit) as stopped:
+            finish(held, Path("x.json"), console, lambda record: "table", lambda path, record: None)
+        assert stopped.value.exit_code == 130
+        return console.export_text().splitlines()[0]
+
+    assert said() == said(turns=[]) == "interrupted; nothing was kept"
+    assert said(turns=[{}] * 3) == "interrupted: 3 of 5 prompts kept; the same command carries on"
+    assert said(pairs=[{}]) == "interrupted: 1 finished row kept; the same command carries on"
 
 
 def test_a_record_without_rows_is_not_shown(tmp_path: Path) -> None:
