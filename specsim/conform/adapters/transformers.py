@@ -1,0 +1,43 @@
+"""transformers: what `generate(assistant_model=...)` does with a sampled block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specsim.conform.adapters._installed import module, note
+from specsim.conform.subject import Subject
+
+DISTRIBUTION = "transformers"
+VERSIONS = "==5.23.0"
+KIND = "chain"
+ENTRY = "transformers.generation.utils._speculative_sampling"
+NEEDS = ("torch",)
+LICENCE = "Apache-2.0"
+
+
+def subjects() -> list[Subject]:
+    """The rule, with a law of the draft, with a draft that has none, and with the ensemble weight that makes it lossy."""
+    said = note(DISTRIBUTION, VERSIONS)
+    sample = module("transformers.generation.utils")._speculative_sampling
+
+    def sampled(p: Any, q: Any, drafts: Any, **more: Any) -> list[int]:
+        tokens, _ = sample(drafts[None], q[None], len(drafts), p[None], **more)
+        return [int(x) for x in tokens[0]]
+
+    def looked_up(p: Any, q: None, drafts: Any) -> list[int]:
+        import torch
+
+        one_hot = torch.nn.functional.one_hot(drafts, p.shape[-1])
+        return sampled(p, torch.log(one_hot.to(p.dtype)), drafts)
+
+    def ensemble(p: Any, q: Any, drafts: Any) -> list[int]:
+        return sampled(p, q, drafts, assistant_ensemble_weight=0.7)
+
+    whole = Subject(
+        ENTRY, "chain", sampled, "torch", randomness="global", returns="tokens", logits=True, note=said
+    )
+    return [
+        whole,
+        whole._replace(name=f"{ENTRY}, one-hot drafts", run=looked_up, takes_q=False),
+        whole._replace(name=f"{ENTRY}, assistant_ensemble_weight=0.7", run=ensemble, lossless=False),
+    ]
