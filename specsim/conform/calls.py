@@ -49,7 +49,7 @@ def inputs(subject: Subject, case: Case) -> list[Input]:
 
 def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
     """Run the subject once; `random` is a NumPy generator, or the stand-in for one."""
-    more, named = _randomness(subject, case, random), {"warping": case.warping} if subject.warps else {}
+    more, named = randomness(subject, case, given.tree, random), {"warping": case.warping} if subject.warps else {}
     if given.tree is None:
         target, draft = Model(case.target.law, case.target.vocab), Model(case.draft.law, case.draft.vocab)
         found = subject.run(target, draft, (), case.size + 1, case.warping, *more)
@@ -62,12 +62,13 @@ def passed(subject: Subject, given: Input) -> tuple[Any, Any, Any]:
     """p, q and the drafts or the tree, in the subject's own arrays."""
     tree = given.tree
     assert tree is not None
-    p, q = (None if w is None else array(subject, w) for w in (given.p, given.q))
+    p, q = array(subject, given.p), None if given.q is None else array(subject, given.q)
     drafts = integers(subject, tree.tokens)
     if subject.kind == "tree":
         return p, q, tree._replace(tokens=drafts)
-    rows = (lambda w: w[..., 0, :]) if subject.kind == "step" else (lambda w: w[..., :-1, :])
-    return (rows(p) if subject.kind == "step" else p), (None if q is None else rows(q)), drafts
+    if subject.kind == "step":
+        return p[0], None if q is None else q[0], drafts
+    return p, None if q is None else q[:-1], drafts
 
 
 def array(subject: Subject, law: Array) -> Any:
@@ -90,20 +91,30 @@ def integers(subject: Subject, tokens: Array) -> Any:
     return ids
 
 
-def _randomness(subject: Subject, case: Case, random: Any) -> tuple[Any, ...]:
-    """What is appended to the arguments."""
+def randomness(subject: Subject, case: Case, tree: Any, random: Any, rows: tuple[int, ...] = ()) -> tuple[Any, ...]:
+    """What is appended to the arguments of a call, or of a batch of them."""
     if subject.randomness == "global":
         return ()
     if subject.randomness == "random":
         return (random,)
-    return (coins(subject, case, random),)
+    return (_coins(subject, random.random((*rows, number_of_coins(subject, case, tree)))),)
 
 
-def coins(subject: Subject, case: Case, random: Any, rows: tuple[int, ...] = ()) -> Any:
-    """Uniforms for a call, or for a batch of them."""
-    count = len(case.parents) + 1 if subject.coins is None else subject.coins(len(case.parents))
-    u = random.random((*rows, count))
-    return array(subject._replace(logits=False), u) if isinstance(u, np.ndarray) else u
+def number_of_coins(subject: Subject, case: Case, tree: Any) -> int:
+    """One for every draft and one more, if the subject does not say."""
+    if subject.coins is None:
+        return len(case.parents) + 1
+    return subject.coins(tree if subject.kind == "tree" else len(case.parents))
+
+
+def _coins(subject: Subject, u: Any) -> Any:
+    if isinstance(u, np.ndarray):
+        return array(subject._replace(logits=False), u)
+    if subject.arrays == "torch":
+        return u.to("torch")
+    out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
+    out[...] = [one.item() for one in u] if u.ndim == 1 else u
+    return out
 
 
 def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
@@ -116,7 +127,9 @@ def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
         text = tokens(found, vocab, len(drafts) + 1)
         return Answer(text, len(text) - 1)
     if not isinstance(found, tuple | list) or len(found) != 2:
-        raise Broken(f"returned {_shown(found)}, not a pair ({'path' if subject.kind == 'tree' else 'kept'}, next token)")
+        raise Broken(
+            f"returned {_shown(found)}, not a pair ({'path' if subject.kind == 'tree' else 'kept'}, next token)"
+        )
     if subject.kind == "tree":
         kept = _path(tree, found[0])
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from specsim.conform.subject import Subject, Warping
 from specsim.exact.small_laws import rational_table
 from specsim.laws.warp import warp
+from specsim.trees import topology
 from specsim.types import Array
 
 Text = tuple[int, ...]
@@ -41,6 +42,7 @@ class Case(NamedTuple):
     size: int
     parents: Text  # of the drafted tree; a chain or siblings where the subject takes no tree
     warping: Warping
+    length: int  # tokens of the joint law that is compared: one more than can be kept
     words: str
 
     def p(self, text: Text) -> Array:
@@ -87,7 +89,8 @@ def make(subject: Subject, target: Toy, draft: Toy, size: int, words: str, warpi
     elif subject.kind == "step":
         parents = (-1,) * size
     what = f"V={target.vocab}, {'tree ' + str(list(parents)) if subject.kind == 'tree' else f'{size} drafts'}"
-    return Case(target, draft, size, parents, warping, ", ".join([what, words] if words else [what]))
+    length = 1 if subject.kind == "step" else max(topology.depths(parents), default=0) + 1
+    return Case(target, draft, size, parents, warping, int(length), ", ".join([what, words] if words else [what]))
 
 
 def sizes(subject: Subject) -> range | Text:
@@ -104,7 +107,7 @@ def standard(subject: Subject, warping: Warping = Warping(), words: str = "") ->
 
 
 def simple(subject: Subject, case: Case) -> Iterator[Case]:
-    """What a counterexample may shrink to: models without memory, few tokens, simple rationals; then the case's size."""
+    """What a counterexample may shrink to: models without memory, few tokens, simple rationals."""
     rows: dict[int, list[tuple[Fraction, ...]]] = {
         2: [_row(1, 1), _row(1, 2), _row(2, 1), _row(1, 3), _row(3, 1), _row(1, 0), _row(0, 1)],
         3: [_row(1, 1, 1), _row(1, 1, 2), _row(2, 1, 1), _row(3, 2, 1), _row(1, 2, 3), _row(1, 1, 0), _row(0, 1, 1)],

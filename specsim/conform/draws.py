@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specsim.conform.calls import Answer, Broken, Input, answer, array, coins, integers
+from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, randomness
 from specsim.conform.cases import Case
-from specsim.conform.guard import within
+from specsim.conform.guard import OutOfTime, within
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
@@ -24,7 +24,7 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
     own = np.random.default_rng([seed, 1])
     torch = sys.modules.get("torch")
-    before = np.random.get_state(), python_random.getstate(), torch.get_rng_state() if torch else None
+    before = np.random.get_state(), python_random.getstate(), torch.get_rng_state() if torch else None  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002 - what subjects call
     python_random.seed(seed)
     if torch:
@@ -34,7 +34,12 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
         chosen = rng.choice(len(given), size=count, p=weights / weights.sum())
         if watch.subject.batch is not None:
             return _batched(watch, case, given, chosen, own)
-        return [watch.once(case, given[i], own) for i in chosen]
+        out = []
+        for i in chosen:
+            if watch.left() < 0:
+                raise OutOfTime
+            out.append(watch.once(case, given[i], own))
+        return out
 
     try:
         yield draw
@@ -48,21 +53,23 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
 def _batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any) -> list[Answer]:
     """One call for all of them."""
     subject = watch.subject
-    p, q, drafts = np.stack([one.p for one in given]), [one.q for one in given], [one.tree for one in given]
-    rows = slice(None, -1) if subject.kind == "chain" else slice(None)
-    rows_p = p[:, 0] if subject.kind == "step" else p
-    rows_q = None if q[0] is None else np.stack(q)[:, 0] if subject.kind == "step" else np.stack(q)[:, rows]
-    tokens = integers(subject, np.stack([tree.tokens for tree in drafts])[chosen])  # type: ignore[union-attr]
-    tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)  # type: ignore[union-attr]
-    more: tuple[Any, ...] = ()
-    if subject.randomness != "global":
-        more = (own,) if subject.randomness == "random" else (coins(subject, case, own, (len(chosen),)),)
+    p, drafts = np.stack([one.p for one in given]), [one.tree for one in given if one.tree is not None]
+    q = np.stack([one.q for one in given if one.q is not None]) if subject.takes_q else None
+    rows: Any = {"step": 0, "chain": slice(None, -1)}.get(subject.kind, slice(None))
+    rows_p, rows_q = p[:, 0] if subject.kind == "step" else p, None if q is None else q[:, rows]
+    tokens = integers(subject, np.stack([tree.tokens for tree in drafts])[chosen])
+    tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
+    more = randomness(subject, case, drafts[0], own, (len(chosen),))
     named = {"warping": case.warping} if subject.warps else {}
     assert subject.batch is not None
     watch.runs += len(chosen)
     with within(max(watch.patience, watch.left())):
         found = subject.batch(
-            array(subject, rows_p[chosen]), None if rows_q is None else array(subject, rows_q[chosen]), tree, *more, **named
+            array(subject, rows_p[chosen]),
+            None if rows_q is None else array(subject, rows_q[chosen]),
+            tree,
+            *more,
+            **named,
         )
     parts = found if isinstance(found, tuple) else (found,)
     plain = [np.asarray(part.detach().cpu() if hasattr(part, "detach") else part) for part in parts]
@@ -70,6 +77,6 @@ def _batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any
         raise Broken(f"returned {[len(part) for part in plain]} rows for a batch of {len(chosen)}")
     pair = subject.kind in ("chain", "tree") and subject.returns == "kept"
     return [
-        answer(subject, case, drafts[i], tuple(part[n] for part in plain) if pair else plain[0][n])  # type: ignore[arg-type]
+        answer(subject, case, drafts[i], tuple(part[n] for part in plain) if pair else plain[0][n])
         for n, i in enumerate(chosen)
     ]

@@ -12,6 +12,10 @@ from typing import Any
 from specsim.conform.calls import Broken
 
 
+class OutOfTime(Exception):
+    """The budget is used up."""
+
+
 class Hung(BaseException):
     """Raised inside the subject; no `except Exception` holds it back."""
 

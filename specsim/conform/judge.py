@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 
 from specsim.base import check
 from specsim.conform.calls import Broken
+from specsim.conform.guard import OutOfTime
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.verdict import Report, Verdict
-from specsim.conform.watch import OutOfTime, Watch
+from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
 FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name

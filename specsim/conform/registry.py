@@ -27,6 +27,8 @@ import pkgutil
 from pathlib import Path
 from types import ModuleType
 
+from specsim import discover
+from specsim.conform import rules
 from specsim.conform.subject import Subject
 
 ADAPTERS = "specsim.conform.adapters"
@@ -45,12 +47,15 @@ def names(folder: str) -> list[str]:
 
 
 def find(name: str) -> ModuleType:
-    """The file of that name in any of the three folders, or at that path; ValueError if there is none."""
+    """The file of that name in one of the folders, a rule of specsim, or the file at that path; else ValueError."""
     if name.endswith(".py"):
         return _own(Path(name))
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
         if name in names(folder):
             return importlib.import_module(f"{folder}.{name}")
+    for family in ("step", "chain", "tree"):
+        if name in discover.names(family):
+            return discover.find(family, name)
     known = ", ".join(names(ADAPTERS)) or "none"
     raise ValueError(f"subject {name!r} is unknown; adapters: {known}; or the path of a file that ends in .py")
 
@@ -58,6 +63,8 @@ def find(name: str) -> ModuleType:
 def subjects_of(module: ModuleType) -> list[Subject]:
     """What a file hands over; ValueError if it has neither `subjects()` nor `subject()`, or returns anything else."""
     held = vars(module)
+    if discover.is_rule(module):
+        return [rules.subject(module)]
     if callable(held.get("subjects")):
         found = list(held["subjects"]())
     elif callable(held.get("subject")):

@@ -58,7 +58,7 @@ class Subject(NamedTuple):
     """Where random numbers come from: "coins": a last argument (c,) of uniforms on [0, 1); "random": a last argument
     like `numpy.random.Generator` (random, uniform, choice, exponential); "global": it calls torch, NumPy or `random`
     itself, and takes no argument for it."""
-    coins: Callable[[int], int] | None = None  # number of drafts (nodes of a tree) -> number of coins
+    coins: Callable[[Any], int] | None = None  # number of drafts, or the tree -> number of coins; None: one more
     lossless: bool = True  # False: it says that it is lossy, and is priced instead of convicted
     takes_q: bool = True  # False: q is passed as None, and drafts are one-hot (a lookup, an argmax)
     returns: Literal["kept", "tokens"] = "kept"  # "tokens": those emitted, padded at the end with -1 if with anything

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, Literal, NamedTuple
 
 Outcome = Literal["lossless", "lossy by design", "vacuous", "inconclusive", "not available", "broken", "convicted"]
@@ -10,8 +11,8 @@ Evidence = Literal["coins", "scripted", "Monte Carlo", "bound", "one call", "non
 ORDER: tuple[Outcome, ...] = (
     "not available",
     "lossless",
-    "lossy by design",
     "vacuous",
+    "lossy by design",
     "inconclusive",
     "broken",
     "convicted",
@@ -50,7 +51,7 @@ class Verdict(NamedTuple):
     counterexample: Counterexample | None = None
     words: str = ""
 
-    @property
+    @builtins.property
     def convicted(self) -> bool:
         """Whether the property was shown not to hold."""
         return self.outcome == "convicted"
@@ -66,7 +67,8 @@ class Report(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         """The worst verdict; one that is missing leaves a good report inconclusive."""
-        worst = max((v.outcome for v in self.verdicts), key=ORDER.index, default="not available")
+        said: list[Outcome] = [verdict.outcome for verdict in self.verdicts]
+        worst = max(said, key=ORDER.index, default=ORDER[0])
         return "inconclusive" if not self.complete and worst in ("lossless", "lossy by design") else worst
 
     @property

@@ -1,30 +1,29 @@
-"""The law of what a subject emits in a case, by the strongest evidence that it allows; the same case is run once only."""
+"""The law of what a subject emits in a case, by the strongest evidence that it allows; no case is run twice."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.calls import Answer, Broken, Input, call, inputs
+from specsim.conform.calls import Answer, Broken, Input, call, inputs, number_of_coins
 from specsim.conform.cases import Case, Text
 from specsim.conform.draws import sampler
 from specsim.conform.evidence import coins, montecarlo, scripted
-from specsim.conform.guard import within
+from specsim.conform.guard import OutOfTime, within
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Evidence
+from specsim.types import Array
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
 SHARE = 6  # one Monte Carlo observation takes at most this part of the time that is left
+EXACT = 3  # and an exact one that part
 _OURS = ("Uniforms", "Exponentials", "Race")
-
-
-class OutOfTime(Exception):
-    """The budget is used up."""
 
 
 class Observation(NamedTuple):
@@ -72,6 +71,7 @@ class Watch:
         if subject.randomness == "coins":
             self.kinds.insert(1, "coins")
         self.why: list[str] = []  # stronger evidence was not to be had
+        self.most: dict[Evidence, int] = {}  # drafts for which it took too long
         self.sampled = self.runs = 0
 
     def left(self) -> float:
@@ -89,8 +89,12 @@ class Watch:
         if self.left() <= 0:
             raise OutOfTime
         given = inputs(self.subject, case)
-        self.once(case, given[0], np.random.default_rng(self.seed))  # a subject that cannot be called is broken, not odd
+        self.once(
+            case, given[0], np.random.default_rng(self.seed)
+        )  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
+            if len(case.parents) >= self.most.get(kind, math.inf):
+                continue
             if exact and kind == "Monte Carlo":
                 raise OutOfTime
             try:
@@ -99,7 +103,8 @@ class Watch:
                 self.kinds.remove(kind)
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
-                self.why = list(dict.fromkeys([*self.why, f"not {kind}: {reason}"]))
+                self.most[kind] = len(case.parents)
+                self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
 
     def once(self, case: Case, given: Input, random: Any) -> Answer:
@@ -110,17 +115,20 @@ class Watch:
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
         law: dict[Answer, float] = {}
-        runs = 0
+        runs, until = 0, time.monotonic() + self.left() / EXACT
         for one in given:
             if kind == "coins":
-                count = self.subject.coins(len(case.parents)) if self.subject.coins else len(case.parents) + 1
-                found = coins.law(lambda u, one=one: self.once(case, one, _Fixed(u)), count, deadline=self.deadline)
+                count = number_of_coins(self.subject, case, one.tree)
+                found = coins.law(partial(self._fixed, case, one), count, deadline=until)
             else:
-                found = scripted.law(lambda random, one=one: self._scripted(case, one, random), deadline=self.deadline)
+                found = scripted.law(partial(self._scripted, case, one), deadline=until)
             runs += found.leaves
             for seen, mass in found.law.items():
                 law[seen] = law.get(seen, 0.0) + one.weight * mass
         return Observation(case, law, kind, runs, rounding=ROUNDING.get(self.subject.dtype, 1e-5))
+
+    def _fixed(self, case: Case, given: Input, u: Array) -> Answer:
+        return self.once(case, given, _Fixed(u))
 
     def _scripted(self, case: Case, given: Input, random: Any) -> Answer:
         try:
@@ -135,7 +143,7 @@ class Watch:
         self.sampled += 1
         delta = montecarlo.share(self.delta, self.sampled) / TESTS
         until = time.monotonic() + max(self.left() / SHARE, 0.01)
-        whole = length(case)
+        whole = case.length
 
         def enough(counts: montecarlo.Counts) -> bool:
             seen = Observation(case, {a: n / counts.runs for a, n in counts.counts.items()}, "Monte Carlo", counts.runs)
@@ -159,14 +167,6 @@ class _Fixed:
 
     def random(self, size: Any) -> Any:
         return np.array(self.u).reshape(size)
-
-
-def length(case: Case) -> int:
-    """Tokens that a block can emit at most: the deepest draft, and one more."""
-    depth = {-1: 0}
-    for node, parent in enumerate(case.parents):
-        depth[node] = depth[parent] + 1
-    return max(depth.values()) + 1
 
 
 def distance(one: dict[Any, float], other: dict[Any, float]) -> float:

@@ -87,7 +87,9 @@ class Generator:
         if size is not None or np.ndim(n) or np.ndim(pvals) != 1:
             self._script.refuse("multinomial of several rows")
         law = numbers(self._script, pvals)
-        return sum((np.eye(len(law), dtype=np.int64)[self._script.choose(law)] for _ in range(int(n))), 0 * law.astype(int))
+        return sum(
+            (np.eye(len(law), dtype=np.int64)[self._script.choose(law)] for _ in range(int(n))), 0 * law.astype(int)
+        )
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):

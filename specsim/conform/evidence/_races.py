@@ -43,19 +43,19 @@ class Exponentials(StandIn):
             self._refuse("divided by")
         return self._race(given / self._factor, is_tensor(weights))
 
-    def log(self) -> Exponentials:
+    def log(self) -> Any:
         if self._gumbel or not (self._factor == 1).all():
             self._refuse("logarithm")
-        out = self._shaped(np.copy)
+        out: Any = self._shaped(np.copy)
         out._gumbel = 1
         return out
 
     __log__ = log
 
-    def __neg__(self) -> Exponentials:
+    def __neg__(self) -> Any:
         if not self._gumbel:
             self._refuse("negated")
-        out = self._shaped(np.copy)
+        out: Any = self._shaped(np.copy)
         out._gumbel = -self._gumbel
         return out
 
@@ -84,7 +84,7 @@ class Race(StandIn):
     """weights / e, of which only the argmax is known: index i with probability weight i over their sum."""
 
     def argmax(self, dim: int | None = None, keepdim: bool = False, axis: int | None = None, **more: Any) -> Any:
-        where = axis if dim is None else dim
+        where: Any = axis if dim is None else dim
         keep = bool(keepdim or more.pop("keepdims", False))
         if more:
             self._refuse(f"argmax with {', '.join(more)}")

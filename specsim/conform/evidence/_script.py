@@ -95,7 +95,9 @@ class Script:
         return False
 
 
-def law(program: Callable[[Script], Result], script: Script, *, most: int = 20_000, deadline: float = math.inf) -> Exact:
+def law(
+    program: Callable[[Script], Result], script: Script, *, most: int = 20_000, deadline: float = math.inf
+) -> Exact:
     """Exact law of a program's (hashable) result; each path is run twice, and must end alike.
 
     Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of time.monotonic).
@@ -111,7 +113,7 @@ def law(program: Callable[[Script], Result], script: Script, *, most: int = 20_0
         leaves += 1
         more = script.advance()
         if more and (leaves >= most or time.monotonic() > deadline):
-            raise TooLong(f"more than {leaves} paths")
+            raise TooLong(f"more than {leaves} paths" + (" in the time" if leaves < most else ""))
     return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves)
 
 

@@ -1,4 +1,4 @@
-"""What a program holds instead of random numbers: uniforms that fork where they are compared, races that fork at argmax.
+"""What a program holds instead of random numbers: uniforms that fork at comparisons, races that fork at argmax.
 
 A uniform may be scaled by non-negative numbers, taken the logarithm of and shifted there, reshaped, indexed, and
 compared with numbers. An array of exponentials may divide weights, of which the argmax is taken: index i has
@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -41,7 +42,7 @@ def numbers(script: Script, value: Any) -> Array:
 
 
 class StandIn:
-    """An array of cells, each a number of the script, seen through factors; the shape is that of the program's array."""
+    """An array of cells, each a number of the script, seen through factors; of the shape of the program's array."""
 
     def __init__(self, script: Script, cells: Array, factor: Array, library: str) -> None:
         self._script, self._cells, self._factor, self._library = script, cells, factor, library
@@ -49,7 +50,7 @@ class StandIn:
     def _with(self, cells: Array, factor: Array) -> Any:
         return type(self)(self._script, cells, factor, self._library)
 
-    def _shaped(self, change: Callable[[Array], Array]) -> Any:
+    def _shaped(self, change: Callable[..., Array]) -> Any:
         return self._with(np.asarray(change(self._cells)), np.asarray(change(self._factor)))
 
     def _refuse(self, what: str) -> NoReturn:
@@ -122,7 +123,7 @@ class StandIn:
         return self._shaped(lambda w: np.take_along_axis(w, np.asarray(index), dim))
 
     def unbind(self, dim: int = 0) -> tuple[Any, ...]:
-        return tuple(self._shaped(lambda w, i=i: np.take(w, i, dim)) for i in range(self._cells.shape[dim]))
+        return tuple(self._shaped(partial(np.take, indices=i, axis=dim)) for i in range(self._cells.shape[dim]))
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
@@ -160,6 +161,8 @@ class StandIn:
     def __getattr__(self, name: str) -> NoReturn:
         if name == "_script":  # before __init__, as copying does it
             raise AttributeError(name)
+        if self._library == "python" and name.startswith("__array_") and self._cells.ndim == 0:
+            raise AttributeError(name)  # an entry of an array of objects, each operation on which comes here
         self._refuse(f"attribute {name}")
 
     @classmethod
@@ -196,7 +199,7 @@ def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def apply(script: Script, name: str, inputs: tuple[Any, ...]) -> Any:
-    """An operator by its Python name, where one of two operands is a stand-in: the reflected one where it is the second."""
+    """An operator by its Python name, on a stand-in and something else: the reflected one where it is the second."""
     first, *rest = inputs
     if isinstance(first, StandIn):
         return getattr(first, f"__{name}__")(*rest)
@@ -218,7 +221,8 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 
 # Python looks these up on the class, where __getattr__ is not asked
-for _name in """bool int float index complex round trunc floor ceil array eq ne lt le gt ge add radd sub rsub mul rmul truediv
+_REFUSED = """bool int float index complex round trunc floor ceil eq ne lt le gt ge add radd sub rsub mul rmul truediv
  rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow neg pos abs invert and rand or ror xor rxor matmul rmatmul
- lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex log exp""".split():
+ lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex log exp"""
+for _name in _REFUSED.split():
     setattr(StandIn, f"__{_name}__", _refusing(f"__{_name}__"))

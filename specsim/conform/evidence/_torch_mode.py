@@ -19,11 +19,13 @@ OPERATORS = {
     "true_divide": "truediv", "truediv": "truediv", "add": "add", "sub": "sub", "subtract": "sub", "log": "log",
     "exp": "exp", "neg": "neg", "negative": "neg",
 }  # fmt: skip
-METHODS = """reshape view flatten ravel squeeze unsqueeze expand transpose gather unbind to cpu cuda clone detach contiguous
- float double numpy item tolist argmax mul_ size dim numel __getitem__ __len__""".split()
+_METHODS = """reshape view flatten ravel squeeze unsqueeze expand transpose gather unbind to cpu cuda clone detach
+ contiguous float double numpy item tolist argmax mul_ size dim numel __getitem__ __len__"""
+METHODS = _METHODS.split()
 FACTS = ("shape", "device", "dtype", "ndim", "is_cuda", "layout", "requires_grad")  # of a tensor, not of its numbers
-RANDOM = """randn randn_like randint randint_like randperm normal normal_ poisson bernoulli_ geometric_ cauchy_ log_normal_
- random_ dropout dropout_ alpha_dropout feature_dropout rrelu native_dropout binomial rand_ multinomial_""".split()
+_RANDOM = """randn randn_like randint randint_like randperm normal normal_ poisson bernoulli_ geometric_ cauchy_
+ log_normal_ random_ dropout dropout_ alpha_dropout feature_dropout rrelu native_dropout binomial"""
+RANDOM = _RANDOM.split()
 
 
 class Mode(TorchFunctionMode):

@@ -65,19 +65,19 @@ class Uniforms(StandIn):
         self._factor[...] = out._factor
         return self
 
-    def log(self) -> Uniforms:
+    def log(self) -> Any:
         if self._log:
             self._refuse("a logarithm of a logarithm")
-        out = self._shaped(np.copy)
+        out: Any = self._shaped(np.copy)
         out._log = True
         return out
 
     __log__ = log
 
-    def exp(self) -> Uniforms:
+    def exp(self) -> Any:
         if not self._log:
             self._refuse("exponential")
-        out = self._shaped(np.copy)
+        out: Any = self._shaped(np.copy)
         out._log = False
         return out
 
@@ -127,16 +127,16 @@ class Uniforms(StandIn):
 
     # at a positive scale < and <= differ on a set of measure zero
     def __lt__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: below if scale else 0 < limit)
+        return self._compared(other, lambda scale, below, limit: below if scale else limit > 0)
 
     def __le__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: below if scale else 0 <= limit)
+        return self._compared(other, lambda scale, below, limit: below if scale else limit >= 0)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: not below if scale else 0 > limit)
+        return self._compared(other, lambda scale, below, limit: not below if scale else limit < 0)
 
     def __ge__(self, other: Any) -> Any:
-        return self._compared(other, lambda scale, below, limit: not below if scale else 0 >= limit)
+        return self._compared(other, lambda scale, below, limit: not below if scale else limit <= 0)
 
     def _place(self, cuts: Any, right: bool) -> Any:
         """searchsorted: how many of the ascending cuts lie below each uniform."""

@@ -34,7 +34,8 @@ def law(program: Callable[[Array], Hashable], count: int, *, most: int = 400, de
     >>> [round(found[k], 12) for k in range(4)]
     [0.25, 0.333333333333, 0.333333333333, 0.083333333333]
     """
-    rng, runs, out = np.random.default_rng(0), 0, {}
+    rng, runs = np.random.default_rng(0), 0
+    out: dict[Any, list[float]] = {}
     boxes: list[Box] = [[(0.0, 1.0)] * count]
 
     def ask(u: Array) -> Any:
@@ -55,10 +56,12 @@ def law(program: Callable[[Array], Hashable], count: int, *, most: int = 400, de
         axis, cut = _threshold(ask, points[0], other, first)
         low, high = box[axis]
         if not low < cut < high:
-            raise NotScriptable("an answer changes at no threshold of a single coin: it may depend on more than the coins")
+            raise NotScriptable(
+                "an answer changes at no threshold of a single coin: it may depend on more than the coins"
+            )
         boxes += [[*box[:axis], side, *box[axis + 1 :]] for side in ((low, cut), (cut, high))]
-        if done + len(boxes) > most or time.monotonic() > deadline:
-            raise TooLong(f"more than {done + len(boxes)} boxes of coins")
+        if boxes and (done + len(boxes) > most or time.monotonic() > deadline):
+            raise TooLong(f"more than {done + len(boxes)} boxes of coins in the time")
     return Exact({answer: math.fsum(masses) for answer, masses in out.items()}, runs)
 
 

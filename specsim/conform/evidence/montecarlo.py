@@ -1,13 +1,13 @@
 """Monte Carlo: frequencies, looked at again and again with one false-alarm rate for all looks together.
 
-Look k is at 1000 * 2^k runs and may raise a false alarm with probability delta * 6 / (pi^2 (k+1)^2), so that all of them
-together do with delta. Between looks nothing is decided, and to stop at any of them is allowed.
+Look k = 1, 2, ... is at 500 * 2^k runs, and may raise a false alarm with probability delta * 6 / (pi k)^2, so that all
+of them together do with delta. Between looks nothing is decided, and to stop at any of them is allowed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ class Counts(NamedTuple):
     looks: int
 
 
-def sample(draw: Callable[[int], list[Hashable]], enough: Callable[[Counts], bool], *, most: int = 10**6) -> Counts:
+def sample(draw: Callable[[int], Sequence[Hashable]], enough: Callable[[Counts], bool], *, most: int = 10**6) -> Counts:
     """Run until a look is enough: draw(n) gives n answers; looks are at 1000, 2000, 4000, ... answers."""
     counts: dict[Any, int] = {}
     runs, looks, due = 0, 0, FIRST

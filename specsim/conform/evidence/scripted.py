@@ -12,7 +12,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -75,7 +75,11 @@ def _replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
             yield module, name, _Maker(script, own)
         for name in dir(module):
             if name[0].islower() and name not in MAKERS[library] and isinstance(getattr(module, name), _METHODS):
-                yield module, name, getattr(own, name) if name in known else _Refused(script, f"{module.__name__}.{name}")
+                yield (
+                    module,
+                    name,
+                    getattr(own, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
+                )
 
 
 _METHODS = (type(np.random.rand), type(random.random), type(random.choice))
@@ -111,7 +115,7 @@ def _replace(given: list[tuple[Any, str, Any]]) -> list[tuple[Any, str, Any]]:
 
 def _states() -> tuple[Any, ...]:
     """Of the generators that every program shares."""
-    name, keys, *rest = np.random.get_state()
+    name, keys, *rest = cast(Any, np.random.get_state())  # noqa: NPY002 - what programs call
     torch = sys.modules.get("torch")
     own = torch.get_rng_state().numpy().tobytes() if torch is not None else b""
     return name, keys.tobytes(), tuple(rest), random.getstate(), own

@@ -11,9 +11,10 @@ import numpy as np
 from specsim.conform.calls import inputs
 from specsim.conform.cases import Case, simple
 from specsim.conform.evidence import montecarlo
+from specsim.conform.guard import OutOfTime
 from specsim.conform.subject import Subject
-from specsim.conform.verdict import Counterexample, Evidence, Verdict
-from specsim.conform.watch import Observation, OutOfTime, Watch, distance
+from specsim.conform.verdict import Counterexample, Evidence, Outcome, Verdict
+from specsim.conform.watch import Observation, Watch, distance
 
 UNDECIDED = 0.1  # a Monte Carlo test that finds nothing smaller decides nothing
 VISIBLE = 1e-3  # what a shrunken counterexample shows at least
@@ -47,7 +48,13 @@ def each(
     looks: list[tuple[Case, Look]] = []
     runs, reach = watch.runs, []
     for case in cases:
-        seen = watch(case)
+        try:
+            seen = watch(case)
+        except OutOfTime:
+            if not looks:
+                raise
+            reach.append("and no further: the budget ran out")
+            break
         found = look(seen)
         looks.append((case, found))
         reach.append(case.words.rpartition(", seed")[0] or case.words)
@@ -71,12 +78,10 @@ def _convicted(
 ) -> Verdict:
     smaller, shown = _shrunk(subject, watch, case, look) if found.evidence != "Monte Carlo" else (case, None)
     counterexample = _counterexample(subject, smaller, shown or found)
-    outcome = "convicted" if subject.lossless else "lossy by design"
+    outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     words = f"{counterexample.outcome} has probability {counterexample.observed.get(counterexample.outcome, 0):.4g}"
     words += f", not {counterexample.expected.get(counterexample.outcome, 0):.4g} ({counterexample.case})"
-    return Verdict(
-        subject.name, name, outcome, found.evidence, case.words, runs, found.distance, counterexample, words
-    )
+    return Verdict(subject.name, name, outcome, found.evidence, case.words, runs, found.distance, counterexample, words)
 
 
 def _shrunk(

@@ -14,7 +14,7 @@ from specsim.conform.cases import Case, standard
 from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch, continued, length
+from specsim.conform.watch import Observation, Watch, continued
 from specsim.exact.chain import expected_tokens
 from specsim.exact.tree import texts
 
@@ -30,7 +30,7 @@ def most(subject: Subject, case: Case) -> float:
         assert one.tree is not None
         for text in set(texts(one.tree)) - {()}:
             drafted[text] = drafted.get(text, 0.0) + one.weight
-    target = {text: mass for n in range(1, length(case)) for text, mass in continued(case.p, (), n)}
+    target = {text: mass for n in range(1, case.length) for text, mass in continued(case.p, (), n)}
     return math.fsum(min(mass, target.get(text, 0.0)) for text, mass in drafted.items())
 
 
@@ -42,9 +42,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         limit = seen.rounding
         if seen.evidence == "Monte Carlo":  # Hoeffding
             limit = len(seen.case.parents) * math.sqrt(math.log(1 / seen.delta) / (2 * seen.runs))
-        return Look(
-            max(kept - best, 0.0), limit, limit, {"kept drafts": best}, {"kept drafts": kept}, seen.evidence
-        )
+        return Look(max(kept - best, 0.0), limit, limit, {"kept drafts": best}, {"kept drafts": kept}, seen.evidence)
 
     if subject.kind == "decoder" and not subject.block:
         return None  # it may look ahead at passes that it shares between blocks

@@ -8,7 +8,7 @@ from specsim.conform.cases import Case, make, plain, sizes
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch, length
+from specsim.conform.watch import Observation, Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 PAIRS = {
@@ -32,7 +32,7 @@ def cases(subject: Subject) -> Iterator[Case]:
 
 def look(seen: Observation) -> Look:
     """The joint law; a text that the target cannot emit convicts by itself."""
-    whole = length(seen.case)
+    whole = seen.case.length
     observed, goal = seen.joint(whole), seen.goal(whole)
     found = of_laws(seen, observed, goal)
     impossible = sum(mass for text, mass in observed.items() if not goal.get(text))

@@ -6,14 +6,14 @@ from specsim.conform.cases import standard
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch, length
+from specsim.conform.watch import Observation, Watch
 
 KINDS = ("chain", "tree", "decoder")
 
 
 def look(seen: Observation) -> Look:
     """The law of one token more than can be drafted."""
-    whole = length(seen.case)
+    whole = seen.case.length
     return of_laws(seen, seen.joint(whole), seen.goal(whole))
 
 

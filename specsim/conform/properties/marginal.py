@@ -13,6 +13,4 @@ KINDS = ("step", "chain", "tree", "decoder")
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Over all drafts that q can give."""
-    return each(
-        "marginal", subject, watch, standard(subject), lambda seen: of_laws(seen, seen.joint(1), seen.goal(1))
-    )
+    return each("marginal", subject, watch, standard(subject), lambda seen: of_laws(seen, seen.joint(1), seen.goal(1)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specsim.conform.cases import Case, sizes, standard
-from specsim.conform.properties.joint import look
 from specsim.conform.properties._laws import each
+from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject, Warping
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch

@@ -17,9 +17,9 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     before, kept, rejected, seen = watch.runs, 0.0, 0.0, None
     for case in standard(subject):
         seen = watch(case)
-        most = 1 if subject.kind == "step" else len(case.parents)
-        kept += seen.mean(lambda answer: answer.kept)
-        rejected += seen.mean(lambda answer, most=most: most - answer.kept)
+        mean = seen.mean(lambda answer: answer.kept)
+        kept += mean
+        rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
     assert seen is not None
     say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, "the standard cases", watch.runs - before)
     if min(kept, rejected) > 0:
