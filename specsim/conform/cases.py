@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,7 @@ def plain(row: Any, vocab: int = 0) -> Toy:
     return Toy({(): np.array([Fraction(v) for v in row], dtype=object)}, 0)
 
 
+@cache  # the same models, so that an observation of them is not made twice
 def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False) -> Toy:
     """A random model; with zeros among its probabilities unless `positive`."""
     rng = np.random.default_rng([vocab, seed])

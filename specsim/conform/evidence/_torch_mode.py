@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_flatten, tree_map
+from torch.utils._pytree import tree_map
 
 from specsim.conform.evidence._races import Exponentials
 from specsim.conform.evidence._script import Script
@@ -47,10 +47,19 @@ class Mode(TorchFunctionMode):
             self.script.refuse(f"torch.{name}")
         if name in ("__get__", "__set__"):
             return self._fact(function, args, kwargs)
-        args, kwargs = tree_map(self._known, (args, kwargs))
-        if not any(isinstance(one, StandIn) for one in tree_flatten((args, kwargs))[0]):
+        if not self._concerns((args, *kwargs.values())):
             return function(*args, **kwargs)
+        args, kwargs = tree_map(self._known, (args, kwargs))
         return self._follow(name, args, kwargs)
+
+    def _concerns(self, values: Any) -> bool:
+        """Whether a stand-in is among them; asked at every call of torch, so without its trees."""
+        for one in values:
+            if isinstance(one, StandIn) or isinstance(self._known(one), StandIn):
+                return True
+            if isinstance(one, tuple | list | dict) and self._concerns(one.values() if isinstance(one, dict) else one):
+                return True
+        return False
 
     def _known(self, one: Any) -> Any:
         """The stand-in that a tensor holds; a tensor that shares its memory without being it is refused."""
