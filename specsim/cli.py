@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import specsim
-from specsim.commands import check, plots, rules, simulate, validate
+from specsim.commands import check, conform, plots, rules, simulate, validate
 from specsim.commands.options import examples
 from specsim.commands.plan.options import EXAMPLES as PLAN
 from specsim.commands.plan.options import plan
@@ -46,6 +46,7 @@ def _options(
 # The short help is what `specsim --help` lists: within 80 columns, where typer would cut it off.
 app.command(epilog=rules.EXAMPLES, short_help="Print the table of shipped rules.")(rules.rules)
 app.command(epilog=check.EXAMPLES, short_help="Run every conformance check on a rule.")(check.check)
+app.command(epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(conform.conform)
 app.command(epilog=PLAN, short_help="Will speculation help, with how many drafts?")(plan)
 app.command(epilog=validate.EXAMPLES, short_help="Score the predictor on published speedups.")(validate.validate)
 app.command(epilog=plots.EXAMPLES, short_help="Draw the plots of the README.")(plots.plots)

@@ -3,7 +3,7 @@
 `judge(subject)` gives a `Report` with a `Verdict` for every property; a `Subject` says what is called and how.
 """
 
-from specsim.conform.judge import judge
+from specsim.conform.judgement import judge
 from specsim.conform.subject import Model, Subject, Warping
 from specsim.conform.verdict import Counterexample, Report, Verdict
 

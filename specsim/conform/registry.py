@@ -30,6 +30,7 @@ from types import ModuleType
 from specsim import discover
 from specsim.conform import rules
 from specsim.conform.subject import Subject
+from specsim.conform.verdict import Report, Verdict
 
 ADAPTERS = "specsim.conform.adapters"
 EXHIBITS = "specsim.conform.museum.exhibits"
@@ -75,6 +76,31 @@ def subjects_of(module: ModuleType) -> list[Subject]:
         if not isinstance(one, Subject):
             raise ValueError(f"file {module.__name__} hands over {type(one).__name__}, not specsim.conform.Subject")
     return found
+
+
+def subjects_or_reason(module: ModuleType) -> list[Subject] | str:
+    """The subjects of a file, or why they cannot be had: what the ImportError says."""
+    try:
+        return subjects_of(module)
+    except ImportError as error:
+        return " ".join(str(error).split()) or type(error).__name__
+
+
+def unavailable(module: ModuleType, reason: str) -> Report:
+    """The report on what cannot be had."""
+    name = module.__name__.rpartition(".")[2]
+    return Report(name, (Verdict(name, "all", "not available", words=reason),))
+
+
+def listed() -> list[tuple[str, str]]:
+    """(name, what it is of, and what is missing to run it) of every adapter."""
+    out = []
+    for name in names(ADAPTERS):
+        module = importlib.import_module(f"{ADAPTERS}.{name}")
+        found = subjects_or_reason(module)
+        state = f"not available: {found}" if isinstance(found, str) else f"ready: {', '.join(s.name for s in found)}"
+        out.append((name, f"{module.DISTRIBUTION}{module.VERSIONS}, {module.KIND}; {state}"))
+    return out
 
 
 def _own(path: Path) -> ModuleType:

@@ -35,6 +35,7 @@ LONG = {
 # The commands with words that are good; `plots` has no option but a folder, and draws for minutes.
 COMMANDS = {
     "check": ["iid", "--family", "draft"],
+    "conform": ["first_ratio_only", "--property", "marginal", "--budget", "20"],
     "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
     "plots": [],
     "rules": [],

@@ -47,4 +47,8 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     if subject.kind == "decoder" and not subject.block:
         return None  # it may look ahead at passes that it shares between blocks
     found = each("bound", subject, watch, standard(subject), look)
-    return found._replace(evidence="bound") if found.convicted else found
+    if found.counterexample is None:
+        return found
+    kept, best = (law["kept drafts"] for law in (found.counterexample.observed, found.counterexample.expected))
+    words = f"{kept:.4g} drafts kept per pass of the target, where {best:.4g} are the most ({found.counterexample.case})"
+    return found._replace(evidence="bound", words=words)

@@ -1,0 +1,109 @@
+"""`specsim conform`: is this verifier lossless?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from specsim.commands.options import examples, takes
+
+EXAMPLES = examples("specsim conform ./mine.py", "specsim conform first_ratio_only", "specsim conform --list")
+
+
+class Conform(NamedTuple):
+    """What `specsim conform` is told."""
+
+    subject: Annotated[
+        str | None, typer.Argument(help="Name of an adapter, an exhibit or a rule, or the path of a file.")
+    ] = None
+    budget: Annotated[str, typer.Option(help="Seconds for all of it, as 60 or 60s.")] = "60s"
+    only: Annotated[list[str] | None, typer.Option("--property", help="One property; may be given several times.")] = (
+        None
+    )
+    false_alarm: Annotated[float, typer.Option(help="Probability of convicting a correct subject.")] = 1e-6
+    counts: Annotated[Path | None, typer.Option(help="A log of blocks: lines {p: [...], q: [...], kept: n}.")] = None
+    certificate: Annotated[Path | None, typer.Option(help="Write what was judged to this file.")] = None
+    check: Annotated[Path | None, typer.Option(help="Is the subject the one of this certificate?")] = None
+    as_list: Annotated[bool, typer.Option("--list", help="Every adapter, and what is missing to run it.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
+@takes(Conform)
+def conform(told: Conform) -> None:
+    """Judge somebody's verifier; status 0 if it passed, 1 if it is convicted, 2 if that is undecided."""
+    from specsim.conform import certificate, registry, report
+
+    if told.as_list:
+        for name, words in registry.listed():
+            typer.echo(f"{name:32} {words}")
+        return
+    if told.counts is not None:
+        reports = [_counted(told.counts, told.false_alarm)]
+        _say(report.text(reports[0]), told)
+    else:
+        if told.subject is None:
+            raise ValueError("name a subject, the path of a file, --counts or --list")
+        module = registry.find(told.subject)
+        if told.check is not None:
+            certificate.check(told.check, module)
+            typer.echo(f"{told.subject}: what {told.check} certifies is what is installed")
+            return
+        reports = _judged(told, module)
+        if told.certificate is not None:
+            certificate.write(told.certificate, module, reports, told.false_alarm)
+    if told.as_json:
+        typer.echo(json.dumps([report.as_json(one) for one in reports], indent=1))
+    statuses = {one.status for one in reports}
+    if statuses != {0}:
+        raise typer.Exit(1 if 1 in statuses else 2)
+
+
+def _judged(told: Conform, module: Any) -> list[Any]:
+    """A report for every subject of a file; each verdict is shown as it is reached."""
+    from specsim.conform import registry, report
+    from specsim.conform.judgement import chosen, judge
+
+    chosen(told.only)
+    subjects = registry.subjects_or_reason(module)
+    if isinstance(subjects, str):
+        one = registry.unavailable(module, subjects)
+        _say(report.text(one), told)
+        return [one]
+    out, seconds = [], _seconds(told.budget)
+    for subject in subjects:
+        _say(f"{subject.name} ({subject.kind}){': ' + subject.note if subject.note else ''}", told)
+        one = judge(
+            subject,
+            budget=seconds / len(subjects),
+            properties=told.only,
+            false_alarm=told.false_alarm / len(subjects),
+            say=lambda verdict: _say(report.line(verdict), told),
+        )
+        _say("\n".join(report.ending(one)), told)
+        out.append(one)
+    return out
+
+
+def _counted(path: Path, false_alarm: float) -> Any:
+    from specsim.conform.evidence.bound import judge_counts
+    from specsim.conform.verdict import Report
+
+    with path.open(encoding="utf-8") as lines:
+        return Report(str(path), (judge_counts(lines, str(path), false_alarm=false_alarm),))
+
+
+def _seconds(budget: str) -> float:
+    """60, 60s or 2m in seconds."""
+    number, unit = (budget[:-1], budget[-1]) if budget[-1:] in ("s", "m") else (budget, "s")
+    try:
+        return float(number) * {"s": 1, "m": 60}[unit]
+    except ValueError:
+        raise ValueError(f"budget {budget!r} is no time: give seconds, as 60 or 60s, or minutes, as 2m") from None
+
+
+def _say(line: str, told: Conform) -> None:
+    if not told.as_json and line:
+        typer.echo(line)

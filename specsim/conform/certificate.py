@@ -1,0 +1,69 @@
+"""A certificate: what was judged, with the hash of its source; it holds for that source and no other."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import platform
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import specsim
+from specsim.base.files import check_writable, write_bytes
+from specsim.conform import registry
+from specsim.conform.report import as_json
+from specsim.conform.verdict import Report
+
+
+def write(path: Path, module: ModuleType, reports: list[Report], false_alarm: float) -> None:
+    """Write the certificate of a file's subjects."""
+    check_writable(path)
+    held = identity(module) | {
+        "specsim": specsim.__version__,
+        "python": platform.python_version(),
+        "false_alarm": false_alarm,
+        "reports": [as_json(one) for one in reports],
+    }
+    write_bytes(path, (json.dumps(held, indent=1) + "\n").encode())
+
+
+def check(path: Path, module: ModuleType) -> None:
+    """ValueError unless the certificate says that this subject passed, and its source is still the same."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        outcomes = {one["subject"]: one["outcome"] for one in held["reports"]}
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is no certificate of specsim conform") from None
+    found = identity(module)
+    for key, value in found.items():
+        if held.get(key) != value:
+            raise ValueError(f"{path} certifies another {key}: {held.get(key)}, not {value}")
+    for name, outcome in outcomes.items():
+        if outcome not in ("lossless", "lossy by design"):
+            raise ValueError(f"{path} says of {name}: {outcome}")
+
+
+def identity(module: ModuleType) -> dict[str, Any]:
+    """Names, versions, and hashes of the source of what a file hands over."""
+    held = vars(module)
+    subjects = registry.subjects_of(module)
+    distribution = str(held.get("DISTRIBUTION", ""))
+    version = metadata.version(distribution) if distribution else ""
+    sources = {str(Path(inspect.getfile(module)).name): _hash(Path(inspect.getfile(module)))}
+    if distribution:
+        for file in sorted(metadata.files(distribution) or [], key=str):
+            if file.suffix == ".py" and Path(str(file.locate())).is_file():
+                sources[str(file)] = _hash(Path(str(file.locate())))
+    return {
+        "subjects": [subject.name for subject in subjects],
+        "distribution": distribution,
+        "version": version,
+        "sha256": hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest(),
+    }
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

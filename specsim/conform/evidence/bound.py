@@ -1,0 +1,65 @@
+"""Conviction by bound, from a log: more kept drafts than any verifier of one path can have, by bets against it.
+
+For each block the log has p and q of the drafted tokens and the number kept. Whatever the verifier is, the first i
+drafts are kept with probability at most sum_x min(P(x), Q(x)) over texts of i tokens, the mean over drafted texts of
+min(1, product of p/q). So kept - sum_i min(1, product of the first i ratios) has no positive mean, given all blocks
+before; wealth that is bet on it is a non-negative supermartingale, and passes 1/delta with probability at most delta
+(Ville), at whatever block it is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.verdict import Counterexample, Verdict
+
+STAKES = np.array([0.01, 0.03, 0.1, 0.3, 0.9])  # shares of the wealth, a fifth of it each
+
+
+def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) -> Verdict:
+    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}; ValueError for a line that is none.
+
+    Examples
+    --------
+    >>> lines = ['{"p": [0.2, 0.3], "q": [0.4, 0.6], "kept": 2}'] * 100
+    >>> judge_counts(lines, "log").outcome
+    'convicted'
+    """
+    wealth, best, kept, blocks = np.zeros(len(STAKES)), 0.0, 0.0, 0
+    highest = -math.inf
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        most, count, drafts = _block(line, number)
+        blocks, best, kept = blocks + 1, best + most, kept + count
+        wealth = wealth + np.log1p(STAKES * (count - most) / max(drafts, 1))
+        highest = max(highest, float(np.logaddexp.reduce(wealth)) - math.log(len(STAKES)))
+    if not blocks:
+        raise ValueError(f"counts file {name} has no blocks")
+    reach = f"{blocks} blocks, {kept / blocks:.4g} drafts kept where {best / blocks:.4g} are the most"
+    if highest < -math.log(false_alarm):
+        words = "no more drafts are kept than a lossless verifier can; that does not make it lossless"
+        return Verdict(name, "bound", "inconclusive", "bound", reach, blocks, 0.0, None, words)
+    expected, observed = {"kept drafts": best / blocks}, {"kept drafts": kept / blocks}
+    shown = Counterexample(f"{blocks} blocks", None, None, None, "kept drafts", expected, observed)
+    words = f"{reach}, for any verifier of one path that is lossless after every block"
+    return Verdict(name, "bound", "convicted", "bound", reach, blocks, (kept - best) / blocks, shown, words)
+
+
+def _block(line: str, number: int) -> tuple[float, int, int]:
+    """(most that can be kept in the mean, kept, drafts) of a line."""
+    try:
+        block: Any = json.loads(line)
+        p, q, kept = np.array(block["p"], dtype=float), np.array(block["q"], dtype=float), int(block["kept"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"line {number} is not {{'p': [...], 'q': [...], 'kept': n}}: {error}") from None
+    if p.shape != q.shape or p.ndim != 1 or not 0 <= kept <= len(p):
+        raise ValueError(f"line {number} has p {p.shape}, q {q.shape} and kept {kept}; p and q need one entry a draft")
+    if not ((p >= 0) & (p <= 1) & (q > 0) & (q <= 1)).all():
+        raise ValueError(f"line {number} has a probability outside [0, 1], or a draft with q = 0")
+    return float(np.minimum(np.cumprod(p / q), 1).sum()), kept, len(p)

@@ -1,0 +1,83 @@
+"""A report in words, and as what JSON holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from specsim.conform.verdict import Counterexample, Report, Verdict
+
+SHOWN = 8  # outcomes of a counterexample
+
+
+def line(verdict: Verdict) -> str:
+    """One verdict in one line.
+
+    >>> line(Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts", 36))
+    'lossless         joint       scripted, 36 runs: V=3, 2 drafts'
+    """
+    said = verdict.words if verdict.outcome not in ("lossless",) else verdict.reach
+    how = f"{verdict.evidence}, {verdict.runs} runs" if verdict.evidence != "none" else "not decided"
+    distance = (
+        f", total variation {verdict.distance:.3g}" if verdict.counterexample and verdict.property != "bound" else ""
+    )
+    return f"{verdict.outcome:16} {verdict.property:11} {how}{distance}: {said}".rstrip(": ")
+
+
+def text(report: Report) -> str:
+    """The whole: every verdict, the counterexample of the first that convicts, and the sum of it all."""
+    return "\n".join([*map(line, report.verdicts), *ending(report)])
+
+
+def ending(report: Report) -> Iterator[str]:
+    """What follows the verdicts."""
+    shown = next((v.counterexample for v in report.verdicts if v.counterexample is not None), None)
+    if shown is not None:
+        yield from counterexample(shown)
+    unfinished = "" if report.complete else " (interrupted: what is above is a part)"
+    yield f"{report.subject}: {report.outcome}{unfinished}"
+
+
+def counterexample(shown: Counterexample) -> Iterator[str]:
+    """The input, and where the laws differ most."""
+    yield f"counterexample: {shown.case}"
+    for name, value in (("p", shown.p), ("q", shown.q), ("drafts, for example", shown.drafts)):
+        if value is not None:
+            yield f"  {name} = {simple(value)}"
+    keys = sorted(shown.expected.keys() | shown.observed.keys(), key=str)
+    gap = {key: abs(shown.expected.get(key, 0.0) - shown.observed.get(key, 0.0)) for key in keys}
+    yield "  outcome: observed, expected"
+    for key in sorted(keys, key=lambda k: -gap[k])[:SHOWN]:
+        yield f"  {simple(key)}: {simple(shown.observed.get(key, 0.0))}, {simple(shown.expected.get(key, 0.0))}"
+
+
+def simple(value: Any) -> str:
+    """Numbers as the rationals that they are, or as four digits.
+
+    >>> simple([0.25, 1 / 3]), simple(0.123456789)
+    ('[1/4, 1/3]', '0.1235')
+    """
+    if isinstance(value, list | tuple):
+        inner = ", ".join(simple(one) for one in value)
+        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    if not isinstance(value, float) or not math.isfinite(value):
+        return str(value)
+    near = Fraction(value).limit_denominator(64)
+    return str(near) if abs(float(near) - value) < 1e-9 else f"{value:.4g}"
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as JSON can hold it: outcomes as text."""
+    verdicts = []
+    for verdict in report.verdicts:
+        held = verdict._asdict()
+        if verdict.counterexample is not None:
+            held["counterexample"] = verdict.counterexample._asdict() | {
+                "outcome": simple(verdict.counterexample.outcome),
+                "expected": {simple(k): v for k, v in verdict.counterexample.expected.items()},
+                "observed": {simple(k): v for k, v in verdict.counterexample.observed.items()},
+            }
+        verdicts.append(held)
+    return {"subject": report.subject, "outcome": report.outcome, "complete": report.complete, "verdicts": verdicts}
