@@ -42,7 +42,5 @@ def subjects() -> list[Subject]:
     return [
         whole,
         whole._replace(name=f"{ENTRY}, draft_indices", run=sparse),
-        whole._replace(
-            name=f"{ENTRY} after _sampling_probs", run=parameters, dtype="float32", logits=True, warps=True
-        ),
+        whole._replace(name=f"{ENTRY} after _sampling_probs", run=parameters, dtype="float32", logits=True, warps=True),
     ]

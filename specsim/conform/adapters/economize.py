@@ -13,7 +13,7 @@ DISTRIBUTION = "economize"
 VERSIONS = "==0.3.2"
 KIND = "tree"
 ENTRY = "economize.decoding.verifiers.RejectionVerifier"
-NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub")
+NEEDS = ("torch", "transformers", "safetensors")
 LICENCE = "Apache-2.0"
 
 
@@ -61,14 +61,19 @@ def subjects() -> list[Subject]:
             for i, parent in enumerate(parents):
                 for sibling in (j for j in range(i) if parents[j] == parent):
                     laws[i, tokens[sibling]] = 0.0
-            laws = laws / laws.sum(-1, keepdim=True)
-        draft = package.Draft(tokens[None], [len(parents)], torch.tensor(parents)[None], laws[None])
-        paths, following = verifier.verify_tree(log(p)[None], draft, selector)
-        return paths[0], following[0]
+        live: list[int] = []  # where nothing is left to draw, nothing is drafted
+        for i, parent in enumerate(parents):
+            if laws[i].sum() > 0 and (parent < 0 or parent in live):
+                live.append(i)
+        number = {-1: -1} | {i: place for place, i in enumerate(live)}
+        above = torch.tensor([number[parents[i]] for i in live])
+        laws = laws[live] / laws[live].sum(-1, keepdim=True)
+        draft = package.Draft(tokens[live][None], [len(live)], above[None], laws[None])
+        exact = log(p)[[0, *(i + 1 for i in live)]]
+        paths, following = verifier.verify_tree(exact[None], draft, selector)
+        return [live[place] for place in paths[0]], following[0]
 
-    chain = Subject(
-        f"{ENTRY}.verify", "chain", one, "torch", "float32", "global", warps=True, batch=batch, note=said
-    )
+    chain = Subject(f"{ENTRY}.verify", "chain", one, "torch", "float32", "global", warps=True, batch=batch, note=said)
     trees = chain._replace(name=f"{ENTRY}.verify_tree, i.i.d.", kind="tree", warps=False, batch=None, note="")
     return [
         chain._replace(batch=None),

@@ -29,7 +29,16 @@ def subjects() -> list[Subject]:
 
     return [
         Subject(
-            ENTRY, "chain", run, "torch", "float32", "global",
-            lossless=False, takes_q=False, logits=True, warps=True, note=said,
+            ENTRY,
+            "chain",
+            run,
+            "torch",
+            "float32",
+            "global",
+            lossless=False,
+            takes_q=False,
+            logits=True,
+            warps=True,
+            note=said,
         )  # fmt: skip
     ]

@@ -12,7 +12,7 @@ DISTRIBUTION = "mini-infer"
 VERSIONS = "==0.2.5"
 KIND = "decoder"
 ENTRY = "mini_infer.speculative.verifier.speculative_step"
-NEEDS = ("torch", "transformers", "safetensors", "pydantic", "fastapi", "rich", "typer", "uvicorn")
+NEEDS = ("torch", "safetensors")
 LICENCE = "Apache-2.0"
 
 

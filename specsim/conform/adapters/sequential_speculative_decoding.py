@@ -30,9 +30,7 @@ def subjects() -> list[Subject]:
     return out
 
 
-def _block(
-    step: Callable[..., Any], target: Model, draft: Model, prompt: Any, n: int, warping: Warping
-) -> list[int]:
+def _block(step: Callable[..., Any], target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
     """What one round appends."""
     ids = beginning(prompt)
     models = [partial(_called, language_model(model, warping)) for model in (draft, target)]

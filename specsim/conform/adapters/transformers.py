@@ -33,9 +33,7 @@ def subjects() -> list[Subject]:
     def ensemble(p: Any, q: Any, drafts: Any) -> list[int]:
         return sampled(p, q, drafts, assistant_ensemble_weight=0.7)
 
-    whole = Subject(
-        ENTRY, "chain", sampled, "torch", randomness="global", returns="tokens", logits=True, note=said
-    )
+    whole = Subject(ENTRY, "chain", sampled, "torch", randomness="global", returns="tokens", logits=True, note=said)
     return [
         whole,
         whole._replace(name=f"{ENTRY}, one-hot drafts", run=looked_up, takes_q=False),
