@@ -32,11 +32,12 @@ class Answer(NamedTuple):
     text: Text
     kept: int
     passes: int = 1
+    q: tuple[tuple[float, ...], ...] | None = None  # of a drafter: the rows that it returned
 
 
 def inputs(subject: Subject, case: Case) -> list[Input]:
     """Everything that can be drafted in a case."""
-    if subject.kind == "decoder":
+    if subject.kind in ("decoder", "drafter"):
         return [Input(None, np.zeros((0, case.target.vocab)), None, 1.0)]
     out = []
     for tree, rows, weight in drawn_trees(case.q, case.parents, subject.scheme):
@@ -50,12 +51,27 @@ def inputs(subject: Subject, case: Case) -> list[Input]:
 def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
     """Run the subject once; `random` is a NumPy generator, or the stand-in for one."""
     more, named = randomness(subject, case, given.tree, random), {"warping": case.warping} if subject.warps else {}
+    if subject.kind == "drafter":
+        return _drafted(case, subject.run(Model(case.draft.law, case.draft.vocab), (), case.size, case.warping, *more))
     if given.tree is None:
         target, draft = Model(case.target.law, case.target.vocab), Model(case.draft.law, case.draft.vocab)
         found = subject.run(target, draft, (), case.size + 1, case.warping, *more)
         text = tokens(found, case.target.vocab, case.size + 1 if not subject.block else 10**6)
         return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes)
     return answer(subject, case, given.tree, subject.run(*passed(subject, given), *more, **named))
+
+
+def _drafted(case: Case, found: Any) -> Answer:
+    """Drafts and the rows that they are said to come from."""
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise Broken(f"returned {_shown(found)}, not a pair (drafts, q)")
+    text, vocab = tokens(found[0], case.draft.vocab, case.size), case.draft.vocab
+    if found[1] is None:
+        return Answer(text, 0)
+    rows = np.asarray(found[1].detach().cpu().double() if hasattr(found[1], "detach") else found[1], dtype=np.float64)
+    if rows.shape != (len(text), vocab) or not np.isfinite(rows).all():
+        raise Broken(f"returned q of shape {rows.shape} for {len(text)} drafts, or not finite; V is {vocab}")
+    return Answer(text, 0, q=tuple(tuple(row) for row in rows.round(6).tolist()))
 
 
 def passed(subject: Subject, given: Input) -> tuple[Any, Any, Any]:

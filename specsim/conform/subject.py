@@ -1,4 +1,4 @@
-"""What is judged: a callable behind one of four small protocols, with its inputs declared.
+"""What is judged: a callable behind one of five small protocols, with its inputs declared.
 
 | kind | `run` is called as | and returns |
 | --- | --- | --- |
@@ -6,6 +6,7 @@
 | chain | (p, q, drafts) | (kept, next token), or the tokens emitted |
 | tree | (p, q, tree) | (path, next token), or the tokens emitted |
 | decoder | (target, draft, prompt, n, warping) | the tokens after the prompt |
+| drafter | (draft, prompt, gamma, warping) | (drafts, q), q (gamma, V) or None where they are certain |
 
 Laws are rows with the vocabulary on the last axis. step: p, q (V,), drafts (K,). chain: p (gamma+1, V), q (gamma, V),
 drafts (gamma,). tree: a `specsim.TokenTree` of n nodes, p and q (n+1, V), row 0 after the root, row i+1 after node i
@@ -20,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["step", "chain", "tree", "decoder"]
+Kind = Literal["step", "chain", "tree", "decoder", "drafter"]
 Library = Literal["numpy", "torch"]
 Randomness = Literal["coins", "global", "random"]
-KINDS: tuple[Kind, ...] = ("step", "chain", "tree", "decoder")
+KINDS: tuple[Kind, ...] = ("step", "chain", "tree", "decoder", "drafter")
 
 
 class Warping(NamedTuple):
@@ -63,7 +64,10 @@ class Subject(NamedTuple):
     takes_q: bool = True  # False: q is passed as None, and drafts are one-hot (a lookup, an argmax)
     returns: Literal["kept", "tokens"] = "kept"  # "tokens": those emitted, padded at the end with -1 if with anything
     logits: bool = False  # p and q are passed as logits (log p; -inf where 0) instead of laws
-    warps: bool = False  # takes a keyword `warping`, p and q are before it, and it must warp both; drafts are warped
+    warps: bool = False
+    """It applies the sampling parameters itself. A step, chain or tree then takes a keyword `warping`, p and q are
+    before it, and drafts come from the warped q; a decoder or drafter, which always takes `warping`, is then judged at
+    others than none."""
     sizes: tuple[int, ...] = (1, 2, 3)  # numbers of drafts that it takes: K of a step, gamma of a chain
     scheme: str = "iid"  # how several candidates for one place are drawn: a draft scheme of specsim, or "paths"
     shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0))  # parents of the trees that it takes

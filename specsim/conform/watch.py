@@ -21,7 +21,7 @@ from specsim.types import Array
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
-SHARE = 6  # one Monte Carlo observation takes at most this part of the time that is left
+SHARE = 4  # one Monte Carlo observation takes at most this part of the time that is left
 EXACT = 3  # and an exact one that part
 _OURS = ("Uniforms", "Exponentials", "Race")
 
@@ -147,10 +147,12 @@ class Watch:
 
         def enough(counts: montecarlo.Counts) -> bool:
             seen = Observation(case, {a: n / counts.runs for a, n in counts.counts.items()}, "Monte Carlo", counts.runs)
+            used = time.monotonic() - begun
+            if self.subject.kind == "drafter":
+                return time.monotonic() + used > until
             goal = seen.goal(whole)
             limit = montecarlo.allowed(list(goal.values()), counts.runs, montecarlo.share(delta, counts.looks))
-            used = time.monotonic() - begun
-            return distance(seen.joint(whole), goal) > limit or time.monotonic() + 2 * used > until
+            return distance(seen.joint(whole), goal) > limit or time.monotonic() + used > until
 
         begun = time.monotonic()
         with sampler(self, case, given, self.seed + self.sampled) as draw:

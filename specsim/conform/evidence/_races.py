@@ -36,6 +36,12 @@ class Exponentials(StandIn):
         self._factor[...] = 1
         return self
 
+    def exponential_(self, lambd: float = 1.0, *, generator: Any = None) -> Exponentials:
+        """torch's spelling."""
+        if generator is not None:
+            self._refuse("a generator of the program's own")
+        return self.redraw(lambd)
+
     def __rtruediv__(self, weights: Any) -> Race:
         """weights / e"""
         given = numbers(self._script, weights)

@@ -41,6 +41,12 @@ class Uniforms(StandIn):
         self._factor[...] = high
         return self
 
+    def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **ends: float) -> Uniforms:
+        """torch's spelling."""
+        if generator is not None:
+            self._refuse("a generator of the program's own")
+        return self.redraw(ends.get("from", low), ends.get("to", high))
+
     def _scaled(self, other: Any, inverse: bool = False) -> Uniforms:
         by = numbers(self._script, other)
         if self._log:

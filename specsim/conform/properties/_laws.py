@@ -104,9 +104,9 @@ def _shrunk(
 
 
 def _counterexample(subject: Subject, case: Case, found: Look) -> Counterexample:
-    keys = sorted(found.expected.keys() | found.observed.keys())
+    keys = sorted(found.expected.keys() | found.observed.keys(), key=str)
     outcome = max(keys, key=lambda k: abs(found.observed.get(k, 0.0) - found.expected.get(k, 0.0)))
-    if subject.kind == "decoder":
+    if subject.kind in ("decoder", "drafter"):
         return Counterexample(
             case.words, _table(case, "target"), _table(case, "draft"), None, outcome, found.expected, found.observed
         )

@@ -58,5 +58,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     if found.counterexample is None:
         return found
     kept, best = (law["kept drafts"] for law in (found.counterexample.observed, found.counterexample.expected))
-    words = f"{kept:.4g} drafts kept per pass of the target, where {best:.4g} are the most ({found.counterexample.case})"
+    words = (
+        f"{kept:.4g} drafts kept per pass of the target, where {best:.4g} are the most ({found.counterexample.case})"
+    )
     return found._replace(evidence="bound", words=words)

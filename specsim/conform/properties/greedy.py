@@ -14,6 +14,6 @@ KINDS = ("step", "chain", "tree", "decoder")
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of subjects that take a temperature; the first of equals is the likeliest."""
-    if subject.kind != "decoder" and not subject.warps:
+    if not subject.warps:
         return None
     return each("greedy", subject, watch, standard(subject, Warping(temperature=0.0), "temperature 0"), look)

@@ -30,6 +30,6 @@ def cases(subject: Subject) -> Iterator[Case]:
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of subjects that take them."""
-    if subject.kind != "decoder" and not subject.warps:
+    if not subject.warps:
         return None
     return each("parameters", subject, watch, cases(subject), look)

@@ -1,0 +1,36 @@
+"""Drafts are draws from the q that is returned with them, at every temperature, top-k and top-p."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from specsim.conform.cases import standard
+from specsim.conform.properties import parameters
+from specsim.conform.properties._laws import Look, each, of_laws
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Observation, Watch
+
+KINDS = ("drafter",)
+ROUNDED = 1e-5  # the rows are kept to six digits
+
+
+def look(seen: Observation) -> Look:
+    """The law of the drafts against the product of the rows; without rows they must be certain."""
+    observed: dict[Any, float] = {}
+    expected: dict[Any, float] = {}
+    for answer, mass in seen.law.items():
+        observed[answer.text] = observed.get(answer.text, 0.0) + mass
+        if answer.q is not None:
+            expected[answer.text] = math.prod(row[x] for row, x in zip(answer.q, answer.text, strict=True))
+    if not expected:
+        expected = {max(observed, key=lambda text: observed[text]): 1.0}
+    expected["never drafted"] = max(1 - math.fsum(expected.values()), 0.0)
+    return of_laws(seen._replace(rounding=max(seen.rounding, ROUNDED)), observed, expected)
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """At the standard cases, and under sampling parameters if the drafter takes them."""
+    cases = [*standard(subject), *(parameters.cases(subject) if subject.warps else ())]
+    return each("contract", subject, watch, cases, look)

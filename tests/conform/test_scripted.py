@@ -1,0 +1,221 @@
+"""Scripted randomness: the law of specsim's own forking, on unmodified programs; what it cannot follow, it refuses."""
+
+from __future__ import annotations
+
+import math
+import os
+import random as python_random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim import discover
+from specsim.conform import rules
+from specsim.conform.calls import call, inputs
+from specsim.conform.cases import standard
+from specsim.conform.evidence import scripted
+from specsim.exact import forking
+
+FORKED = [
+    (family, name)
+    for family in ("step", "chain")
+    for name, rule in discover.rules(family).items()
+    if rule.EXACT and not discover.facts(rule).continuation and name not in ("optimal", "importance")
+]
+
+
+@pytest.mark.parametrize(("family", "name"), FORKED)
+def test_our_rules_have_the_law_of_forking(family: str, name: str) -> None:
+    """`optimal` and `importance` subtract uniforms, or take long: tests/conform/test_judge.py has them."""
+    rule = discover.find(family, name)
+    subject = rules.subject(rule)._replace(sizes=(2,) if 2 in (discover.facts(rule).counts or (2,)) else (1,))
+    for case in list(standard(subject))[:1]:
+        for given in inputs(subject, case)[:4]:
+            found = scripted.law(partial(call, subject, case, given)).law
+            assert given.tree is not None
+            assert subject.coins is not None
+            p, q = given.p if family == "chain" else given.p[0], given.q[:-1] if family == "chain" else given.q[0]
+            count, tokens = subject.coins(case.size), np.asarray(given.tree.tokens)
+
+            def program(fork: forking.Fork, p: Any = p, q: Any = q, tokens: Any = tokens, count: int = count) -> Any:
+                u = fork.uniforms(count)
+                if family == "step":
+                    return (int(rule.verify(rule.prepare(p, q, len(tokens)), tokens, u)),)
+                kept, token = rule.verify(rule.prepare(p, q), tokens, u)
+                return (*tokens[: int(kept)].tolist(), int(token))
+
+            exact: dict[Any, float] = {}
+            for text, mass in forking.law(program).items():
+                exact[text] = exact.get(text, 0.0) + float(mass)
+            ours: dict[Any, float] = {}
+            for answer, mass in found.items():
+                ours[answer.text] = ours.get(answer.text, 0.0) + mass
+            for text in exact.keys() | ours.keys():
+                assert ours.get(text, 0.0) == pytest.approx(exact.get(text, 0.0), abs=1e-12)
+
+
+def of_torch(torch: Any) -> dict[str, tuple[Callable[[Any], Any], dict[Any, float]]]:
+    """Programs that use torch's random numbers as verifiers do, and their laws by hand."""
+    p, q = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64), torch.tensor([0.25, 0.5, 0.25], dtype=torch.float64)
+
+    def race(random: Any) -> Any:
+        noise = torch.empty_like(p)
+        noise.exponential_()
+        return int(p.clone().div_(noise).argmax())
+
+    def gumbel(random: Any) -> Any:
+        return int((p.log() - torch.log(-torch.log(torch.rand(3)))).argmax())
+
+    def accept(random: Any) -> Any:
+        u = torch.rand(1, 2)
+        return tuple((u * q[1:] <= torch.tensor([[0.25, 0.125]])).flatten().tolist())
+
+    def in_logarithms(random: Any) -> Any:
+        return bool(torch.log(torch.rand(())) + q[1].log() < p[1].log())
+
+    def rows_again(random: Any) -> Any:
+        u = torch.empty(2).uniform_()
+        u[1:].uniform_()
+        return tuple((u < 0.25).tolist())
+
+    def by_inverse(random: Any) -> Any:
+        return int(torch.searchsorted(p.cumsum(0), torch.rand(1, dtype=torch.float64)))
+
+    def without_replacement(random: Any) -> Any:
+        return tuple(torch.multinomial(p, 2).tolist())
+
+    law = dict(enumerate(p.tolist()))
+    halves = {(a, b): v * w for a, v in ((True, 0.5), (False, 0.5)) for b, w in ((True, 0.5), (False, 0.5))}
+    quarters = {(a, b): v * w for a, v in ((True, 0.25), (False, 0.75)) for b, w in ((True, 0.25), (False, 0.75))}
+    pairs = {(i, j): law[i] * law[j] / (1 - law[i]) for i in law for j in law if i != j}
+    return {
+        "race": (race, law),
+        "gumbel": (gumbel, law),
+        "accept": (accept, halves),
+        "in_logarithms": (in_logarithms, {True: 0.5, False: 0.5}),
+        "rows_again": (rows_again, quarters),
+        "by_inverse": (by_inverse, law),
+        "without_replacement": (without_replacement, pairs),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["race", "gumbel", "accept", "in_logarithms", "rows_again", "by_inverse", "without_replacement"]
+)
+def test_torch_programs(name: str) -> None:
+    program, law = of_torch(pytest.importorskip("torch"))[name]
+    found = scripted.law(program).law
+    assert found.keys() == law.keys()
+    for result, mass in law.items():
+        assert found[result] == pytest.approx(mass, abs=1e-7)
+
+
+def test_numpy_and_python_programs() -> None:
+    def program(random: Any) -> Any:
+        one = np.random.default_rng().choice(3, p=[0.5, 0.25, 0.25])
+        two = bool(python_random.random() * 2 < 0.5)
+        three = python_random.choices("ab", weights=[1, 3])[0]
+        four = int(np.searchsorted(np.cumsum([0.5, 0.5]), random.random()))
+        return one, two, three, four
+
+    found = scripted.law(program)
+    assert found.leaves == 24
+    assert math.fsum(found.law.values()) == pytest.approx(1, abs=1e-12)
+    assert found.law[0, True, "a", 0] == pytest.approx(0.5 * 0.25 * 0.25 * 0.5, abs=1e-12)
+
+
+def adds(random: Any) -> bool:
+    return bool(random.random() + random.random() < 1)
+
+
+def converts(random: Any) -> int:
+    try:
+        return int(float(random.random()) * 3)
+    except Exception:  # a program that catches everything is not scored by what it falls back on
+        return 0
+
+
+def reflects(random: Any) -> bool:
+    return bool(1 - random.random() < 0.25)
+
+
+def sorts(random: Any) -> bool:
+    return bool(max(random.random(), random.random()) < 0.25)
+
+
+def normal(random: Any) -> bool:
+    return bool(np.random.normal() < 0.25)  # noqa: NPY002 - what it must refuse
+
+
+def seeded(random: Any) -> bool:
+    return bool(np.random.default_rng(0).random() < 0.25)
+
+
+def branches(random: Any) -> int:
+    return 1 if random.random() else 0
+
+
+def squares(random: Any) -> bool:
+    return bool(np.sqrt(random.random(2))[0] < 0.25)
+
+
+OLD = np.random.default_rng(3)
+UNFORESEEN = [adds, converts, reflects, sorts, normal, seeded, branches, squares]
+
+
+@pytest.mark.parametrize("program", UNFORESEEN)
+def test_unforeseen_uses_are_refused(program: Callable[[Any], Any]) -> None:
+    with pytest.raises(scripted.NotScriptable):
+        scripted.law(program)
+
+
+@pytest.mark.parametrize("name", ["second_view", "part", "maximum", "where", "two_races", "own_generator", "half"])
+def test_unforeseen_uses_of_torch_are_refused(name: str) -> None:
+    torch = pytest.importorskip("torch")
+
+    def second_view(random: Any) -> bool:
+        held = torch.empty(3)
+        view = held[0]
+        held.uniform_()
+        return bool(view < 0.25)
+
+    def part(random: Any) -> bool:
+        held = torch.zeros(3)
+        held[1:].uniform_()
+        return bool(held[1] < 0.25)
+
+    def maximum(random: Any) -> bool:
+        return bool(torch.rand(2).max() < 0.25)
+
+    def where(random: Any) -> bool:
+        return bool(torch.where(torch.tensor([True]), torch.rand(1), 0.0)[0] < 0.25)
+
+    def two_races(random: Any) -> tuple[int, int]:
+        noise = torch.empty(2).exponential_()
+        return int((torch.tensor([0.5, 0.5]) / noise).argmax()), int((torch.tensor([0.9, 0.1]) / noise).argmax())
+
+    def own_generator(random: Any) -> bool:
+        return bool(torch.rand(1, generator=torch.Generator().manual_seed(0)) < 0.25)
+
+    def half(random: Any) -> bool:
+        return bool(torch.rand(1).half() < 0.25)
+
+    programs = (second_view, part, maximum, where, two_races, own_generator, half)
+    with pytest.raises(scripted.NotScriptable):
+        scripted.law({program.__name__: program for program in programs}[name])
+
+
+@pytest.mark.parametrize("draw", [lambda: os.urandom(1)[0] % 2, lambda: OLD.random() < 0.5])
+def test_other_randomness_is_not_reproducible(draw: Callable[[], Any]) -> None:
+    with pytest.raises(scripted.NotReproducible):
+        scripted.law(lambda random: (random.choice(64, p=np.full(64, 1 / 64)), draw()))
+
+
+def test_what_was_replaced_is_put_back() -> None:
+    before = np.random.rand, python_random.random, np.random.default_rng
+    with pytest.raises(ZeroDivisionError):
+        scripted.law(lambda random: 1 // 0)
+    assert (np.random.rand, python_random.random, np.random.default_rng) == before
