@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import real.gpu
 import specsim.cli
 from real.studies.table import markdown
+from specsim.conform.record import markdown as judged
 from specsim.report.markers import refresh
 
 HERE = Path(__file__).parent
@@ -41,6 +42,7 @@ def tables() -> dict[tuple[str, str], str]:
     }
     made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "plan"] = f"```text\n{_printed('planning')}```"
+    made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))
     made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
     return made
 

@@ -29,16 +29,6 @@ def subjects() -> list[Subject]:
 
     return [
         Subject(
-            ENTRY,
-            "chain",
-            run,
-            "torch",
-            "float32",
-            "global",
-            lossless=False,
-            takes_q=False,
-            logits=True,
-            warps=True,
-            note=said,
-        )  # fmt: skip
+            ENTRY, "chain", run, "torch", lossless=False, takes_q=False, logits=True, warps=True, note=said
+        )._replace(dtype="float32", randomness="global")
     ]

@@ -28,4 +28,4 @@ def subjects() -> list[Subject]:
         )
         return list(tokens)
 
-    return [Subject(ENTRY, "decoder", block, "torch", "float32", "global", block=True, note=said)]
+    return [Subject(ENTRY, "decoder", block, "torch", "float32", "global", warps=True, block=True, note=said)]

@@ -26,7 +26,8 @@ def subjects() -> list[Subject]:
     for place in ("standard_sd.standard_speculative_step", "naive_hsd.naive_hsd_step", "capped_hsd.capped_hsd_step"):
         file, _, name = place.partition(".")
         run = partial(_block, getattr(module(f"{ENTRY}.{file}"), name))
-        out.append(Subject(f"{ENTRY}.{place}", "decoder", run, "torch", "float32", "global", block=True, note=said))
+        one = Subject(f"{ENTRY}.{place}", "decoder", run, "torch", "float32", "global", warps=True, block=True)
+        out.append(one._replace(note=said))
     return out
 
 

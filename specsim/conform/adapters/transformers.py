@@ -16,7 +16,7 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """The rule, with a law of the draft, with a draft that has none, and with the ensemble weight that makes it lossy."""
+    """The rule: with a law of the draft, with a draft that has none, and with the ensemble weight, which is lossy."""
     said = note(DISTRIBUTION, VERSIONS)
     sample = module("transformers.generation.utils")._speculative_sampling
 
