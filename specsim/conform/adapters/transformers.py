@@ -1,9 +1,10 @@
-"""transformers: what `generate(assistant_model=...)` does with a sampled block."""
+"""transformers: its rule for sampled blocks, `generate` with drafts, and what two generators of candidates propose."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from specsim.conform.adapters import _generate
 from specsim.conform.adapters._installed import module, note
 from specsim.conform.subject import Subject
 
@@ -38,4 +39,26 @@ def subjects() -> list[Subject]:
         whole,
         whole._replace(name=f"{ENTRY}, one-hot drafts", run=looked_up, takes_q=False),
         whole._replace(name=f"{ENTRY}, assistant_ensemble_weight=0.7", run=ensemble, lossless=False),
+        *_whole(said),
+    ]
+
+
+def _whole(said: str) -> list[Subject]:
+    """End to end, on tables that are PreTrainedModels."""
+    place = "transformers.generation"
+    decoder = Subject("", "decoder", _generate.assisted, "torch", "float32", "global", sizes=(1, 2), warps=True)
+    drafter = decoder._replace(kind="drafter", note=said)
+    return [
+        decoder._replace(name="transformers generate(assistant_model=...)", note=said),
+        decoder._replace(
+            name="transformers generate(prompt_lookup_num_tokens=...)",
+            run=_generate.looked_up,
+            note=said,
+        ),
+        drafter._replace(name=f"{place}.AssistedCandidateGenerator", run=_generate.assistant_drafts),
+        drafter._replace(
+            name=f"{place}.SinglePositionMultiTokenCandidateGenerator",
+            run=_generate.single_position_drafts,
+            warps=False,
+        ),
     ]
