@@ -10,7 +10,9 @@ import typer
 
 from specsim.commands.options import examples, takes
 
-EXAMPLES = examples("specsim conform ./mine.py", "specsim conform first_ratio_only", "specsim conform --list")
+EXAMPLES = examples(
+    "specsim conform rejection", "specsim conform my_rule.py --property marginal", "specsim conform --list"
+)
 
 
 class Conform(NamedTuple):
@@ -24,7 +26,7 @@ class Conform(NamedTuple):
         None
     )
     false_alarm: Annotated[float, typer.Option(help="Probability of convicting a correct subject.")] = 1e-6
-    counts: Annotated[Path | None, typer.Option(help="A log of blocks: lines {p: [...], q: [...], kept: n}.")] = None
+    counts: Annotated[Path | None, typer.Option(help="A log of blocks, one JSON object a line: p, q and kept.")] = None
     certificate: Annotated[Path | None, typer.Option(help="Write what was judged to this file.")] = None
     check: Annotated[Path | None, typer.Option(help="Is the subject the one of this certificate?")] = None
     as_list: Annotated[bool, typer.Option("--list", help="Every adapter, and what is missing to run it.")] = False

@@ -16,7 +16,7 @@ from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
 FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
-PATIENCE = 10.0  # seconds for one call, and no more than a quarter of the budget
+PATIENCE = 10.0  # seconds for one call, and no more than half of the budget
 
 
 def judge(
@@ -81,7 +81,7 @@ def judge(
     if reason := _missing(subject):
         return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
     deadline = time.monotonic() + seconds
-    watch = Watch(subject, deadline=deadline, patience=min(PATIENCE, seconds / 4), delta=delta, seed=seed)
+    watch = Watch(subject, deadline=deadline, patience=min(PATIENCE, seconds / 2), delta=delta, seed=seed)
     verdicts: list[Verdict] = []
     try:
         for name in wanted:
@@ -105,6 +105,13 @@ def chosen(properties: Sequence[str] | None) -> list[str]:
             raise ValueError(f"property {name!r} is unknown; known: {', '.join(known)}")
     asked = known if properties is None else list(properties)
     return [name for name in FIRST if name in asked] + [name for name in asked if name not in FIRST]
+
+
+def asked(kind: str) -> list[str]:
+    """Names of the properties that concern a kind of subject, in order; ValueError for a kind that there is not."""
+    if kind not in KINDS:
+        raise ValueError(f"kind {kind!r} is unknown; known: {', '.join(KINDS)}")
+    return [name for name in chosen(None) if kind in importlib.import_module(f"{PROPERTIES}.{name}").KINDS]
 
 
 def _one(name: str, subject: Subject, watch: Watch) -> Verdict | None:

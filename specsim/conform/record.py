@@ -131,7 +131,7 @@ def main(
         if name not in known:
             typer.echo(f"error: adapter {name!r} is unknown; known: {', '.join(known)}", err=True)
             raise typer.Exit(2)
-        found = judged(name, budget=budget) | {"date": datetime.date.today().isoformat()}
+        found = judged(name, budget=budget) | {"date": datetime.date.today().isoformat(), "budget": budget}
         record["adapters"] = dict(sorted({**record["adapters"], name: found}.items()))
         record |= {
             "command": "python -m specsim.conform.record",

@@ -15,6 +15,7 @@ from specsim.testing.sampler import sampler_law
 from specsim.testing.statistics import LawTest, assert_law, law_test
 from specsim.testing.step_checks import STEP_CHECKS
 from specsim.testing.strategies import edge_uniforms, float_laws, rational_laws, tables
+from specsim.testing.suite import assert_lossless_batch, lossless_suite
 from specsim.testing.tree_checks import TREE_CHECKS
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Skipped",
     "Violation",
     "assert_law",
+    "assert_lossless_batch",
     "check_capture",
     "checks",
     "conform",
@@ -36,6 +38,7 @@ __all__ = [
     "float_laws",
     "grid",
     "law_test",
+    "lossless_suite",
     "rational_laws",
     "sampler_law",
     "tables",

@@ -29,7 +29,7 @@ from specsim.testing.findings import Finding
 from specsim.verify.step import rejection
 
 ROOT = Path(__file__).parents[2]
-NAMES = ["rules", "check", "plan", "validate", "plots", "simulate"]
+NAMES = ["rules", "check", "conform", "plan", "validate", "plots", "simulate"]
 LAWS = "simulate --target law:1/3,2/3 --draft law:2/3,1/3"
 RUNS = [
     "rules", "rules --markdown", "rules --json",

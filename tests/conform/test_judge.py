@@ -152,7 +152,7 @@ def says_none(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     [
         (raises, "raised ZeroDivisionError: by nothing"),
         (leaves, "raised SystemExit: 3"),
-        (hangs, "did not come back within 0.5 s"),
+        (hangs, "did not come back within 1 s"),
         (says_nan, "returned nan as number of kept drafts"),
         (says_rows, "as token"),
         (says_foreign, "returned token 7, outside 0..2"),

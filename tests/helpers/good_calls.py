@@ -67,6 +67,20 @@ def law_of_coin(text: tuple[int, ...]) -> Any:
     return np.array([0.5, 0.5])
 
 
+def target_draws(p: Any, q: Any, drafts: Any, ends: Any, bonus: Any) -> Any:
+    """A flat batch: each block is the target's own draws for as long as they are its drafts."""
+    import torch
+
+    out, start = torch.full((len(ends), 3), -1), 0
+    for n, end in enumerate(ends.tolist()):
+        row: list[int] = []
+        while start + len(row) < end and row == drafts[start : start + len(row)].tolist():
+            row.append(int(torch.multinomial(p[start + len(row)], 1)))
+        row += [int(bonus[n])] if row == drafts[start:end].tolist() else []
+        out[n, : len(row)], start = torch.tensor(row), end
+    return out
+
+
 def first_or_other(p: Any, q: Any, drafts: Any, u: Any) -> int:
     """A verifier of one draft."""
     x = drafts[0]
@@ -195,6 +209,7 @@ def calls() -> dict[str, dict[str, Any]]:
     }
     of_testing: dict[str, dict[str, Any]] = {
         "assert_law": {"samples": [0, 1] * 500, "law": [0.5, 0.5]},
+        "assert_lossless_batch": {"verify": target_draws, "layout": "flat", "budget": 40, "sizes": (1,)},
         "checks": {"family": "draft"},
         "conform": {"module": importance, "family": "draft"},
         "drafted_tuples": {"q": [0.5, 0.0, 0.5], "num_drafts": 2},
@@ -202,6 +217,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "float_laws": {"vocab": 4},
         "grid": {"vocab": 2, "denominator": 2},
         "law_test": {"counts": [520, 480], "law": [0.5, 0.5]},
+        "lossless_suite": {"kind": "chain", "budget": 1.0},
         "rational_laws": {"vocab": 3},
         "sampler_law": {"verify": first_or_other, "p": [F(1, 3), F(2, 3)], "q": [F(2, 3), F(1, 3)]},
         "tables": {"vocab": 2, "depth": 2},

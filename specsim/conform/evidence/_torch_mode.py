@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_map
 
 from specsim.conform.evidence._races import Exponentials
 from specsim.conform.evidence._script import Script
@@ -47,17 +46,18 @@ class Mode(TorchFunctionMode):
             self.script.refuse(f"torch.{name}")
         if name in ("__get__", "__set__"):
             return self._fact(function, args, kwargs)
-        if not self._concerns((args, *kwargs.values())):
+        if not self._any(args) and not (kwargs and self._any(kwargs.values())):
             return function(*args, **kwargs)
-        args, kwargs = tree_map(self._known, (args, kwargs))
-        return self._follow(name, args, kwargs)
+        known = {key: self._known(value) for key, value in kwargs.items()}
+        return self._follow(name, tuple(map(self._known, args)), known)
 
-    def _concerns(self, values: Any) -> bool:
-        """Whether a stand-in is among them; asked at every call of torch, so without its trees."""
+    def _any(self, values: Any) -> bool:
+        """Whether random numbers are among the arguments, or in lists of them."""
         for one in values:
-            if isinstance(one, StandIn) or isinstance(self._known(one), StandIn):
-                return True
-            if isinstance(one, tuple | list | dict) and self._concerns(one.values() if isinstance(one, dict) else one):
+            if isinstance(one, torch.Tensor):
+                if self.held and isinstance(self._known(one), StandIn):
+                    return True
+            elif isinstance(one, StandIn) or (isinstance(one, list | tuple) and self._any(one)):
                 return True
         return False
 

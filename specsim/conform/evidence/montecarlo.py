@@ -56,7 +56,7 @@ def found(law: Any, runs: int, delta: float, miss: float = 0.01) -> float:
     """Smallest total variation that is seen with probability 1 - miss at this number of runs.
 
     >>> round(found([0.5, 0.3, 0.2], 100_000, 1e-8), 3)
-    0.018
+    0.019
     """
     outcomes = len(np.asarray(law))
     of_frequencies = 0.5 * math.sqrt((outcomes - 1) / runs) + math.sqrt(math.log(1 / miss) / (2 * runs))

@@ -1,0 +1,168 @@
+"""`specsim conform`: exit statuses, JSON, logs, certificates, and an author's quick start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from specsim.cli import app
+from specsim.testing import assert_lossless_batch
+
+# the author's quick start, in ten lines
+MINE = """
+from specsim.conform import Subject
+
+def mine(p, q, drafts, random):
+    x = drafts[0]
+    if random.random() * q[x] <= p[x]:
+        return x
+    return random.choice(len(p), p={law})
+
+def subject():
+    return Subject("mine", "step", mine, sizes=(1,))
+"""
+RIGHT, WRONG = "(p - q).clip(0) / (p - q).clip(0).sum()", "p"
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["conform", *words])
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(MINE.format(law=WRONG))
+    return path
+
+
+def test_quick_start(mine: Path) -> None:
+    assert len([line for line in MINE.splitlines() if line.strip()]) <= 10
+    status, said = run(str(mine))
+    assert status == 1
+    assert "counterexample: V=2, 1 drafts" in said
+    assert "  p = [[1/2, 1/2], [1/2, 1/2]]" in said
+    assert said.rstrip().endswith("mine: convicted")
+    mine.write_text(MINE.format(law=RIGHT))
+    status, said = run(str(mine))
+    assert (status, said.rstrip().endswith("mine: lossless")) == (0, True)
+
+
+def test_json(mine: Path) -> None:
+    status, said = run(str(mine), "--json", "--property", "marginal")
+    (report,) = json.loads(said)
+    assert (status, report["outcome"]) == (1, "convicted")
+    assert report["verdicts"][0]["counterexample"]["observed"].keys() == {"(0)", "(1)"}
+
+
+def test_certificate(mine: Path, tmp_path: Path) -> None:
+    held = str(tmp_path / "certificate.json")
+    mine.write_text(MINE.format(law=RIGHT))
+    assert run(str(mine), "--certificate", held)[0] == 0
+    assert run(str(mine), "--check", held)[0] == 0
+    mine.write_text(MINE.format(law=WRONG))
+    status, said = run(str(mine), "--check", held)
+    assert status == 2
+    assert "certifies another sha256" in said
+    assert run(str(mine), "--certificate", held)[0] == 1
+    assert "says of mine: convicted" in run(str(mine), "--check", held)[1]
+
+
+def test_counts(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"p": [0.2], "q": [0.4], "kept": 1}\n' * 100)
+    assert run("--counts", str(path))[0] == 1
+    path.write_text('{"p": [0.2], "q": [0.4], "kept": 0}\n' * 100)
+    assert run("--counts", str(path))[0] == 2
+
+
+def test_what_cannot_be_had_is_not_available(tmp_path: Path) -> None:
+    path = tmp_path / "absent.py"
+    path.write_text("def subjects():\n    import no_such_package\n")
+    status, said = run(str(path))
+    assert status == 2
+    assert "not available    all         not decided: No module named 'no_such_package'" in said
+
+
+def test_bad_words() -> None:
+    assert run("nobody")[0] == 2
+    assert "budget 'long' is no time" in run("rejection", "--budget", "long")[1]
+    assert "name a subject" in run()[1]
+    assert run("--list")[0] == 0
+
+
+SUITE = """
+from specsim.testing import lossless_suite
+
+@lossless_suite(kind="step", sizes=(1,))
+def mine(p, q, drafts, random):
+    return random.choice(len(p), p={law})
+"""
+
+
+@pytest.mark.parametrize(("law", "failed"), [("p", set()), ("q", {"marginal", "degenerate"})])
+def test_suite(law: str, failed: set[str]) -> None:
+    held: dict[str, object] = {}
+    exec(SUITE.format(law=law), held)
+    found = set()
+    for name in [name for name in held if name.startswith("test_mine_")]:
+        try:
+            held[name]()  # type: ignore[operator]
+        except AssertionError:
+            found.add(name.removeprefix("test_mine_"))
+        except Exception as skipped:
+            assert type(skipped).__name__ == "SkipTest"  # noqa: PT017
+    assert found == failed
+
+
+LAYOUTS = ["flat", *(pytest.param(layout, marks=pytest.mark.slow) for layout in ("vllm", "padded"))]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_batches(layout: str) -> None:
+    """A rule that is right, and one that reads the row before its own where its block is not the first."""
+    torch = pytest.importorskip("torch")
+
+    def tokenwise(p, q, drafts, bonus):  # type: ignore[no-untyped-def]
+        for i, x in enumerate(drafts.tolist()):
+            if not bool(torch.rand(()) * q[i, x] <= p[i, x]):
+                return [*drafts[:i].tolist(), int(torch.multinomial((p[i] - q[i]).clamp(min=0), 1))]
+        return [*drafts.tolist(), int(bonus)]
+
+    def flat(late):  # type: ignore[no-untyped-def]
+        def verify(p, q, drafts, ends, bonus):  # type: ignore[no-untyped-def]
+            out = torch.full((len(ends), 8), -1)
+            for n, (a, b) in enumerate(zip([0, *ends.tolist()[:-1]], ends.tolist(), strict=True)):
+                a0, b0 = (a - late, b - late) if n else (a, b)
+                row = torch.tensor(tokenwise(p[a0:b0], q[a:b], drafts[a:b], bonus.flatten()[n]))
+                out[n, : len(row)] = row
+            return out
+
+        return verify
+
+    def vllm(late):  # type: ignore[no-untyped-def]
+        def verify(drafts, counts, longest, ends, q, p, bonus):  # type: ignore[no-untyped-def]
+            return flat(late)(p, q, drafts, ends, bonus)[:, : longest + 1]
+
+        return verify
+
+    def padded(late):  # type: ignore[no-untyped-def]
+        def verify(p, q, drafts, counts):  # type: ignore[no-untyped-def]
+            out = torch.full(drafts.shape, -1)
+            out = torch.cat([out, out[:, :1]], dim=1)
+            for n, c in enumerate(counts.tolist()):
+                end = p[n - late, c] if late and n else p[n, c]
+                row = torch.tensor(tokenwise(p[n, :c], q[n, :c], drafts[n, :c], torch.multinomial(end, 1)))
+                out[n, : len(row)] = row
+            return out
+
+        return verify
+
+    make = {"flat": flat, "vllm": vllm, "padded": padded}[layout]
+    report = assert_lossless_batch(make(0), layout=layout, sizes=(1,), budget=100)  # type: ignore[arg-type]
+    assert report.outcome == "lossless"
+    with pytest.raises(AssertionError):
+        assert_lossless_batch(make(1), layout=layout, sizes=(1,), budget=100)  # type: ignore[arg-type]
