@@ -35,8 +35,8 @@ def subjects() -> list[Subject]:
             best = p.argmax(-1)
             kept = int((drafts == best[:-1]).cumprod(0).sum())
             return kept, best[kept]
-        rows = (laws(w[None], warping.temperature, warping.top_p, warping.top_k)[0] for w in (p, q))
-        return dense(*rows, drafts)
+        after = [laws(w[None], warping.temperature, warping.top_p, warping.top_k)[0] for w in (p, q)]
+        return dense(after[0], after[1], drafts)
 
     whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", note=said)
     return [

@@ -70,7 +70,10 @@ def _buffers(parents: list[int], tokens: list[int], draft: Any) -> tuple[list[fl
     its parent's law there, and the siblings before it (counted with the root)."""
     import torch
 
-    depth, chances, place, before = [], [], [], []
+    depth: list[int] = []
+    chances: list[float] = []
+    place: list[int] = []
+    before: list[Any] = []
     levels: list[list[int]] = []  # parents at every depth, in order
     for node, parent in enumerate(parents):
         depth.append(0 if parent < 0 else depth[parent] + 1)
