@@ -94,9 +94,10 @@ def make(subject: Subject, target: Toy, draft: Toy, size: int, words: str, warpi
         parents, size = subject.shapes[size], len(subject.shapes[size])
     elif subject.kind == "step":
         parents = (-1,) * size
-    what = f"V={target.vocab}, {'tree ' + str(list(parents)) if subject.kind == 'tree' else f'{size} drafts'}"
+    drafts = f"{size} draft" + "s" * (size != 1) if subject.kind != "tree" else f"tree {list(parents)}"
+    what = f"V={target.vocab}, {drafts}"
     length = 1 if subject.kind == "step" else max(topology.depths(parents), default=0) + 1
-    return Case(target, draft, size, parents, warping, int(length), ", ".join([what, words] if words else [what]))
+    return Case(target, draft, size, parents, warping, int(length), f"{what}: {words}" if words else what)
 
 
 def sizes(subject: Subject) -> range | Text:

@@ -70,7 +70,7 @@ def judge(
     >>> report.outcome, report.verdicts[0].evidence
     ('convicted', 'scripted')
     >>> print(report.verdicts[0].words)
-    (0,) has probability 0.3333, not 0.5 (V=2, 1 drafts)
+    (0,) has probability 0.3333, not 0.5 (V=2, 1 draft)
     """
     seconds = float(check.scalar(budget, "budget", "(0, inf)"))
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))

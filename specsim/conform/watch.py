@@ -85,6 +85,12 @@ class Watch:
             self.seen[key] = self._observed(case, exact)
         return self.seen[key]
 
+    def batches(self, case: Case) -> Observation:
+        """The frequencies of whole batches, whatever the evidence for single calls."""
+        if self.left() <= 0:
+            raise OutOfTime
+        return self._sampled(case, inputs(self.subject, case))
+
     def _observed(self, case: Case, exact: bool) -> Observation:
         if self.left() <= 0:
             raise OutOfTime

@@ -43,7 +43,7 @@ def test_quick_start(mine: Path) -> None:
     assert len([line for line in MINE.splitlines() if line.strip()]) <= 10
     status, said = run(str(mine))
     assert status == 1
-    assert "counterexample: V=2, 1 drafts" in said
+    assert "counterexample: V=2, 1 draft" in said
     assert "  p = [[1/2, 1/2], [1/2, 1/2]]" in said
     assert said.rstrip().endswith("mine: convicted")
     mine.write_text(MINE.format(law=RIGHT))

@@ -118,6 +118,22 @@ def test_lossy_by_design_is_priced() -> None:
     assert max(v.distance for v in report.verdicts) > 0.01
 
 
+def in_batches(shared: bool) -> Any:
+    def batch(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+        rule = discover.find("chain", "tokenwise")
+        return rule.verify(rule.prepare(p, q), drafts, np.broadcast_to(u[:1], u.shape) if shared else u)
+
+    return batch
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_of_a_batch(shared: bool) -> None:
+    subject = rules.subject(discover.find("chain", "tokenwise"))._replace(batch=in_batches(shared), sizes=(1,))
+    assert judge(subject, properties=["joint"]).outcome == "lossless", "single calls are right"
+    found = judge(subject, budget=5, properties=["batches"]).verdicts[0]
+    assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", "Monte Carlo")
+
+
 def raises(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     raise ZeroDivisionError("by nothing")
 
@@ -271,7 +287,7 @@ def test_bad_arguments_are_named() -> None:
     subject = Subject("right", "chain", right)
     with pytest.raises(ValueError, match="budget"):
         judge(subject, budget=0)
-    with pytest.raises(ValueError, match="property 'join' is unknown; known: bound"):
+    with pytest.raises(ValueError, match="property 'join' is unknown; known: batches, bound"):
         judge(subject, properties=["join"])
 
 

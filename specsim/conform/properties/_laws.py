@@ -42,14 +42,19 @@ def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, f
 
 
 def each(
-    name: str, subject: Subject, watch: Watch, cases: Iterable[Case], look: Callable[[Observation], Look]
+    name: str,
+    subject: Subject,
+    watch: Watch,
+    cases: Iterable[Case],
+    look: Callable[[Observation], Look],
+    observe: Callable[[Case], Observation] | None = None,
 ) -> Verdict:
-    """The verdict of a property that every case must have."""
+    """The verdict of a property that every case must have; observed by `watch` itself if not told otherwise."""
     looks: list[tuple[Case, Look]] = []
     runs, reach = watch.runs, []
     for case in cases:
         try:
-            seen = watch(case)
+            seen = (observe or watch)(case)
         except OutOfTime:
             if not looks:
                 raise
@@ -57,7 +62,7 @@ def each(
             break
         found = look(seen)
         looks.append((case, found))
-        reach.append(case.words.rpartition(", seed")[0] or case.words)
+        reach.append(case.words.partition(": ")[0])
         if found.distance > found.allowed:
             return _convicted(name, subject, watch, case, found, look, watch.runs - runs)
     worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)
