@@ -12,6 +12,7 @@ import real.gpu
 import specsim.cli
 import specsim.conform.museum.table
 from real.studies.table import markdown
+from specsim.conform.record import markdown as judged
 from specsim.report.markers import refresh
 
 HERE = Path(__file__).parent
@@ -42,6 +43,7 @@ def tables() -> dict[tuple[str, str], str]:
     }
     made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "plan"] = f"```text\n{_printed('planning')}```"
+    made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))
     made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
     return made
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
+from itertools import combinations as pairs
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,12 +74,16 @@ def plain(row: Any, vocab: int = 0) -> Toy:
     return Toy({(): np.array([Fraction(v) for v in row], dtype=object)}, 0)
 
 
-def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False) -> Toy:
-    """A random model; with zeros among its probabilities unless `positive`."""
+@cache  # the same models, so that an observation of them is not made twice
+def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False, untied: bool = False) -> Toy:
+    """A random model; with zeros among its probabilities unless `positive`; without equals beside them if `untied`."""
     rng = np.random.default_rng([vocab, seed])
     table = rational_table(rng, vocab, DEPTH, one_hot=one_hot)
     if positive:
         table = {text: (law * 5 + 1) / (law * 5 + 1).sum() for text, law in table.items()}
+    if untied:
+        table = {text: law * (100 + np.arange(vocab)) for text, law in table.items()}
+        table = {text: law / law.sum() for text, law in table.items()}
     return Toy(table, DEPTH)
 
 
@@ -101,10 +107,17 @@ def sizes(subject: Subject) -> range | Text:
 
 def standard(subject: Subject, warping: Warping = Warping(), words: str = "") -> Iterator[Case]:  # noqa: B008
     """Laws that depend on the text: all positive on three tokens, then others with zeros."""
+    untied = truncates(warping)
     for size in sizes(subject):
         for vocab, seed, positive in ((3, 0, True), (3, 1, False)):
-            draft = toy(vocab, seed + 10, one_hot=not subject.takes_q, positive=positive and subject.takes_q)
-            yield make(subject, toy(vocab, seed, positive=positive), draft, size, words, warping)
+            one_hot, target = not subject.takes_q, toy(vocab, seed, positive=positive, untied=untied)
+            draft = toy(vocab, seed + 10, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
+            yield make(subject, target, draft, size, words, warping)
+
+
+def truncates(warping: Warping) -> bool:
+    """Whether it takes tokens away; which of equals go is nobody's error."""
+    return warping.temperature == 0 or warping.top_k > 0 or warping.top_p < 1
 
 
 def simple(subject: Subject, case: Case) -> Iterator[Case]:
@@ -117,6 +130,8 @@ def simple(subject: Subject, case: Case) -> Iterator[Case]:
     for vocab in (2, 3):  # a case of fewer drafts was acquitted before, as the smallest come first
         for p in rows[vocab]:
             for q in rows[vocab] if subject.takes_q else np.eye(vocab, dtype=int).tolist():
+                if truncates(case.warping) and any(0 < a == b for row in (p, q) for a, b in pairs(row, 2)):
+                    continue
                 yield make(subject, plain(p), plain(q), size, "", case.warping)
 
 

@@ -90,7 +90,7 @@ def judge(
                 verdicts.append(verdict)
                 if say is not None:
                     say(verdict)
-                if verdict.outcome == "broken":  # the next would say the same
+                if verdict.outcome == "broken" and not watch.seen:  # it cannot be called at all
                     break
     except KeyboardInterrupt:
         return Report(subject.name, tuple(verdicts), complete=False)

@@ -37,8 +37,13 @@ def most(subject: Subject, case: Case) -> float:
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Kept drafts; of a decoder, tokens beyond one for every pass of the target."""
 
+    again: list[Case] = []
+
     def look(seen: Observation) -> Look:
         best, kept = most(subject, seen.case), seen.mean(lambda answer: answer.kept)
+        if any(answer.passes > 1 for answer in seen.law):
+            again.append(seen.case)
+            kept = 0.0
         limit = seen.rounding
         if seen.evidence == "Monte Carlo":  # Hoeffding
             limit = len(seen.case.parents) * math.sqrt(math.log(1 / seen.delta) / (2 * seen.runs))
@@ -47,6 +52,9 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     if subject.kind == "decoder" and not subject.block:
         return None  # it may look ahead at passes that it shares between blocks
     found = each("bound", subject, watch, standard(subject), look)
+    if again:
+        words = "a block takes several passes of the target, and the bound is of one"
+        return found._replace(outcome="not available", evidence="none", words=words)
     if found.counterexample is None:
         return found
     kept, best = (law["kept drafts"] for law in (found.counterexample.observed, found.counterexample.expected))

@@ -1,0 +1,41 @@
+"""Laws and toy models in the shapes that language-model libraries pass around; torch is imported inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from specsim.conform.cases import warped
+from specsim.conform.subject import Model, Warping
+
+
+def log(law: Any) -> Any:
+    """Logits of a law, as float32."""
+    import torch
+
+    return torch.log(torch.as_tensor(law)).float()
+
+
+def truncated(law: Any, warping: Warping) -> Any:
+    """A law without the tokens that top-k and top-p take away, not renormalised: for packages that have neither."""
+    if warping.top_k == 0 and warping.top_p == 1:
+        return law
+    return law * (warped(law, warping) > 0)
+
+
+def language_model(model: Model, warping: Warping) -> Callable[[Any], Any]:
+    """ids (1, n+1), the first of them a mark of the beginning -> logits (1, n+1, V); one pass."""
+    import numpy as np
+
+    def logits(ids: Any) -> Any:
+        rows = model.rows(ids[0, 1:].tolist())
+        return log(np.stack([truncated(row, warping) for row in rows]))[None]
+
+    return logits
+
+
+def beginning(prompt: Any) -> Any:
+    """The ids that a model of `language_model` continues: a mark of the beginning, and the prompt."""
+    import torch
+
+    return torch.tensor([[0, *prompt]])

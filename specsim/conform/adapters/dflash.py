@@ -1,0 +1,46 @@
+"""dflash: the verifier of its block drafts, with whole rows of the draft and with their largest entries only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specsim.conform.adapters._installed import module, note
+from specsim.conform.subject import Subject, Warping
+
+DISTRIBUTION = "dflash"
+VERSIONS = "==0.1.0"
+KIND = "chain"
+ENTRY = "dflash.model._rejection_sample"
+NEEDS = ("torch", "transformers")
+LICENCE = "MIT"
+
+
+def subjects() -> list[Subject]:
+    """Dense and sparse rows of the draft; the laws after the package's own sampling parameters."""
+    said = note(DISTRIBUTION, VERSIONS)
+    model = module("dflash.model")
+    sample, laws = model._rejection_sample, model._sampling_probs
+
+    def dense(p: Any, q: Any, drafts: Any) -> tuple[int, Any]:
+        kept, token = sample(drafts[None], p[None], q[None])
+        return int(kept), token
+
+    def sparse(p: Any, q: Any, drafts: Any) -> tuple[int, Any]:
+        indices = q.argsort(-1, descending=True)
+        kept, token = sample(drafts[None], p[None], q.gather(-1, indices)[None], indices[None])
+        return int(kept), token
+
+    def parameters(p: Any, q: Any, drafts: Any, *, warping: Warping) -> tuple[int, Any]:
+        if warping.temperature == 0:  # as its loop does
+            best = p.argmax(-1)
+            kept = int((drafts == best[:-1]).cumprod(0).sum())
+            return kept, best[kept]
+        after = [laws(w[None], warping.temperature, warping.top_p, warping.top_k)[0] for w in (p, q)]
+        return dense(after[0], after[1], drafts)
+
+    whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", note=said)
+    return [
+        whole,
+        whole._replace(name=f"{ENTRY}, draft_indices", run=sparse),
+        whole._replace(name=f"{ENTRY} after _sampling_probs", run=parameters, dtype="float32", logits=True, warps=True),
+    ]

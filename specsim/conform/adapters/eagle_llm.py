@@ -1,0 +1,90 @@
+"""eagle-llm: the verifier of its trees, whose candidates are drawn without replacement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specsim.conform.adapters._installed import module, note
+from specsim.conform.subject import Subject, Warping
+from specsim.types import TokenTree
+
+DISTRIBUTION = "eagle-llm"
+VERSIONS = "==1.2.1"
+KIND = "tree"
+ENTRY = "eagle.model.utils.evaluate_posterior"
+NEEDS = ("torch", "transformers")
+LICENCE = "Apache-2.0"
+
+
+def subjects() -> list[Subject]:
+    """The verifier, under its own logits processor; the next token is drawn from the law that it returns."""
+    said = note(DISTRIBUTION, VERSIONS)
+    import torch
+
+    utils = module("eagle.model.utils")
+
+    def laws(q: Any, processor: Any) -> Any:
+        """As its draft model has them."""
+        return torch.softmax(processor(None, q), -1)
+
+    def run(p: Any, q: Any, tree: TokenTree, *, warping: Warping) -> tuple[list[int], int]:
+        processor = utils.prepare_logits_processor(warping.temperature, 0.0, warping.top_p, warping.top_k)
+        parents, tokens = [int(i) for i in tree.parents], [int(x) for x in tree.tokens]
+        paths = _paths(parents)
+        rows = torch.tensor([[0, *(node + 1 for node in path)] for path in paths])  # 0 is the root, -1 pads
+        rows[:, 1:][torch.tensor(paths) < 0] = -1
+        seen = torch.tensor([0, *tokens, -1])  # the root's own token is never read
+        more: tuple[Any, ...] = (None,) * 5
+        if processor is not None:
+            draft = laws(q, processor)
+            chances, op, place, before = _buffers(parents, tokens, draft)
+            chosen = torch.tensor([1.0, *chances, 1.0])[rows]
+            at = [[0 if row < 1 else place[row - 1] for row in path] for path in rows.tolist()]
+            siblings = [[[] if row < 1 else before[row - 1] for row in path] for path in rows.tolist()]
+            more = (chosen, op, at, seen[None, :-1], siblings)
+        best, kept, after = utils.evaluate_posterior(p[rows], seen[rows], processor, *more)
+        token = torch.argmax(after) if processor is None else torch.multinomial(after, 1)
+        return [node for node in paths[int(best)] if node >= 0][: int(kept)], int(token)
+
+    tree = Subject(
+        ENTRY, "tree", run, "torch", "float32", "global",
+        logits=True, warps=True, scheme="without_replacement", note=said,
+    )  # fmt: skip
+    return [tree, tree._replace(name=f"{ENTRY}, one path", shapes=((-1,), (-1, 0)))]
+
+
+def _paths(parents: list[int]) -> list[list[int]]:
+    """Nodes from the root to every leaf, padded with -1."""
+    found = []
+    for leaf in (node for node in range(len(parents)) if node not in parents):
+        path = [leaf]
+        while parents[path[0]] >= 0:
+            path.insert(0, parents[path[0]])
+        found.append(path)
+    longest = max(map(len, found))
+    return [path + [-1] * (longest - len(path)) for path in sorted(found)]
+
+
+def _buffers(parents: list[int], tokens: list[int], draft: Any) -> tuple[list[float], list[Any], list[int], list[Any]]:
+    """What its draft model and tree say of every node: the chance of its draw, the laws of every depth, the place of
+    its parent's law there, and the siblings before it (counted with the root)."""
+    import torch
+
+    depth: list[int] = []
+    chances: list[float] = []
+    place: list[int] = []
+    before: list[Any] = []
+    levels: list[list[int]] = []  # parents at every depth, in order
+    for node, parent in enumerate(parents):
+        depth.append(0 if parent < 0 else depth[parent] + 1)
+        if depth[node] == len(levels):
+            levels.append([])
+        if parent not in levels[depth[node]]:
+            levels[depth[node]].append(parent)
+        siblings = [other for other in range(node) if parents[other] == parent]
+        law = draft[parent + 1]
+        left = 1 - sum(float(law[tokens[other]]) for other in siblings)
+        chances.append(min(float(law[tokens[node]]) / left, 1.0) if left > 0 else 0.0)
+        place.append(levels[depth[node]].index(parent))
+        before.append(torch.tensor([other + 1 for other in siblings]) if siblings else [])
+    return chances, [draft[[parent + 1 for parent in level]] for level in levels], place, before

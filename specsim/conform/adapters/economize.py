@@ -1,0 +1,88 @@
+"""economize: its verifier for sampled drafts, of chains (alone and in a batch) and of trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specsim.conform.adapters._installed import module, note
+from specsim.conform.adapters._rows import log, truncated
+from specsim.conform.subject import Subject, Warping
+from specsim.types import TokenTree
+
+DISTRIBUTION = "economize"
+VERSIONS = "==0.3.2"
+KIND = "tree"
+ENTRY = "economize.decoding.verifiers.RejectionVerifier"
+NEEDS = ("torch", "transformers", "safetensors")
+LICENCE = "Apache-2.0"
+
+
+def subjects() -> list[Subject]:
+    """`verify` and `verify_batch` on chains, `verify_tree` on candidates drawn i.i.d. and without replacement."""
+    said = note(DISTRIBUTION, VERSIONS, "top-k is the adapter's: the package has none")
+    import torch
+
+    package, verifiers = module("economize.decoding"), module("economize.decoding.verifiers")
+
+    def made(warping: Warping) -> tuple[Any, Any]:
+        """Verifier and selector, which draws from torch's own generator."""
+        if warping.temperature == 0:
+            return verifiers.GreedyVerifier(package.DecodeConfig(verifier="greedy")), package.GreedySelector()
+        selector = package.TopPSampler(warping.temperature, warping.top_p)
+        selector.generator_for = lambda device: None
+        return verifiers.RejectionVerifier(package.DecodeConfig(verifier="rejection")), selector
+
+    def rows(law: Any, warping: Warping) -> Any:
+        return log(torch.stack([torch.as_tensor(truncated(row.numpy(), warping._replace(top_p=1.0))) for row in law]))
+
+    def one(p: Any, q: Any, drafts: Any, *, warping: Warping = Warping()) -> tuple[int, int]:  # noqa: B008
+        verifier, selector = made(warping)
+        laws = None if q is None else selector.distributions(rows(q, warping))
+        found: tuple[int, int] = verifier.verify(rows(p, warping), drafts.tolist(), laws, selector, drafts, 0)
+        return found
+
+    def batch(p: Any, q: Any, drafts: Any, *, warping: Warping = Warping()) -> tuple[Any, Any]:  # noqa: B008
+        verifier, selector = made(warping)
+        laws = None if q is None else torch.stack([selector.distributions(rows(w, warping)) for w in q])
+        draft = package.Draft(drafts, [drafts.shape[1]] * len(drafts), None, laws)
+        logits = torch.stack([rows(w, warping) for w in p])
+        found: tuple[Any, Any] = verifier.verify_batch(logits, draft, selector, drafts, [0] * len(drafts))
+        return found
+
+    def batch_of_one(p: Any, q: Any, drafts: Any, *, warping: Warping = Warping()) -> tuple[int, int]:  # noqa: B008
+        kept, token = batch(p[None], None if q is None else q[None], drafts[None], warping=warping)
+        return int(kept[0]), int(token[0])
+
+    def tree(p: Any, q: Any, given: TokenTree, *, scheme: str) -> tuple[list[int], int]:
+        verifier, selector = made(Warping())
+        parents, tokens = [int(i) for i in given.parents], given.tokens
+        laws = torch.stack([q[parent + 1] for parent in parents])
+        if scheme == "without_replacement":  # every child's law, given the siblings before it
+            for i, parent in enumerate(parents):
+                for sibling in (j for j in range(i) if parents[j] == parent):
+                    laws[i, tokens[sibling]] = 0.0
+        live: list[int] = []  # where nothing is left to draw, nothing is drafted
+        for i, parent in enumerate(parents):
+            if laws[i].sum() > 0 and (parent < 0 or parent in live):
+                live.append(i)
+        number = {-1: -1} | {i: place for place, i in enumerate(live)}
+        above = torch.tensor([number[parents[i]] for i in live])
+        laws = laws[live] / laws[live].sum(-1, keepdim=True)
+        draft = package.Draft(tokens[live][None], [len(live)], above[None], laws[None])
+        exact = log(p)[[0, *(i + 1 for i in live)]]
+        paths, following = verifier.verify_tree(exact[None], draft, selector)
+        return [live[place] for place in paths[0]], following[0]
+
+    chain = Subject(f"{ENTRY}.verify", "chain", one, "torch", "float32", "global", warps=True, batch=batch, note=said)
+    trees = chain._replace(name=f"{ENTRY}.verify_tree, i.i.d.", kind="tree", warps=False, batch=None, note="")
+    return [
+        chain._replace(batch=None),
+        chain._replace(name=f"{ENTRY}.verify_batch", run=batch_of_one),
+        chain._replace(name=f"{ENTRY}.verify_batch, one-hot drafts", run=batch_of_one, takes_q=False),
+        trees._replace(run=lambda p, q, given: tree(p, q, given, scheme="iid")),
+        trees._replace(
+            name=f"{ENTRY}.verify_tree, without replacement",
+            run=lambda p, q, given: tree(p, q, given, scheme="without_replacement"),
+            scheme="without_replacement",
+        ),
+    ]

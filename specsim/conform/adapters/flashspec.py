@@ -1,0 +1,53 @@
+"""flashspec: its rejection sampler, the steps of its fast loop, and the typical acceptance that it calls lossy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specsim.conform.adapters._installed import module, note
+from specsim.conform.subject import Subject
+
+DISTRIBUTION = "flashspec"
+VERSIONS = "==0.3.1"
+KIND = "chain"
+ENTRY = "flashspec.sampling.rejection.rejection_sample"
+NEEDS = ("torch", "transformers", "pydantic")
+LICENCE = "Apache-2.0"
+
+
+def subjects() -> list[Subject]:
+    """The sampler (its caller draws the bonus), a step of its loop with and without laws of the draft, and typical."""
+    said = note(DISTRIBUTION, VERSIONS)
+    rejection = module("flashspec.sampling.rejection")
+    typical_sample = module("flashspec.sampling.typical").typical_sample
+
+    def first(tokens: Any, kept: int) -> tuple[int, Any]:
+        return kept, tokens[kept] if kept < len(tokens) else None
+
+    def sampler(p: Any, q: Any, drafts: Any) -> tuple[int, Any]:
+        tokens, kept, _ = rejection.rejection_sample(drafts[None], q[None], p[None, :-1], drafts[None], len(drafts))
+        return first(tokens[0], int(kept[0]))
+
+    def step(p: Any, q: Any, drafts: Any) -> Any:
+        return tuple(rejection.rejection_step(drafts[None], q[None], p[None])[0].tolist())
+
+    def one_hot(p: Any, q: None, drafts: Any) -> Any:
+        return tuple(rejection.rejection_step_onehot(drafts[None], p[None])[0].tolist())
+
+    def typical(p: Any, q: Any, drafts: Any, *, mass: float = 0.5) -> tuple[int, Any]:
+        tokens, kept, _ = typical_sample(q[None], p[None, :-1], drafts[None], len(drafts), typical_p=mass)
+        return first(tokens[0], int(kept[0]))
+
+    whole = Subject(ENTRY, "chain", sampler, "torch", "float32", "global", logits=True, note=said)
+    lossy = whole._replace(lossless=False)
+    return [
+        whole,
+        whole._replace(name="flashspec.sampling.rejection.rejection_step", run=step),
+        whole._replace(name="flashspec.sampling.rejection.rejection_step_onehot", run=one_hot, takes_q=False),
+        lossy._replace(name="flashspec.sampling.typical.typical_sample, typical_p=0.5", run=typical),
+        lossy._replace(
+            name="flashspec.sampling.typical.typical_sample, typical_p=1",
+            run=lambda p, q, drafts: typical(p, q, drafts, mass=1.0),
+            note="; ".join(filter(None, [said, "typical_p is the sampling configuration's top_p, 1 by default"])),
+        ),
+    ]

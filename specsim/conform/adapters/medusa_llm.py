@@ -1,0 +1,34 @@
+"""medusa-llm: typical acceptance over candidates of its heads, lossy above temperature 0 as its paper says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specsim.conform.adapters._installed import module, note
+from specsim.conform.subject import Subject, Warping
+
+DISTRIBUTION = "medusa-llm"
+VERSIONS = "==0.1"
+KIND = "chain"
+ENTRY = "medusa.model.utils.evaluate_posterior"
+NEEDS = ("torch",)
+LICENCE = "Apache-2.0"
+
+
+def subjects() -> list[Subject]:
+    """One path of candidates, with the thresholds of `medusa_generate`; the next token is the likeliest, as there."""
+    said = note(DISTRIBUTION, VERSIONS, "there is no top-k and no top-p")
+    import torch
+
+    evaluate_posterior = module("medusa.model.utils").evaluate_posterior
+
+    def run(p: Any, q: None, drafts: Any, *, warping: Warping) -> tuple[int, int]:
+        candidates = torch.cat([torch.zeros(1, dtype=torch.long), drafts])[None]
+        _, kept = evaluate_posterior(p[None], candidates, warping.temperature, 0.09, 0.3)
+        return int(kept), int(p[int(kept)].argmax())
+
+    return [
+        Subject(
+            ENTRY, "chain", run, "torch", lossless=False, takes_q=False, logits=True, warps=True, note=said
+        )._replace(dtype="float32", randomness="global")
+    ]

@@ -1,0 +1,166 @@
+"""Adapters: files that reach public packages, what was recorded of them, and one more that is added."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specsim.conform import record, registry
+from specsim.conform.adapters import _installed
+from specsim.conform.judgement import judge
+
+ROOT = Path(__file__).parents[2]
+RECORD = ROOT / "tests" / "bench" / "conform.json"
+NAMES = registry.names(registry.ADAPTERS)
+OWN = """
+from specsim.conform import Subject
+
+DISTRIBUTION, VERSIONS, KIND = "", "", "step"
+KEPT = {kept}
+
+
+def run(p, q, drafts, random):
+    x = drafts[0]
+    if random.random() * q[x] <= p[x]:
+        return x
+    rest = (p - q).clip(0) if KEPT else p
+    return random.choice(len(p), p=rest / rest.sum())
+
+
+def subjects():
+    return [Subject("mine", "step", run, sizes=(1,))]
+"""
+
+
+def recorded() -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return held
+
+
+def outcomes(found: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """Subject -> property -> outcome."""
+    return {one["subject"]: {v["property"]: v["outcome"] for v in one["verdicts"]} for one in found["subjects"]}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("kept", "outcome"), [(True, "lossless"), (False, "convicted")])
+def test_adding_an_adapter_is_one_file(tmp_path: Path, kept: bool, outcome: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(OWN.format(kept=kept))
+    (subject,) = registry.subjects_of(registry.find(str(path)))
+    assert judge(subject, budget=20, properties=["marginal"]).outcome == outcome
+
+
+@pytest.mark.fast
+def test_a_file_in_the_folder_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = sys.modules.get(registry.ADAPTERS) or __import__(registry.ADAPTERS, fromlist=["_"])
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    assert "added" not in registry.names(registry.ADAPTERS)
+    (tmp_path / "added.py").write_text(OWN.format(kept=True))
+    assert "added" in registry.names(registry.ADAPTERS)
+    assert registry.find("added").KIND == "step"
+    del sys.modules[f"{registry.ADAPTERS}.added"]
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("name", NAMES)
+def test_an_adapter_says_what_it_is_of(name: str) -> None:
+    """And its file can be read without the package: it is imported inside functions only."""
+    module = registry.find(name)
+    assert re.fullmatch(r"==[\d.]+(,==[\d.]+)*", module.VERSIONS)
+    assert module.DISTRIBUTION.replace("-", "_") == name
+    assert module.KIND in ("step", "chain", "tree", "decoder", "drafter")
+    assert module.LICENCE in ("Apache-2.0", "MIT")
+    found = registry.subjects_or_reason(module)
+    if isinstance(found, str):
+        assert module.DISTRIBUTION in found
+    else:
+        assert [one.name for one in found if module.ENTRY.split(".")[0] not in one.name] == []
+
+
+@pytest.mark.fast
+def test_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", lambda distribution: "1.2")
+    assert _installed.note("x", "==1.1,==1.2") == ""
+    assert _installed.note("x", "==1.1", "slow") == "version 1.2, the adapter was written for 1.1; slow"
+
+
+@pytest.mark.fast
+def test_a_file_is_imported_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "heavy" / "deep"
+    folder.mkdir(parents=True)
+    (tmp_path / "heavy" / "__init__.py").write_text("raise ImportError('a server')\n")
+    (folder / "__init__.py").write_text("raise ImportError('a kernel')\n")
+    (folder / "rule.py").write_text("from ..base import ONE\n")
+    (tmp_path / "heavy" / "base.py").write_text("ONE = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert _installed.bare("heavy.deep.rule").ONE == 1
+    assert not [name for name in sys.modules if name.startswith("heavy")]
+    with pytest.raises(ImportError, match="a server"):
+        _installed.module("heavy.deep.rule")
+
+
+@pytest.mark.fast
+def test_the_record_is_of_these_adapters() -> None:
+    """Every adapter has its part, of a version that it was written for, or the reason why it has none."""
+    held = recorded()["adapters"]
+    assert sorted(held) == NAMES
+    for name, found in held.items():
+        module = registry.find(name)
+        assert (found["distribution"], found["entry"]) == (module.DISTRIBUTION, module.ENTRY)
+        assert found["subjects"] or found["reason"]
+        assert "versions" not in found or f"=={found['versions'][module.DISTRIBUTION]}" in module.VERSIONS.split(",")
+        for one in found["subjects"]:
+            assert one["complete"], one["subject"]
+
+
+@pytest.mark.fast
+def test_the_page_has_the_table_of_the_record() -> None:
+    page = (ROOT / "docs" / "results" / "conform.md").read_text(encoding="utf-8")
+    table = record.markdown(recorded())
+    assert f"-->\n{table}\n<!-- conform: end -->" in page
+    other = table.replace("**convicted**", "lossless", 1)
+    assert other != table
+    assert other not in page
+
+
+@pytest.mark.fast
+def test_the_page_says_what_was_found() -> None:
+    """The sentences under the table."""
+    held = {name: outcomes(found) for name, found in recorded()["adapters"].items()}
+    eagle = held["eagle_llm"]["eagle.model.utils.evaluate_posterior"]
+    assert (eagle["joint"], eagle["parameters"]) == ("lossless", "convicted")
+    hsd = held["sequential_speculative_decoding"]
+    assert hsd["seqspecdecod.capped_hsd.capped_hsd_step"]["bound"] == "convicted"
+    assert hsd["seqspecdecod.naive_hsd.naive_hsd_step"]["bound"] == "not available"
+    assert held["flashspec"]["flashspec.sampling.typical.typical_sample, typical_p=1"]["vacuity"] == "vacuous"
+    evidence = {v["evidence"] for one in recorded()["adapters"]["lmdeploy"]["subjects"] for v in one["verdicts"]}
+    assert evidence == {"Monte Carlo"}
+
+
+@pytest.mark.fast
+def test_a_package_that_cannot_be_had_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> Path:
+        raise record.Missing("no such package")
+
+    monkeypatch.setattr(record, "environment", gone)
+    found = record.judged("medusa_llm", budget=1)
+    assert (found["reason"], found["subjects"]) == ("no such package", [])
+    assert "not available: no such package" in record.markdown({"adapters": {"medusa_llm": found}})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_package_is_what_was_recorded(name: str) -> None:
+    """In its own temporary environment."""
+    found, before = record.judged(name, budget=60.0), recorded()["adapters"][name]
+    if "reason" in found:
+        pytest.skip(f"{found['distribution']} cannot be had: {found['reason']}")
+    assert found["versions"][found["distribution"]] == before["versions"][before["distribution"]]
+    assert outcomes(found) == outcomes(before)
