@@ -47,9 +47,17 @@ def subjects() -> list[Subject]:
         return [node for node in paths[int(best)] if node >= 0][: int(kept)], int(token)
 
     tree = Subject(
-        ENTRY, "tree", run, "torch", "float32", "global",
-        logits=True, warps=True, scheme="without_replacement", note=said,
-    )  # fmt: skip
+        ENTRY,
+        "tree",
+        run,
+        "torch",
+        "float32",
+        "global",
+        logits=True,
+        warps=True,
+        scheme="without_replacement",
+        note=said,
+    )
     return [tree, tree._replace(name=f"{ENTRY}, one path", shapes=((-1,), (-1, 0)))]
 
 

@@ -33,7 +33,15 @@ def subjects() -> list[Subject]:
         return batch(p[None], None if q is None else q[None], drafts[None])[0]
 
     whole = Subject(
-        f"{ENTRY}.forward", "chain", one, "torch", "float32", "global",
-        returns="tokens", logits=True, batch=batch, note=said,
-    )  # fmt: skip
+        f"{ENTRY}.forward",
+        "chain",
+        one,
+        "torch",
+        "float32",
+        "global",
+        returns="tokens",
+        logits=True,
+        batch=batch,
+        note=said,
+    )
     return [whole, whole._replace(name=f"{ENTRY}.forward, one-hot drafts", takes_q=False)]
