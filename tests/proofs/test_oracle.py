@@ -26,8 +26,6 @@ from specsim.testing.strategies import law_pairs as special_pairs
 from specsim.types import TokenTree
 from specsim.verify.step import optimal
 
-pytestmark = pytest.mark.fast
-
 PROOFS = Path(__file__).parents[2] / "proofs"
 MUTANTS = Path(__file__).parents[1] / "mutants"
 MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
