@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from specsim.trees import depths, k_ary
 from specsim.types import TokenTree
 from specsim.verify.tree import _walk
+
+torch = pytest.importorskip("torch")
 
 
 def assert_same_levels(parents: np.ndarray, tokens: np.ndarray) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from specsim import discover
 from specsim.base.arrays import pick
 from specsim.trees import chain
 from specsim.types import Draws, TokenTree
+
+torch = pytest.importorskip("torch")
 
 CASES = [(name, scheme) for name, rule in discover.rules("tree").items() for scheme in discover.facts(rule).schemes]
 
