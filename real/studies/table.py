@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,20 +64,22 @@ def read_record(path: Path) -> dict[str, Any]:
     return found
 
 
-def markdown(record: dict[str, Any], plot: str) -> str:
-    """The tables of a record of any kind."""
-    from real.studies.compare import report, rules_report, tree_report
-    from real.studies.drafts import report as drafts_report
-    from real.studies.forced import report as forced_report
-    from real.studies.trees import report as trees_report
+KINDS = {  # schema -> the module whose `markdown` shows it
+    "specsim-compare/2": "compare.report",
+    "specsim-chains/1": "compare.rules_report",
+    "specsim-compare-trees/1": "compare.tree_report",
+    "specsim-drafts/1": "drafts.report",
+    "specsim-forced/1": "forced.report",
+    "specsim-trees/1": "trees.report",
+}
 
-    kinds: dict[str, Callable[[dict[str, Any], str], str]] = {
-        kind.SCHEMA: kind.markdown
-        for kind in (report, rules_report, tree_report, forced_report, drafts_report, trees_report)
-    }
-    if record["schema"] not in kinds:
-        raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(kinds)}")
-    return kinds[record["schema"]](record, plot)
+
+def markdown(record: dict[str, Any], plot: str) -> str:
+    """The tables of a record of any kind; only the report of its own kind is imported."""
+    if record["schema"] not in KINDS:
+        raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(KINDS)}")
+    made: str = import_module(f"real.studies.{KINDS[record['schema']]}").markdown(record, plot)
+    return made
 
 
 def face(record: dict[str, Any]) -> str:

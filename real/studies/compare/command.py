@@ -26,7 +26,7 @@ EXAMPLES = (
     "specsim-real compare --widen 0 --wide",
     "specsim-real compare TARGET DRAFT --prompts prompts.txt --out runs/mine.json",
     "specsim-real compare --rule tokenwise,block --gamma 1-16 --calibrate 1,4,16",
-    "specsim-real compare --tree 2,1,1,1 --tree sequoia:8 --scheme without_replacement --rule traversal",
+    "specsim-real compare --tree sequoia:8 --scheme without_replacement",
 )
 GAMMAS = "1-8"
 WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes

@@ -82,7 +82,7 @@ def test_interrupted_run_keeps_finished_rows(short: tuple[Path, tuple[str, ...]]
     monkeypatch.setattr(real.studies.compare.measure, "compare", stopped)
     result = command(*arguments)
     assert result.exit_code == 130
-    assert "interrupted: 3 finished rows kept" in result.output
+    assert "interrupted: 2 of 3 prompts kept; the same command carries on" in result.output
     record = json.loads(out.read_text())
     assert (record["complete"], record["failed"]) == (False, "interrupted")
     assert [row["gamma"] for row in record["pairs"]] == [1, 2, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import json
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 
 import real
 import real.cli
+from real.studies import table as table_command
 from real.studies.compare import answer, report, rules_report
 from real.studies.drafts import report as drafts_report
 from real.studies.forced import report as forced_report
@@ -150,3 +152,21 @@ def test_a_restless_machine_is_named() -> None:
         assert said in text
     run["runs"][0]["costs"]["spread"][0] = 0.5
     assert "those of a plain step spans 50%" in str(answer.restless(run["runs"]))
+
+
+@pytest.mark.parametrize("schema", table_command.KINDS)
+def test_every_kind_of_record_has_its_report(schema: str) -> None:
+    report_of = importlib.import_module(f"real.studies.{table_command.KINDS[schema]}")
+    assert schema == report_of.SCHEMA
+    assert callable(report_of.markdown)
+
+
+def test_no_report_is_forgotten() -> None:
+    folder = Path(table_command.__file__).parent
+    found = {
+        line.split('"')[1]
+        for path in folder.rglob("*report.py")
+        for line in path.read_text().splitlines()
+        if line.startswith("SCHEMA")
+    }
+    assert found == set(table_command.KINDS)
