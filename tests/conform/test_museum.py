@@ -73,7 +73,7 @@ def test_the_counterexample_is_the_smallest(name: str) -> None:
     verdict = counterexample(name)
     found = verdict.counterexample
     assert found is not None
-    assert found.case.startswith("V=2, 1 drafts"), found.case
+    assert found.case.startswith("V=2, 1 draft"), found.case
     assert found.expected != found.observed
     assert str(found.outcome) in verdict.words
     assert sum(found.expected.values()) == pytest.approx(1)
