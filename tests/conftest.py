@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 from typing import TypeVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two OpenMP threads per worker on a small machine collapse
@@ -11,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # two OpenMP threads per worker o
 import hypothesis
 import pytest
 
+MINUTES = Path(__file__).parent / "helpers" / "minutes.txt"
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -21,8 +23,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", choices=("cpu", "cuda"), help="cuda: also run the tests marked cuda")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU run only when one is asked for; then its absence is a failure, not a skip."""
+    """Cases named in helpers/minutes.txt are slow; tests that need a GPU run only when one is asked for.
+
+    Each of those cases takes ten seconds or so and has quicker ones beside it; `pytest -m slow` runs them. Where a GPU
+    is asked for, its absence is a failure, not a skip.
+    """
+    long = set(MINUTES.read_text(encoding="utf-8").split())
+    for item in items:
+        if item.nodeid in long:
+            item.add_marker(pytest.mark.slow)
     if config.getoption("--device") == "cpu":
         needs_gpu = [item for item in items if item.get_closest_marker("cuda")]
         config.hook.pytest_deselected(items=needs_gpu)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.base import check, limits
+from specsim.base import check
 from specsim.base.arrays import is_exact
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
@@ -48,7 +48,7 @@ class BlockChain(NamedTuple):
         law, total = np.zeros_like(self.tau), 0
         still = 0 if is_exact(law) else 1e-17  # by how much a law may move that moves no more
         law[self.start] = law[self.start] + 1
-        for b in range(check.integer(blocks, "blocks", 1, limits.MAX_SUMMED)):
+        for b in range(check.integer(blocks, "blocks", 1)):
             total, before, law = total + law @ self.tau, law, law @ self.jump
             if (abs(law - before) <= still).all():
                 return (total + (blocks - b - 1) * (law @ self.tau)) / blocks

@@ -145,7 +145,7 @@ def test_long_rows_run_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> No
     }
     run = decode_loop.loop("traversal", None, (2, 2), 1, "beam", None, 3)
     whole = simulate(TARGET, DRAFT, keep_tokens=True, **options)
-    monkeypatch.setattr(blocks, "CELLS", 7 * 5 * 3)
+    monkeypatch.setattr(decode_loop, "CELLS", 7 * 5 * 3)
     assert run.together == 7 < SHARD
     parts = simulate(TARGET, DRAFT, keep_tokens=True, **options)
     assert np.array_equal(whole.tokens, parts.tokens)
