@@ -132,3 +132,10 @@ def test_nothing_outside_a_temporary_folder_is_removed() -> None:
         text = script.read_text(encoding="utf-8")
         removed = [line for line in text.splitlines() if "rm " in line]
         assert removed == ["trap 'rm -rf \"$work\"' EXIT"] * ("mktemp -d" in text), script.name
+
+
+def test_cases_left_to_the_slow_tier_are_there() -> None:
+    """A name that nothing bears would leave its test in the other tier without a word."""
+    for line in (ROOT / "tests" / "helpers" / "minutes.txt").read_text(encoding="utf-8").split():
+        path, _, case = line.partition("::")
+        assert f"def {case.partition('[')[0]}(" in (ROOT / path).read_text(encoding="utf-8"), line
