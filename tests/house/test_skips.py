@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).parents[1] / "conftest.py"
+TESTS = Path(__file__).parents[1]
 IN_A_TEST = "import pytest\n\ndef test_one():\n    pytest.importorskip('no_such_package')\n"
 OF_A_FILE = "import pytest\n\npytest.importorskip('no_such_package')\n\ndef test_one():\n    pass\n"
 OURS = (
@@ -20,7 +20,9 @@ FOR_A_REASON = "import pytest\n\ndef test_one():\n    pytest.skip('the rule says
 
 def status(folder: Path, source: str, **env: str) -> int:
     """Exit status of pytest on one file under the suite's conftest."""
-    (folder / "conftest.py").write_text(CONFTEST.read_text())
+    (folder / "helpers").mkdir(exist_ok=True)
+    for name in ("conftest.py", "helpers/minutes.txt"):  # all that the hook reads
+        (folder / name).write_text((TESTS / name).read_text())
     (folder / "test_it.py").write_text(source)
     (folder / "pytest.ini").write_text("[pytest]\n")
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "CI_WITHOUT", "PYTEST_ADDOPTS")}
