@@ -32,7 +32,9 @@ def test_every_public_function_has_a_good_call() -> None:
 @pytest.mark.slow
 def test_every_public_function_of_real_has_one() -> None:
     of_real = {name: symbol for name in real.__all__ if callable(symbol := getattr(real, name))}
-    methods = {f"Pair.{name}": symbol for name, symbol in vars(real.Pair).items() if name[0] != "_" and callable(symbol)}
+    methods = {
+        f"Pair.{name}": symbol for name, symbol in vars(real.Pair).items() if name[0] != "_" and callable(symbol)
+    }
     records = {"Generation", "Pair"}  # made by the others, of fields that are not checked
     assert {f"real.{name}" for name in of_real | methods if name not in records} == set(good_calls.OF_REAL)
 

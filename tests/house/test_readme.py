@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
 SHELL = [line for block in re.findall(r"```bash\n(.*?)```", README, re.S) for line in block.splitlines()]
+APPS = {"specsim-real": real.cli.app, "specsim": specsim.cli.app}
+OURS = [line for line in SHELL if Path(line.partition(" ")[0]).name in APPS]  # of the environment: .venv/bin/specsim
 COMMANDS = {
     name: subprocess.run([ROOT / ".ci" / "readme", name], capture_output=True, text=True, check=True).stdout
     for name in ("main", "tests")
@@ -61,12 +63,11 @@ def test_each_command_is_one_line_that_installs_and_runs() -> None:
         assert f"readme {name}" in (ROOT / ".ci" / "run").read_text()
 
 
-@pytest.mark.parametrize("line", [line for line in SHELL if line.startswith("specsim")])
+@pytest.mark.parametrize("line", OURS)
 def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = shlex.split(line, comments=True)
-    app = {"specsim-real": real.cli.app, "specsim": specsim.cli.app}[words[0]]
-    result = CliRunner().invoke(app, words[1:])
+    result = CliRunner().invoke(APPS[Path(words[0]).name], words[1:])
     assert result.exit_code == 0, result.output
 
 
