@@ -14,6 +14,7 @@ import math
 import os
 import random
 import resource
+import shlex
 import signal
 import sys
 import tempfile
@@ -236,7 +237,8 @@ def until_forward(function: Callable[..., Any]) -> Callable[..., Any]:
 def swept(what: str) -> dict[str, tuple[str, str, list[str]]]:
     """The commands that a sweep is about: program, name and good words of each."""
     own = {name: ("specsim", name, words) for name, words in good_calls.COMMANDS.items()}
-    of_real = {f"real {name}": ("specsim-real", words[0], words[1:]) for name, words in good_calls.REAL.items()}
+    split = {f"real {name}": shlex.split(line) for name, line in good_calls.REAL.items()}
+    of_real = {name: ("specsim-real", words[0], words[1:]) for name, words in split.items()}
     if what == "options":
         return {name: own[name] for name in ("plan", "simulate")}
     if what == "real options":

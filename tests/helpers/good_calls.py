@@ -56,14 +56,14 @@ COMMANDS = {
 }
 # Those of `specsim-real`, small; a command may stand here with several sets of words.
 REAL = {
-    "compare": "compare --widen 0 --count 1 --max-tokens 8 --gamma 2".split(),
-    "compare --tree": "compare --widen 0 --count 1 --max-tokens 8 --tree 2,1".split(),
-    "drafts": "drafts --count 1 --max-tokens 8".split(),
-    "forced": "forced tiny tiny --batch 1 --context 16 --gamma 1 --calibrate 1 --turns 1".split(),
-    "rows": "rows --count 1 --max-tokens 8".split(),
-    "table": ["table", str(Path(__file__).parents[2] / "real" / "results" / "bundled.json")],
-    "train-pair": ["train-pair", "pair", "--text", __file__],
-    "trees": "trees --count 1 --recorded 1 --max-tokens 8".split(),
+    "compare": "compare --widen 0 --count 1 --max-tokens 8 --gamma 2",
+    "compare --tree": "compare --widen 0 --count 1 --max-tokens 8 --tree 2,1",
+    "drafts": "drafts --count 1 --max-tokens 8",
+    "forced": "forced tiny tiny --batch 1 --context 16 --gamma 1 --calibrate 1 --turns 1",
+    "rows": "rows --count 1 --max-tokens 8",
+    "table": f"table '{Path(__file__).parents[2] / 'real' / 'results' / 'bundled.json'}'",
+    "train-pair": f"train-pair pair --text '{__file__}'",
+    "trees": "trees --count 1 --recorded 1 --max-tokens 8",
 }
 LONG_OPTIONS = ("--blocks", "--tokens", "--burn-in", "--sequences", "--gamma", "--tree")
 IN_RANGE = ("4096", "10000", "2**16", "10**9")
