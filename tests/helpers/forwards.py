@@ -18,6 +18,14 @@ def refuse(*args: Any, **kwargs: Any) -> Any:
     raise Forward
 
 
+def refusal(result: Any) -> str:
+    """The one line in which a command (typer's result) refused its input, with status 2."""
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return str(line)
+
+
 def forbid(patch: Callable[[str, Any], object]) -> None:
     """Put `refuse` in the place of each, by `monkeypatch.setattr` or the like; it imports torch and transformers."""
     for place in PLACES:
