@@ -114,6 +114,11 @@ class Pair:
         ValueError
             Unknown or lossy rule, empty prompt, a text beyond a context, an empty stop string, several streams; gamma
             beside `parents`, scheme or step without, and what `real.decode.tree_plan.TreeVerifier` refuses.
+
+        Examples
+        --------
+        >>> len(load(TINY / "target", TINY / "draft").generate("def main():", gamma=3, max_tokens=8).tokens)
+        8
         """
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
         if not prompts or not all(isinstance(one, str) for one in prompts):
@@ -176,6 +181,11 @@ class Pair:
         ------
         ValueError
             Nothing to score, or the text is longer than a context.
+
+        Examples
+        --------
+        >>> load(TINY / "target", TINY / "draft").score([5, 6, 7], prompt="def main():").p.shape
+        (3,)
         """
         head = list(self.tokenizer(prompt)["input_ids"]) if prompt else []
         if isinstance(text, str):  # a text begins a document only where no prompt does
@@ -191,7 +201,23 @@ class Pair:
         return score(self.target, self.draft, head, ids, warping)
 
     def stopping(self, strings: Sequence[str] = ()) -> Stop:
-        """Where texts of this pair end: at the tokenizer's end token, or at one of the strings."""
+        """Where texts of this pair end: at the tokenizer's end token, or at one of the strings.
+
+        Parameters
+        ----------
+        strings : sequence of str
+            None empty.
+
+        Returns
+        -------
+        callable
+            As `real.decode.loop.decode_batch` takes it.
+
+        Raises
+        ------
+        ValueError
+            An empty string.
+        """
         end = self.tokenizer.eos_token_id
         return stopping(self.tokenizer, strings, [] if end is None else [end])
 
@@ -255,6 +281,11 @@ def load(
     ------
     ValueError
         If a model or tokenizer cannot be loaded, or the tokenizers differ.
+
+    Examples
+    --------
+    >>> load(TINY / "target", TINY / "draft").target.dtype
+    torch.float32
     """
     parse_device(str(device))
     tokenizer = load_tokenizer(target)
