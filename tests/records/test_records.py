@@ -135,7 +135,9 @@ def test_the_run_that_extrapolated_is_told() -> None:
     record = json.loads((RESULTS / "widened-extrapolated.json").read_text())
     assert record["provenance"]["calibrated"] == [1, 2, 3]
     errors = errors_of_speedup(record["pairs"])
-    assert (statistics.median(errors), min(errors[5:]), max(errors[5:])) == pytest.approx((0.033, 0.139, 0.235), abs=5e-4)
+    assert (statistics.median(errors), min(errors[5:]), max(errors[5:])) == pytest.approx(
+        (0.033, 0.139, 0.235), abs=5e-4
+    )
     assert "had a median error of 3.3 % and was 13.9 to 23.5 % too fast at gamma 6 to 8" in " ".join(PAGES.split())
 
 
