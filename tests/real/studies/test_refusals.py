@@ -98,7 +98,7 @@ def test_trees_need_the_fast_path(off: str, slow_path: Path, tmp_path: Path, mon
         ("forced --batch 1-1000000 --context 1-100000", "batch is '1-1000000'; the largest number that is sensible is"),
         (
             "forced --batch 1-1000 --context 1001-100000",
-            "the number of settings, batch x context, is 98999000; the largest that is sensible is 4096",
+            "the number of settings, batch x context, is 99000000; the largest that is sensible is 4096",
         ),
         ("forced --alpha nan", "alpha is nan; it must lie in [0, 1]"),
         ("drafts --num-drafts 1-65537", "num_drafts is '1-65537'; the largest number that is sensible is 65536"),
