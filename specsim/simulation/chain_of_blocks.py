@@ -20,7 +20,7 @@ from specsim.simulation.decode_loop import Loop, check_support, loop
 from specsim.simulation.toys.long_run import MAX_STATES, long_run
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import Pair, after, paired
-from specsim.trees import enumerated as trees
+from specsim.trees import drawn as trees
 from specsim.trees.likeliest import Grown
 from specsim.types import Array, Model
 

@@ -3,9 +3,9 @@
 from specsim.trees.beam import beam_tree, beam_uniforms, beams, gumbel_top_k
 from specsim.trees.beam_law import enumerate_beams
 from specsim.trees.best_shape import optimal_tree, sequoia_tree, tree_value
-from specsim.trees.drawn import Drafted, draw_tree, probability, uniforms
-from specsim.trees.enumerated import enumerate_trees
+from specsim.trees.drawn import Drafted, draw_tree, enumerate_trees, uniforms
 from specsim.trees.likeliest import Grown, eagle2_tree, heap_tree
+from specsim.trees.likelihood import probability
 from specsim.trees.limits import deterministic_tokens, entropy_bound, light_rate, speed_of_light
 from specsim.trees.topology import chain, children, depths, k_ary, leaves, mask, paths, ranks
 from specsim.trees.validity import check

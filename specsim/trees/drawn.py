@@ -13,7 +13,9 @@ those of drafted nodes are arrays (...), and the model returns (V,) or (..., V).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +23,11 @@ from array_api_compat import array_namespace
 
 from specsim.base import check
 from specsim.base.renamed import renamed
-from specsim.trees import _siblings, topology, validity
+from specsim.trees import _siblings, topology
 from specsim.trees._siblings import Counts
 from specsim.types import Array, Model, TokenTree
+
+MAX_TREES = 20_000  # of an enumeration
 
 
 class Drafted(NamedTuple):
@@ -108,7 +112,7 @@ def draw_tree(
         )
     tokens: list[Any] = [None] * len(parents)
     rows, texts = [root, *[None] * len(parents)], [prefix] * len(below)
-    for row, siblings in families(below):
+    for row, siblings in _families(below):
         k = len(siblings)
         q = root if row == 0 else law_after(model, texts[row], batch, root)
         drawn = _siblings.drawn(scheme, q, u[..., used : used + _siblings.needs(scheme, k)], k, draws)
@@ -121,11 +125,11 @@ def draw_tree(
             texts[node + 1] = (*texts[row], as_id(drawn[..., j]))
     drafted = xp.stack(tokens, axis=-1) if tokens else xp.zeros((*batch, 0), dtype=xp.int64)
     tree = TokenTree(parents, drafted, topology.depths(parents), scheme)
-    return Drafted(tree, xp.stack(filled(rows), axis=-2))
+    return Drafted(tree, xp.stack(_filled(rows), axis=-2))
 
 
 def uniforms(parents: Any, scheme: str) -> int:
-    """How many uniforms `draw_tree` needs; ValueError if the scheme cannot draw this shape.
+    """How many uniforms `draw_tree` needs.
 
     Parameters
     ----------
@@ -152,57 +156,88 @@ def uniforms(parents: Any, scheme: str) -> int:
     below = topology.children(parents)
     if scheme == "paths" and any(len(siblings) > 1 for siblings in below[1:]):
         raise ValueError("scheme 'paths' draws one child of every node but the root: shapes of trees.paths")
-    return sum(_siblings.needs(scheme, len(siblings)) for _, siblings in families(below))
+    return sum(_siblings.needs(scheme, len(siblings)) for _, siblings in _families(below))
 
 
 @np.errstate(under="ignore")
-def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, prefix: tuple[Any, ...] = ()) -> Array:
-    """Probability (...) that `draw_tree` draws these tokens, by the scheme named in the tree.
+@renamed(sampling="scheme")
+def enumerate_trees(
+    model: Model,
+    parents: Any,
+    *,
+    scheme: str = "iid",
+    draws: Counts | None = None,
+    prefix: tuple[int, ...] = (),
+) -> list[tuple[TokenTree, Array, Any]]:
+    """Every tree that `draw_tree` can draw, with its laws q and its probability: for small vocabularies.
 
     Parameters
     ----------
-    model : callable
-        Text, a tuple of token ids -> law of the next token, shape (V,).
-    tree : TokenTree
-        Or a batch of trees, tokens (..., n).
-    draws : callable, optional
-        For "distinct": q -> the law of the number of draws.
-    prefix : tuple
-        The text so far.
+    model, parents, scheme, draws, prefix
+        As in `draw_tree`.
 
     Returns
     -------
-    number or array, shape (...)
-        In the numbers of the model.
+    list of (TokenTree, array, number)
+        Tree, laws q (n+1, V), probability; the probabilities sum to 1.
 
     Raises
     ------
-    ValueError, TypeError
-        No tree, a scheme that cannot draw its shape, or a row of the model that is no law.
+    ValueError
+        About 20,000 trees or more, or what `draw_tree` refuses.
 
     Examples
     --------
-    >>> tree = TokenTree(topology.chain(2), np.array([0, 1]), np.array([1, 2]), "iid")
-    >>> float(probability(lambda text: np.array([0.5, 0.5]), tree))
-    0.25
+    >>> len(enumerate_trees(lambda text: np.array([0.5, 0.5]), [-1, -1, 0]))
+    8
     """
-    tokens, batch = validity.token_tree(tree).tokens, tuple(tree.tokens.shape[:-1])
-    uniforms(tree.parents, tree.scheme)
-    below = topology.children(tree.parents)
-    result, texts = 1, [prefix] * len(below)
-    for row, siblings in families(below):
-        q = law_after(model, texts[row], batch)
-        drawn = tokens[..., siblings]
-        chance = _siblings.probability(tree.scheme, q, drawn, len(siblings), draws)
-        if row:
-            chance = array_namespace(tokens).where(tokens[..., row - 1] >= 0, chance, 1)
-        result = result * chance
-        for node in siblings:
-            texts[node + 1] = (*texts[row], as_id(tokens[..., node]))
-    return result
+    parents = topology.shape(parents)
+    uniforms(parents, scheme)
+    below, depth = topology.children(parents), topology.depths(parents)
+    partial: list[_Partial] = [_Partial([-1] * len(parents), [None] * len(below), [prefix] * len(below), Fraction(1))]
+    partial[0].rows[0] = root = law_after(model, prefix, ())
+    for row, siblings in _families(below):
+        longer: list[_Partial] = []
+        for tree in partial:
+            q = law_after(model, tree.texts[row], (), root)
+            absent = row > 0 and tree.tokens[row - 1] < 0
+            if scheme != "deterministic" and len(longer) + int((q > 0).sum()) ** len(siblings) > MAX_TREES:
+                raise ValueError(f"about {MAX_TREES} trees or more; give fewer tokens, siblings or nodes")
+            for drawn, chance in _tuples(scheme, q, len(siblings), draws, absent):
+                one = _Partial(tree.tokens.copy(), tree.rows.copy(), tree.texts.copy(), tree.weight * chance)
+                one.rows[row] = _siblings.reported(scheme, q, len(siblings))
+                for node, token in zip(siblings, drawn, strict=True):
+                    one.tokens[node], one.texts[node + 1] = token, (*tree.texts[row], max(token, 0))
+                longer.append(one)
+        partial = longer
+    return [
+        (TokenTree(parents, np.array(t.tokens, dtype=np.int64), depth, scheme), np.stack(_filled(t.rows)), t.weight)
+        for t in partial
+    ]
 
 
-def families(below: list[list[int]]) -> Iterator[tuple[int, list[int]]]:
+class _Partial(NamedTuple):
+    tokens: list[int]
+    rows: list[Any]
+    texts: list[tuple[int, ...]]
+    weight: Any
+
+
+def _tuples(scheme: str, q: Array, k: int, draws: Counts | None, absent: bool) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """The k-tuples of siblings that can be drawn from a row, with their probabilities."""
+    if absent:
+        yield (-1,) * k, 1
+    elif scheme == "deterministic":
+        yield tuple(_siblings.likeliest(q, k).tolist()), 1
+    else:
+        support = np.flatnonzero(np.asarray(q > 0)).tolist()
+        for drawn in itertools.product(support if draws is None else [*support, -1], repeat=k):
+            chance = _siblings.probability(scheme, q, np.array(drawn), k, draws)
+            if chance > 0:
+                yield drawn, chance
+
+
+def _families(below: list[list[int]]) -> Iterator[tuple[int, list[int]]]:
     return ((row, siblings) for row, siblings in enumerate(below) if siblings)
 
 
@@ -222,6 +257,6 @@ def as_id(token: Array) -> Any:
     return int(known) if known.ndim == 0 and check.concrete(known) else known
 
 
-def filled(rows: list[Any]) -> list[Array]:
+def _filled(rows: list[Any]) -> list[Array]:
     """Rows for every node: the root's after leaves."""
     return [rows[0] if row is None else row for row in rows]
