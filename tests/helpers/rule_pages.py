@@ -14,7 +14,9 @@ PROOFS = Path(__file__).parents[2] / "proofs"
 
 def text_of(page: str) -> str:
     """What is read on a page: without tags, marks of code and escapes."""
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).replace("`", "").replace("\\", "").split())
+    return " ".join(
+        html.unescape(re.sub(r"(?<!\\)</?[a-zA-Z][^<>]*>", " ", page)).replace("`", "").replace("\\", "").split()
+    )
 
 
 def lacking(page: str, family: str, name: str, findings: list[list[str]], pictured: bool) -> Iterator[str]:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +63,7 @@ def room(path: Path) -> tuple[str, str]:
     return package, first.removesuffix(".py")
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Dotted names a module imports, at the top or inside functions."""
     found = set()

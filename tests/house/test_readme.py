@@ -53,7 +53,11 @@ def wrong_claims(block: str) -> list[str]:
     for expression, claimed in claims:
         value = eval(expression, names)
         value = getattr(value, "value", value)
-        shown = repr(value) if claimed.startswith("array") else str(round(float(value), 4)).removesuffix(".0")
+        shown = (
+            f"array({value.tolist()})"
+            if claimed.startswith("array")
+            else str(round(float(value), 4)).removesuffix(".0")
+        )
         found += [f"{expression}: {shown}, not {claimed}"] if shown != claimed else []
     return found
 
