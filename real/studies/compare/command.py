@@ -177,7 +177,7 @@ def _run_chains(
 ) -> None:
     """Compare chains, of one rule or of several."""
     from real.studies.compare import answer, report, rules_report
-    from real.studies.compare.measure import check_prompts
+    from real.studies.compare.measure import check_models
 
     what |= {"gammas": settings.gammas, "calibrated": settings.timed}
     schema, shown, plot = (
@@ -190,7 +190,7 @@ def _run_chains(
         return finish(old, out, Console(), partial(shown, wide=wide), plot, again=True)
     pair = open_pair()
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
-    check_prompts(pair, ids, settings.max_tokens)
+    check_models(pair, ids, settings)
     record = {"schema": schema, "complete": False, "provenance": what, "turns": (old or {}).get("turns", [])}
     _run(pair, ids, settings, out, record)
     finish(record, out, Console(), partial(shown, wide=wide), plot)
