@@ -173,7 +173,9 @@ def enumerate_trees(
 
     Parameters
     ----------
-    model, parents, scheme, draws, prefix
+    model, parents : callable, sequence of int
+        As in `draw_tree`.
+    scheme, draws, prefix : str, callable, tuple
         As in `draw_tree`.
 
     Returns
