@@ -121,17 +121,28 @@ CYCLES: dict[str, Callable[[], tuple[Any, ...]]] = {
 
 
 DRAWN = [(name, s) for name, rule in discover.rules("tree").items() for s in rule.CHILDREN if s != "beam"]
+# Of seconds each, those that differ most are quick: every tree as it is, and one under the strictest warpings.
+STRICT = [("traversal", "without_replacement", what) for what in ("temperature 0", "all")]
+WARPED = [
+    pytest.param(*each, what, marks=() if what == "T = 1" or (*each, what) in STRICT else pytest.mark.slow)
+    for each in DRAWN
+    for what in WARPINGS
+]
 
 
-@pytest.mark.parametrize("what", WARPINGS)
-@pytest.mark.parametrize(("name", "scheme"), DRAWN)
+@pytest.mark.parametrize(("name", "scheme", "what"), WARPED)
 def test_tree_cycles_can_be_captured(name: str, scheme: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("real.models.store.check_memory", lambda *a, **k: None)
     made = partial(tree_cycle, TreeVerifier(name, SHAPES[scheme], scheme), WARPINGS[what])
     assert check_capture(lambda f, *arguments: f(*arguments), made) == []
 
 
-@pytest.mark.parametrize("name", CYCLES)
+def quick(name: str) -> bool:
+    """Every rule and length at T = 1, every rule and warping at one length; the others are slow."""
+    return "at gamma" not in name or name.endswith("T = 1") or "at gamma 1," in name
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if quick(n) else pytest.mark.slow) for n in CYCLES])
 def test_cycles_can_be_captured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("real.models.store.check_memory", lambda *a, **k: None)  # asks the driver
     assert check_capture(lambda f, *arguments: f(*arguments), CYCLES[name]) == []
