@@ -19,6 +19,7 @@ from real.decode.warp import Warping
 from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
+from specsim.base import check
 from specsim.base.renamed import renamed
 from specsim.discover import Rule, facts, find
 from specsim.exact.guarantee import require_lossless
@@ -122,7 +123,7 @@ class Pair:
         """
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
         if not prompts or not all(isinstance(one, str) for one in prompts):
-            raise ValueError(f"prompt must be a text or a list of texts, at least one; got {prompt!r:.60}")
+            raise ValueError(f"prompt must be a text or a list of texts, at least one; got {check.shown(prompt)}")
         check_strings(stop)
         if not isinstance(warping, Warping):
             raise TypeError(f"warping must be a real.Warping, got {type(warping).__name__}")
