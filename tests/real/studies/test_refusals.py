@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.forwards import Forward, forbid, refusal
 from helpers.tiny_models import tiny_gpt2
@@ -16,6 +17,7 @@ import real.cli
 from real import TINY
 from real.decode.loop import decode, keyed
 from real.decode.score import laws
+from real.decode.stops import check_strings
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.options import parse_numbers, within
@@ -119,3 +121,9 @@ def test_numbers_are_told_in_brief() -> None:
         within(10**400, "x", 1, 5)
     assert parse_numbers("1-4", most=4) == (1, 2, 3, 4)
     assert parse_numbers("4,1", most=4) == (4, 1)
+
+
+@pytest.mark.parametrize("call", [check_strings, lambda value: Warping(logit_bias=value)])
+def test_what_is_no_list_is_told_in_one_line(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"^[^\n]*, got masked_array[^\n]*$"):
+        call(np.ma.masked_array([0.5, 0.5], [False, True]))
