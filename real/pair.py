@@ -192,7 +192,7 @@ class Pair:
         if isinstance(text, str):  # a text begins a document only where no prompt does
             ids = list(self.tokenizer(text, add_special_tokens=not head)["input_ids"])
         else:
-            ids = [int(token) for token in text]
+            ids = [check.integer(token, "a token of text", 0) for token in text]
         if not head:
             head, ids = ids[:1], ids[1:]
         if not ids:

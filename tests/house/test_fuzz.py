@@ -66,7 +66,7 @@ def test_a_sample_of_bad_options_is_refused_or_answered() -> None:
 
 def test_a_sample_of_bad_options_of_real_is_refused_or_answered() -> None:
     """As far as torch is loaded, which this process does not allow; `-m slow` goes on to the first forward."""
-    assert sweep(["real options", "64"]) == ""
+    assert sweep(["real options", "32"]) == ""
 
 
 def test_the_sweep_sees_each_way_to_misbehave() -> None:

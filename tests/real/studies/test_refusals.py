@@ -127,3 +127,9 @@ def test_numbers_are_told_in_brief() -> None:
 def test_what_is_no_list_is_told_in_one_line(call: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=r"^[^\n]*, got masked_array[^\n]*$"):
         call(np.ma.masked_array([0.5, 0.5], [False, True]))
+
+
+@pytest.mark.parametrize("token", [1.5, 1j, "x", np.ma.masked])
+def test_a_token_that_is_no_integer_is_named(token: Any) -> None:
+    with pytest.raises(TypeError, match="^a token of text must be an integer, got "):
+        load(TINY / "draft", TINY / "draft").score([5, token])
