@@ -17,7 +17,10 @@ for last; do :; done
 mkdir -p "$last/bin"
 for name in pip ruff mypy pytest specsim-real; do ln -sf "$STANDINS/$name" "$last/bin/$name"; done
 """
-README = "echo 'python3 -m venv .venv && .venv/bin/pip install x && .venv/bin/'$(test $1 = main && echo specsim-real || echo pytest)"
+README = """\
+test "$1" = main && last=specsim-real || last=pytest
+echo "python3 -m venv .venv && .venv/bin/pip install x && .venv/bin/$last"
+"""
 BESIDE = (
     "quick tests on Python 3.11",
     "quick tests on Python 3.12",
