@@ -17,30 +17,18 @@ from specsim.exact import forking
 from specsim.exact.step import draft_tuples, enumerate_step, scheme_of
 from specsim.testing import backends
 from specsim.testing.cases import (
-    GRIDS,
-    LAWS_OF_N,
     drafted_tuples,
     edge_laws,
     every_corner,
-    grid,
     random_laws,
     rational_uniforms,
 )
 from specsim.testing.contract import same_names
 from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.statistics import assert_law
+from specsim.testing.step_cases import counts, enumerated, grids
 from specsim.types import Array, Draws, LossyStepRule, StepRule
 from specsim.verify.lookup import takes
-
-
-def sizes(rule: ModuleType) -> tuple[int, ...]:
-    """The numbers of drafts a rule is tried with."""
-    return tuple(k for k in (1, 2, 3) if takes(rule, k))
-
-
-def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
-    """The same, and the laws of the number of drafts where the rule says ALSO that it verifies distinct ones."""
-    return sizes(rule) + (LAWS_OF_N if "distinct" in discover.facts(rule).schemes else ())
 
 
 def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
@@ -66,18 +54,17 @@ def contract(rule: ModuleType) -> None:
 @in_fractions
 def transition_is_a_law(rule: ModuleType) -> None:
     """Every row of the kernel is non-negative and sums to exactly 1."""
-    for _, num_drafts, p, q in _grids(rule):
-        tuples = draft_tuples(p.shape[-1], num_drafts)
-        law = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
-        assert (law >= 0).all(), "a negative probability"
-        assert (law.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
-        assert all(isinstance(v, Rational) for v in law.flat), "a float among Fractions: nothing it enters is exact"
+    for found in enumerated(rule):
+        assert (found.kernel >= 0).all(), "a negative probability"
+        assert (found.kernel.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
+        kinds = {type(v) for v in found.kernel.flat}
+        assert all(issubclass(v, Rational) for v in kinds), "a float among Fractions: nothing it enters is exact"
 
 
 @in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
     """The forked law of `verify` equals `transition`, as rationals, for every tuple that can be drafted."""
-    for name, num_drafts, p, q in _grids(rule):
+    for name, num_drafts, p, q in grids(rule):
         for k in range(len(p)):
             forked_is_transition(rule, p[k], q[k], num_drafts, where=name)
 
@@ -102,8 +89,7 @@ def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) 
 @in_fractions
 def output_is_target(rule: ModuleType) -> None:
     """The output law equals p exactly, or misses it by exactly the `bias` that the rule states."""
-    for name, num_drafts, p, q in _grids(rule):
-        law, _ = enumerate_step(rule, p, q, num_drafts)
+    for (name, num_drafts, p, q), _, law, _ in enumerated(rule):
         assert_bias(rule, p, q, law, num_drafts, name)
 
 
@@ -123,8 +109,7 @@ def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: in
 @in_fractions
 def acceptance_is_exact(rule: ModuleType) -> None:
     """The closed form equals the probability, by enumeration, that the token is a draft."""
-    for name, num_drafts, p, q in _grids(rule):
-        _, hit = enumerate_step(rule, p, q, num_drafts)
+    for (name, num_drafts, p, q), _, _, hit in enumerated(rule):
         claimed = rule.acceptance(rule.prepare(p, q, num_drafts))
         assert (claimed == hit).all(), f"{name} K={num_drafts}: acceptance differs from enumeration"
 
@@ -132,7 +117,7 @@ def acceptance_is_exact(rule: ModuleType) -> None:
 @in_fractions
 def acceptance_below_optimum(rule: ModuleType) -> None:
     """No rule beats the transport optimum by more than its stated bias."""
-    for name, num_drafts, p, q in _grids(rule):
+    for name, num_drafts, p, q in grids(rule):
         plan = rule.prepare(p, q, num_drafts)
         bound = best_acceptance(rule, p, q, num_drafts) + (rule.bias(plan) if discover.facts(rule).bias else 0)
         assert (rule.acceptance(plan) <= bound).all(), f"{name} K={num_drafts}: acceptance above the optimum: lossy"
@@ -247,7 +232,7 @@ def laws_in_floats(rule: ModuleType) -> None:
 
     What there is of these for a rule that says EXACT = False; within 1e-12, on the laws of the exact checks.
     """
-    for where, num_drafts, exact_p, exact_q in _grids(rule):
+    for where, num_drafts, exact_p, exact_q in grids(rule):
         p, q = exact_p.astype(float), exact_q.astype(float)
         plan, tuples = rule.prepare(p, q, num_drafts), draft_tuples(p.shape[-1], num_drafts)
         kernel = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
@@ -272,12 +257,6 @@ def two_numbers_a_draft(rule: ModuleType) -> None:
     assert (kept | (at(law, x[:, 0]) == 0)).all(), "a draft that fails can be drawn from left_over"
     token = rule.verify(rule.prepare(p, q, 1), x, u)
     assert (np.where(kept, x[:, 0], pick(law, u[:, 1])) == token).all(), "verify is not what keeps and left_over say"
-
-
-def _grids(rule: ModuleType) -> list[tuple[str, int | Draws, Array, Array]]:
-    tried = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts(rule)]
-    grids = [(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k, n, most in tried for v, d in GRIDS if v**n <= most]
-    return grids + [("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried]
 
 
 STEP_CHECKS: dict[str, Check] = {

@@ -1,0 +1,83 @@
+"""What the exact checks of a step rule look at: grids of pairs of laws, and every tuple of drafts, summed over once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from specsim import discover
+from specsim.exact.step import draft_tuples, scheme_of, summed
+from specsim.testing.cases import GRIDS, LAWS_OF_N, grid, random_laws
+from specsim.types import Array, Draws
+from specsim.verify.lookup import takes
+
+HELD = 24  # grids at a time: those of one rule
+
+
+class Grid(NamedTuple):
+    """Pairs of rational laws (n, V), and how many drafts."""
+
+    where: str
+    num_drafts: int | Draws
+    p: Array
+    q: Array
+
+
+class Enumerated(NamedTuple):
+    """A rule on a grid: its kernel (n, tuples, V), its output law (n, V), and the probability (n,) of a hit."""
+
+    grid: Grid
+    kernel: Array
+    law: Array
+    hit: Array
+
+
+def sizes(rule: ModuleType) -> tuple[int, ...]:
+    """The numbers of drafts a rule is tried with."""
+    return tuple(k for k in (1, 2, 3) if takes(rule, k))
+
+
+def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
+    """The same, and the laws of the number of drafts where the rule says ALSO that it verifies distinct ones."""
+    return sizes(rule) + (LAWS_OF_N if "distinct" in discover.facts(rule).schemes else ())
+
+
+def grids(rule: ModuleType) -> tuple[Grid, ...]:
+    """Every pair on coarse grids, few tokens where there are many drafts; and random pairs."""
+    return _grids(counts(rule))
+
+
+@cache
+def _grids(these: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
+    tried = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in these]
+    found = [Grid(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k, n, most in tried for v, d in GRIDS if v**n <= most]
+    return (*found, *(Grid("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried))
+
+
+def enumerated(rule: ModuleType) -> Iterator[Enumerated]:
+    """The rule on each grid in turn; what one check has enumerated, the next need not."""
+    these = counts(rule)
+    for number, found in enumerate(_grids(these)):
+        yield _enumerated(rule.prepare, rule.transition, scheme_of(rule, found.num_drafts), these, number)
+
+
+@lru_cache(maxsize=HELD)
+def _enumerated(
+    prepare: Callable[..., Any],
+    transition: Callable[..., Array],
+    scheme: str,
+    these: tuple[int | Draws, ...],
+    number: int,
+) -> Enumerated:
+    """By the rule's own functions, so that what is patched is asked anew."""
+    found = _grids(these)[number]
+    p, q, tuples = (
+        found.p[:, None],
+        found.q[:, None],
+        draft_tuples(found.p.shape[-1], found.num_drafts, found.p.shape[:-1]),
+    )
+    kernel = transition(prepare(p, q, found.num_drafts), tuples)
+    law, hits = summed(kernel, q, tuples, found.num_drafts, scheme)
+    return Enumerated(found, kernel, law, hits.sum(axis=-1))
