@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,8 +86,12 @@ def backends(kernel: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
 
             return run
 
+        def alone(*args: Array) -> Any:
+            with one_by_one():
+                return kernel(*args)
+
         out |= {
-            "jax": on_jax(kernel),
+            "jax": on_jax(alone),
             "jax.jit": on_jax(jax.jit(kernel)),
             "jax.vmap": on_jax(jax.jit(jax.vmap(kernel))),
         }
@@ -99,6 +104,20 @@ def backends(kernel: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
                 *(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in args)
             )
     return out
+
+
+@contextmanager
+def one_by_one() -> Iterator[None]:
+    """JAX without `jit`: each operation is a program of its own, which XLA would take longer to improve than to run."""
+    import jax
+
+    name = "jax_disable_most_optimizations"
+    before = jax.config.values[name]
+    jax.config.update(name, True)
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
 def _tokens(result: Any) -> Array:

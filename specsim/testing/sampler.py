@@ -143,9 +143,8 @@ def forked_tree(rule: ModuleType) -> Any:
     """The same of a tree rule, for specsim.exact.tree.kept_law, whose trees fork one by one."""
 
     def prepare(p: Array, q: Array, tree: Any, **params: Any) -> list[Any]:
-        trees = [tree._replace(tokens=tokens) for tokens in tree.tokens]
-        plans = (rule.prepare(*case, **params) for case in zip(p, q, trees, strict=True))
-        return [(plan, rule.uniforms(one, **params)) for plan, one in zip(plans, trees, strict=True)]
+        trees, count = (tree._replace(tokens=tokens) for tokens in tree.tokens), rule.uniforms(tree, **params)
+        return [(rule.prepare(*case, **params), count) for case in zip(p, q, trees, strict=True)]
 
     def transition(plans: list[Any]) -> list[Array]:
         return [_joint(kept_and_token(partial(rule.verify, plan), count)) for plan, count in plans]

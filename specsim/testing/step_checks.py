@@ -64,18 +64,26 @@ def transition_is_a_law(rule: ModuleType) -> None:
 @in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
     """The forked law of `verify` equals `transition`, as rationals, for every tuple that can be drafted."""
-    for name, num_drafts, p, q in grids(rule):
+    for (where, num_drafts, p, q), kernel, _, _ in enumerated(rule):
+        tuples = [tuple(x) for x in draft_tuples(q.shape[-1], num_drafts).tolist()]
         for k in range(len(p)):
-            forked_is_transition(rule, p[k], q[k], num_drafts, where=name)
+            _forked_is(dict(zip(tuples, kernel[k], strict=True)), rule, p[k], q[k], num_drafts, where)
 
 
 def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str = "") -> None:
     """The same for one pair of rational rows."""
     plan = rule.prepare(p, q, num_drafts)
-    count = rule.uniforms(num_drafts)
+    tuples = drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts))
+    _forked_is({tuple(x.tolist()): rule.transition(plan, x) for x in tuples}, rule, p, q, num_drafts, where)
+
+
+def _forked_is(
+    stated: dict[tuple[int, ...], Array], rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str
+) -> None:
+    plan, count = rule.prepare(p, q, num_drafts), rule.uniforms(num_drafts)
     for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
         law = forking.law(partial(_run, rule, plan, x, count))
-        wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
+        wanted = {t: Fraction(m) for t, m in enumerate(stated[tuple(x.tolist())]) if m}
         assert law == wanted, (
             f"{where} p={written(p)} q={written(q)} drafts={x}: the sampler's law is {written(law)}, "
             f"transition says {written(wanted)}"

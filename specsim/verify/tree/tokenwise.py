@@ -114,7 +114,7 @@ def _needs(step: ModuleType, most: int) -> int:
 def _occurring(count: Array, level: Level, going: Array = True) -> Iterable[int]:
     """Numbers of children to prepare for: those that occur, where that can be seen without waiting for a device."""
     if is_numpy_array(level.count):
-        return [int(m) for m in np.unique(count[going])]
+        return sorted(set(count[going].ravel().tolist()))
     return range(level.tokens.shape[-1] + 1)
 
 
