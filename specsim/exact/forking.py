@@ -8,7 +8,7 @@ leaves are products of interval lengths, so the law of the *code* comes out in e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -142,4 +142,23 @@ def law(program: Callable[[Fork], Any]) -> dict[Any, Fraction]:
     out: dict[Any, Fraction] = {}
     for result, weight in runs(program):
         out[result] = out.get(result, Fraction(0)) + weight
+    return out
+
+
+def laws(program: Callable[[list[int], list[Fork]], Iterable[Any]], rows: int) -> list[dict[Any, Fraction]]:
+    """Exact laws of the (hashable) results of rows that run together: program(which rows, a fork for each).
+
+    A row that is done goes on for its company, until half of them are: then the others go on by themselves.
+    """
+    later: list[list[Box]] = [[()] for _ in range(rows)]
+    last: list[Box] = [()] * rows
+    out: list[dict[Any, Fraction]] = [{} for _ in range(rows)]
+    together = list(range(rows))
+    while live := [row for row in together if later[row]]:
+        together = live if 2 * len(live) <= len(together) else together
+        forks = {row: Fork(later[row].pop(), later[row]) if later[row] else Fork(last[row], []) for row in together}
+        found = dict(zip(together, program(together, list(forks.values())), strict=True))
+        for row in live:
+            out[row][found[row]] = out[row].get(found[row], Fraction(0)) + forks[row].weight()
+            last[row] = tuple(forks[row].box)
     return out

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import NamedTuple
 
-import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from specsim.base.arrays import pick, row_at
