@@ -140,7 +140,7 @@ def forked_chain(rule: ModuleType) -> Any:
 
 
 def forked_tree(rule: ModuleType) -> Any:
-    """The same of a tree rule, for specsim.exact.tree.kept_law: the trees of a shape are one batch and fork together."""
+    """The same of a tree rule, for specsim.exact.tree.kept_law: trees of one shape are a batch, and fork together."""
 
     def prepare(p: Array, q: Array, tree: Any, **params: Any) -> tuple[int, Any]:
         plans: dict[int, Any] = {}  # by the number of trees, which only falls
