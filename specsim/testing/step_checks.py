@@ -17,9 +17,9 @@ from specsim.exact import forking
 from specsim.exact.step import draft_tuples, enumerate_step, scheme_of
 from specsim.testing import backends
 from specsim.testing.cases import (
+    corners,
     drafted_tuples,
     edge_laws,
-    every_corner,
     random_laws,
     rational_uniforms,
 )
@@ -152,11 +152,14 @@ def edges(rule: ModuleType) -> None:
 
 
 def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str) -> None:
-    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), scheme_of(rule, num_drafts))
-    rows = [np.broadcast_to(w, (len(x), len(w))) for w in (p, q)]
-    law = rule.transition(rule.prepare(*rows, num_drafts), x)
+    tuples, ends = drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)), corners(rule.uniforms(num_drafts))
+    law = rule.transition(
+        rule.prepare(*(np.broadcast_to(w, (len(tuples), len(w))) for w in (p, q)), num_drafts), tuples
+    )
     if not discover.facts(rule).bias:
         law = np.where(p > 0, law, 0)
+    x, law, u = np.repeat(tuples, len(ends), axis=0), np.repeat(law, len(ends), axis=0), np.tile(ends, (len(tuples), 1))
+    rows = [np.broadcast_to(w, (len(x), len(w))) for w in (p, q)]
     for library, make in backends.makers(p.dtype).items():
         some = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
         plan = rule.prepare(*(make(w[some]) for w in rows), num_drafts)
