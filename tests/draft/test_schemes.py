@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -221,7 +222,8 @@ def test_gradient_in_the_draft_logits_is_the_finite_difference(rule: str) -> Non
 
     slope = jax.grad(partial(rate, library=jax.numpy.asarray))
     compiled = slope if rule == "kseq" else jax.jit(slope)  # XLA takes ten seconds for its fifty halvings at once
-    gradient = np.asarray(compiled(jax.numpy.asarray(logits)))
+    with backends.one_by_one() if rule == "kseq" else nullcontext():
+        gradient = np.asarray(compiled(jax.numpy.asarray(logits)))
     h = 1e-6
     up, down = (np.array([rate(logits + s * h * e) for e in np.eye(6)]) for s in (1, -1))
     assert np.abs(gradient).max() > 1e-3
