@@ -7,13 +7,17 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from specsim import discover
 from specsim.exact.step import draft_tuples, scheme_of, summed
+from specsim.testing import backends
 from specsim.testing.cases import GRIDS, LAWS_OF_N, grid, random_laws
 from specsim.types import Array, Draws
 from specsim.verify.lookup import takes
 
 HELD = 24  # grids at a time: those of one rule
+ROWS, VOCAB = 2000, 50  # of what is compared across libraries
 
 
 class Grid(NamedTuple):
@@ -81,3 +85,35 @@ def _enumerated(
     kernel = transition(prepare(p, q, found.num_drafts), tuples)
     law, hits = summed(kernel, q, tuples, found.num_drafts, scheme)
     return Enumerated(found, kernel, law, hits.sum(axis=-1))
+
+
+def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
+    """Candidates (..., num_drafts) as the rule expects them."""
+    return drafted(scheme_of(rule, num_drafts), q, num_drafts, rng)
+
+
+def drafted(name: str, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
+    """The same of a scheme."""
+    scheme = discover.find("draft", name)
+    return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
+
+
+def compared(rule: ModuleType, num_drafts: int | Draws) -> backends.Compared:
+    """The rule's tokens on every library, or AssertionError. Compiling takes seconds, so a rule is compared once."""
+    asked = rule.uniforms(num_drafts), scheme_of(rule, num_drafts), num_drafts
+    return _compared(rule.prepare, rule.verify, *asked, tuple(backends.backends(rule.verify)))
+
+
+@lru_cache(maxsize=64)
+def _compared(
+    prepare: Callable[..., Any],
+    verify: Callable[..., Array],
+    count: int,
+    scheme: str,
+    num_drafts: int | Draws,
+    libraries: tuple[str, ...],
+) -> backends.Compared:
+    """By the rule's own functions, and the libraries that there are."""
+    p, q, rng = backends.laws(VOCAB, ROWS, seed=num_drafts.limit if isinstance(num_drafts, Draws) else num_drafts)
+    x, u = drafted(scheme, q, num_drafts, rng), rng.random((ROWS, count))
+    return backends.assert_same(lambda p, q, x, u: verify(prepare(p, q, num_drafts), x, u), p, q, x, u)

@@ -26,15 +26,9 @@ from specsim.testing.cases import (
 from specsim.testing.contract import same_names
 from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.statistics import assert_law
-from specsim.testing.step_cases import counts, enumerated, grids
+from specsim.testing.step_cases import compared, counts, drawn, enumerated, grids
 from specsim.types import Array, Draws, LossyStepRule, StepRule
 from specsim.verify.lookup import takes
-
-
-def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
-    """Candidates (..., num_drafts) as the rule expects them."""
-    scheme = discover.find("draft", scheme_of(rule, num_drafts))
-    return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
 def contract(rule: ModuleType) -> None:
@@ -207,11 +201,8 @@ def frequencies(rule: ModuleType) -> None:
 
 def same_on_every_backend(rule: ModuleType) -> None:
     """NumPy, JAX (eager, jit, vmap) and torch give the same tokens, except where a uniform sits on a boundary."""
-    for seed, num_drafts in enumerate(counts(rule), start=1):
-        p, q, rng = backends.laws(vocab=17, rows=64, seed=seed)
-        x = drawn(rule, q, num_drafts, rng)
-        u = rng.random((64, rule.uniforms(num_drafts)))
-        backends.assert_same(lambda p, q, x, u, k=num_drafts: rule.verify(rule.prepare(p, q, k), x, u), p, q, x, u)
+    for num_drafts in counts(rule):
+        compared(rule, num_drafts)
 
 
 @in_fractions

@@ -16,7 +16,8 @@ from specsim import acceptance_rate, guarantee, optimal_acceptance, output_law, 
 from specsim.draft import greedy, iid, without_replacement
 from specsim.exact.step import draft_tuples, enumerate_step
 from specsim.testing import assert_law, backends
-from specsim.testing.step_checks import best_acceptance, drawn
+from specsim.testing.step_cases import drawn
+from specsim.testing.step_checks import best_acceptance
 from specsim.testing.strategies import law_pairs
 from specsim.verify.step import greedy_draft, kseq, naive, recursive_wor
 
