@@ -62,11 +62,13 @@ class Uniform:
             return self._scale < bound._scale
         if not self._scale:
             return bool(bound > 0)
-        cut, (low, high) = _number(bound), self._fork.box[self._place]
+        cut, cell = _number(bound), self._fork.box[self._place]
+        if cell is WHOLE and (cut.numerator <= 0 or cut >= self._scale):  # without a division, as most are
+            return cut.numerator > 0
         cut = cut if self._scale is ONE else cut / self._scale
-        if cut <= low:
+        if cut <= cell[0]:
             return False
-        if cut < high:
+        if cut < cell[1]:
             self._fork.split(self._place, cut)
         return True
 
