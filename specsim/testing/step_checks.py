@@ -57,31 +57,36 @@ def transition_is_a_law(rule: ModuleType) -> None:
 
 @in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
-    """The forked law of `verify` equals `transition`, as rationals, for every tuple that can be drafted."""
+    """The forked law of `verify` equals `transition`, as rationals: one plan serves every tuple that can be drafted."""
     for (where, num_drafts, p, q), kernel, _, _ in enumerated(rule):
-        tuples = [tuple(x) for x in draft_tuples(q.shape[-1], num_drafts).tolist()]
+        number = {tuple(x): n for n, x in enumerate(draft_tuples(q.shape[-1], num_drafts).tolist())}
         for k in range(len(p)):
-            _forked_is(dict(zip(tuples, kernel[k], strict=True)), rule, p[k], q[k], num_drafts, where)
+            tuples = drafted_tuples(q[k], num_drafts, scheme_of(rule, num_drafts))
+            run = partial(_runs, rule, rule.prepare(p[k], q[k], num_drafts), tuples, rule.uniforms(num_drafts))
+            for x, law in zip(tuples.tolist(), forking.laws(run, len(tuples)), strict=True):
+                _agree(law, kernel[k, number[tuple(x)]], p[k], q[k], x, where)
 
 
 def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str = "") -> None:
-    """The same for one pair of rational rows."""
-    plan = rule.prepare(p, q, num_drafts)
-    tuples = drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts))
-    _forked_is({tuple(x.tolist()): rule.transition(plan, x) for x in tuples}, rule, p, q, num_drafts, where)
-
-
-def _forked_is(
-    stated: dict[tuple[int, ...], Array], rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str
-) -> None:
+    """The same for one pair of rational rows, and one tuple at a time."""
     plan, count = rule.prepare(p, q, num_drafts), rule.uniforms(num_drafts)
     for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
-        law = forking.law(partial(_run, rule, plan, x, count))
-        wanted = {t: Fraction(m) for t, m in enumerate(stated[tuple(x.tolist())]) if m}
-        assert law == wanted, (
-            f"{where} p={written(p)} q={written(q)} drafts={x}: the sampler's law is {written(law)}, "
-            f"transition says {written(wanted)}"
-        )
+        _agree(forking.law(partial(_run, rule, plan, x, count)), rule.transition(plan, x), p, q, x, where)
+
+
+def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Array | list[int], where: str) -> None:
+    wanted = {t: Fraction(m) for t, m in enumerate(row) if m}
+    assert law == wanted, (
+        f"{where} p={written(p)} q={written(q)} drafts={drafts}: the sampler's law is {written(law)}, "
+        f"transition says {written(wanted)}"
+    )
+
+
+def _runs(
+    rule: ModuleType, plan: Any, tuples: Array, count: int, which: list[int], forks: list[forking.Fork]
+) -> list[int]:
+    u = np.stack([fork.uniforms(count) for fork in forks])
+    return [int(token) for token in rule.verify(plan, tuples[which], u)]
 
 
 def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) -> int:
