@@ -22,10 +22,10 @@ test "$1" = main && last=specsim-real || last=pytest
 echo "python3 -m venv .venv && .venv/bin/pip install x && .venv/bin/$last"
 """
 BESIDE = (
+    "machine proofs",
     "quick tests on Python 3.11",
     "quick tests on Python 3.12",
     "quick tests on Python 3.13",
-    "machine proofs",
     "wheel",
 )
 FRONT = (
