@@ -49,7 +49,7 @@ def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
 
 
 def grids(rule: ModuleType) -> tuple[Grid, ...]:
-    """Every pair on coarse grids, few tokens where there are many drafts; and random pairs."""
+    """Every pair on coarse grids, few tokens where there are many drafts; and random pairs. The smallest come first."""
     return _grids(counts(rule))
 
 
@@ -57,7 +57,14 @@ def grids(rule: ModuleType) -> tuple[Grid, ...]:
 def _grids(these: tuple[int | Draws, ...]) -> tuple[Grid, ...]:
     tried = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in these]
     found = [Grid(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k, n, most in tried for v, d in GRIDS if v**n <= most]
-    return (*found, *(Grid("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried))
+    found += [Grid("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried]
+    return tuple(sorted(found, key=_work))
+
+
+def _work(grid: Grid) -> int:
+    """Pairs and tuples of drafts: what is wrong may show on little."""
+    most = grid.num_drafts.limit if isinstance(grid.num_drafts, Draws) else grid.num_drafts
+    return int(len(grid.p) * grid.p.shape[-1] ** most)
 
 
 def enumerated(rule: ModuleType) -> Iterator[Enumerated]:

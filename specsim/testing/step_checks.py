@@ -58,13 +58,13 @@ def transition_is_a_law(rule: ModuleType) -> None:
 @in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
     """The forked law of `verify` equals `transition`, as rationals: one plan serves every tuple that can be drafted."""
-    for (where, num_drafts, p, q), kernel, _, _ in enumerated(rule):
-        number = {tuple(x): n for n, x in enumerate(draft_tuples(q.shape[-1], num_drafts).tolist())}
+    for where, num_drafts, p, q in grids(rule):
         for k in range(len(p)):
+            plan, count = rule.prepare(p[k], q[k], num_drafts), rule.uniforms(num_drafts)
             tuples = drafted_tuples(q[k], num_drafts, scheme_of(rule, num_drafts))
-            run = partial(_runs, rule, rule.prepare(p[k], q[k], num_drafts), tuples, rule.uniforms(num_drafts))
-            for x, law in zip(tuples.tolist(), forking.laws(run, len(tuples)), strict=True):
-                _agree(law, kernel[k, number[tuple(x)]], p[k], q[k], x, where)
+            laws = forking.laws(partial(_runs, rule, plan, tuples, count), len(tuples))
+            for x, law, row in zip(tuples, laws, rule.transition(plan, tuples), strict=True):
+                _agree(law, row, p[k], q[k], x, where)
 
 
 def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str = "") -> None:
@@ -74,7 +74,7 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int |
         _agree(forking.law(partial(_run, rule, plan, x, count)), rule.transition(plan, x), p, q, x, where)
 
 
-def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Array | list[int], where: str) -> None:
+def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Array, where: str) -> None:
     wanted = {t: Fraction(m) for t, m in enumerate(row) if m}
     assert law == wanted, (
         f"{where} p={written(p)} q={written(q)} drafts={drafts}: the sampler's law is {written(law)}, "
