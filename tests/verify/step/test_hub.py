@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,6 +121,7 @@ def test_independent_drafts_of_one_law_are_iid(q: Array, num_drafts: int) -> Non
 # Truncated importance selection
 
 
+@cache  # one rule for all checks, which share what they enumerate
 def with_live(live: int) -> Any:
     """The rule with that many live tokens."""
     return SimpleNamespace(**{**vars(importance), "prepare": partial(importance.prepare, live=live)})
