@@ -49,13 +49,13 @@ def makers(dtype: Any) -> dict[str, Callable[[Array], Array]]:
     return out
 
 
-def assert_same(kernel: Callable[..., Any], *args: Array, eager: bool = True) -> Compared:
-    """Run kernel(*args) on every installed backend and compare token by token; on JAX without `jit` only if `eager`.
+def assert_same(kernel: Callable[..., Any], *args: Array, whole: bool = True) -> Compared:
+    """Run kernel(*args) on every installed backend and compare token by token; on JAX, if not `whole`, under `jit` alone.
 
     The last argument holds the uniforms. A row is set aside, and counted, when moving one of its uniforms by 8 ulp
     changes NumPy's own answer: there rounding alone decides. Skipped where there is nothing to compare with.
     """
-    runs = {name: run for name, run in backends(kernel).items() if eager or name != "jax"}
+    runs = {name: run for name, run in backends(kernel).items() if whole or name not in ("jax", "jax.vmap")}
     if not runs:
         raise Skipped("neither jax nor torch is installed (extras `jax`, `real`): nothing to compare NumPy with")
     base = _tokens(kernel(*args))

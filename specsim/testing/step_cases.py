@@ -105,9 +105,9 @@ def drafted(name: str, q: Array, num_drafts: int | Draws, rng: np.random.Generat
     return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
-def compared(rule: ModuleType, num_drafts: int | Draws, *, eager: bool = True) -> backends.Compared:
+def compared(rule: ModuleType, num_drafts: int | Draws, *, whole: bool = True) -> backends.Compared:
     """The rule's tokens on every library, or AssertionError. Compiling takes seconds, so a rule is compared once."""
-    asked = rule.uniforms(num_drafts), scheme_of(rule, num_drafts), num_drafts, eager
+    asked = rule.uniforms(num_drafts), scheme_of(rule, num_drafts), num_drafts, whole
     return _compared(rule.prepare, rule.verify, *asked, tuple(backends.backends(rule.verify)))
 
 
@@ -118,10 +118,10 @@ def _compared(
     count: int,
     scheme: str,
     num_drafts: int | Draws,
-    eager: bool,
+    whole: bool,
     libraries: tuple[str, ...],
 ) -> backends.Compared:
     """By the rule's own functions, and the libraries that there are."""
     p, q, rng = backends.laws(VOCAB, ROWS, seed=num_drafts.limit if isinstance(num_drafts, Draws) else num_drafts)
     x, u = drafted(scheme, q, num_drafts, rng), rng.random((ROWS, count))
-    return backends.assert_same(lambda p, q, x, u: verify(prepare(p, q, num_drafts), x, u), p, q, x, u, eager=eager)
+    return backends.assert_same(lambda p, q, x, u: verify(prepare(p, q, num_drafts), x, u), p, q, x, u, whole=whole)

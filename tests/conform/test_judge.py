@@ -246,10 +246,13 @@ def test_a_decoder() -> None:
 
 
 def assert_lossless(subject: Subject) -> None:
-    """Exactly, for as long as that takes; by frequencies, which take what they are given, for three seconds."""
+    """Exactly, for as long as that takes; by frequencies, which take what they are given, for three seconds or more."""
     exact = [name for name in asked(subject.kind) if name != "batches"]
     assert judge(subject, properties=exact).outcome == "lossless"
-    assert judge(subject, properties=["batches"], budget=3).outcome == "lossless"
+    found = judge(subject, properties=["batches"], budget=3)
+    if found.outcome == "inconclusive":
+        found = judge(subject, properties=["batches"])
+    assert found.outcome == "lossless"
 
 
 @pytest.mark.parametrize("name", ["rejection", "recursive_wor", "greedy_draft", "spechub"])
