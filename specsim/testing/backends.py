@@ -50,7 +50,7 @@ def makers(dtype: Any) -> dict[str, Callable[[Array], Array]]:
 
 
 def assert_same(kernel: Callable[..., Any], *args: Array, whole: bool = True) -> Compared:
-    """Run kernel(*args) on every installed backend and compare token by token; on JAX, if not `whole`, under `jit` alone.
+    """Run kernel(*args) on every installed backend and compare token by token; if not `whole`, on JAX under `jit` only.
 
     The last argument holds the uniforms. A row is set aside, and counted, when moving one of its uniforms by 8 ulp
     changes NumPy's own answer: there rounding alone decides. Skipped where there is nothing to compare with.
