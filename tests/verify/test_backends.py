@@ -153,7 +153,7 @@ def assert_short_floats_agree(kernel: Callable[..., Array], arrays: tuple[Array,
     short[-1] = np.minimum(short[-1], np.float32(1 - 2.0**-24))  # which rounds to 1 more often than not
     wanted = np.asarray(kernel(*short))
     found = {"torch": kernel(*map(torch.from_numpy, short)).numpy()}
-    with jax.enable_x64(False), backends.one_by_one():
+    with jax.enable_x64(False), backends.compiled_plainly():
         on_jax = kernel(*map(jax.numpy.asarray, short))
         assert on_jax.dtype == np.int32
         found["jax without 64 bits"] = np.asarray(on_jax)
@@ -316,7 +316,7 @@ def test_gradient_in_the_draft_logits_is_the_finite_difference(name: str) -> Non
     def rate(x: Array, library: Any = np.asarray) -> Array:
         return SMOOTH[name](library(p), warp(x))
 
-    with backends.one_by_one():
+    with backends.compiled_plainly():
         gradient = np.asarray(jax.grad(partial(rate, library=jax.numpy.asarray))(jax.numpy.asarray(logits)))
     h = 1e-6
     up, down = (np.array([rate(logits + s * h * e) for e in np.eye(8)]) for s in (1, -1))
