@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import NamedTuple
 
+import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from specsim.base.arrays import pick, row_at
@@ -113,7 +114,7 @@ def _needs(step: ModuleType, most: int) -> int:
 def _occurring(count: Array, level: Level, going: Array = True) -> Iterable[int]:
     """Numbers of children to prepare for: those that occur, where that can be seen without waiting for a device."""
     if is_numpy_array(level.count):
-        return sorted(set(count[going].ravel().tolist()))
+        return [int(m) for m in np.unique(count[going])]
     return range(level.tokens.shape[-1] + 1)
 
 
