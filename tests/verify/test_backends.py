@@ -67,7 +67,10 @@ def report(what: str, compared: backends.Compared, count: Count) -> None:
     assert compared.near <= ROWS // 1000
 
 
-@pytest.mark.parametrize(("name", "num_drafts"), [(n, k) for n, r in STEP.items() for k in (1, 2, 4) if takes(r, k)])
+# As many drafts as `same_on_every_backend` does not ask for, where the rule takes them: the same rows, in any number.
+@pytest.mark.parametrize(
+    ("name", "num_drafts"), [(n, max(k for k in (1, 2, 4) if takes(r, k))) for n, r in STEP.items()]
+)
 def test_step_rules_give_the_same_tokens(name: str, num_drafts: int, record_property: Count) -> None:
     report(f"{name} K={num_drafts}", compared(STEP[name], num_drafts), record_property)
 
@@ -153,8 +156,8 @@ def assert_short_floats_agree(kernel: Callable[..., Array], arrays: tuple[Array,
     short[-1] = np.minimum(short[-1], np.float32(1 - 2.0**-24))  # which rounds to 1 more often than not
     wanted = np.asarray(kernel(*short))
     found = {"torch": kernel(*map(torch.from_numpy, short)).numpy()}
-    with jax.enable_x64(False), backends.compiled_plainly():
-        on_jax = kernel(*map(jax.numpy.asarray, short))
+    with jax.enable_x64(False):
+        on_jax = jax.jit(kernel)(*map(jax.numpy.asarray, short))
         assert on_jax.dtype == np.int32
         found["jax without 64 bits"] = np.asarray(on_jax)
     for library, tokens in found.items():
