@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from specsim.conform import record, registry
-from specsim.conform.adapters import _installed
+from specsim.conform import Subject, Warping, record, registry
+from specsim.conform.adapters import _installed, _rows
+from specsim.conform.cases import warped
 from specsim.conform.judgement import judge
 
 ROOT = Path(__file__).parents[2]
@@ -43,9 +46,14 @@ def recorded() -> dict[str, Any]:
     return held
 
 
+def outcomes_of(one: dict[str, Any]) -> dict[str, str]:
+    """Property -> outcome."""
+    return {v["property"]: v["outcome"] for v in one["verdicts"]}
+
+
 def outcomes(found: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Subject -> property -> outcome."""
-    return {one["subject"]: {v["property"]: v["outcome"] for v in one["verdicts"]} for one in found["subjects"]}
+    return {one["subject"]: outcomes_of(one) for one in found["subjects"]}
 
 
 @pytest.mark.fast
@@ -107,6 +115,40 @@ def test_a_file_is_imported_without_its_package(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.fast
+def test_what_a_file_cannot_load_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And Triton is told of its interpreter while the file, and what it is given, is imported; then no more."""
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "__init__.py").write_text("")
+    (tmp_path / "engine" / "kernel.py").write_text("import os\nfrom engine.device import ONE\nSAID = dict(os.environ)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for before in (None, "0"):
+        monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+        if before is not None:
+            monkeypatch.setenv("TRITON_INTERPRET", before)
+        asked: list[str | None] = []
+
+        def given(asked: list[str | None] = asked) -> dict[str, dict[str, int]]:
+            asked.append(os.environ.get("TRITON_INTERPRET"))
+            return {"engine.device": {"ONE": 1}}
+
+        found = _installed.interpreted("engine.kernel", given)
+        assert (found.ONE, found.SAID["TRITON_INTERPRET"], asked) == (1, "1", ["1"])
+        assert os.environ.get("TRITON_INTERPRET") == before
+    assert _installed.bare("engine.kernel", {"engine.device": {"ONE": 2}}).ONE == 2
+    assert not [name for name in sys.modules if name.startswith("engine")]
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("warping", [Warping(), Warping(temperature=2.0), Warping(top_k=2), Warping(top_p=0.7)])
+def test_rows_are_warped_as_the_cases_are(warping: Warping) -> None:
+    torch = pytest.importorskip("torch")
+    rows = np.array([[[0.5, 0.25, 0.125, 0.125], [0.1, 0.0, 0.7, 0.2]], [[0.5, 0.25, 0.125, 0.125], [0, 0, 0.4, 0.6]]])
+    found = torch.softmax(_rows.warm(_rows.log(rows), warping), -1).numpy()
+    expected = np.stack([np.stack([warped(row, warping) for row in two]) for two in rows])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.fast
 def test_the_record_is_of_these_adapters() -> None:
     """Every adapter has its part, of a version that it was written for, or the reason why it has none."""
     held = recorded()["adapters"]
@@ -142,6 +184,61 @@ def test_the_page_says_what_was_found() -> None:
     assert held["flashspec"]["flashspec.sampling.typical.typical_sample, typical_p=1"]["vacuity"] == "vacuous"
     evidence = {v["evidence"] for one in recorded()["adapters"]["lmdeploy"]["subjects"] for v in one["verdicts"]}
     assert evidence == {"Monte Carlo"}
+
+
+def exact(held: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Subject -> its block of two drafts, where that is scripted."""
+    every = [one for found in held["adapters"].values() for one in found["subjects"]]
+    return {one["subject"]: one["two drafts"] | {"joint": outcomes_of(one)["joint"]} for one in every if one["two drafts"]}
+
+
+def inexact(held: dict[str, Any]) -> list[str]:
+    """Subjects whose block of two drafts is not what the verdict says: equal to 1e-6, or not."""
+    return [name for name, two in exact(held).items() if (two["distance"] <= 1e-6) != (two["joint"] == "lossless")]
+
+
+def late(held: dict[str, Any], most: float = 2.0) -> list[str]:
+    """Subjects whose block of two drafts took longer, if it was timed."""
+    return [name for name, two in exact(held).items() if (two["seconds"] or 0.0) >= most]
+
+
+@pytest.mark.fast
+def test_blocks_of_two_drafts_are_judged_exactly() -> None:
+    held = recorded()
+    assert inexact(held) == []
+    several = {name for name, found in held["adapters"].items() if set(outcomes(found)) & set(exact(held))}
+    assert len(several) >= 5
+    worse = json.loads(json.dumps(held))
+    next(one for one in worse["adapters"]["dflash"]["subjects"] if one["two drafts"])["two drafts"]["distance"] = 2e-6
+    assert len(inexact(worse)) == 1
+
+
+@pytest.mark.fast
+def test_blocks_of_two_drafts_take_two_seconds_at_most() -> None:
+    held = recorded()
+    slow = json.loads(json.dumps(held))
+    next(one for one in slow["adapters"]["dflash"]["subjects"] if one["two drafts"])["two drafts"]["seconds"] = 2.0
+    assert len(late(slow)) == len(late(held)) + 1
+    assert late(held) == []
+    if not [two for two in exact(held).values() if two["seconds"] is not None]:
+        pytest.skip("not measured: the record was made without --timed")
+
+
+@pytest.mark.fast
+def test_two_drafts() -> None:
+    def run(p: Any, q: Any, drafts: Any, random: Any) -> Any:
+        return 0, random.choice(3, p=p[0])
+
+    one = Subject("none", "chain", run)
+    found = record.two_drafts(one, timed=False)
+    assert found is not None
+    assert (found["runs"], found["seconds"]) == (27, None)
+    assert found["distance"] < 1e-12
+    timed = record.two_drafts(one, timed=True)
+    assert timed is not None
+    assert 0 < timed["seconds"] < 2
+    assert record.two_drafts(one._replace(run=lambda *_: 1 / 0), timed=True) is None
+    assert record.two_drafts(one._replace(kind="drafter"), timed=True) is None
 
 
 @pytest.mark.fast
