@@ -48,7 +48,7 @@ def names(folder: str) -> list[str]:
 
 
 def find(name: str) -> ModuleType:
-    """The file of that name in one of the folders, a rule or a draft scheme of specsim, or the file at that path; else ValueError."""
+    """The file of that name in a folder, a rule or scheme of specsim, or the file at that path; else ValueError."""
     if name.endswith(".py"):
         return _own(Path(name))
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):

@@ -119,7 +119,7 @@ def test_what_a_file_cannot_load_is_given(tmp_path: Path, monkeypatch: pytest.Mo
     """And Triton is told of its interpreter while the file, and what it is given, is imported; then no more."""
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine" / "__init__.py").write_text("")
-    (tmp_path / "engine" / "kernel.py").write_text("import os\nfrom engine.device import ONE\nSAID = dict(os.environ)\n")
+    (tmp_path / "engine" / "kernel.py").write_text("import os\nfrom engine.device import ONE\nSAID = dict(os.environ)")
     monkeypatch.syspath_prepend(str(tmp_path))
     for before in (None, "0"):
         monkeypatch.delenv("TRITON_INTERPRET", raising=False)
@@ -189,7 +189,8 @@ def test_the_page_says_what_was_found() -> None:
 def exact(held: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Subject -> its block of two drafts, where that is scripted."""
     every = [one for found in held["adapters"].values() for one in found["subjects"]]
-    return {one["subject"]: one["two drafts"] | {"joint": outcomes_of(one)["joint"]} for one in every if one["two drafts"]}
+    found = [one for one in every if one["two drafts"]]
+    return {one["subject"]: one["two drafts"] | {"joint": outcomes_of(one)["joint"]} for one in found}
 
 
 def inexact(held: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""transformers' assistants with a vocabulary of their own: two tokenizers of letters, and a toy model that has one more.
+"""transformers' assistants with a vocabulary of their own: two tokenizers of letters, and a toy that has one more.
 
 The target's token t is the letter number t. The assistant has one letter more, its token 0, which no target knows; of
 the others it has other ids. Which order a tokenizer's `get_vocab()` has is nobody's promise: fast ones have a hash map.

@@ -128,11 +128,14 @@ def second_runner() -> list[Subject]:
     sample = interpreted(SECOND, _on_cpu).rejection_sample
     name, how = f"{SECOND}.rejection_sample", "run by Triton's interpreter, log(1 + x) for the device's log1p"
     tokenwise = batched(partial(_second, sample, False), name)._replace(note=how)
-    return [tokenwise, batched(partial(_second, sample, True), f"{name}, use_block_verification=True")._replace(note=how)]
+    return [
+        tokenwise,
+        batched(partial(_second, sample, True), f"{name}, use_block_verification=True")._replace(note=how),
+    ]
 
 
 def _on_cpu() -> dict[str, dict[str, Any]]:
-    """What the file imports from vllm: Triton, which vllm has for devices only, and a watermark that nobody asks for."""
+    """What the file imports from vllm: Triton, which vllm has for devices only, and a watermark that is not used."""
     triton, tl = module("triton"), module("triton.language")
 
     class Device:

@@ -1,4 +1,4 @@
-"""sglang: its chain sampler, token by token and by blocks, whose uniforms are arguments; Triton's interpreter runs it."""
+"""sglang: its chain sampler, token by token and by blocks; uniforms are arguments, Triton's interpreter runs it."""
 
 from __future__ import annotations
 

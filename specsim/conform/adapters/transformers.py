@@ -1,4 +1,4 @@
-"""transformers: its rule for sampled blocks, `generate` with drafts, and what every generator of candidates proposes."""
+"""transformers: its rule for sampled blocks, `generate` with drafts, and what every generator of drafts proposes."""
 
 from __future__ import annotations
 

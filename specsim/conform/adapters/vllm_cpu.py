@@ -3,8 +3,6 @@ samples drafts; and the sampler of its second model runner, whose kernels Triton
 
 from __future__ import annotations
 
-from typing import Any
-
 from specsim.conform.adapters import _vllm
 from specsim.conform.adapters._installed import module, note
 from specsim.conform.subject import Subject
