@@ -102,8 +102,8 @@ def _parts(vocab: int, extra: bool, ordered: bool) -> tuple[Letters, Letters, An
         def text(seen: list[int]) -> list[int]:
             return [of_target.index(token) for token in seen]
 
-    model = table(Model(lambda text: None, vocab), spelled=Spelled)
     size = vocab + int(extra)
+    model = table(Model(lambda text: None, size), spelled=Spelled)
     model.embeddings = torch.nn.Embedding.from_pretrained(torch.arange(float(size))[:, None])
     model.head = torch.nn.Linear(size, size, bias=False)
     model.head.weight.data.copy_(torch.eye(size))
