@@ -72,7 +72,15 @@ def _tree(rule: ModuleType) -> Subject:
             node = int(tree.parents[node])
         return path[::-1], token
 
-    return Subject("", "tree", run, coins=rule.uniforms)
+    counts: dict[bytes, int] = {}  # of uniforms, which the shape alone decides
+
+    def coins(tree: Any) -> int:
+        key = np.asarray(tree.parents).tobytes()
+        if key not in counts:
+            counts[key] = rule.uniforms(tree)
+        return counts[key]
+
+    return Subject("", "tree", run, coins=coins)
 
 
 def _decoder(rule: ModuleType) -> Callable[..., Any]:
