@@ -98,7 +98,7 @@ def of_diffusion(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tup
     """`DFlashTokenCandidateGenerator`, whose drafts are all made at once: none is told of those before it."""
     import torch
 
-    ids = beginning(prompt)
+    ids = beginning([*prompt, 0])  # there is always a token after the prompt, the target's
     config = module("transformers").PretrainedConfig(num_hidden_layers=1, hidden_size=1, num_attention_heads=1)
     config.target_layer_ids, config.block_size, config.mask_token_id = [0], gamma + 1, 0
     rows = torch.stack([log(torch.as_tensor(draft([*prompt, *[0] * i]))) for i in range(-1, gamma)])
