@@ -23,7 +23,6 @@ import typer
 import specsim
 from specsim.conform import registry
 from specsim.conform.cases import standard
-from specsim.conform.judgement import PATIENCE as CALL
 from specsim.conform.judgement import judge
 from specsim.conform.report import as_json
 from specsim.conform.subject import Subject
@@ -31,6 +30,7 @@ from specsim.conform.watch import Watch, distance
 
 KEPT = ("property", "outcome", "evidence", "runs", "distance", "reach", "words")  # of a verdict
 PATIENCE = 600.0  # seconds for pip
+CALL = 60.0  # for one call of a subject, whose first may import the half of a library
 COLUMNS = "| subject | version | evidence | runs | verdict |\n| --- | --- | --- | ---: | --- |"
 
 
@@ -85,7 +85,7 @@ def here(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
     if isinstance(found, str):
         return {"reason": found, "subjects": []}
     for subject in found:
-        report = as_json(judge(subject, budget=budget))
+        report = as_json(judge(subject, budget=budget, patience=CALL))
         verdicts = [{key: verdict[key] for key in KEPT} for verdict in report.pop("verdicts")]
         more = {"kind": subject.kind, "note": subject.note, "two drafts": two_drafts(subject, timed=timed)}
         out.append(report | more | {"verdicts": verdicts})

@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -39,12 +38,11 @@ def module(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def bare(name: str, given: Mapping[str, dict[str, Any]] | None = None) -> Any:
+def bare(name: str) -> Any:
     """The module of that dotted name, without running `__init__` of the packages that it lies in.
 
     Those import servers and kernels that a function of ten lines does not need. What was loaded is forgotten again
-    afterwards, so that the program may import the whole package as usual. `given` has the attributes of modules, by
-    their dotted names, that it imports and that cannot be loaded here.
+    afterwards, so that the program may import the whole package as usual.
 
     >>> bare("json.decoder").JSONDecoder().decode("[1]")
     [1]
@@ -62,9 +60,6 @@ def bare(name: str, given: Mapping[str, dict[str, Any]] | None = None) -> Any:
             package = ModuleType(".".join(name.split(".")[:depth]))
             package.__path__ = [f"{path}/{'/'.join(name.split('.')[1:depth])}".rstrip("/") for path in paths]
             sys.modules[package.__name__] = package
-        for key, attributes in (given or {}).items():
-            sys.modules[key] = ModuleType(key)
-            vars(sys.modules[key]).update(attributes)
         return importlib.import_module(name)
     finally:
         for key in [key for key in sys.modules if key == top or key.startswith(f"{top}.")]:
@@ -72,17 +67,11 @@ def bare(name: str, given: Mapping[str, dict[str, Any]] | None = None) -> Any:
         sys.modules.update(held)
 
 
-def interpreted(name: str, given: Callable[[], Mapping[str, dict[str, Any]]] | None = None) -> Any:
+def interpreted(name: str) -> Any:
     """The same for a file of Triton kernels, which Triton's interpreter runs: they need no device.
 
-    Triton asks its environment where a kernel is decorated, its own ones included: nobody may have imported it before,
-    and what `given()` imports is for the interpreter, too.
+    Triton asks its environment where a kernel is decorated, its own ones included, and some of them at the first call:
+    nobody may have imported it before, and it is told for as long as the process lasts.
     """
-    before = os.environ.get("TRITON_INTERPRET")
     os.environ["TRITON_INTERPRET"] = "1"
-    try:
-        return bare(name, given and given())
-    finally:
-        del os.environ["TRITON_INTERPRET"]
-        if before is not None:
-            os.environ["TRITON_INTERPRET"] = before
+    return bare(name)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from specsim.conform.adapters._installed import interpreted, module
+from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import log
 from specsim.conform.subject import Model, Subject, Warping
 
-SECOND = "vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils"
 PLAIN = Warping()
 
 
@@ -121,50 +119,3 @@ def metadata(warping: Warping, rows: int) -> Any:
         bad_words_token_ids={},
         logitsprocs=module("vllm.v1.sample.logits_processor").LogitsProcessors(),
     )
-
-
-def second_runner() -> list[Subject]:
-    """Its `rejection_sample`, token by token and by blocks; the seed of a row is drawn anew for every call."""
-    sample = interpreted(SECOND, _on_cpu).rejection_sample
-    name, how = f"{SECOND}.rejection_sample", "run by Triton's interpreter, log(1 + x) for the device's log1p"
-    tokenwise = batched(partial(_second, sample, False), name)._replace(note=how)
-    return [
-        tokenwise,
-        batched(partial(_second, sample, True), f"{name}, use_block_verification=True")._replace(note=how),
-    ]
-
-
-def _on_cpu() -> dict[str, dict[str, Any]]:
-    """What the file imports from vllm: Triton, which vllm has for devices only, and a watermark that is not used."""
-    triton, tl = module("triton"), module("triton.language")
-
-    class Device:
-        log1p = staticmethod(lambda x: tl.log(1.0 + x))
-
-    return {
-        "vllm.triton_utils": {"triton": triton, "tl": tl, "tldevice": Device, "HAS_TRITON": True},
-        "vllm.v1.worker.gpu.sample.watermark": {"philox_gumbel_block_argmax": None},
-    }
-
-
-def _second(sample: Callable[..., Any], blocks: bool, p: Any, q: Any, drafts: Any) -> Any:
-    import torch
-
-    rows, gamma = drafts.shape
-    slots = gamma + 1
-    place = torch.arange(rows, dtype=torch.int32)
-    tokens, count = sample(
-        p.flatten(0, 1).contiguous(),
-        None if q is None else q.contiguous(),
-        torch.nn.functional.pad(drafts, (1, 0)).flatten(),
-        torch.arange(0, rows * slots + 1, slots, dtype=torch.int32),
-        torch.arange(slots).repeat(rows),
-        place,
-        place.repeat_interleave(slots),
-        torch.arange(slots, dtype=torch.int32).repeat(rows),
-        torch.ones(rows),
-        torch.randint(2**62, (rows,)),
-        gamma,
-        use_block_verification=blocks,
-    )
-    return torch.where(torch.arange(slots) < count[:, None], tokens, -1)

