@@ -14,16 +14,26 @@ ENTRY = "vllm.v1.sample.rejection_sampler.rejection_sample"
 NEEDS = (
     "torch",
     "transformers",
+    "aiohttp",
+    "blake3",
     "cachetools",
     "cbor2",
     "cloudpickle",
+    "einops",
+    "fastapi",
+    "llguidance",
     "msgspec",
     "openai",
+    "opencv-python-headless",
     "oss-harmony",
+    "partial-json-parser",
     "prometheus_client",
-    "pybase64",
     "py-cpuinfo",
+    "pybase64",
     "pyzmq",
+    "uvloop",
+    "xgrammar",
+    "xxhash",
 )
 LICENCE = "Apache-2.0"
 
