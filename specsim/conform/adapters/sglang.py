@@ -21,39 +21,33 @@ def subjects() -> list[Subject]:
     said = note(DISTRIBUTION, VERSIONS, "run by Triton's interpreter")
     file, _, name = ENTRY.rpartition(".")
     sample = getattr(interpreted(file), name)
-    chain = Subject(ENTRY, "chain", partial(_one, sample, False), "torch", "float32", "coins", returns="tokens")
-    chain = chain._replace(sizes=(1, 2), batch=partial(_batch, sample, False), note=said)
-    blocks = chain._replace(run=partial(_one, sample, True), batch=partial(_batch, sample, True))
-    return [chain, blocks._replace(name=f"{ENTRY}, block_verification=True")]
+    chain = Subject(ENTRY, "chain", partial(_run, sample, False), "torch", "float32", "coins", returns="tokens")
+    chain = chain._replace(sizes=(1, 2), note=said)
+    return [chain, chain._replace(name=f"{ENTRY}, block_verification=True", run=partial(_run, sample, True))]
 
 
-def _one(sample: Any, blocks: bool, p: Any, q: Any, drafts: Any, u: Any) -> Any:
-    return _batch(sample, blocks, p[None], q[None], drafts[None], u[None])[0]
-
-
-def _batch(sample: Any, blocks: bool, p: Any, q: Any, drafts: Any, u: Any) -> Any:
+def _run(sample: Any, blocks: bool, p: Any, q: Any, drafts: Any, u: Any) -> list[int]:
+    """A batch of one."""
     import torch
 
-    rows, slots, _ = p.shape
-    written = torch.full((rows * slots,), -1, dtype=torch.int32)
-    accepted = torch.full((rows, slots), -1, dtype=torch.int32)
-    kept = torch.zeros(rows, dtype=torch.int32)
+    slots = len(p)
+    written = torch.full((slots,), -1, dtype=torch.int32)
+    kept = torch.zeros(1, dtype=torch.int32)
     sample(
         written,
-        accepted,
+        torch.full((1, slots), -1, dtype=torch.int32),
         kept,
-        torch.nn.functional.pad(drafts, (1, 0)),
-        torch.arange(rows * slots).reshape(rows, slots),
+        torch.nn.functional.pad(drafts, (1, 0))[None],
+        torch.arange(slots)[None],
         None,
         None,
-        u[:, :-1].contiguous(),
-        u[:, -1].contiguous(),
-        p.contiguous(),
-        q.contiguous(),
+        u[None, :-1].contiguous(),
+        u[-1:].contiguous(),
+        p[None].contiguous(),
+        q[None].contiguous(),
         1.0,
         1.0,
         True,
         block_verification=blocks,
     )
-    tokens = written.reshape(rows, slots).long()
-    return torch.where(torch.arange(slots) <= kept[:, None], tokens, -1)
+    return [int(x) for x in written[: int(kept) + 1]]
