@@ -251,6 +251,17 @@ def test_a_package_that_cannot_be_had_has_a_reason(monkeypatch: pytest.MonkeyPat
     assert "not available: no such package" in record.markdown({"adapters": {"medusa_llm": found}})
 
 
+@pytest.mark.parametrize("words", UNIVERSAL)
+def test_drafters_with_a_vocabulary_of_their_own(words: str) -> None:
+    """With the transformers that is installed, on one draft."""
+    module = registry.find("transformers")
+    found = registry.subjects_or_reason(module)
+    if isinstance(found, str) or found[0].note:
+        pytest.skip(found if isinstance(found, str) else found[0].note)
+    (one,) = [s for s in found if s.name.endswith(f"UniversalSpeculativeDecodingGenerator, {words}")]
+    assert judge(one._replace(sizes=(1,), warps=False), properties=["contract"]).outcome == UNIVERSAL[words]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_package_is_what_was_recorded(name: str) -> None:
