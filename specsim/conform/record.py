@@ -52,10 +52,10 @@ def environment(distribution: str, versions: str, needs: tuple[str, ...], folder
     return python
 
 
-def _told(command: list[str]) -> str:
+def _told(command: list[str], patience: float | None = PATIENCE) -> str:
     """What a command prints; Missing, with its last line, if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Missing(f"{type(error).__name__}: {' '.join(command[:4])}") from None
     if done.returncode:
@@ -72,7 +72,7 @@ def judged(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
         try:
             python = environment(module.DISTRIBUTION, module.VERSIONS, module.NEEDS, Path(folder))
             more = ["--budget", str(budget), *(["--timed"] if timed else [])]
-            done = _told([str(python), "-m", "specsim.conform.record", name, "--here", *more])
+            done = _told([str(python), "-m", "specsim.conform.record", name, "--here", *more], None)
         except Missing as reason:
             return held | {"reason": str(reason), "subjects": []}
     return held | dict(json.loads(done.splitlines()[-1]))

@@ -116,8 +116,8 @@ def _class() -> Any:
             keys = self.embeddings(input_ids).reshape(1, 1, -1, 1).float()
             seen, _values = past_key_values.update(keys, keys, 0)
             text = seen[0, 0, 1:, 0].long().tolist()
-            first = self.early is not None and self.config.num_hidden_layers == 1
-            rows = np.stack((self.early if first else self.toy).rows(self.spelled.text(text) if self.spelled else text))
+            toy = self.early if self.early is not None and self.config.num_hidden_layers == 1 else self.toy
+            rows = np.stack(toy.rows(self.spelled.text(text) if self.spelled else text))
             logits = (self.spelled.laws if self.spelled else log)(rows)[None, -input_ids.shape[1] :]
             return output(logits=self.head(logits), past_key_values=past_key_values)
 

@@ -104,7 +104,8 @@ def _parts(vocab: int, extra: bool, ordered: bool) -> tuple[Letters, Letters, An
 
     size = vocab + int(extra)
     model = table(Model(lambda text: None, size), spelled=Spelled)
-    model.embeddings = torch.nn.Embedding.from_pretrained(torch.arange(float(size))[:, None])
+    model.embeddings = torch.nn.Embedding(size, 1)
+    model.embeddings.weight.data.copy_(torch.arange(float(size))[:, None])
     model.head = torch.nn.Linear(size, size, bias=False)
     model.head.weight.data.copy_(torch.eye(size))
     model.generation_config.num_assistant_tokens_schedule = "constant"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -49,7 +50,7 @@ def _whole(said: str) -> list[Subject]:
     decoder = Subject("", "decoder", _generate.assisted, "torch", "float32", "global", sizes=(1, 2), warps=True)
     decoder = decoder._replace(note=said)
     own = partial(_universal.generated, extra=True)
-    found = [
+    found: list[tuple[str, Callable[..., Any]]] = [
         ("(assistant_model=...)", _generate.assisted),
         ("(prompt_lookup_num_tokens=...)", _generate.looked_up),
         ("(assistant_early_exit=1)", _generate.exits_early),
@@ -64,7 +65,7 @@ def _drafters(one: Subject) -> list[Subject]:
     """Every generator of candidates; those that take no sampling parameters are greedy."""
     place, universal = _candidates.FILE.rpartition(".")[0], "UniversalSpeculativeDecodingGenerator"
     drafts = partial(_universal.drafts, extra=True)
-    taking = {
+    taking: dict[str, Callable[..., Any]] = {
         "AssistedCandidateGenerator": _candidates.of_assistant,
         "EarlyExitCandidateGenerator": _candidates.of_early_exit,
         "MTPCandidateGenerator": _candidates.of_heads,
@@ -73,7 +74,7 @@ def _drafters(one: Subject) -> list[Subject]:
         f"{universal}, get_vocab() in another order": partial(drafts, ordered=False),
         f"{universal}, nothing to prune": partial(_universal.drafts, extra=False, ordered=True),
     }
-    greedy = {
+    greedy: dict[str, Callable[..., Any]] = {
         "PromptLookupCandidateGenerator": _candidates.of_lookup,
         "AssistedCandidateGeneratorDifferentTokenizers": _universal.reencoded,
         "SinglePositionMultiTokenCandidateGenerator": _candidates.of_single_position,
