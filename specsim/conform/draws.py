@@ -60,7 +60,7 @@ def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any)
     tokens = integers(subject, np.stack([tree.tokens for tree in drafts])[chosen])
     tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
     more = randomness(subject, case, drafts[0], own, (len(chosen),))
-    named = {"warping": case.warping} if subject.warps else {}
+    named = {"sampling_params": case.sampling_params} if subject.warps else {}
     assert subject.batch is not None
     watch.runs += len(chosen)
     with within(max(watch.patience, watch.left())):

@@ -23,7 +23,7 @@ STATUS = {"lossless": 0, "lossy by design": 0, "convicted": 1}  # of the command
 class Counterexample(NamedTuple):
     """The smallest input found at which the law is wrong; expected and observed map outcomes to probabilities."""
 
-    case: str  # in words: V, number of drafts, warping
+    case: str  # in words: V, number of drafts, sampling parameters
     p: Any  # rows of the target, as they were passed
     q: Any  # rows of the draft; None where there are none
     drafts: Any  # None: over all drafts that q can give

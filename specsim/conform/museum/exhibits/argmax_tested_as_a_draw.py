@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
 WRONG = "The draft is always the likeliest token, and is tested with its softmax probability."
 THREAD = "https://github.com/huggingface/transformers/issues/32867"
@@ -11,14 +11,16 @@ EXPECTED = "convicted"
 PROPERTY = "marginal"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft, which is certain."""
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
+        p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x = int(q.argmax())
         if random.random() * q[x] <= p[x]:
-            return x, draw(random, warped(target((*text, x)), warping))
+            return x, draw(random, warped(target((*text, x)), sampling_params))
         return (draw(random, residual(p, q)),)
 
     return rounds(prompt, n, block)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import draw, place, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
 WRONG = (
     "Coins are allocated with the prompt and read again in every round: each token's law is right, and the "
@@ -14,12 +14,14 @@ EXPECTED = "convicted"
 PROPERTY = "joint"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft, all with the same two coins."""
     test, choice = random.random(), random.random()
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
+        p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x = draw(random, q)
         return (x,) if test * q[x] <= p[x] else (place(choice, residual(p, q)),)
 

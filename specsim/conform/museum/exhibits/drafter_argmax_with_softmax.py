@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.museum._parts import SIZES, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.types import Array
 
 WRONG = "Drafts are the likeliest tokens, and the rows handed over with them are softmax laws."
@@ -14,11 +14,11 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def run(draft: Model, prompt: Any, gamma: int, warping: Warping, random: Any) -> tuple[list[int], Array]:
+def run(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams, random: Any) -> tuple[list[int], Array]:
     """Take the argmax; return what it was taken of."""
     text, rows = list(prompt), []
     for _ in range(gamma):
-        rows.append(warped(draft(text), warping))
+        rows.append(warped(draft(text), sampling_params))
         text.append(int(rows[-1].argmax()))
     return text[len(prompt) :], np.stack(rows)
 

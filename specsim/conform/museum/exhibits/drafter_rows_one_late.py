@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.museum._parts import SIZES, draw, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.types import Array
 
 WRONG = "The rows handed over are those after the drafts, not those that the drafts were drawn from."
@@ -14,12 +14,12 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def run(draft: Model, prompt: Any, gamma: int, warping: Warping, random: Any) -> tuple[list[int], Array]:
+def run(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams, random: Any) -> tuple[list[int], Array]:
     """Draw, then look the row up."""
     text, rows = list(prompt), []
     for _ in range(gamma):
-        text.append(draw(random, warped(draft(text), warping)))
-        rows.append(warped(draft(text), warping))
+        text.append(draw(random, warped(draft(text), sampling_params)))
+        rows.append(warped(draft(text), sampling_params))
     return text[len(prompt) :], np.stack(rows)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 from specsim.types import Array
 
 WRONG = (
@@ -17,10 +17,10 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def run(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> tuple[int, int]:
     """Filter the first row; only scale the others."""
-    scaled = warped(p, Warping(temperature=warping.temperature))
-    p, q = np.concatenate([warped(p[:1], warping), scaled[1:]]), warped(q, warping)
+    scaled = warped(p, SamplingParams(temperature=sampling_params.temperature))
+    p, q = np.concatenate([warped(p[:1], sampling_params), scaled[1:]]), warped(q, sampling_params)
     for i, x in enumerate(drafts):
         if random.random() * q[i, x] > p[i, x]:
             return i, draw(random, residual(p[i], q[i]))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
 WRONG = (
     "The target's state is not rolled back after a rejection: later tokens are conditioned on the rejected draft, too."
@@ -13,12 +13,14 @@ EXPECTED = "convicted"
 PROPERTY = "joint"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft; both models read everything that was ever fed."""
     fed = list(prompt)
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(fed), warping), warped(draft(fed), warping)
+        p, q = warped(target(fed), sampling_params), warped(draft(fed), sampling_params)
         x = draw(random, q)
         fed.append(x)
         if random.random() * q[x] <= p[x]:

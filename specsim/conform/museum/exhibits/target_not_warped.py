@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 from specsim.types import Array
 
 WRONG = "Sampling parameters reach the draft only; the target's law stays raw in test, correction and bonus."
@@ -12,9 +12,9 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def run(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> tuple[int, int]:
     """Warp the draft's rows only."""
-    q = warped(q, warping)
+    q = warped(q, sampling_params)
     for i, x in enumerate(drafts):
         if random.random() * q[i, x] > p[i, x]:
             return i, draw(random, residual(p[i], q[i]))

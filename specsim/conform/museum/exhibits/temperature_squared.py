@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 from specsim.types import Array
 
 WRONG = "The target's logits are divided by the temperature by the sampler and again by the verifier."
@@ -12,9 +12,9 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def run(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> tuple[int, int]:
     """Warp the target twice."""
-    p, q = warped(warped(p, warping), warping), warped(q, warping)
+    p, q = warped(warped(p, sampling_params), sampling_params), warped(q, sampling_params)
     for i, x in enumerate(drafts):
         if random.random() * q[i, x] > p[i, x]:
             return i, draw(random, residual(p[i], q[i]))

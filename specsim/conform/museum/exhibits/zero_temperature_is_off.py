@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 from specsim.types import Array
 
 WRONG = "A temperature of 0 is read as not given, and the text is drawn at temperature 1."
@@ -12,10 +12,10 @@ EXPECTED = "convicted"
 PROPERTY = "greedy"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def run(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> tuple[int, int]:
     """Warp all rows, with 1 where the temperature is false."""
-    warping = warping._replace(temperature=warping.temperature or 1.0)
-    p, q = warped(p, warping), warped(q, warping)
+    sampling_params = sampling_params._replace(temperature=sampling_params.temperature or 1.0)
+    p, q = warped(p, sampling_params), warped(q, sampling_params)
     for i, x in enumerate(drafts):
         if random.random() * q[i, x] > p[i, x]:
             return i, draw(random, residual(p[i], q[i]))

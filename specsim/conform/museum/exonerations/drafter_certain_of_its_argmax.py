@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.museum._parts import SIZES
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.types import Array
 
 WRONG = "It samples nothing at any temperature; the rows handed over are one-hot, so that its contract holds."
@@ -14,7 +14,7 @@ EXPECTED = "lossless"
 PROPERTY = ""
 
 
-def run(draft: Model, prompt: Any, gamma: int, warping: Warping, random: Any) -> tuple[list[int], Array]:
+def run(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams, random: Any) -> tuple[list[int], Array]:
     """Take the argmax; return point masses."""
     text, rows = list(prompt), []
     for _ in range(gamma):

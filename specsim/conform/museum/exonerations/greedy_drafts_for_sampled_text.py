@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import draw, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
 WRONG = (
     "Drafts are the likeliest tokens of the draft model at every temperature; they are compared with target "
@@ -14,12 +14,14 @@ EXPECTED = "lossless"
 PROPERTY = ""
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft; whatever it is, only the target's own draws come out."""
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        x, y = int(draft(text).argmax()), draw(random, warped(target(text), warping))
-        return (x, draw(random, warped(target((*text, x)), warping))) if x == y else (y,)
+        x, y = int(draft(text).argmax()), draw(random, warped(target(text), sampling_params))
+        return (x, draw(random, warped(target((*text, x)), sampling_params))) if x == y else (y,)
 
     return rounds(prompt, n, block)
 
