@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, place, residual, rounds, warped
-from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "Coins are allocated with the prompt and read again in every round: each token's law is right, and the "
@@ -28,6 +29,4 @@ def run(
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("coins_of_the_prompt", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, place, residual, rounds, warped
-from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = "The random number that chose the draft chooses the correction, too, given that the draft was rejected."
 THREAD = "https://github.com/vllm-project/vllm/pull/54282"
@@ -27,6 +28,4 @@ def run(
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("draft_noise_reused", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

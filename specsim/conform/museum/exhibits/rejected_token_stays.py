@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "The target's state is not rolled back after a rejection: later tokens are conditioned on the rejected draft, too."
@@ -31,6 +32,4 @@ def run(
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("rejected_token_stays", "decoder", run, sizes=(1, 2), warps=True)
+subject = decoder(__name__, run, sizes=(1, 2))

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "A draft of low probability is withdrawn after it was drawn, and the target is drawn from instead: what is"
@@ -31,6 +32,4 @@ def run(
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("unsure_drafts_withdrawn", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, rounds, warped
-from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "Drafts are the likeliest tokens of the draft model at every temperature; they are compared with target "
@@ -26,6 +27,4 @@ def run(
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("greedy_drafts_for_sampled_text", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)
