@@ -57,12 +57,21 @@ class Verdict(NamedTuple):
         return self.outcome == "convicted"
 
 
+class Resemblance(NamedTuple):
+    """The bug classes of the museum that a convicted subject resembles, and in what."""
+
+    exhibits: tuple[str, ...]  # names of files in specsim/conform/museum/exhibits; none: nothing there is like it
+    how: Literal["law", "symptoms", "property", "nothing"]
+    words: str
+
+
 class Report(NamedTuple):
     """All verdicts on one subject."""
 
     subject: str
     verdicts: tuple[Verdict, ...]
     complete: bool = True  # False: the budget ran out, or it was interrupted, before every property had its turn
+    resemblance: Resemblance | None = None  # of a convicted subject
 
     @property
     def outcome(self) -> Outcome:
