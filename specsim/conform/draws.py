@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random as python_random
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,7 @@ import numpy as np
 
 from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, randomness
 from specsim.conform.cases import Case
+from specsim.conform.evidence import _shared
 from specsim.conform.guard import OutOfTime, within
 
 if TYPE_CHECKING:
@@ -23,12 +22,8 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     """draw(n): n answers on drafts of the case; the generators that everybody shares are seeded, and put back."""
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
     own = np.random.default_rng([seed, 1])
-    torch = sys.modules.get("torch")
-    before = np.random.get_state(), python_random.getstate(), torch.get_rng_state() if torch else None  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002 - what subjects call
-    python_random.seed(seed)
-    if torch:
-        torch.manual_seed(seed)
+    before = _shared.states()
+    _shared.seed(seed)
 
     def draw(count: int) -> list[Answer]:
         chosen = rng.choice(len(given), size=count, p=weights / weights.sum())
@@ -44,10 +39,7 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     try:
         yield draw
     finally:
-        np.random.set_state(before[0])  # noqa: NPY002
-        python_random.setstate(before[1])
-        if torch:
-            torch.set_rng_state(before[2])
+        _shared.restore(before)
 
 
 def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any) -> list[Answer]:
