@@ -11,7 +11,7 @@ import numpy as np
 from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, randomness
 from specsim.conform.cases import Case
 from specsim.conform.evidence import _shared
-from specsim.conform.guard import OutOfTime, within
+from specsim.conform.guard import OutOfTime
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
@@ -23,6 +23,8 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
     own = np.random.default_rng([seed, 1])
     before = _shared.states()
+    if watch.subject.batch is not None:  # one that hangs is broken, and is not waited for until the end
+        batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
     _shared.seed(seed)
 
     def draw(count: int) -> list[Answer]:
@@ -55,7 +57,7 @@ def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any)
     named = {"sampling_params": case.sampling_params} if subject.warps else {}
     assert subject.batch is not None
     watch.runs += len(chosen)
-    with within(max(watch.patience, watch.left())):
+    with watch.guarded(len(chosen)):
         found = subject.batch(
             array(subject, rows_p[chosen]),
             None if rows_q is None else array(subject, rows_q[chosen]),
