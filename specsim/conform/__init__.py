@@ -5,6 +5,6 @@
 
 from specsim.conform.judgement import judge
 from specsim.conform.subject import Model, SamplingParams, Subject
-from specsim.conform.verdict import Counterexample, Report, Verdict
+from specsim.conform.verdict import Counterexample, Report, Resemblance, Verdict
 
-__all__ = ["Counterexample", "Model", "Report", "SamplingParams", "Subject", "Verdict", "judge"]
+__all__ = ["Counterexample", "Model", "Report", "Resemblance", "SamplingParams", "Subject", "Verdict", "judge"]
