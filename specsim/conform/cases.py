@@ -93,7 +93,7 @@ def make(
     """A case of a subject; `size` numbers its shapes where it takes trees."""
     parents: tuple[int, ...] = tuple(range(-1, size - 1))
     if subject.kind == "tree":
-        parents, size = subject.shapes[size], len(subject.shapes[size])
+        parents, size = tuple(subject.shapes[size]), len(subject.shapes[size])
     elif subject.kind == "step":
         parents = (-1,) * size
     drafts = f"{size} draft" + "s" * (size != 1) if subject.kind != "tree" else f"tree {list(parents)}"

@@ -41,11 +41,11 @@ def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> 
         return _of_property(convicted[0])
     found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "": []}
     for name in names(EXHIBITS):
-        if time.monotonic() > until:
-            return Resemblance((), "nothing", "The museum was not asked: the budget ran out.")
         (exhibit,) = subjects_of(find(name))
         found[_compared(subject, exhibit, probes, until)].append(name)
-    return _said(found, probes, _symptoms(subject, next(seen for seen in probes if _wrong(seen))))
+        if time.monotonic() > until:
+            return Resemblance((), "nothing", "It was not compared with all of the museum: the time ran out.")
+    return _said(found, probes, _symptoms(subject, probes[0]))
 
 
 def _said(found: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None) -> Resemblance:
@@ -82,15 +82,16 @@ def _of_property(name: str) -> Resemblance:
 def _probes(subject: Subject, watch: Watch, until: float) -> list[Observation]:
     """Where the subject was observed, up to one draft more than it takes to go wrong; those that are wrong first."""
     seen = [one for one in watch.seen.values() if one.case.target.depth or ": " in one.case.words]  # not shrunken
-    wrong = [one for one in seen if _wrong(one)]
+    wrong = [one for one in seen if _wrong(subject, one)]
     if not wrong:
         return []
     size = min(len(one.case.parents) for one in wrong)
     plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
-    cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= size + plain)
+    most = size + 1 if plain else size
+    cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= most)
     seen += filter(None, (_again(watch, case, until) for case in cases))
-    near = {id(one): one for one in seen if len(one.case.parents) <= size + 1}
-    return sorted(near.values(), key=lambda one: (not _wrong(one), len(one.case.parents)))[:MOST]
+    near = {id(one): one for one in seen if len(one.case.parents) <= most}
+    return sorted(near.values(), key=lambda one: (not _wrong(subject, one), len(one.case.parents)))[:MOST]
 
 
 def _again(watch: Watch, case: Case, until: float) -> Observation | None:
@@ -106,12 +107,15 @@ def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
     if warped and subject.warps:
         cases += parameters.cases(subject)
         cases += standard(subject, SamplingParams(temperature=0.0), "temperature 0")
-    yield from {(case.parents, case.words): case for case in reversed(cases)}.values()
+    first: dict[object, Case] = {}
+    for case in cases:
+        first.setdefault((case.parents, case.words), case)
+    yield from first.values()
 
 
-def _wrong(seen: Observation, length: int | None = None, like: Observation | None = None) -> bool:
-    """Whether the law of so many tokens is not what it should be, as far as an observation such as `like` shows it."""
-    if any(answer.q is not None for answer in seen.law):
+def _wrong(subject: Subject, seen: Observation, length: int = 0, like: Observation | None = None) -> bool:
+    """Whether the law (of so many tokens) is not what it should be, as far as an observation such as `like` shows."""
+    if subject.kind == "drafter":
         found = contract.look(seen)
         return found.distance > found.allowed
     goal = seen.goal(length or seen.case.length)
@@ -132,14 +136,14 @@ def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], unt
         theirs = _of_exhibit(exhibit, mine.case, until) if length else None
         if theirs is None:
             continue
-        one, other = _law(mine, length), _law(theirs, length)
+        one, other = _law(subject, mine, length), _law(subject, theirs, length)
         law = law and distance(one, other) <= _tolerance(mine, other)
         said = _symptoms(subject, mine)
         alike = alike and said is not None and said == _symptoms(exhibit, theirs) and _way(subject) == _way(exhibit)
         if not law and not alike:
             return ""
-        if _wrong(mine, length):
-            if not _wrong(theirs, length, mine):
+        if _wrong(subject, mine, length):
+            if not _wrong(subject, theirs, length, mine):
                 return ""
             explained, longest = True, longest or length == mine.case.length
     return ("law" if longest else "first") if explained and law else "symptoms" if explained else ""
@@ -147,11 +151,11 @@ def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], unt
 
 def _symptoms(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
     """None of a text, in which it is not known which tokens are drafts."""
-    return None if _way(subject) == "text" else symptoms(seen)
+    return symptoms(seen) if _way(subject) in ("block", "step") else None
 
 
-def _law(seen: Observation, length: int) -> dict[Any, float]:
-    if any(answer.q is not None for answer in seen.law):
+def _law(subject: Subject, seen: Observation, length: int) -> dict[Any, float]:
+    if subject.kind == "drafter":
         return {(answer.text, answer.q): mass for answer, mass in seen.law.items()}
     return dict(seen.joint(length))
 
