@@ -23,8 +23,9 @@ from specsim.conform.symptoms import SMALL, symptoms
 from specsim.conform.verdict import Resemblance, Verdict
 from specsim.conform.watch import Observation, Watch, distance
 
-PATIENCE = 5.0  # seconds for all exhibits
+PATIENCE = 20.0  # seconds for all exhibits, which take two or three on a machine that does nothing else
 MOST = 10  # inputs compared
+TWO = 2  # drafts: with one of them many errors look alike
 FEW = 4  # exhibits named; symptoms that more of them have say nothing
 ONE_BY_ONE = {"iid", "without_replacement", "paths"}  # schemes that draw a single draft from q
 _observed: dict[Any, Observation | None] = {}  # of exhibits, which are the same in every judgement
@@ -45,7 +46,17 @@ def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> 
         found[_compared(subject, exhibit, probes, until)].append(name)
         if time.monotonic() > until:
             return Resemblance((), "nothing", "It was not compared with all of the museum: the time ran out.")
-    return _said(found, probes, _symptoms(subject, probes[0]))
+    nearest = {how: _of_its_kind(subject, some) for how, some in found.items()}
+    return _said(nearest, probes, _symptoms(subject, probes[0]))
+
+
+def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
+    """Those of exhibits that are used as the subject is; all of them if none is."""
+
+    def like(exhibit: Subject) -> bool:
+        return exhibit.kind == subject.kind and exhibit.takes_q == subject.takes_q
+
+    return [name for name in some if like(subjects_of(find(name))[0])] or some
 
 
 def _said(found: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None) -> Resemblance:
@@ -80,14 +91,14 @@ def _of_property(name: str) -> Resemblance:
 
 
 def _probes(subject: Subject, watch: Watch, until: float) -> list[Observation]:
-    """Where the subject was observed, up to one draft more than it takes to go wrong; those that are wrong first."""
+    """Where the subject was observed, with two drafts at least; the inputs at which it is wrong come first."""
     seen = [one for one in watch.seen.values() if one.case.target.depth or ": " in one.case.words]  # not shrunken
     wrong = [one for one in seen if _wrong(subject, one)]
     if not wrong:
         return []
     size = min(len(one.case.parents) for one in wrong)
     plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
-    most = size + 1 if plain else size
+    most = max(size, TWO) if plain else size
     cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= most)
     seen += filter(None, (_again(watch, case, until) for case in cases))
     near = {id(one): one for one in seen if len(one.case.parents) <= most}
@@ -102,14 +113,13 @@ def _again(watch: Watch, case: Case, until: float) -> Observation | None:
 
 
 def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
-    """One standard case of every shape, the one with positive laws; under sampling parameters if they matter."""
-    cases = list(standard(subject))
-    if warped and subject.warps:
-        cases += parameters.cases(subject)
-        cases += standard(subject, SamplingParams(temperature=0.0), "temperature 0")
+    """The standard cases; where parameters matter, one of every shape under each of them."""
+    yield from standard(subject)
     first: dict[object, Case] = {}
-    for case in cases:
-        first.setdefault((case.parents, case.words), case)
+    if warped and subject.warps:
+        greedy = standard(subject, SamplingParams(temperature=0.0), "temperature 0")
+        for case in (*parameters.cases(subject), *greedy):
+            first.setdefault((case.parents, case.words), case)
     yield from first.values()
 
 
@@ -172,8 +182,8 @@ def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
     line, siblings = case.parents == tuple(range(-1, len(case.parents) - 1)), set(case.parents) == {-1}
     if "drafter" in (subject.kind, exhibit.kind):
         return case.length if subject.kind == exhibit.kind else 0
-    if not exhibit.takes_q and subject.takes_q:
-        return 0
+    if (not exhibit.takes_q and subject.takes_q) or (exhibit.kind == "decoder" and subject.kind != "decoder"):
+        return 0  # drafts come from a law that it is not made for, or are none of its own
     if not {"step": siblings, "tree": True}.get(exhibit.kind, line):
         return 0
     drawn = {subject.scheme, exhibit.scheme}

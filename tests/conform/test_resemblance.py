@@ -29,7 +29,25 @@ def likeness(found: Report) -> tuple[str, tuple[str, ...]]:
     return found.resemblance.how, found.resemblance.exhibits
 
 
-@pytest.mark.parametrize("name", names(EXHIBITS))
+QUICK = {  # one of every kind and property, or nearly; the others are asked in the slow tier
+    "always_accepts",
+    "batch_shares_its_coins",
+    "bonus_from_the_row_before",
+    "bonus_not_warped",
+    "confident_draft_untested",
+    "draft_not_renormalised",
+    "drafter_rows_one_late",
+    "first_ratio_only",
+    "gate_never_set",
+    "last_ratio_unused",
+    "lookup_keeps_the_rejected",
+    "residual_is_target",
+    "zero_temperature_is_off",
+}
+EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names(EXHIBITS)]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_an_exhibit_resembles_its_own_class(name: str) -> None:
     how, found = likeness(table.judged(name))
     assert name in found
