@@ -189,7 +189,7 @@ def crashes(p: Array, q: Array, drafts: Array, random: Any) -> int:
         (crashes, "broken", "raised MemoryError: no more"),
         (emits_nan, "broken", "returned nan as token"),
         (emits_rows, "broken", "returned array([0, 0, 0]) as token"),
-        (emits_the_impossible, "convicted", ", not 0 ("),
+        (emits_the_impossible, "convicted", "(0,) has probability 0.999, not 1 (V=2, 1 draft)"),
     ],
 )
 def test_each_ends_in_a_verdict(run: Any, outcome: str, words: str) -> None:
