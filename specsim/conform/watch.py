@@ -25,7 +25,7 @@ ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}
 SHARE = 4  # one Monte Carlo observation takes at most this part of the time that is left
 EXACT = 3  # and an exact one that part
 FEW = 2  # rows of a batch that take no longer than a call
-REPLAYS = 14  # of a program that asks for nothing in its first case: its randomness may be one bit of a clock
+REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
 _OURS = ("Uniforms", "Exponentials", "Race")
 
 

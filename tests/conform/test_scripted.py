@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import random as python_random
+import secrets
 import struct
 import threading
 import time
@@ -182,6 +183,14 @@ def views_bits(random: Any) -> bool:
         return True
 
 
+def of_the_system(random: Any) -> bool:
+    return bool(os.urandom(1)[0] % 2)
+
+
+def of_secrets(random: Any) -> bool:
+    return bool(secrets.randbelow(2))
+
+
 def reads_words(random: Any) -> bool:
     return bool(hashlib.sha256(f"{random.random()}".encode()).digest()[0] % 2)
 
@@ -227,6 +236,8 @@ UNFORESEEN = [
     sorts_an_array,
     reads_bits,
     views_bits,
+    of_the_system,
+    of_secrets,
     reads_words,
     seeds_a_generator,
     seeds_an_old_generator,
@@ -282,7 +293,6 @@ def of_the_clock() -> float:
 
 
 FOREIGN: dict[str, Callable[[], Any]] = {
-    "system": lambda: os.urandom(1)[0] % 2,
     "old generator": lambda: OLD.random() < 0.5,
     "RandomState": lambda: OLDER.random_sample() < 0.5,
     "clock": lambda: of_the_clock() < 0.5,
@@ -296,12 +306,13 @@ def test_other_randomness_is_not_reproducible(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", FOREIGN)
-def test_a_program_that_asks_for_nothing_is_run_again(source: str) -> None:
+def test_a_first_path_is_run_again(source: str) -> None:
     """One bit of somebody else's randomness is the same in two runs every other time."""
     with pytest.raises(scripted.NotReproducible):
         scripted.law(lambda random: FOREIGN[source](), replays=60)
-    assert scripted.law(lambda random: 1, replays=60) == scripted.Exact({1: 1.0}, 1, 60)
-    assert scripted.law(lambda random: random.choice(2, p=[0.5, 0.5]), replays=60).replays == 0
+    calls: list[int] = []
+    assert scripted.law(lambda random: calls.append(random.choice(2, p=[0.5, 0.5])), replays=60).replays == 60
+    assert (calls.count(0), calls.count(1)) == (62, 2)
 
 
 def test_a_draw_kept_from_another_run_is_not_reproducible() -> None:
@@ -333,11 +344,14 @@ def test_a_seed_of_the_programs_own_is_seen_whatever_was_there_before() -> None:
 
 
 def step_with(coin: Callable[[Any], float], wrong: bool) -> Callable[..., int]:
-    """Rejection of one draft, or a rule that takes nearly every draft."""
+    """Rejection of one draft, or a rule that asks for no law."""
 
     def run(p: Any, q: Any, drafts: Any, random: Any) -> int:
         x = int(drafts[0])
-        if coin(random) * (0.01 if wrong else 1) * q[x] <= p[x]:
+        u = coin(random)
+        if wrong:
+            return x if u < 0.5 else 0
+        if u * q[x] <= p[x]:
             return x
         rest = (p - q).clip(0)
         return int(random.choice(len(p), p=rest / rest.sum()))
@@ -355,6 +369,7 @@ COINS: dict[str, Callable[[Any], float]] = {
     "RandomState": lambda random: OLDER.random_sample(),
     "the clock": lambda random: of_the_clock(),
     "the system": lambda random: os.urandom(1)[0] / 256,
+    "secrets": lambda random: secrets.randbelow(997) / 997,
 }
 
 
@@ -364,8 +379,8 @@ def test_unforeseen_coins_are_never_mis_scored(coin: str) -> None:
     for wrong in (False, True):
         subject = Subject(coin, "step", step_with(COINS[coin], wrong), sizes=(1,))
         (verdict,) = judge(subject, budget=1, properties=["marginal"]).verdicts
-        assert verdict.evidence == "Monte Carlo"
-        assert verdict.convicted is wrong
+        assert verdict.evidence in ("Monte Carlo", "none"), "none: a slow machine had no time for it"
+        assert verdict.convicted is (wrong and verdict.evidence != "none")
         assert "not scripted" in verdict.words or wrong
 
 

@@ -28,7 +28,7 @@ class TooLong(BaseException):
 
 
 class Exact(NamedTuple):
-    """The law of a program's results, the number of paths, and of runs along one that asked for nothing."""
+    """The law of a program's results, the number of paths, and of more runs along the first."""
 
     law: dict[Any, float]
     leaves: int
@@ -115,7 +115,7 @@ def law(
 ) -> Exact:
     """Exact law of a program's (hashable) result; each path is run twice, and must end alike.
 
-    Two runs of a program that asks for nothing say little: what it takes from elsewhere may be one bit.
+    The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs say little.
 
     Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of time.monotonic).
     """
@@ -123,8 +123,7 @@ def law(
     leaves, more = 0, True
     while more:
         result = _run(program, script, frozen=False)
-        replays = 0 if script.path else replays
-        for _ in range(1 + replays):
+        for _ in range(1 if leaves else 1 + replays):
             again = _run(program, script, frozen=True)
             if again != result:
                 raise NotReproducible(f"a run along the same path gives {again}, not {result}")

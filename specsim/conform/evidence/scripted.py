@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ def law(
 ) -> Exact:
     """Exact law of program(random), whatever of torch, NumPy and `random` it calls besides.
 
-    A program that asks for no random number is run `replays` times more, and must end alike. Raises NotScriptable,
+    The first path is run `replays` times more than the others, and must end alike. Raises NotScriptable,
     NotReproducible, or TooLong: more than `most` paths, or later than `deadline` (of time.monotonic). Whatever the
     program raises is raised.
 
@@ -91,6 +92,9 @@ def _replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
                     name,
                     getattr(own, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
                 )
+
+    for module, name in ((os, "urandom"), (random, "_urandom")):  # also what makes `secrets` and new generators
+        yield module, name, _Refused(script, "the system's random numbers")
 
 
 _METHODS = (type(np.random.rand), type(random.random), type(random.choice))
