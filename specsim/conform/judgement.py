@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from specsim.base import check
 from specsim.conform.calls import Broken
 from specsim.conform.guard import OutOfTime
+from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
-from specsim.conform.resemblance import resemblance
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.verdict import Report, Verdict
 from specsim.conform.watch import Watch

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Report, SamplingParams, Subject, judge, report
+from specsim.conform import Model, Report, SamplingParams, Subject, judge, likeness, report
 from specsim.conform.cases import warped
+from specsim.conform.guard import OutOfTime
 from specsim.conform.museum import table
 from specsim.conform.properties import _laws
 from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names
@@ -23,7 +24,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_laws, "SHRINKING", 0.0)
 
 
-def likeness(found: Report) -> tuple[str, tuple[str, ...]]:
+def resembled(found: Report) -> tuple[str, tuple[str, ...]]:
     """In what it resembles which exhibits."""
     assert found.resemblance is not None
     return found.resemblance.how, found.resemblance.exhibits
@@ -49,7 +50,7 @@ EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) fo
 
 @pytest.mark.parametrize("name", EACH)
 def test_an_exhibit_resembles_its_own_class(name: str) -> None:
-    how, found = likeness(table.judged(name))
+    how, found = resembled(table.judged(name))
     assert name in found
     assert how == "law" or find(name).PROPERTY not in OF_SINGLE_CALLS
     assert len(found) <= 3, "a class that many share is none"
@@ -104,12 +105,12 @@ def one_block(
 def test_a_fresh_subject_of_a_known_class_is_matched() -> None:
     """Another kind, another library, another name: the law is what counts."""
     step = Subject("mine", "step", in_steps, sizes=(1,))
-    how, found = likeness(judge(step, properties=["marginal"]))
+    how, found = resembled(judge(step, properties=["marginal"]))
     assert (how, "residual_is_target" in found) == ("law", True)
-    block = Subject("mine", "decoder", one_block, sizes=(1, 2), block=True, warps=True)
-    assert likeness(judge(block, properties=["joint", "parameters"])) == ("law", ("bonus_not_warped",))
+    block = Subject("mine", "decoder", one_block, sizes=(1,), block=True, warps=True)
+    assert resembled(judge(block, properties=["joint", "parameters"])) == ("law", ("bonus_not_warped",))
     late = judge(chain(bonus=-2), properties=["joint"])
-    assert likeness(late) == ("law", ("bonus_from_the_row_before",))
+    assert resembled(late) == ("law", ("bonus_from_the_row_before",))
     assert "bonus_from_the_row_before" in report.text(late)
     assert report.as_json(late)["resemblance"]["how"] == "law"
 
@@ -119,7 +120,7 @@ def test_a_fresh_subject_on_torch_is_matched() -> None:
     subject = Subject(
         "mine", "chain", in_torch, arrays="torch", dtype="float32", randomness="global", returns="tokens", sizes=(1, 2)
     )
-    assert likeness(judge(subject, properties=["marginal"])) == ("law", ("residual_is_target",))
+    assert resembled(judge(subject, properties=["marginal"])) == ("law", ("residual_is_target",))
 
 
 def few_bits(p: Array, q: Array, x: int, random: Any) -> bool:
@@ -128,8 +129,8 @@ def few_bits(p: Array, q: Array, x: int, random: Any) -> bool:
 
 
 def test_another_law_with_the_same_symptoms_is_like_it() -> None:
-    found = judge(chain(tests=few_bits), properties=["marginal", "joint"])
-    how, exhibits = likeness(found)
+    found = judge(chain(tests=few_bits)._replace(sizes=(1,)), properties=["marginal"])
+    how, exhibits = resembled(found)
     assert how == "symptoms"
     assert "coin_of_four_bits" in exhibits
     assert "draft 1 is kept too often" in report.text(found)
@@ -143,7 +144,7 @@ def test_frequencies_are_matched_as_far_as_they_tell() -> None:
 
     found = judge(Subject("mine", "step", hidden, sizes=(1,)), budget=4, properties=["marginal"])
     assert found.verdicts[0].evidence == "Monte Carlo"
-    assert "residual_is_target" in likeness(found)[1]
+    assert "residual_is_target" in resembled(found)[1]
 
 
 def constant(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
@@ -167,7 +168,7 @@ def favourite(p: Array, q: Array) -> Array:
 def test_an_unrelated_failure_resembles_nothing(subject: Subject) -> None:
     found = judge(subject._replace(sizes=(1,)), properties=["marginal"])
     assert found.outcome == "convicted"
-    assert likeness(found) == ("nothing", ())
+    assert resembled(found) == ("nothing", ())
     assert "resembles no exhibit" in report.text(found)
 
 
@@ -178,9 +179,19 @@ def test_who_is_not_convicted_resembles_nobody() -> None:
         assert table.judged(name).resemblance is None
 
 
-def test_a_property_that_no_exhibit_has_names_none() -> None:
-    from specsim.conform import resemblance
+def test_exhibits_without_time_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not compared is not said to be alike, nor to be different."""
 
-    assert resemblance._of_property("no such property").exhibits == ()
+    def late(*_: Any) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr(likeness, "_of_exhibit", late)
+    found = judge(chain(bonus=-2), properties=["joint"])
+    assert resembled(found) == ("nothing", ())
+    assert "There was no time for" in report.text(found)
+
+
+def test_a_property_that_no_exhibit_has_names_none() -> None:
+    assert likeness._of_property("no such property").exhibits == ()
     alone = next(find(name).PROPERTY for name in names(EXHIBITS) if find(name).PROPERTY not in OF_SINGLE_CALLS)
-    assert len(resemblance._of_property(alone).exhibits) >= 1
+    assert len(likeness._of_property(alone).exhibits) >= 1

@@ -8,7 +8,6 @@ property. Nothing else is guessed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from specsim.conform.symptoms import SMALL, symptoms
 from specsim.conform.verdict import Resemblance, Verdict
 from specsim.conform.watch import Observation, Watch, distance
 
-PATIENCE = 20.0  # seconds for all exhibits, which take two or three on a machine that does nothing else
+PATIENCE = 10.0  # seconds for one call of an exhibit
 MOST = 10  # inputs compared
 TWO = 2  # drafts: with one of them many errors look alike
 FEW = 4  # exhibits named; symptoms that more of them have say nothing
@@ -36,18 +35,20 @@ def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> 
     convicted = [verdict.property for verdict in verdicts if verdict.convicted]
     if not convicted:
         return None
-    until = min(watch.deadline, time.monotonic() + PATIENCE)
-    probes = _probes(subject, watch, until)
+    probes = _probes(subject, watch)
     if not probes:
         return _of_property(convicted[0])
-    found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "": []}
+    found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "late": [], "": []}
     for name in names(EXHIBITS):
         (exhibit,) = subjects_of(find(name))
-        found[_compared(subject, exhibit, probes, until)].append(name)
-        if time.monotonic() > until:
-            return Resemblance((), "nothing", "It was not compared with all of the museum: the time ran out.")
+        try:
+            found[_compared(subject, exhibit, probes, watch.deadline)].append(name)
+        except OutOfTime:
+            found["late"].append(name)
     nearest = {how: _of_its_kind(subject, some) for how, some in found.items()}
-    return _said(nearest, probes, _symptoms(subject, probes[0]))
+    said = _said(nearest, probes, _symptoms(subject, next(one for one in probes if _wrong(subject, one))))
+    late = f" There was no time for {len(found['late'])} exhibits." if found["late"] else ""
+    return said._replace(words=said.words + late)
 
 
 def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
@@ -90,8 +91,8 @@ def _of_property(name: str) -> Resemblance:
     return Resemblance(tuple(some), "property", words)
 
 
-def _probes(subject: Subject, watch: Watch, until: float) -> list[Observation]:
-    """Where the subject was observed, with two drafts at least; the inputs at which it is wrong come first."""
+def _probes(subject: Subject, watch: Watch) -> list[Observation]:
+    """Where the subject was observed, up to two drafts; few of them, which tell many exhibits apart, come first."""
     seen = [one for one in watch.seen.values() if one.case.target.depth or ": " in one.case.words]  # not shrunken
     wrong = [one for one in seen if _wrong(subject, one)]
     if not wrong:
@@ -100,14 +101,14 @@ def _probes(subject: Subject, watch: Watch, until: float) -> list[Observation]:
     plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
     most = max(size, TWO) if plain else size
     cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= most)
-    seen += filter(None, (_again(watch, case, until) for case in cases))
+    seen += filter(None, (_again(watch, case) for case in cases))
     near = {id(one): one for one in seen if len(one.case.parents) <= most}
-    return sorted(near.values(), key=lambda one: (not _wrong(subject, one), len(one.case.parents)))[:MOST]
+    return sorted(near.values(), key=lambda one: (len(one.case.parents), not _wrong(subject, one)))[:MOST]
 
 
-def _again(watch: Watch, case: Case, until: float) -> Observation | None:
+def _again(watch: Watch, case: Case) -> Observation | None:
     try:
-        return watch(case, exact=True) if time.monotonic() < until else None
+        return watch(case, exact=True)
     except (OutOfTime, Broken):
         return None
 
@@ -193,7 +194,7 @@ def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
 
 
 def _of_exhibit(exhibit: Subject, case: Case, until: float) -> Observation | None:
-    """What an exhibit does in a case, which may be of another kind; None where it does nothing sensible."""
+    """What an exhibit does in a case, which may be of another kind; None where it does nothing sensible. OutOfTime."""
     models = (tuple(tuple(row) for row in model.table.values()) for model in (case.target, case.draft))
     key = (exhibit.name, *models, case[2:])
     if key not in _observed:
@@ -202,6 +203,4 @@ def _of_exhibit(exhibit: Subject, case: Case, until: float) -> Observation | Non
             _observed[key] = watch(case, exact=True)
         except Broken:
             _observed[key] = None
-        except OutOfTime:  # it may be known another time
-            return None
     return _observed[key]
