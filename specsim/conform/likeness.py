@@ -103,7 +103,9 @@ def _probes(subject: Subject, watch: Watch) -> list[Observation]:
     cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= most)
     seen += filter(None, (_again(watch, case) for case in cases))
     near = {id(one): one for one in seen if len(one.case.parents) <= most}
-    return sorted(near.values(), key=lambda one: (len(one.case.parents), not _wrong(subject, one)))[:MOST]
+    order = sorted(near.values(), key=lambda one: len(one.case.parents))
+    halves = [[one for one in order if _wrong(subject, one) is how][: MOST // 2] for how in (True, False)]
+    return sorted(halves[0] + halves[1], key=lambda one: len(one.case.parents))
 
 
 def _again(watch: Watch, case: Case) -> Observation | None:
