@@ -131,7 +131,8 @@ def test_nothing_outside_a_temporary_folder_is_removed() -> None:
     for script in (ROOT / ".ci").iterdir():
         text = script.read_text(encoding="utf-8")
         removed = [line for line in text.splitlines() if "rm " in line]
-        assert removed == ["trap 'rm -rf \"$work\"' EXIT"] * ("mktemp -d" in text), script.name
+        first = "ended; " * (script.name == "run")  # what it has running beside itself
+        assert removed == [f"trap '{first}rm -rf \"$work\"' EXIT"] * ("mktemp -d" in text), script.name
 
 
 def without_a_case(lines: list[str], collected: set[str]) -> list[str]:
