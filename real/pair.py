@@ -289,6 +289,7 @@ def load(
     torch.float32
     """
     parse_device(str(device))
+    widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
     tokenizer = load_tokenizer(target)
     same_tokenizer(tokenizer, load_tokenizer(draft))
     width = max(tokenizer.get_vocab().values()) + 1

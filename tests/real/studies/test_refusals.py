@@ -133,3 +133,9 @@ def test_what_is_no_list_is_told_in_one_line(call: Callable[[Any], Any]) -> None
 def test_a_token_that_is_no_integer_is_named(token: Any) -> None:
     with pytest.raises(TypeError, match=r"^a token of text must be an integer, got "):
         load(TINY / "draft", TINY / "draft").score([5, token])
+
+
+@pytest.mark.parametrize(("size", "error"), [(1e300, TypeError), (0, ValueError), (10**400, ValueError)])
+def test_a_size_that_is_none_is_refused_before_loading(size: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^widen_to "):
+        load("no/model", "no/draft", widen_to=size)
