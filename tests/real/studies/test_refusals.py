@@ -131,5 +131,5 @@ def test_what_is_no_list_is_told_in_one_line(call: Callable[[Any], Any]) -> None
 
 @pytest.mark.parametrize("token", [1.5, 1j, "x", np.ma.masked])
 def test_a_token_that_is_no_integer_is_named(token: Any) -> None:
-    with pytest.raises(TypeError, match="^a token of text must be an integer, got "):
+    with pytest.raises(TypeError, match=r"^a token of text must be an integer, got "):
         load(TINY / "draft", TINY / "draft").score([5, token])
