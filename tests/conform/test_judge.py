@@ -12,7 +12,6 @@ import pytest
 from specsim import discover
 from specsim.conform import Report, Subject, Warping, judge, registry, rules
 from specsim.conform.cases import warped
-from specsim.conform.judgement import asked
 from specsim.types import Array
 
 
@@ -243,35 +242,6 @@ def test_a_decoder() -> None:
     report = judge(Subject("block", "decoder", one_block, block=True, sizes=(1, 2)))
     assert report.outcome == "lossless"
     assert "joint" in outcomes(report)
-
-
-def assert_lossless(subject: Subject) -> None:
-    """Exactly, for as long as that takes; by frequencies, which take what they are given, for three seconds or more."""
-    exact = [name for name in asked(subject.kind) if name != "batches"]
-    assert judge(subject, properties=exact).outcome == "lossless"
-    found = judge(subject, properties=["batches"], budget=3)
-    if found.outcome == "inconclusive":
-        found = judge(subject, properties=["batches"])
-    assert found.outcome == "lossless"
-
-
-@pytest.mark.parametrize("name", ["rejection", "recursive_wor", "greedy_draft", "spechub"])
-def test_our_step_rules_are_not_convicted(name: str) -> None:
-    assert_lossless(rules.subject(discover.find("step", name)))
-
-
-@pytest.mark.parametrize("name", ["tokenwise", "block"])
-def test_our_chain_rules_are_not_convicted(name: str) -> None:
-    assert_lossless(rules.subject(discover.find("chain", name))._replace(sizes=(1, 2)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["step", "chain", "tree"])
-def test_none_of_our_rules_is_convicted(family: str) -> None:
-    for name, rule in discover.rules(family).items():
-        if not discover.facts(rule).continuation:
-            report = judge(rules.subject(rule), budget=120)
-            assert report.outcome not in ("convicted", "broken"), name
 
 
 def test_an_interruption_keeps_what_was_said() -> None:
