@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from specsim.base import check
 from specsim.conform.calls import Broken
 from specsim.conform.guard import OutOfTime
+from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.verdict import Report, Verdict
@@ -16,7 +17,8 @@ from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
 FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
-PATIENCE = 10.0  # seconds for one call
+GRACE = 0.1  # of the budget, for the call that is under way when it ends
+PATIENCE = 10.0  # seconds for one call, and no more than half of the budget
 
 
 def judge(
@@ -85,7 +87,8 @@ def judge(
     if reason := _missing(subject):
         return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
     deadline = time.monotonic() + seconds
-    watch = Watch(subject, deadline=deadline, patience=min(longest, seconds / 2), delta=delta, seed=seed)
+    longest = min(longest, seconds / 2)
+    watch = Watch(subject, deadline=deadline, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
     verdicts: list[Verdict] = []
     try:
         for name in wanted:
@@ -96,9 +99,9 @@ def judge(
                     say(verdict)
                 if verdict.outcome == "broken" and not watch.seen:  # it cannot be called at all
                     break
+        return Report(subject.name, tuple(verdicts), resemblance=resemblance(subject, watch, verdicts))
     except KeyboardInterrupt:
         return Report(subject.name, tuple(verdicts), complete=False)
-    return Report(subject.name, tuple(verdicts))
 
 
 def chosen(properties: Sequence[str] | None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.types import Array
 
 DRAFTS = 2  # of a block of a decoder
@@ -86,7 +86,9 @@ def _tree(rule: ModuleType) -> Subject:
 def _decoder(rule: ModuleType) -> Callable[..., Any]:
     """Blocks, each followed by what the rule changes: those tokens are drawn one by one, and are not drafted."""
 
-    def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> list[int]:
+    def run(
+        target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+    ) -> list[int]:
         text, end = list(prompt), len(prompt) + n
         while len(text) < end:
             gamma, drafts, q = min(DRAFTS, end - len(text) - 1), list[int](), []
@@ -116,7 +118,7 @@ def _scheme(scheme: ModuleType) -> Subject:
         raise ValueError(f"{facts.name!r} draws a number of drafts: it is judged with the rules that verify it")
     laws = _remembered(lambda q, _, count: _conditional(scheme, q, count))
 
-    def run(draft: Model, prompt: Any, count: int, warping: Warping, u: Array) -> Any:
+    def run(draft: Model, prompt: Any, count: int, sampling_params: SamplingParams, u: Array) -> Any:
         q = np.stack([draft([*prompt, *[0] * k]) for k in range(count)]) if facts.name in ROWS else draft(prompt)
         drafts = [int(x) for x in scheme.draw(q, u, count)]
         after = laws(q, q, count)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +101,10 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def start(words: list[str], **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
-    )
+    """A process that hears SIGINT, also where a shell runs the tests in the background and has it ignored."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen([*COMMAND, *words], **pipes, start_new_session=True, preexec_fn=hears, **options)
 
 
 @pytest.mark.parametrize("module", ["typer", "numpy"])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, Warping, record, registry
+from specsim.conform import SamplingParams, Subject, record, registry
 from specsim.conform.adapters import _installed, _rows
 from specsim.conform.cases import warped
 from specsim.conform.judgement import judge
@@ -130,12 +130,14 @@ def test_triton_is_told_of_its_interpreter(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.fast
-@pytest.mark.parametrize("warping", [Warping(), Warping(temperature=2.0), Warping(top_k=2), Warping(top_p=0.7)])
-def test_rows_are_warped_as_the_cases_are(warping: Warping) -> None:
+@pytest.mark.parametrize(
+    "params", [SamplingParams(), SamplingParams(temperature=2.0), SamplingParams(top_k=2), SamplingParams(top_p=0.7)]
+)
+def test_rows_are_warped_as_the_cases_are(params: SamplingParams) -> None:
     torch = pytest.importorskip("torch")
     rows = np.array([[[0.5, 0.25, 0.125, 0.125], [0.1, 0.0, 0.7, 0.2]], [[0.5, 0.25, 0.125, 0.125], [0, 0, 0.4, 0.6]]])
-    found = torch.softmax(_rows.warm(_rows.log(rows), warping), -1).numpy()
-    expected = np.stack([np.stack([warped(row, warping) for row in two]) for two in rows])
+    found = torch.softmax(_rows.warm(_rows.log(rows), params), -1).numpy()
+    expected = np.stack([np.stack([warped(row, params) for row in two]) for two in rows])
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

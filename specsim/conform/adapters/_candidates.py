@@ -8,29 +8,31 @@ from typing import Any
 from specsim.conform.adapters._generate import assistant, early_exit, sampling
 from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import beginning, log
-from specsim.conform.subject import Model, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 FILE = "transformers.generation.candidate_generator"
 
 
-def of_assistant(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def of_assistant(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """`AssistedCandidateGenerator`."""
     model, ids = assistant(draft, gamma), beginning(prompt)
-    return drafted(module(FILE).AssistedCandidateGenerator(ids, model, *told_of(model, ids, gamma, warping)), ids)
+    return drafted(
+        module(FILE).AssistedCandidateGenerator(ids, model, *told_of(model, ids, gamma, sampling_params)), ids
+    )
 
 
-def of_early_exit(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def of_early_exit(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """`EarlyExitCandidateGenerator`; what the model says after all of its layers it does not ask."""
     model, ids = early_exit(draft, draft), beginning(prompt)
     model.generation_config.num_assistant_tokens = gamma
     model.toy = None
     made = module(FILE).EarlyExitCandidateGenerator(
-        ids, model, *told_of(model, ids, gamma, warping, assistant_early_exit=1)
+        ids, model, *told_of(model, ids, gamma, sampling_params, assistant_early_exit=1)
     )
     return drafted(made, ids)
 
 
-def of_lookup(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def of_lookup(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """`PromptLookupCandidateGenerator`, in a text that repeats itself; there is no draft model."""
     ids = beginning([*prompt, 1, 0, 1, 1, 0])
     made = module(FILE).PromptLookupCandidateGenerator(
@@ -39,7 +41,7 @@ def of_lookup(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[
     return drafted(made, ids)
 
 
-def of_single_position(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def of_single_position(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """`SinglePositionMultiTokenCandidateGenerator`; the kind of assistant that it takes has laws, too."""
     import torch
 
@@ -64,7 +66,7 @@ def of_single_position(draft: Model, prompt: Any, gamma: int, warping: Warping) 
     return drafted(made, ids, {}, seen, is_first_iteration=False, n_last_matches=0)
 
 
-def of_heads(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def of_heads(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """`MTPCandidateGenerator`, on the loop of `MtpModel` that drafts a token a layer; layers look laws up."""
     import torch
 
@@ -82,9 +84,9 @@ def of_heads(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[A
         def _project_to_logits(self, logits: Any) -> Any:
             return logits
 
-    processors = _processors(assistant(draft, gamma), ids, warping)
+    processors = _processors(assistant(draft, gamma), ids, sampling_params)
     made = SimpleNamespace(num_mtp_layers=gamma, device="cpu", mtp_cache=None, is_main_model_prefill=True)
-    made.do_sample, made.logits_processor = warping.temperature > 0, processors
+    made.do_sample, made.logits_processor = sampling_params.temperature > 0, processors
     made.mtp_model = lambda **told: drafts_a_token(Heads(), **told)
     places = {"position_ids": torch.arange(ids.shape[1])[None]}
     seen = SimpleNamespace(hidden_states=[torch.zeros(1, ids.shape[1], 1)])
@@ -94,7 +96,7 @@ def of_heads(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[A
     return found[0, ids.shape[1] :], torch.softmax(logits[0], -1)
 
 
-def of_diffusion(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def of_diffusion(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """`DFlashTokenCandidateGenerator`, whose drafts are all made at once: none is told of those before it."""
     import torch
 
@@ -115,9 +117,12 @@ def of_diffusion(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tup
         def __call__(self, hidden: Any) -> Any:
             return hidden
 
-    block, told = Assistant(), SimpleNamespace(max_length=ids.shape[1] + gamma + 1, do_sample=warping.temperature > 0)
+    block, told = (
+        Assistant(),
+        SimpleNamespace(max_length=ids.shape[1] + gamma + 1, do_sample=sampling_params.temperature > 0),
+    )
     block.config = config  # type: ignore[attr-defined]
-    processors = _processors(assistant(draft, gamma), ids, warping)
+    processors = _processors(assistant(draft, gamma), ids, sampling_params)
     made = module(FILE).DFlashTokenCandidateGenerator(
         block, lambda ids: ids[..., None].float(), Head(), told, logits_processor=processors
     )
@@ -126,7 +131,7 @@ def of_diffusion(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tup
     return drafted(made, ids, inputs, seen, is_first_iteration=False, n_last_matches=0)
 
 
-def told_of(model: Any, ids: Any, gamma: int, warping: Warping, **how: Any) -> tuple[Any, ...]:
+def told_of(model: Any, ids: Any, gamma: int, sampling_params: SamplingParams, **how: Any) -> tuple[Any, ...]:
     """What a generator with an assistant is made from."""
     import torch
 
@@ -134,15 +139,15 @@ def told_of(model: Any, ids: Any, gamma: int, warping: Warping, **how: Any) -> t
         max_length=ids.shape[1] + gamma + 1,
         min_length=0,
         assistant_confidence_threshold=0.0,
-        **sampling(warping),
+        **sampling(sampling_params),
         **how,
     )
-    processors = model._get_logits_processor(config, ids.shape[1]) if warping.temperature else None
+    processors = model._get_logits_processor(config, ids.shape[1]) if sampling_params.temperature else None
     return config, {"attention_mask": torch.ones_like(ids)}, None, processors
 
 
-def _processors(model: Any, ids: Any, warping: Warping) -> Any:
-    config = module("transformers.generation").GenerationConfig(max_length=9, min_length=0, **sampling(warping))
+def _processors(model: Any, ids: Any, sampling_params: SamplingParams) -> Any:
+    config = module("transformers.generation").GenerationConfig(max_length=9, min_length=0, **sampling(sampling_params))
     return model._get_logits_processor(config, ids.shape[1])
 
 

@@ -8,34 +8,36 @@ from typing import Any
 
 from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import beginning, log
-from specsim.conform.subject import Model, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 DRAFTS = 2  # of a block
 
 
-def assisted(target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
+def assisted(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
     """`generate(assistant_model=...)`."""
-    return generated_by(table(target), prompt, n, warping, assistant_model=assistant(draft, DRAFTS))
+    return generated_by(table(target), prompt, n, sampling_params, assistant_model=assistant(draft, DRAFTS))
 
 
-def looked_up(target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
+def looked_up(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
     """`generate(prompt_lookup_num_tokens=...)`: drafts come from the text itself."""
-    return generated_by(table(target), prompt, n, warping, prompt_lookup_num_tokens=DRAFTS, max_matching_ngram_size=1)
+    return generated_by(
+        table(target), prompt, n, sampling_params, prompt_lookup_num_tokens=DRAFTS, max_matching_ngram_size=1
+    )
 
 
-def sampling(warping: Warping) -> dict[str, Any]:
+def sampling(sampling_params: SamplingParams) -> dict[str, Any]:
     """Sampling parameters as a GenerationConfig has them."""
-    if warping.temperature == 0:
+    if sampling_params.temperature == 0:
         return {"do_sample": False}
-    return {"do_sample": True} | warping._asdict()
+    return {"do_sample": True} | sampling_params._asdict()
 
 
-def exits_early(target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
+def exits_early(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
     """`generate(assistant_early_exit=1)`: after its first layer the model is the draft, after its second the target."""
     model = early_exit(target, draft)
     model.generation_config.num_assistant_tokens = DRAFTS
     model.generation_config.num_assistant_tokens_schedule = "constant"
-    return generated_by(model, prompt, n, warping, assistant_early_exit=1)
+    return generated_by(model, prompt, n, sampling_params, assistant_early_exit=1)
 
 
 def early_exit(target: Model, draft: Model) -> Any:
@@ -47,13 +49,13 @@ def early_exit(target: Model, draft: Model) -> Any:
     return made
 
 
-def generated_by(model: Any, prompt: Any, n: int, warping: Warping, **how: Any) -> list[int]:
+def generated_by(model: Any, prompt: Any, n: int, sampling_params: SamplingParams, **how: Any) -> list[int]:
     """The tokens that a model appends."""
     import torch
 
     ids = beginning(prompt)
     mask = torch.ones_like(ids)
-    found = model.generate(ids, attention_mask=mask, max_new_tokens=n, **sampling(warping), **how)
+    found = model.generate(ids, attention_mask=mask, max_new_tokens=n, **sampling(sampling_params), **how)
     return [int(x) for x in found[0, ids.shape[1] :]]
 
 

@@ -15,7 +15,7 @@ from specsim.conform.adapters._candidates import FILE, drafted, told_of
 from specsim.conform.adapters._generate import DRAFTS, generated_by, table
 from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import beginning, log
-from specsim.conform.subject import Model, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 EXTRA = 0.25  # probability of the letter that the target does not know
 
@@ -42,7 +42,9 @@ class Letters:
         return {"input_ids": torch.tensor([ids]) if return_tensors else ids}
 
 
-def drafts(draft: Model, prompt: Any, gamma: int, warping: Warping, *, extra: bool, ordered: bool) -> tuple[Any, Any]:
+def drafts(
+    draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams, *, extra: bool, ordered: bool
+) -> tuple[Any, Any]:
     """`UniversalSpeculativeDecodingGenerator`, set up as `generate` sets it up; `extra`: there is a token to prune."""
     target, own, model = _parts(draft.vocab, extra, ordered)
     model.toy, ids = draft, beginning(prompt)
@@ -50,30 +52,30 @@ def drafts(draft: Model, prompt: Any, gamma: int, warping: Warping, *, extra: bo
     translator = module(FILE).AssistantVocabTranslatorCache.get_translator(
         target, own, draft.vocab, assistant_model=model, assistant_prune_lm_head=True
     )
-    config, inputs, _, processors = told_of(model, ids, gamma, warping)
+    config, inputs, _, processors = told_of(model, ids, gamma, sampling_params)
     made = module(FILE).UniversalSpeculativeDecodingGenerator(
         ids, model, target, own, config, inputs, translator, None, processors
     )
     return drafted(made, ids)
 
 
-def reencoded(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def reencoded(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """`AssistedCandidateGeneratorDifferentTokenizers`, which `generate` takes for greedy decoding only."""
     target, own, model = _parts(draft.vocab, False, True)
     model.toy, ids = draft, beginning(prompt)
     model.generation_config.num_assistant_tokens = gamma
-    told = told_of(model, ids, gamma, Warping(temperature=0.0))
+    told = told_of(model, ids, gamma, SamplingParams(temperature=0.0))
     return drafted(module(FILE).AssistedCandidateGeneratorDifferentTokenizers(ids, model, target, own, *told), ids)
 
 
 def generated(
-    target: Model, draft: Model, prompt: Any, n: int, warping: Warping, *, extra: bool, ordered: bool
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, *, extra: bool, ordered: bool
 ) -> list[int]:
     """`generate(assistant_model=..., tokenizer=..., assistant_tokenizer=...)`."""
     letters, own, model = _parts(draft.vocab, extra, ordered)
     model.toy, model.generation_config.num_assistant_tokens = draft, DRAFTS
     how = {"assistant_model": model, "tokenizer": letters, "assistant_tokenizer": own}
-    return generated_by(table(target), prompt, n, warping, **how)
+    return generated_by(table(target), prompt, n, sampling_params, **how)
 
 
 @cache  # the library prunes a model when it first sees it, and keeps what it made of two tokenizers

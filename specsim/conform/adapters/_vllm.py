@@ -7,9 +7,9 @@ from typing import Any
 
 from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import log
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
-PLAIN = Warping()
+PLAIN = SamplingParams()
 
 
 def batched(run: Callable[..., Any], name: str) -> Subject:
@@ -47,9 +47,9 @@ def whole(sampler: Any) -> Callable[..., Any]:
     cut = module("vllm.v1.sample.ops.topk_topp_sampler").apply_top_k_top_p
     described = module("vllm.v1.spec_decode.metadata").SpecDecodeMetadata
 
-    def run(p: Any, q: Any, drafts: Any, *, warping: Warping) -> Any:
+    def run(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
         rows, gamma = drafts.shape
-        told, places = metadata(warping, rows), torch.arange(rows * (gamma + 1)).reshape(rows, gamma + 1)
+        told, places = metadata(sampling_params, rows), torch.arange(rows * (gamma + 1)).reshape(rows, gamma + 1)
         ends = torch.arange(gamma, rows * gamma + 1, gamma).int()
         shape = described(
             drafts.int().flatten(),
@@ -60,8 +60,8 @@ def whole(sampler: Any) -> Callable[..., Any]:
             places[:, -1],
             places.flatten(),
         )
-        each = metadata(warping, rows * gamma)
-        draft = q.flatten(0, 1) / (warping.temperature or 1.0)
+        each = metadata(sampling_params, rows * gamma)
+        draft = q.flatten(0, 1) / (sampling_params.temperature or 1.0)
         laws = torch.softmax(cut(draft, each.top_k, each.top_p), -1)
         with torch.compiler.set_stance("force_eager"):
             return _filled(made, shape, laws, p.flatten(0, 1), told).sampled_token_ids.long()
@@ -85,10 +85,10 @@ def drafter(sample: Callable[..., Any]) -> Callable[..., Any]:
     """Drafts one after the other, with the laws that the function returns."""
     import torch
 
-    def run(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[list[int], Any]:
+    def run(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[list[int], Any]:
         text, rows = list(prompt), []
         for _ in range(gamma):
-            token, law = sample(log(draft(text))[None], metadata(warping, 1))
+            token, law = sample(log(draft(text))[None], metadata(sampling_params, 1))
             text.append(int(token[0]))
             rows.append(law[0])
         return text[len(prompt) :], torch.stack(rows)
@@ -96,17 +96,17 @@ def drafter(sample: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def metadata(warping: Warping, rows: int) -> Any:
+def metadata(sampling_params: SamplingParams, rows: int) -> Any:
     """vllm's own record of the sampling parameters, the same for every row, and nothing else asked for."""
     import torch
 
-    greedy, nothing = warping.temperature == 0, torch.zeros(rows)
+    greedy, nothing = sampling_params.temperature == 0, torch.zeros(rows)
     return module("vllm.v1.sample.metadata").SamplingMetadata(
-        temperature=None if greedy else torch.full((rows,), warping.temperature),
+        temperature=None if greedy else torch.full((rows,), sampling_params.temperature),
         all_greedy=greedy,
         all_random=not greedy,
-        top_p=torch.full((rows,), warping.top_p) if warping.top_p < 1 else None,
-        top_k=torch.full((rows,), warping.top_k, dtype=torch.int32) if warping.top_k else None,
+        top_p=torch.full((rows,), sampling_params.top_p) if sampling_params.top_p < 1 else None,
+        top_k=torch.full((rows,), sampling_params.top_k, dtype=torch.int32) if sampling_params.top_k else None,
         generators={},
         max_num_logprobs=None,
         no_penalties=True,

@@ -6,7 +6,7 @@ from typing import Any
 
 from specsim.conform.adapters._installed import bare, note
 from specsim.conform.adapters._rows import warm
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 
 DISTRIBUTION = "lmdeploy"
 VERSIONS = "==0.18.0"
@@ -32,16 +32,16 @@ def subjects() -> list[Subject]:
         tokens, _, _ = sampler.forward(p[:, :-1], drafts, drawn(p), is_greedy=None, draft_probs=laws)
         return tokens
 
-    def apart(p: Any, q: Any, drafts: Any, *, warping: Warping) -> Any:
+    def apart(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
         """As the engine calls it for a batch of one kind."""
-        if warping.temperature == 0:
+        if sampling_params.temperature == 0:
             return sampler.forward_greedy(p.argmax(-1), drafts)[0]
-        return batch(warm(p, warping), warm(q, warping), drafts)
+        return batch(warm(p, sampling_params), warm(q, sampling_params), drafts)
 
-    def among(p: Any, q: Any, drafts: Any, *, warping: Warping) -> Any:
+    def among(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
         """Every row is in the batch twice, greedy and drawn; those that were asked for are returned."""
-        rows, greedy = len(drafts), warping.temperature == 0
-        hot = Warping() if greedy else warping
+        rows, greedy = len(drafts), sampling_params.temperature == 0
+        hot = SamplingParams() if greedy else sampling_params
         logits, laws = warm(p, hot), torch.softmax(warm(q, hot), -1)
         tokens, _, _ = sampler.forward(
             torch.cat([p[:, :-1], logits[:, :-1]]),
