@@ -169,7 +169,8 @@ class _Edge(NamedTuple):
 def _edges(rule: ModuleType, alike: list[_Edge], dtype: type) -> None:
     """Trees of one shape, in a batch with every corner of each."""
     first = alike[0].tree
-    p, q = np.stack([edge.p for edge in alike]).astype(dtype), np.stack([edge.q for edge in alike]).astype(dtype)
+    p: Array = np.stack([edge.p for edge in alike]).astype(dtype)
+    q: Array = np.stack([edge.q for edge in alike]).astype(dtype)
     tokens, ends = np.stack([edge.tree.tokens for edge in alike]), corners(rule.uniforms(first))
     possible = np.ones(p.shape[:-1], dtype=bool)  # whether the target writes the text up to the root and every node
     for i, parent in enumerate(np.asarray(first.parents)):

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import termios
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +101,12 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 def start(words: list[str], **options: Any) -> subprocess.Popen[str]:
     """A process that hears SIGINT, also where a shell runs the tests in the background and has it ignored."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    return subprocess.Popen([*COMMAND, *words], **pipes, start_new_session=True, preexec_fn=hears, **options)
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([*COMMAND, *words], **pipes, start_new_session=True, **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("module", ["typer", "numpy"])
