@@ -11,7 +11,7 @@ from specsim.types import Array
 WRONG = "The bonus tokens of a batch all come from its first row's last law."
 THREAD = ""
 EXPECTED = "convicted"
-PROPERTY = "pairs"
+PROPERTY = "batches"
 
 
 def batch(p: Array, q: Array, drafts: Array, random: Any) -> tuple[Array, Array]:

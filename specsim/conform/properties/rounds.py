@@ -1,0 +1,61 @@
+"""Two rounds of one text have the target's joint law: nothing wrong is carried over, no random number serves twice.
+
+A round alone may be right, and each of two rounds have its law, while the second reuses noise of the first, a residual
+that was kept, or a position that was not moved on. So the joint law of all tokens of both rounds is compared, the
+second drafted after what the first emitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from specsim.conform.calls import Answer, Input, inputs
+from specsim.conform.cases import Case, Text, make, sizes, turning
+from specsim.conform.properties._laws import each
+from specsim.conform.properties.joint import look
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Observation, Watch
+
+KINDS = ("step", "chain", "tree", "decoder")
+NEEDS = "a step or a tree carries nothing from round to round (stateful)"
+ROUNDS = 2
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """At the smallest size, on two tokens; of steps and trees only if they say that they are stateful."""
+    if subject.kind in ("step", "tree") and not subject.stateful:
+        return None
+
+    def observe(case: Case, *, exact: bool = False) -> Observation:
+        long = case._replace(length=ROUNDS * case.length, words=f"{case.words}, {ROUNDS} rounds")
+        if subject.kind == "decoder" and not subject.block:
+            return watch(long._replace(limit=long.length), exact=exact)
+        drafted: dict[Text, list[Input]] = {}
+
+        def program(call: Any, random: Any) -> Answer:
+            return text_of(watch, case, drafted, call, random)
+
+        return watch.follow(long, program, exact=exact)
+
+    found = each("rounds", subject, watch, cases(subject), look, observe)
+    return found if found.counterexample is None else found._replace(words=f"{found.words}, over {ROUNDS} rounds")
+
+
+def cases(subject: Subject) -> Iterator[Case]:
+    """One: two rounds have the paths of one, squared."""
+    yield make(subject, *turning(subject), sizes(subject)[0], "")
+
+
+def text_of(watch: Watch, case: Case, drafted: dict[Text, list[Input]], call: Any, random: Any) -> Answer:
+    """What two rounds emit together; `drafted` keeps what can be drafted after a text."""
+    run, text, kept = watch.begun(), case.prompt, 0
+    for _ in range(ROUNDS):
+        after = case._replace(prompt=text)
+        given = drafted.get(text) or drafted.setdefault(text, inputs(watch.subject, after))
+        whole = sum(one.weight for one in given)
+        chosen = random.choice(len(given), p=[one.weight / whole for one in given]) if len(given) > 1 else 0
+        found = call(after, given[chosen], random, run)
+        text, kept = text + found.text, kept + found.kept
+    return Answer(text[len(case.prompt) :], kept)
