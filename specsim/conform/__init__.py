@@ -5,6 +5,17 @@
 
 from specsim.conform.judgement import judge
 from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.ties import Difference, first_difference
 from specsim.conform.verdict import Counterexample, Report, Verdict
 
-__all__ = ["Counterexample", "Model", "Report", "Subject", "Verdict", "Warping", "judge"]
+__all__ = [
+    "Counterexample",
+    "Difference",
+    "Model",
+    "Report",
+    "Subject",
+    "Verdict",
+    "Warping",
+    "first_difference",
+    "judge",
+]

@@ -178,7 +178,8 @@ def _coins(subject: Subject, u: Any) -> Any:
     if subject.arrays == "torch":
         return u.to("torch")
     out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
-    out[...] = [one.item() for one in u] if u.ndim == 1 else u
+    for index in np.ndindex(*u.shape):
+        out[index] = u[index].item()
     return out
 
 

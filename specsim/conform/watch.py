@@ -79,7 +79,7 @@ class Watch:
         if subject.randomness == "coins":
             self.kinds.insert(1, "coins")
         self.why: list[str] = []  # stronger evidence was not to be had
-        self.most: dict[Evidence, int] = {}  # drafts for which it took too long
+        self.most: dict[Evidence, int] = {}  # tokens times drafts for which it took too long
         self.sampled = self.runs = 0
 
     def left(self) -> float:
@@ -124,7 +124,7 @@ class Watch:
             case, given[0], np.random.default_rng(self.seed)
         )  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
-            if len(case.parents) >= self.most.get(kind, math.inf):
+            if case.length * len(case.parents) >= self.most.get(kind, math.inf):
                 continue
             if exact and kind == "Monte Carlo":
                 raise OutOfTime
@@ -136,7 +136,7 @@ class Watch:
                 self.kinds.remove(kind)
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
-                self.most[kind] = len(case.parents)
+                self.most[kind] = case.length * len(case.parents)
                 self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
 

@@ -10,8 +10,8 @@ from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, standard
 from specsim.conform.guard import OutOfTime
 from specsim.conform.subject import Subject
-from specsim.conform.verdict import Evidence, Verdict
-from specsim.conform.watch import Watch, distance
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Observation, Watch, distance
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it names no other types of laws that it takes (dtypes)"
@@ -22,35 +22,28 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of the types that are named; exact evidence only, as chance would hide what rounding does."""
     if not subject.dtypes:
         return None
-    case, evidence, said, worst, runs = next(standard(subject)), set[Evidence](), list[str](), 0.0, 0
-    exact, runs, reason = law(subject._replace(dtype=REFERENCE), watch, case, evidence)
-    for dtype in subject.dtypes if exact is not None else ():
-        found, more, why = law(subject._replace(dtype=dtype), watch, case, evidence)
+    case, said, distances = next(standard(subject)), list[str](), list[float]()
+    exact, runs, reason = law(subject._replace(dtype=REFERENCE), watch, case)
+    if exact is None:
+        return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{REFERENCE} {reason}")
+    for dtype in subject.dtypes:
+        found, more, reason = law(subject._replace(dtype=dtype), watch, case)
         runs += more
-        if found is None or exact is None:
-            said.append(f"{dtype} {why}")
-            continue
-        far = distance(found, exact)
-        worst = max(worst, far)
-        said.append(f"{dtype} {far:.2g}")
-    if not evidence or exact is None:
-        words = f"{REFERENCE} {reason}" if exact is None else "; ".join(said)
-        return Verdict(subject.name, "numerics", "not available", runs=runs, words=words)
+        if found is not None:
+            distances.append(distance(found.joint(case.length), exact.joint(case.length)))
+        said.append(f"{dtype} {distances[-1]:.2g}" if found is not None else f"{dtype} {reason}")
+    if not distances:
+        return Verdict(subject.name, "numerics", "not available", runs=runs, words="; ".join(said))
     words = f"total variation from its law in {REFERENCE}: {'; '.join(said)}"
-    (kind,) = sorted(evidence)[-1:]
-    return Verdict(subject.name, "numerics", "measured", kind, case.words, runs, worst, None, words)
+    return Verdict(subject.name, "numerics", "measured", exact.evidence, case.words, runs, max(distances), None, words)
 
 
-def law(
-    subject: Subject, watch: Watch, case: Case, evidence: set[Evidence]
-) -> tuple[dict[tuple[int, ...], float] | None, int, str]:
-    """(joint law, runs, why there is none) on inputs of the subject's type."""
+def law(subject: Subject, watch: Watch, case: Case) -> tuple[Observation | None, int, str]:
+    """(what is seen, runs, why nothing is) on inputs of the subject's type."""
     own = Watch(subject, deadline=watch.deadline, patience=watch.patience, delta=watch.delta, seed=watch.seed)
     try:
-        seen = own(case, exact=True)
+        return own(case, exact=True), own.runs, ""
     except Broken as reason:
         return None, own.runs, f"is broken: {reason}"
     except OutOfTime:
         return None, own.runs, "; ".join(["has no exact law", *own.why])
-    evidence.add(seen.evidence)
-    return seen.joint(case.length), own.runs, ""
