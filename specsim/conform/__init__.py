@@ -4,7 +4,7 @@
 """
 
 from specsim.conform.judgement import judge
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.conform.ties import Difference, first_difference
 from specsim.conform.verdict import Counterexample, Report, Verdict
 
@@ -13,9 +13,9 @@ __all__ = [
     "Difference",
     "Model",
     "Report",
+    "SamplingParams",
     "Subject",
     "Verdict",
-    "Warping",
     "first_difference",
     "judge",
 ]

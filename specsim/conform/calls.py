@@ -21,7 +21,7 @@ class Input(NamedTuple):
     """One drafted tree with its rows, and the probability of drawing it; of a decoder nothing is drafted."""
 
     tree: TokenTree | None
-    p: Array  # (n+1, V): row 0 after the root; as they are passed: before warping, if the subject warps
+    p: Array  # (n+1, V): row 0 after the root; as they are passed: before sampling_params, if the subject warps
     q: Array | None
     weight: float
 
@@ -56,11 +56,11 @@ def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
     run = subject.run() if subject.stateful else subject.run
     if subject.kind == "drafter":
         draft = Model(case.draft.law, case.draft.vocab)
-        return _drafted(case, run(draft, case.prompt, case.size, case.warping, *more))
+        return _drafted(case, run(draft, case.prompt, case.size, case.sampling_params, *more))
     if given.tree is None:
         target, draft = Model(case.target.law, case.target.vocab), Model(case.draft.law, case.draft.vocab)
         most = case.limit or case.size + 1
-        found, said = _reported(subject, run(target, draft, case.prompt, most, case.warping, *more, **named))
+        found, said = _reported(subject, run(target, draft, case.prompt, most, case.sampling_params, *more, **named))
         text = tokens(found, case.target.vocab, most if not subject.block else 10**6)
         return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes, logprobs=said)
     found, said = _reported(subject, run(*passed(subject, given), *more, **named))
@@ -71,7 +71,7 @@ def keywords(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, 
     """What is passed by name, to a subject that says that it takes it."""
     named: dict[str, Any] = {}
     if subject.warps and subject.kind not in ("decoder", "drafter"):
-        named["warping"] = case.warping
+        named["sampling_params"] = case.sampling_params
     if subject.stops:
         named["end"] = case.end
         if subject.kind != "decoder":

@@ -10,6 +10,7 @@ from specsim.base import check
 from specsim.conform.calls import Broken
 from specsim.conform.guard import OutOfTime
 from specsim.conform.registry import names
+from specsim.conform.resemblance import resemblance
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.verdict import Report, Verdict
 from specsim.conform.watch import Watch
@@ -94,9 +95,9 @@ def judge(
                     say(verdict)
                 if verdict.outcome == "broken" and not watch.seen:  # it cannot be called at all
                     break
+        return Report(subject.name, tuple(verdicts), resemblance=resemblance(subject, watch, verdicts))
     except KeyboardInterrupt:
         return Report(subject.name, tuple(verdicts), complete=False)
-    return Report(subject.name, tuple(verdicts))
 
 
 def chosen(properties: Sequence[str] | None) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from specsim import discover
-from specsim.conform import Report, Subject, Warping, judge, registry, rules
+from specsim.conform import Report, SamplingParams, Subject, judge, registry, rules
 from specsim.conform.cases import peaked, warped
 from specsim.conform.judgement import PROPERTIES
 from specsim.conform.properties import _laws
@@ -204,14 +204,14 @@ def test_a_token_of_probability_zero_convicts() -> None:
     assert report.outcome == "convicted"
 
 
-def ignores_top_k(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> Any:
+def ignores_top_k(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> Any:
     """The target is warped by the temperature only."""
-    hot = np.stack([warped(row, warping._replace(top_k=0)) for row in p])
-    return right(hot, np.stack([warped(row, warping) for row in q]), drafts, random)
+    hot = np.stack([warped(row, sampling_params._replace(top_k=0)) for row in p])
+    return right(hot, np.stack([warped(row, sampling_params) for row in q]), drafts, random)
 
 
-def warps_both(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> Any:
-    return right(*(np.stack([warped(row, warping) for row in w]) for w in (p, q)), drafts, random)
+def warps_both(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> Any:
+    return right(*(np.stack([warped(row, sampling_params) for row in w]) for w in (p, q)), drafts, random)
 
 
 def test_sampling_parameters() -> None:
@@ -222,10 +222,10 @@ def test_sampling_parameters() -> None:
 
 
 def drafts_of(warp_rows: bool) -> Any:
-    def run(draft: Any, prompt: Any, gamma: int, warping: Warping, random: Any) -> Any:
+    def run(draft: Any, prompt: Any, gamma: int, sampling_params: SamplingParams, random: Any) -> Any:
         text, rows = tuple(prompt), []
         for _ in range(gamma):
-            law = warped(draft(text), warping)
+            law = warped(draft(text), sampling_params)
             rows.append(law if warp_rows else draft(text))
             text = (*text, int(random.choice(len(law), p=law)))
         return text[len(prompt) :], np.array(rows)
@@ -239,7 +239,7 @@ def test_contract_of_a_drafter() -> None:
         assert judge(subject).outcome == outcome
 
 
-def one_block(target: Any, draft: Any, prompt: Any, n: int, warping: Warping, random: Any) -> Any:
+def one_block(target: Any, draft: Any, prompt: Any, n: int, sampling_params: SamplingParams, random: Any) -> Any:
     """Drafts, verifies, and returns one block."""
     text, q = tuple(prompt), []
     for _ in range(n - 1):
@@ -308,8 +308,8 @@ def plain(kind: str) -> Subject:
         "step": lambda p, q, drafts, random: random.choice(len(p), p=p),
         "chain": right,
         "tree": lambda p, q, tree, random: ([], random.choice(p.shape[1], p=p[0])),
-        "decoder": lambda target, draft, prompt, n, warping, random: [0] * n,
-        "drafter": lambda draft, prompt, gamma, warping, random: ([0] * gamma, None),
+        "decoder": lambda target, draft, prompt, n, sampling_params, random: [0] * n,
+        "drafter": lambda draft, prompt, gamma, sampling_params, random: ([0] * gamma, None),
     }
     return Subject(kind, kind, runs[kind], sizes=(1,), shapes=((-1, -1),))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Subject, Warping, judge
+from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.cases import warped
 from specsim.conform.properties import _laws
 from specsim.types import Array
@@ -23,8 +23,8 @@ def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
 def chain(reported: str) -> Any:
     """Tokenwise rejection on warped laws, with the logarithms of one kind or other."""
 
-    def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> Any:
-        raw, law, other = p, *(np.stack([warped(row, warping) for row in w]) for w in (p, q))
+    def run(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> Any:
+        raw, law, other = p, *(np.stack([warped(row, sampling_params) for row in w]) for w in (p, q))
         out: list[int] = []
         for i, x in enumerate(drafts):
             if not random.random() * other[i, x] <= law[i, x]:
@@ -74,7 +74,7 @@ def test_a_chain(reported: str, declared: Any, outcome: str) -> None:
 
 
 def decoder(of_next: bool) -> Any:
-    def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> Any:
+    def run(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any) -> Any:
         text: list[int] = []
         said: list[float] = []
         for _ in range(n):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Subject, Warping, judge
+from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
@@ -118,7 +118,9 @@ def test_steps_and_trees_are_asked_if_they_remember(kind: Any, run: Any) -> None
 def decoder(late: bool) -> Any:
     """Blocks of one draft; the second round reads the target one position early, if it is late."""
 
-    def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+    def run(
+        target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+    ) -> tuple[int, ...]:
         text, rounds = tuple(prompt), 0
         while len(text) < len(prompt) + n:
             rounds += 1
@@ -140,7 +142,7 @@ def test_a_decoder_is_asked_for_more_than_a_block(late: bool, outcome: str) -> N
 
 
 def one_block(late: bool) -> Any:
-    def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> Any:
+    def run(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any) -> Any:
         q = draft(prompt)
         x = int(random.choice(len(q), p=q))
         kept, token = chain(target.rows((*prompt, x), len(prompt) - (late and len(prompt) > 0)), q[None], [x], random)

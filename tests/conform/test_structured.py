@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Subject, Warping, judge
+from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.properties import _laws
 from specsim.conform.properties.structured import grammar
 from specsim.types import Array
@@ -81,7 +81,9 @@ def test_steps_trees_and_decoders(wrong: bool, outcome: str) -> None:
         law = p if mask is None or wrong else normal(p * mask)
         return [], random.choice(p.shape[1], p=law[0])
 
-    def decoder(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any, *, mask: Any) -> Any:
+    def decoder(
+        target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any, *, mask: Any
+    ) -> Any:
         text: list[int] = []
         for place in range(n):
             law = target(text)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Subject, Warping, judge
+from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.properties import _laws
 from specsim.conform.ties import first_difference
 
@@ -32,7 +32,9 @@ def noisy(size: float) -> Any:
 def decoder(size: float, wrong: str = "") -> Any:
     """Greedy at temperature 0, by the logits of verifying."""
 
-    def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> list[int]:
+    def run(
+        target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+    ) -> list[int]:
         text: list[int] = []
         for place in range(n):
             row = noisy(size)(target, text)[1]
@@ -77,7 +79,7 @@ def test_the_laws_have_near_ties() -> None:
 def test_rounding_of_the_type_is_known() -> None:
     """Laws in a short type differ from the exact ones by their own rounding, which needs no declaration."""
 
-    def run(p: Any, q: Any, drafts: Any, random: Any, *, warping: Warping) -> Any:
+    def run(p: Any, q: Any, drafts: Any, random: Any, *, sampling_params: SamplingParams) -> Any:
         for i, x in enumerate(drafts):
             if p[i].argmax() != x:
                 return i, int(p[i].argmax())

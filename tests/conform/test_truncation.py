@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from specsim.conform import Model, Subject, Warping, judge
+from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
@@ -91,7 +91,14 @@ def test_a_missing_token_elsewhere_is_broken() -> None:
 
 def decoder(wrong: str) -> Any:
     def run(
-        target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any, *, end: int | None = None
+        target: Model,
+        draft: Model,
+        prompt: Any,
+        n: int,
+        sampling_params: SamplingParams,
+        random: Any,
+        *,
+        end: int | None = None,
     ) -> Any:
         text: list[int] = []
         while len(text) < n:
@@ -128,8 +135,17 @@ def test_the_end_of_a_decoder(wrong: str) -> None:
 
 
 def block(wrong: str) -> Any:
-    def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any, *, end: int | None) -> Any:
-        return cut(decoder("")(target, draft, prompt, n, warping, random), end, wrong)
+    def run(
+        target: Model,
+        draft: Model,
+        prompt: Any,
+        n: int,
+        sampling_params: SamplingParams,
+        random: Any,
+        *,
+        end: int | None,
+    ) -> Any:
+        return cut(decoder("")(target, draft, prompt, n, sampling_params, random), end, wrong)
 
     return run
 

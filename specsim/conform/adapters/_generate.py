@@ -8,42 +8,45 @@ from typing import Any
 
 from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import beginning, log
-from specsim.conform.subject import Model, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 DRAFTS = 2  # of a block
 
 
-def assisted(target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
+def assisted(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
     """`generate(assistant_model=...)`."""
-    return _generated(target, prompt, n, warping, assistant_model=_assistant(draft, DRAFTS))
+    return _generated(target, prompt, n, sampling_params, assistant_model=_assistant(draft, DRAFTS))
 
 
-def looked_up(target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
+def looked_up(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
     """`generate(prompt_lookup_num_tokens=...)`: drafts come from the text itself."""
-    return _generated(target, prompt, n, warping, prompt_lookup_num_tokens=DRAFTS, max_matching_ngram_size=1)
+    return _generated(target, prompt, n, sampling_params, prompt_lookup_num_tokens=DRAFTS, max_matching_ngram_size=1)
 
 
-def assistant_drafts(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def assistant_drafts(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """What `AssistedCandidateGenerator` proposes, and the law that it returns."""
     import torch
 
     generation, ids = module("transformers.generation"), beginning(prompt)
     assistant = _assistant(draft, gamma)
     config = generation.GenerationConfig(
-        max_length=ids.shape[1] + gamma + 1, min_length=0, assistant_confidence_threshold=0.0, **_sampling(warping)
+        max_length=ids.shape[1] + gamma + 1,
+        min_length=0,
+        assistant_confidence_threshold=0.0,
+        **_sampling(sampling_params),
     )
     made = module("transformers.generation.candidate_generator").AssistedCandidateGenerator(
         ids,
         assistant,
         config,
         {"attention_mask": torch.ones_like(ids)},
-        logits_processor=assistant._get_logits_processor(config, ids.shape[1]) if warping.temperature else None,
+        logits_processor=assistant._get_logits_processor(config, ids.shape[1]) if sampling_params.temperature else None,
     )
     found, logits = made.get_candidates(ids)
     return found[0, ids.shape[1] :], torch.softmax(logits[0], -1)
 
 
-def single_position_drafts(draft: Model, prompt: Any, gamma: int, warping: Warping) -> tuple[Any, Any]:
+def single_position_drafts(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
     """What `SinglePositionMultiTokenCandidateGenerator` proposes; the kind of assistant that it takes has laws, too."""
     import torch
 
@@ -69,18 +72,18 @@ def single_position_drafts(draft: Model, prompt: Any, gamma: int, warping: Warpi
     return found[0, ids.shape[1] :], torch.softmax(logits[0], -1)
 
 
-def _sampling(warping: Warping) -> dict[str, Any]:
-    if warping.temperature == 0:
+def _sampling(sampling_params: SamplingParams) -> dict[str, Any]:
+    if sampling_params.temperature == 0:
         return {"do_sample": False}
-    return {"do_sample": True} | warping._asdict()
+    return {"do_sample": True} | sampling_params._asdict()
 
 
-def _generated(target: Model, prompt: Any, n: int, warping: Warping, **how: Any) -> list[int]:
+def _generated(target: Model, prompt: Any, n: int, sampling_params: SamplingParams, **how: Any) -> list[int]:
     import torch
 
     ids = beginning(prompt)
     mask = torch.ones_like(ids)
-    found = _table(target).generate(ids, attention_mask=mask, max_new_tokens=n, **_sampling(warping), **how)
+    found = _table(target).generate(ids, attention_mask=mask, max_new_tokens=n, **_sampling(sampling_params), **how)
     return [int(x) for x in found[0, ids.shape[1] :]]
 
 

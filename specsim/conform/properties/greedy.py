@@ -10,7 +10,7 @@ import numpy as np
 from specsim.conform.calls import array
 from specsim.conform.cases import Case, Text, logits, standard
 from specsim.conform.properties._laws import Look, each, of_laws
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.conform.ties import Difference, first_difference
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Observation, Watch
@@ -39,7 +39,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             observed[plain] = observed.get(plain, 0.0) + observed.pop(text)
         return of_laws(seen, observed, goal)
 
-    case = standard(subject, Warping(temperature=0.0), "temperature 0")
+    case = standard(subject, SamplingParams(temperature=0.0), "temperature 0")
     found = each("greedy", subject, watch, case, look)
     if found.counterexample is not None and errors:
         return found._replace(words=f"{found.words}; {errors[-1]}")

@@ -9,7 +9,7 @@ from specsim.conform.calls import Answer
 from specsim.conform.cases import Case, Text, standard
 from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import UNCHANGED, Subject
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Observation, Watch
 
@@ -56,7 +56,8 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
 
 def reported(subject: Subject, case: Case, answer: Answer) -> list[Reported]:
     """Value by value; the longer of text and values says how many."""
-    values, law = answer.logprobs or (), case.p if subject.logprobs == "warped" else case._replace(warping=Warping()).p
+    values = answer.logprobs or ()
+    law = case.p if subject.logprobs == "warped" else case._replace(sampling_params=UNCHANGED).p
     out = []
     for i in range(max(len(values), len(answer.text))):
         value = values[i] if i < len(values) else None

@@ -3,7 +3,7 @@
 from typing import Any
 
 from specsim.conform.museum._parts import draw, residual, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
 WRONG = (
     "A block that passes the length limit loses its first tokens instead of its last: a bonus token takes the place of "
@@ -14,15 +14,17 @@ EXPECTED = "convicted"
 PROPERTY = "truncation"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft."""
     text = tuple(prompt)
     while len(text) < len(prompt) + n:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
+        p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x, room = draw(random, q), len(prompt) + n - len(text)
         block = (draw(random, residual(p, q)),)
         if random.random() * q[x] <= p[x]:
-            block = x, draw(random, warped(target((*text, x)), warping))
+            block = x, draw(random, warped(target((*text, x)), sampling_params))
         text += block[-room:]
     return text[len(prompt) :]
 

@@ -1,0 +1,196 @@
+"""Which error of the museum a convicted subject resembles: exhibits are run at the inputs where it went wrong.
+
+Two programs with one law at every input compared cannot be told apart by what they emit: that is the strongest thing
+said. Where no exhibit has the law, symptoms are compared: which draft is kept too often or too rarely, what replaces a
+rejected one, whether the bonus is right. A failure that no single call shows is only put beside exhibits of its
+property. Nothing else is guessed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from specsim.conform.calls import Broken
+from specsim.conform.cases import Case, standard
+from specsim.conform.evidence import montecarlo
+from specsim.conform.guard import OutOfTime
+from specsim.conform.properties import contract, parameters
+from specsim.conform.registry import EXHIBITS, find, names, subjects_of
+from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
+from specsim.conform.symptoms import SMALL, symptoms
+from specsim.conform.verdict import Resemblance, Verdict
+from specsim.conform.watch import Observation, Watch, distance
+
+PATIENCE = 5.0  # seconds for all exhibits
+MOST = 10  # inputs compared
+FEW = 4  # exhibits named; symptoms that more of them have say nothing
+ONE_BY_ONE = {"iid", "without_replacement", "paths"}  # schemes that draw a single draft from q
+_observed: dict[Any, Observation | None] = {}  # of exhibits, which are the same in every judgement
+
+
+def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> Resemblance | None:
+    """The exhibits that a convicted subject resembles, and in what; None if it is not convicted."""
+    convicted = [verdict.property for verdict in verdicts if verdict.convicted]
+    if not convicted:
+        return None
+    until = min(watch.deadline, time.monotonic() + PATIENCE)
+    probes = _probes(subject, watch, until)
+    if not probes:
+        return _of_property(convicted[0])
+    found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "": []}
+    for name in names(EXHIBITS):
+        if time.monotonic() > until:
+            return Resemblance((), "nothing", "The museum was not asked: the budget ran out.")
+        (exhibit,) = subjects_of(find(name))
+        found[_compared(subject, exhibit, probes, until)].append(name)
+    return _said(found, probes, _symptoms(subject, next(seen for seen in probes if _wrong(seen))))
+
+
+def _said(found: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None) -> Resemblance:
+    same, alike = found["law"] or found["first"], found["symptoms"]
+    law = "the law" if found["law"] else "the first token's law"
+    where = f"at all {len(probes)} inputs compared" if len(probes) > 1 else "at the input compared"
+    details = f": {'; '.join(shown)}" if shown else ""
+    if len(same) == 1:
+        words = f"It has {law} of `{same[0]}` of the museum {where}: {find(same[0]).WRONG}"
+        return Resemblance(tuple(same), "law", words)
+    if same:
+        words = f"It has {law} of {_listed(same)} of the museum, which are alike {where}."
+        return Resemblance(tuple(same), "law", words)
+    if 0 < len(alike) <= FEW:
+        words = f"It resembles {_listed(alike)} of the museum in its symptoms, not in its law{details}."
+        return Resemblance(tuple(alike), "symptoms", words)
+    return Resemblance((), "nothing", f"It resembles no exhibit of the museum{details}.")
+
+
+def _listed(some: list[str]) -> str:
+    quoted = [f"`{name}`" for name in some]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def _of_property(name: str) -> Resemblance:
+    """Where the law of single calls is right, or was not observed."""
+    some = [one for one in names(EXHIBITS) if name == find(one).PROPERTY]
+    if not some:
+        return Resemblance((), "nothing", f"No exhibit of the museum fails at {name} alone.")
+    words = f"Of the museum, {_listed(some)} fail at {name}, too; laws were not compared."
+    return Resemblance(tuple(some), "property", words)
+
+
+def _probes(subject: Subject, watch: Watch, until: float) -> list[Observation]:
+    """Where the subject was observed, up to one draft more than it takes to go wrong; those that are wrong first."""
+    seen = [one for one in watch.seen.values() if one.case.target.depth or ": " in one.case.words]  # not shrunken
+    wrong = [one for one in seen if _wrong(one)]
+    if not wrong:
+        return []
+    size = min(len(one.case.parents) for one in wrong)
+    plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
+    cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= size + plain)
+    seen += filter(None, (_again(watch, case, until) for case in cases))
+    near = {id(one): one for one in seen if len(one.case.parents) <= size + 1}
+    return sorted(near.values(), key=lambda one: (not _wrong(one), len(one.case.parents)))[:MOST]
+
+
+def _again(watch: Watch, case: Case, until: float) -> Observation | None:
+    try:
+        return watch(case, exact=True) if time.monotonic() < until else None
+    except (OutOfTime, Broken):
+        return None
+
+
+def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
+    """Every other standard case, the one with positive laws; under sampling parameters if they matter."""
+    yield from list(standard(subject))[::2]
+    if warped and subject.warps:
+        yield from list(parameters.cases(subject))[::2]
+        yield from list(standard(subject, SamplingParams(temperature=0.0), "temperature 0"))[::2]
+
+
+def _wrong(seen: Observation, length: int | None = None, like: Observation | None = None) -> bool:
+    """Whether the law of so many tokens is not what it should be, as far as an observation such as `like` shows it."""
+    if any(answer.q is not None for answer in seen.law):
+        found = contract.look(seen)
+        return found.distance > found.allowed
+    goal = seen.goal(length or seen.case.length)
+    return distance(seen.joint(length or seen.case.length), goal) > _tolerance(like or seen, goal)
+
+
+def _tolerance(seen: Observation, law: dict[Any, float]) -> float:
+    if seen.evidence == "Monte Carlo":
+        return montecarlo.allowed(list(law.values()), seen.runs, seen.delta)
+    return max(seen.rounding, SMALL)
+
+
+def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], until: float) -> str:
+    """In what they agree at every input at which they can be compared, a wrong one included: a key of `found`."""
+    law, alike, explained, longest = True, True, False, False
+    for mine in probes:
+        length = _length(subject, exhibit, mine.case)
+        theirs = _of_exhibit(exhibit, mine.case, until) if length else None
+        if theirs is None:
+            continue
+        one, other = _law(mine, length), _law(theirs, length)
+        law = law and distance(one, other) <= _tolerance(mine, other)
+        said = _symptoms(subject, mine)
+        alike = alike and said is not None and said == _symptoms(exhibit, theirs) and _way(subject) == _way(exhibit)
+        if not law and not alike:
+            return ""
+        if _wrong(mine, length):
+            if not _wrong(theirs, length, mine):
+                return ""
+            explained, longest = True, longest or length == mine.case.length
+    return ("law" if longest else "first") if explained and law else "symptoms" if explained else ""
+
+
+def _symptoms(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
+    """None of a text, in which it is not known which tokens are drafts."""
+    return None if _way(subject) == "text" else symptoms(seen)
+
+
+def _law(seen: Observation, length: int) -> dict[Any, float]:
+    if any(answer.q is not None for answer in seen.law):
+        return {(answer.text, answer.q): mass for answer, mass in seen.law.items()}
+    return dict(seen.joint(length))
+
+
+def _way(subject: Subject) -> str:
+    """Kinds whose answers mean the same: of a step it is not known which token was kept."""
+    if subject.kind == "decoder":
+        return "block" if subject.block else "text"
+    return {"chain": "block", "tree": "block"}.get(subject.kind, subject.kind)
+
+
+def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
+    """Tokens of the joint law in which the two can be compared at a case; 0 if they cannot."""
+    if case.mask is not None and not exhibit.masks:
+        return 0
+    if (case.limit, case.end) != (None, None) and exhibit.stops != subject.stops:
+        return 0
+    line, siblings = case.parents == tuple(range(-1, len(case.parents) - 1)), set(case.parents) == {-1}
+    if "drafter" in (subject.kind, exhibit.kind):
+        return case.length if subject.kind == exhibit.kind else 0
+    if not exhibit.takes_q and subject.takes_q:
+        return 0
+    if not {"step": siblings, "tree": True}.get(exhibit.kind, line):
+        return 0
+    drawn = {subject.scheme, exhibit.scheme}
+    if len(drawn) > 1 and not (line and drawn <= ONE_BY_ONE):
+        return 0
+    return case.length if (_way(subject) == "text") == (_way(exhibit) == "text") else 1
+
+
+def _of_exhibit(exhibit: Subject, case: Case, until: float) -> Observation | None:
+    """What an exhibit does in a case, which may be of another kind; None where it does nothing sensible."""
+    models = (tuple(tuple(row) for row in model.table.values()) for model in (case.target, case.draft))
+    key = (exhibit.name, *models, case[2:])
+    if key not in _observed:
+        watch = Watch(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0)
+        try:
+            _observed[key] = watch(case, exact=True)
+        except Broken:
+            _observed[key] = None
+        except OutOfTime:  # it may be known another time
+            return None
+    return _observed[key]
