@@ -20,7 +20,7 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
     while len(text) < len(prompt) + n:
         p, q = warped(target(text), warping), warped(draft(text), warping)
         x, room = draw(random, q), len(prompt) + n - len(text)
-        block = (draw(random, residual(p, q)),)
+        block: tuple[int, ...] = (draw(random, residual(p, q)),)
         if random.random() * q[x] <= p[x]:
             block = x, draw(random, warped(target((*text, x)), warping))
         text += block[-room:]
