@@ -100,8 +100,13 @@ def tree(p: Array, q: Array, tree: Any, random: Any) -> Any:
     return [], random.choice(p.shape[1], p=p[0])
 
 
-@pytest.mark.parametrize(("kind", "run"), [("step", step), ("tree", tree)])
-def test_steps_and_trees_are_asked_if_they_remember(kind: Any, run: Any) -> None:
+def untested(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    return 0, random.choice(p.shape[1], p=p[0])
+
+
+@pytest.mark.parametrize(("kind", "run"), [("step", step), ("tree", tree), ("chain", untested)])
+def test_what_says_that_it_remembers_is_asked(kind: Any, run: Any) -> None:
+    """Two runs along a path of the others agreed."""
     subject = Subject("plain", kind, run, sizes=(1,), shapes=((-1, -1),))
     (found,) = judge(subject, properties=["rounds"]).verdicts
     assert (found.outcome, "stateful" in found.words) == ("not available", True)
@@ -112,7 +117,7 @@ def test_steps_and_trees_are_asked_if_they_remember(kind: Any, run: Any) -> None
         def again(*told: Any) -> Any:
             answer = run(*told)
             held.append(answer if kind == "step" else answer[1])
-            return held[0] if kind == "step" else ([], held[0])
+            return held[0] if kind == "step" else (answer[0], held[0])
 
         return again
 
