@@ -100,8 +100,9 @@ def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False,
 def peaked(vocab: int, shift: int, *, one_hot: bool = False) -> Toy:
     """A model nearly certain of one token, which moves on with the last one; of two shifts no peaks are shared."""
     weights = [97 if i == 0 else 0 if one_hot else i for i in range(vocab)]
-    rows = {last: np.roll(_row(*weights), shift + sum(last)) for last in [(), *((x,) for x in range(vocab))]}
-    return Toy(rows, 1)
+    row = np.array(_row(*weights), dtype=object)
+    texts: list[Text] = [(), *((x,) for x in range(vocab))]
+    return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1)
 
 
 def turning(subject: Subject) -> tuple[Toy, Toy]:

@@ -137,7 +137,7 @@ def _unasked(name: str, subject: Subject) -> str:
     module = importlib.import_module(f"{PROPERTIES}.{name}")
     if subject.kind not in module.KINDS:
         return f"a {subject.kind} is not asked: it concerns {', '.join(module.KINDS)}"
-    return str(getattr(module, "NEEDS", "it does not concern this subject"))
+    return str(vars(module).get("NEEDS", "it does not concern this subject"))
 
 
 def _missing(subject: Subject) -> str:

@@ -91,7 +91,7 @@ class Subject(NamedTuple):
     apart tells a near tie from an error. Without it they differ by the rounding of `dtype`."""
     batch: Callable[..., Any] | None = None
     """As `run`, with a leading axis of N on every argument and result ((N,), (N, T) padded with -1, or a pair of them);
-    what Monte Carlo uses. Trees: one tree with tokens (N, n)."""
+    what Monte Carlo uses. Trees: one tree with tokens (N, n). `end`, `limit` and `mask` are None."""
     needs_device: str = ""  # "cuda": not available on a machine without
     note: str = ""  # one line for the report: a caveat, a version, an issue
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, SamplingParams, Subject, judge
+from specsim.conform import Model, SamplingParams, Subject, judge, watch
 from specsim.conform.cases import warped
 from specsim.conform.properties import _laws
 from specsim.types import Array
@@ -87,8 +87,9 @@ def decoder(of_next: bool) -> Any:
 
 
 @pytest.mark.parametrize(("of_next", "outcome"), [(False, "lossless"), (True, "convicted")])
-def test_a_decoder_by_single_calls(of_next: bool, outcome: str) -> None:
+def test_a_decoder_by_single_calls(of_next: bool, outcome: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer shows by itself; where no law can be had, the answers that were drawn do."""
+    monkeypatch.setattr(watch, "SHARE", 1000)  # of the time: a first look is enough
 
     def hidden(*told: Any) -> Any:
         random = np.random.Generator(np.random.PCG64(int(float(told[-1].random()) * 2**53)))
@@ -96,7 +97,7 @@ def test_a_decoder_by_single_calls(of_next: bool, outcome: str) -> None:
 
     for run, evidence in ((decoder(of_next), "scripted"), (hidden, "one call")):
         subject = Subject("decoder", "decoder", run, sizes=(1,), logprobs="raw")
-        (found,) = judge(subject, budget=2, properties=["logprobs"]).verdicts
+        (found,) = judge(subject, budget=60, properties=["logprobs"]).verdicts
         assert (found.outcome, found.evidence) == (outcome, evidence)
 
 

@@ -70,20 +70,6 @@ def test_a_distance_does_not_acquit() -> None:
         held(Report("chain", (one,)))
 
 
-def test_torch_types() -> None:
-    torch = pytest.importorskip("torch")
-
-    def run(p: Any, q: Any, drafts: Any) -> Any:
-        for i, x in enumerate(drafts.tolist()):
-            if not bool(torch.rand(()) * q[i, x] <= p[i, x]):
-                return i, int(torch.multinomial((p[i] - q[i]).clamp(min=0), 1))
-        return len(drafts), int(torch.multinomial(p[-1], 1))
-
-    found = measured(run, "float32", "bfloat16", arrays="torch", randomness="global")
-    assert found.outcome == "measured"
-    assert 1e-4 < found.distance < 0.05
-
-
 def test_what_cannot_be_measured_says_so() -> None:
     def picky(p: Array, q: Array, drafts: Array, random: Any) -> Any:
         if p.dtype == np.float16:

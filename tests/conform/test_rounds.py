@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, SamplingParams, Subject, judge
+from specsim.conform import Model, SamplingParams, Subject, judge, watch
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
@@ -65,6 +65,8 @@ def test_a_chain_that_remembers(wrong: str) -> None:
     assert outcomes == {"joint": "lossless", "degenerate": "lossless", "rounds": last}
     assert {v.evidence for v in found.verdicts} == {"scripted"}
     assert ("over 2 rounds" in found.verdicts[-1].words) is (last == "convicted")
+    said = {"coins": "random numbers serve twice", "residual": "used in the second", "row": "used in the second"}
+    assert said.get(wrong, "") in found.verdicts[-1].words
 
 
 HELD: dict[str, Any] = {}
@@ -79,11 +81,14 @@ def remembers_for_ever(p: Array, q: Array, drafts: Array, random: Any) -> Any:
 
 
 @pytest.mark.parametrize("rule", [chain, remembers_for_ever])
-def test_rounds_by_frequencies(rule: Any) -> None:
+def test_rounds_by_frequencies(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SHARE", 1000)  # of the time: a first look, which sees a large error only
+    monkeypatch.setattr(_laws, "UNDECIDED", 0.5)
+
     def hidden(p: Array, q: Array, drafts: Array, random: Any) -> Any:
         return rule(p, q, drafts, np.random.Generator(np.random.PCG64(int(float(random.random()) * 2**53))))
 
-    (found,) = judge(Subject("hidden", "chain", hidden, sizes=(1,)), budget=3, properties=["rounds"]).verdicts
+    (found,) = judge(Subject("hidden", "chain", hidden, sizes=(1,)), budget=60, properties=["rounds"]).verdicts
     assert (found.outcome, found.evidence) == ("lossless" if rule is chain else "convicted", "Monte Carlo")
 
 
@@ -95,8 +100,13 @@ def tree(p: Array, q: Array, tree: Any, random: Any) -> Any:
     return [], random.choice(p.shape[1], p=p[0])
 
 
-@pytest.mark.parametrize(("kind", "run"), [("step", step), ("tree", tree)])
-def test_steps_and_trees_are_asked_if_they_remember(kind: Any, run: Any) -> None:
+def untested(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    return 0, random.choice(p.shape[1], p=p[0])
+
+
+@pytest.mark.parametrize(("kind", "run"), [("step", step), ("tree", tree), ("chain", untested)])
+def test_what_says_that_it_remembers_is_asked(kind: Any, run: Any) -> None:
+    """Two runs along a path of the others agreed."""
     subject = Subject("plain", kind, run, sizes=(1,), shapes=((-1, -1),))
     (found,) = judge(subject, properties=["rounds"]).verdicts
     assert (found.outcome, "stateful" in found.words) == ("not available", True)
@@ -107,7 +117,7 @@ def test_steps_and_trees_are_asked_if_they_remember(kind: Any, run: Any) -> None
         def again(*told: Any) -> Any:
             answer = run(*told)
             held.append(answer if kind == "step" else answer[1])
-            return held[0] if kind == "step" else ([], held[0])
+            return held[0] if kind == "step" else (answer[0], held[0])
 
         return again
 

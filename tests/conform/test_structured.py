@@ -9,7 +9,7 @@ import pytest
 
 from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.properties import _laws
-from specsim.conform.properties.structured import grammar
+from specsim.conform.properties.structured import cases, grammar
 from specsim.types import Array
 
 pytestmark = pytest.mark.fast
@@ -55,23 +55,6 @@ def test_a_chain(wrong: str) -> None:
 
 
 @pytest.mark.parametrize(("wrong", "outcome"), [(False, "lossless"), (True, "convicted")])
-def test_torch_and_one_hot_drafts(wrong: bool, outcome: str) -> None:
-    torch = pytest.importorskip("torch")
-
-    def run(p: Any, q: None, drafts: Any, *, mask: Any) -> Any:
-        held = p if mask is None else (p * mask) / (p * mask).sum(-1, keepdim=True)
-        for i, x in enumerate(drafts.tolist()):
-            if not bool(torch.rand(()) <= held[i, x]):
-                left = held[i].clone()
-                left[x] = 0
-                return i, int(torch.multinomial(left, 1))
-        return len(drafts), int(torch.multinomial(p[-1] if wrong else held[-1], 1))
-
-    subject = Subject("lookup", "chain", run, "torch", randomness="global", takes_q=False, sizes=(1,), masks=True)
-    assert judge(subject, properties=["structured"]).outcome == outcome
-
-
-@pytest.mark.parametrize(("wrong", "outcome"), [(False, "lossless"), (True, "convicted")])
 def test_steps_trees_and_decoders(wrong: bool, outcome: str) -> None:
     def step(p: Array, q: Array, drafts: Array, random: Any, *, mask: Any) -> Any:
         law = p if mask is None or wrong else normal(p * mask)
@@ -102,6 +85,15 @@ def test_every_row_has_a_forbidden_token() -> None:
     assert {int(grammar(text, 3).sum()) for text in texts} == {2}
     assert {tuple(grammar(text, 3)) for text in texts[1:4]} == {tuple(grammar(text, 3)) for text in texts[4:7]}
     assert len({tuple(grammar(text, 3)) for text in texts[1:4]}) == 3, "it depends on the text"
+
+
+def test_one_hot_drafts_are_allowed() -> None:
+    """Else none of a subject without q would be kept, and its bonus token never seen."""
+    subject, text = Subject("lookup", "chain", chain(""), takes_q=False, masks=True), ()
+    case = list(cases(subject))[-1]
+    for _ in range(case.length):
+        assert case.p(text)[case.q(text).argmax()] > 0
+        text = (*text, int(case.q(text).argmax()))
 
 
 def test_what_takes_no_mask_says_so() -> None:

@@ -84,6 +84,23 @@ def test_no_next_token_after_an_end(wrong: bool, outcome: str) -> None:
     assert [v.outcome for v in found.verdicts] == ["lossless", outcome]
 
 
+def tree(wrong: bool) -> Any:
+    """Down the only branch; None after an end token or at the limit."""
+
+    def run(p: Array, q: Array, tree: Any, random: Any, *, end: int | None, limit: int | None) -> Any:
+        kept, token = pair(wrong)(p, q[:-1], tree.tokens, random, end=end, limit=limit)
+        return list(range(kept)), token
+
+    return run
+
+
+@pytest.mark.parametrize(("wrong", "outcome"), [(False, "lossless"), (True, "convicted")])
+def test_a_tree(wrong: bool, outcome: str) -> None:
+    subject = Subject("tree", "tree", tree(wrong), shapes=((-1, 0),), stops=True)
+    found = judge(subject, properties=["joint", "truncation"])
+    assert [v.outcome for v in found.verdicts] == ["lossless", outcome]
+
+
 def test_a_missing_token_elsewhere_is_broken() -> None:
     subject = Subject("none", "chain", lambda p, q, drafts, random, end, limit: (0, None), sizes=(2,), stops=True)
     assert judge(subject, properties=["joint"]).outcome == "broken"

@@ -22,7 +22,7 @@ def run(
     while len(text) < len(prompt) + n:
         p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x, room = draw(random, q), len(prompt) + n - len(text)
-        block = (draw(random, residual(p, q)),)
+        block: tuple[int, ...] = (draw(random, residual(p, q)),)
         if random.random() * q[x] <= p[x]:
             block = x, draw(random, warped(target((*text, x)), sampling_params))
         text += block[-room:]

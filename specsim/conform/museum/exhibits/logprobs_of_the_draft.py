@@ -16,7 +16,8 @@ PROPERTY = "logprobs"
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[list[int], list[Any]]:
     """Test tokenwise, and look every token up."""
-    out, said = [], []
+    out: list[int] = []
+    said: list[Any] = []
     for i, x in enumerate(drafts):
         if random.random() * q[i, x] > p[i, x]:
             y = draw(random, residual(p[i], q[i]))
