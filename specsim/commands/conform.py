@@ -94,8 +94,8 @@ def _page(told: Conform, module: Any, reports: list[Any]) -> None:
 
 def _judged(told: Conform, module: Any) -> list[Any]:
     """A report for every subject of a file; each verdict is shown as it is reached."""
-    from specsim.conform import registry, report
-    from specsim.conform.judgement import chosen, judge
+    from specsim.conform import apart, registry, report
+    from specsim.conform.judgement import chosen
 
     chosen(told.only)
     subjects = registry.subjects_or_reason(module)
@@ -106,7 +106,7 @@ def _judged(told: Conform, module: Any) -> list[Any]:
     out, seconds = [], _seconds(told.budget)
     for subject in subjects:
         _say(f"{subject.name} ({subject.kind}){': ' + subject.note if subject.note else ''}", told)
-        one = judge(
+        one = apart.judge(
             subject,
             budget=seconds / len(subjects),
             properties=told.only,

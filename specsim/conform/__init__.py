@@ -6,13 +6,14 @@
 from specsim.conform.judgement import judge
 from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.conform.ties import Difference, first_difference
-from specsim.conform.verdict import Counterexample, Report, Verdict
+from specsim.conform.verdict import Counterexample, Report, Resemblance, Verdict
 
 __all__ = [
     "Counterexample",
     "Difference",
     "Model",
     "Report",
+    "Resemblance",
     "SamplingParams",
     "Subject",
     "Verdict",

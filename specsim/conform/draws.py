@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random as python_random
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,8 @@ import numpy as np
 
 from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, keywords, randomness
 from specsim.conform.cases import Case
-from specsim.conform.guard import OutOfTime, within
+from specsim.conform.evidence import _shared
+from specsim.conform.guard import OutOfTime
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
@@ -28,7 +27,8 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
         with repeated(watch, lambda own: watch.once(case, given[rng.choice(len(law), p=law)], own), seed) as draw:
             yield draw
         return
-    with seeded(seed) as own:
+    batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
+    with seeded(seed) as own:  # one that hangs was broken just now, and is not waited for until the end
         yield lambda count: batched(watch, case, given, rng.choice(len(law), size=count, p=law), own)
 
 
@@ -51,19 +51,12 @@ def repeated(watch: Watch, program: Callable[[Any], Answer], seed: int) -> Itera
 @contextmanager
 def seeded(seed: int) -> Iterator[np.random.Generator]:
     """A generator; those that everybody shares are seeded, too, and put back."""
-    torch = sys.modules.get("torch")
-    before = np.random.get_state(), python_random.getstate(), torch.get_rng_state() if torch else None  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002 - what subjects call
-    python_random.seed(seed)
-    if torch:
-        torch.manual_seed(seed)
+    before = _shared.states()
+    _shared.seed(seed)
     try:
         yield np.random.default_rng([seed, 1])
     finally:
-        np.random.set_state(before[0])  # noqa: NPY002
-        python_random.setstate(before[1])
-        if torch:
-            torch.set_rng_state(before[2])
+        _shared.restore(before)
 
 
 def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any) -> list[Answer]:
@@ -78,7 +71,7 @@ def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any)
     more = randomness(subject, case, drafts[0], own, (len(chosen),))
     assert subject.batch is not None
     watch.runs += len(chosen)
-    with within(max(watch.patience, watch.left())):
+    with watch.guarded(len(chosen)):
         found = subject.batch(
             array(subject, rows_p[chosen]),
             None if rows_q is None else array(subject, rows_q[chosen]),

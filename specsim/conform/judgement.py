@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from specsim.base import check
 from specsim.conform.calls import Broken
 from specsim.conform.guard import OutOfTime
+from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
-from specsim.conform.resemblance import resemblance
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.verdict import Report, Verdict
 from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
 FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
+GRACE = 0.1  # of the budget, for the call that is under way when it ends
 PATIENCE = 10.0  # seconds for one call, and no more than half of the budget
 
 
@@ -82,7 +83,8 @@ def judge(
     if reason := _missing(subject):
         return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
     deadline = time.monotonic() + seconds
-    watch = Watch(subject, deadline=deadline, patience=min(PATIENCE, seconds / 2), delta=delta, seed=seed)
+    patience = min(PATIENCE, seconds / 2)
+    watch = Watch(subject, deadline=deadline, patience=patience, delta=delta, seed=seed, grace=GRACE * seconds)
     verdicts: list[Verdict] = []
     try:
         for name in wanted:

@@ -13,7 +13,7 @@ An exhibit, `museum/exhibits/NAME.py`, and an exoneration, `museum/exonerations/
     THREAD = "https://..."            # where it was found or discussed, public
     EXPECTED = "convicted"            # the verdict of the whole report; "lossless" for exonerations
     PROPERTY = "joint"                # the property that convicts an exhibit; "" for exonerations
-    def subject() -> Subject
+    def subject() -> Subject          # `museum/_frames.py` makes it of what is wrong in a right rule
 
 A user's own file is either: `specsim conform ./mine.py` reads its `subjects()` or its `subject()`.
 Files whose names begin with an underscore are helpers, and are not listed.

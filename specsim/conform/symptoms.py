@@ -17,13 +17,12 @@ Laws = dict[Text, dict[int, float]]  # text so far -> next token -> mass
 
 
 def symptoms(seen: Observation) -> tuple[str, ...] | None:
-    """Parts of a block that differ from tokenwise rejection, in words; None for trees, drafters and frequencies.
+    """Parts of a block that differ from tokenwise rejection, in words; None for trees and frequencies.
 
     Lossless rules may differ, too: symptoms say where to look in a subject that is convicted, and convict nobody.
     """
     case, drafts = seen.case, len(seen.case.parents)
-    drafter = any(answer.q is not None for answer in seen.law)
-    if seen.evidence == "Monte Carlo" or drafter or case.parents != tuple(range(-1, drafts - 1)):
+    if seen.evidence == "Monte Carlo" or case.parents != tuple(range(-1, drafts - 1)):
         return None
     return tuple(phrase for phrase in _phrases(seen, drafts) if phrase)
 

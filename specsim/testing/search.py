@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 SEARCHED = ("marginal", "joint", "contract")  # one statement about all laws; other properties name their own inputs
-DEPTH = 1  # laws depend on the last token
 
 
 def searched(subject: Subject, name: str, *, examples: int, budget: float) -> Verdict | None:
@@ -78,9 +77,11 @@ def cases(subject: Subject) -> SearchStrategy[Case]:
     """Pairs of models over two or three tokens, and one of the two smallest numbers of drafts."""
     from hypothesis import strategies as st
 
+    depth = int(subject.kind != "step")  # laws depend on the last token, where there is one
+
     def models(vocab: int) -> SearchStrategy[tuple[Toy, Toy]]:
-        draft = tables(vocab, DEPTH) if subject.takes_q else _certain(vocab)
-        return st.tuples(tables(vocab, DEPTH), draft).map(lambda two: (Toy(two[0], DEPTH), Toy(two[1], DEPTH)))
+        draft = tables(vocab, depth) if subject.takes_q else _certain(vocab, depth)
+        return st.tuples(tables(vocab, depth), draft).map(lambda two: (Toy(two[0], depth), Toy(two[1], depth)))
 
     def case(drawn: tuple[int, tuple[Toy, Toy]]) -> Case:
         size, (target, draft) = drawn
@@ -90,11 +91,11 @@ def cases(subject: Subject) -> SearchStrategy[Case]:
     return st.tuples(small, st.integers(2, 3).flatmap(models)).map(case)
 
 
-def _certain(vocab: int) -> SearchStrategy[dict[tuple[int, ...], Array]]:
+def _certain(vocab: int, depth: int) -> SearchStrategy[dict[tuple[int, ...], Array]]:
     from hypothesis import strategies as st
 
     def one_hot(token: int) -> Array:
         return np.array([Fraction(int(i == token)) for i in range(vocab)], dtype=object)
 
-    prefixes: list[Any] = [x for n in range(DEPTH + 1) for x in itertools.product(range(vocab), repeat=n)]
+    prefixes: list[Any] = [x for n in range(depth + 1) for x in itertools.product(range(vocab), repeat=n)]
     return st.fixed_dictionaries({prefix: st.integers(0, vocab - 1).map(one_hot) for prefix in prefixes})

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import random as python_random
+import secrets
+import struct
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -13,7 +19,7 @@ import numpy as np
 import pytest
 
 from specsim import discover
-from specsim.conform import rules
+from specsim.conform import Subject, judge, rules
 from specsim.conform.calls import call, inputs
 from specsim.conform.cases import standard
 from specsim.conform.evidence import scripted
@@ -162,8 +168,82 @@ def squares(random: Any) -> bool:
     return bool(np.sqrt(random.random(2))[0] < 0.25)
 
 
-OLD = np.random.default_rng(3)
-UNFORESEEN = [adds, converts, reflects, sorts, normal, seeded, branches, squares]
+def sorts_an_array(random: Any) -> bool:
+    return bool(np.sort(random.random(2))[1] < 0.25)
+
+
+def reads_bits(random: Any) -> bool:
+    return bool(struct.unpack("<q", struct.pack("<d", random.random()))[0] % 2)
+
+
+def views_bits(random: Any) -> bool:
+    try:
+        return bool(random.random(2).view(np.uint64)[0] % 2)
+    except TypeError:  # what a shape of that name would raise
+        return True
+
+
+def of_the_system(random: Any) -> bool:
+    return bool(os.urandom(1)[0] % 2)
+
+
+def of_secrets(random: Any) -> bool:
+    return bool(secrets.randbelow(2))
+
+
+def reads_words(random: Any) -> bool:
+    return bool(hashlib.sha256(f"{random.random()}".encode()).digest()[0] % 2)
+
+
+def seeds_a_generator(random: Any) -> bool:
+    return bool(np.random.Generator(np.random.PCG64(int(random.random() * 2**32))).random() < 0.25)
+
+
+def seeds_an_old_generator(random: Any) -> bool:
+    return bool(np.random.RandomState(int(random.choice(64))).random_sample() < 0.25)
+
+
+def in_a_thread(random: Any) -> bool:
+    with ThreadPoolExecutor(1) as pool:
+        return bool(pool.submit(random.random).result() < 0.25)
+
+
+def in_a_thread_that_says_nothing(random: Any) -> bool:
+    found: list[bool] = []
+
+    def ask() -> None:
+        try:
+            found.append(random.random() < 0.25)
+        except BaseException:
+            found.append(True)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+OLD, OLDER = np.random.default_rng(3), np.random.RandomState(3)
+UNFORESEEN = [
+    adds,
+    converts,
+    reflects,
+    sorts,
+    normal,
+    seeded,
+    branches,
+    squares,
+    sorts_an_array,
+    reads_bits,
+    views_bits,
+    of_the_system,
+    of_secrets,
+    reads_words,
+    seeds_a_generator,
+    seeds_an_old_generator,
+    in_a_thread,
+    in_a_thread_that_says_nothing,
+]
 
 
 @pytest.mark.parametrize("program", UNFORESEEN)
@@ -208,10 +288,100 @@ def test_unforeseen_uses_of_torch_are_refused(name: str) -> None:
         scripted.law({program.__name__: program for program in programs}[name])
 
 
-@pytest.mark.parametrize("draw", [lambda: os.urandom(1)[0] % 2, lambda: OLD.random() < 0.5])
-def test_other_randomness_is_not_reproducible(draw: Callable[[], Any]) -> None:
+def of_the_clock() -> float:
+    return hashlib.blake2b(str(time.perf_counter_ns()).encode()).digest()[0] / 256
+
+
+FOREIGN: dict[str, Callable[[], Any]] = {
+    "old generator": lambda: OLD.random() < 0.5,
+    "RandomState": lambda: OLDER.random_sample() < 0.5,
+    "clock": lambda: of_the_clock() < 0.5,
+}
+
+
+@pytest.mark.parametrize("source", FOREIGN)
+def test_other_randomness_is_not_reproducible(source: str) -> None:
     with pytest.raises(scripted.NotReproducible):
-        scripted.law(lambda random: (random.choice(64, p=np.full(64, 1 / 64)), draw()))
+        scripted.law(lambda random: (random.choice(64, p=np.full(64, 1 / 64)), FOREIGN[source]()))
+
+
+@pytest.mark.parametrize("source", FOREIGN)
+def test_a_first_path_is_run_again(source: str) -> None:
+    """One bit of somebody else's randomness is the same in two runs every other time."""
+    with pytest.raises(scripted.NotReproducible):
+        scripted.law(lambda random: FOREIGN[source](), replays=60)
+    calls: list[int] = []
+    assert scripted.law(lambda random: calls.append(random.choice(2, p=[0.5, 0.5])), replays=60).replays == 60
+    assert (calls.count(0), calls.count(1)) == (62, 2)
+
+
+def test_a_draw_kept_from_another_run_is_not_reproducible() -> None:
+    kept: dict[str, bool] = {}
+
+    def caches(random: Any) -> bool:
+        if "coin" not in kept:
+            kept["coin"] = random.random() < 0.25
+        return kept["coin"]
+
+    with pytest.raises(scripted.NotReproducible):
+        scripted.law(caches)
+
+
+def test_a_seed_of_the_programs_own_is_seen_whatever_was_there_before() -> None:
+    torch = pytest.importorskip("torch")
+
+    def seeds(random: Any) -> bool:
+        torch.manual_seed(0)
+        return bool(torch.rand(()) < 0.25)
+
+    before = torch.get_rng_state()
+    torch.manual_seed(0)
+    try:
+        with pytest.raises(scripted.NotScriptable):
+            scripted.law(seeds)
+    finally:
+        torch.set_rng_state(before)
+
+
+def step_with(coin: Callable[[Any], float], wrong: bool) -> Callable[..., int]:
+    """Rejection of one draft, or a rule that asks for no law."""
+
+    def run(p: Any, q: Any, drafts: Any, random: Any) -> int:
+        x = int(drafts[0])
+        u = coin(random)
+        if wrong:
+            return x if u < 0.5 else 0
+        if u * q[x] <= p[x]:
+            return x
+        rest = (p - q).clip(0)
+        return int(random.choice(len(p), p=rest / rest.sum()))
+
+    return run
+
+
+POOL = ThreadPoolExecutor(1)
+COINS: dict[str, Callable[[Any], float]] = {
+    "sorted": lambda random: np.sort(random.random(2))[1] ** 2,
+    "bits": lambda random: struct.unpack("<d", struct.pack("<d", random.random()))[0],
+    "words": lambda random: float(str(random.random())),
+    "a seed": lambda random: np.random.Generator(np.random.PCG64(int(random.random() * 2**32))).random(),
+    "a thread": lambda random: POOL.submit(random.random).result(),
+    "RandomState": lambda random: OLDER.random_sample(),
+    "the clock": lambda random: of_the_clock(),
+    "the system": lambda random: os.urandom(1)[0] / 256,
+    "secrets": lambda random: secrets.randbelow(997) / 997,
+}
+
+
+@pytest.mark.parametrize("coin", COINS)
+def test_unforeseen_coins_are_never_mis_scored(coin: str) -> None:
+    """A right rule is not convicted, a wrong one not acquitted: frequencies decide, and the report says why."""
+    for wrong in (False, True):
+        subject = Subject(coin, "step", step_with(COINS[coin], wrong), sizes=(1,))
+        (verdict,) = judge(subject, budget=1, properties=["marginal"]).verdicts
+        assert verdict.evidence in ("Monte Carlo", "none"), "none: a slow machine had no time for it"
+        assert verdict.convicted is (wrong and verdict.evidence != "none")
+        assert "not scripted" in verdict.words or wrong
 
 
 def test_what_was_replaced_is_put_back() -> None:

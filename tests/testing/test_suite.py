@@ -33,7 +33,7 @@ def breaks_on_certainty(p: Array, q: Array, drafts: Array, random: Any) -> int:
     return right(p, q, drafts, random)
 
 
-def tests_of(run: Any, **facts: Any) -> dict[str, Any]:
+def suite_of(run: Any, **facts: Any) -> dict[str, Any]:
     """The tests that the decorator makes, by name."""
     before = set(globals())
     lossless_suite(**{"kind": "step", "sizes": (1,), **facts})(run)
@@ -51,22 +51,22 @@ def outcome(test: Any) -> tuple[str, str]:
 
 
 def test_what_the_standard_cases_miss_is_found_and_shrunk() -> None:
-    assert outcome(tests_of(wrong_on_coins, examples=0)["marginal"]) == ("passed", "")
-    words, note = outcome(tests_of(wrong_on_coins)["marginal"])
+    assert outcome(suite_of(wrong_on_coins, examples=0)["marginal"]) == ("passed", "")
+    words, note = outcome(suite_of(wrong_on_coins)["marginal"])
     assert words.startswith("convicted        marginal    scripted")
     assert "V=2, 1 draft" in words
-    assert "p = [[0, 1], [0, 1]]" in note, "the simplest laws that differ"
-    assert "q = [[1, 0], [1, 0]]" in note
-    assert outcome(tests_of(wrong_on_coins)["marginal"]) == (words, note), "the same laws every time"
+    assert "p = [[1, 0], [1, 0]]" in note, "the simplest laws that differ"
+    assert "q = [[0, 1], [0, 1]]" in note
+    assert outcome(suite_of(wrong_on_coins)["marginal"]) == (words, note), "the same laws every time"
 
 
 def test_a_right_rule_passes() -> None:
     for name in ("marginal", "degenerate"):
-        assert outcome(tests_of(right)[name]) == ("passed", "")
+        assert outcome(suite_of(right)[name]) == ("passed", "")
 
 
 def test_what_breaks_is_told() -> None:
-    words, _ = outcome(tests_of(breaks_on_certainty)["marginal"])
+    words, _ = outcome(suite_of(breaks_on_certainty)["marginal"])
     assert words.startswith("broken")
     assert "raised ZeroDivisionError: log of nothing" in words
 
@@ -80,8 +80,9 @@ def wrong_pairs(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, in
     return len(drafts), int(random.choice(p.shape[1], p=p[-1]))
 
 
+@pytest.mark.slow
 def test_joint_laws_are_searched() -> None:
-    words, _ = outcome(tests_of(wrong_pairs, kind="chain", sizes=(1, 2))["joint"])
+    words, _ = outcome(suite_of(wrong_pairs, kind="chain", sizes=(1, 2))["joint"])
     assert "V=2, 2 drafts" in words
 
 
@@ -95,9 +96,40 @@ def wrong_rows(draft: Any, prompt: Any, gamma: int, sampling_params: SamplingPar
     return text[len(prompt) :], np.array(rows)
 
 
+@pytest.mark.slow
 def test_contracts_are_searched() -> None:
-    words, _ = outcome(tests_of(wrong_rows, kind="drafter")["contract"])
+    words, _ = outcome(suite_of(wrong_rows, kind="drafter")["contract"])
     assert words.startswith("convicted        contract")
+
+
+def right_rows(draft: Any, prompt: Any, gamma: int, sampling_params: SamplingParams, random: Any) -> Any:
+    """Draws from the rows that are handed over."""
+    text, rows = tuple(prompt), []
+    for _ in range(gamma):
+        rows.append(draft(text))
+        text = (*text, int(random.choice(len(rows[-1]), p=rows[-1])))
+    return text[len(prompt) :], np.array(rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "run"),
+    [
+        ("step", "marginal", right),
+        ("chain", "joint", lambda p, q, drafts, random: (0, random.choice(p.shape[1], p=p[0]))),
+        ("drafter", "contract", right_rows),
+        ("step", "greedy", None),
+    ],
+)
+def test_what_is_searched(kind: Any, name: str, run: Any) -> None:
+    """Random laws reach the subject, if the property is about all laws."""
+    asked: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        asked.append(1)
+        return run(*given)
+
+    assert searched(Subject("right", kind, counted, sizes=(1,)), name, examples=3, budget=9) is None
+    assert bool(asked) is (run is not None)
 
 
 def test_lookups_are_searched_with_certain_drafts() -> None:
@@ -118,8 +150,8 @@ def test_frequencies_are_not_searched() -> None:
 
 def test_without_hypothesis_the_standard_cases_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    assert outcome(tests_of(wrong_on_coins)["marginal"]) == ("passed", "")
-    assert outcome(tests_of(right)["marginal"]) == ("passed", "")
+    assert outcome(suite_of(wrong_on_coins)["marginal"]) == ("passed", "")
+    assert outcome(suite_of(right)["marginal"]) == ("passed", "")
 
 
 def test_bad_arguments_are_named() -> None:

@@ -8,7 +8,6 @@ property. Nothing else is guessed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,8 +22,9 @@ from specsim.conform.symptoms import SMALL, symptoms
 from specsim.conform.verdict import Resemblance, Verdict
 from specsim.conform.watch import Observation, Watch, distance
 
-PATIENCE = 5.0  # seconds for all exhibits
+PATIENCE = 10.0  # seconds for one call of an exhibit
 MOST = 10  # inputs compared
+TWO = 2  # drafts: with one of them many errors look alike
 FEW = 4  # exhibits named; symptoms that more of them have say nothing
 ONE_BY_ONE = {"iid", "without_replacement", "paths"}  # schemes that draw a single draft from q
 _observed: dict[Any, Observation | None] = {}  # of exhibits, which are the same in every judgement
@@ -35,17 +35,29 @@ def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> 
     convicted = [verdict.property for verdict in verdicts if verdict.convicted]
     if not convicted:
         return None
-    until = min(watch.deadline, time.monotonic() + PATIENCE)
-    probes = _probes(subject, watch, until)
+    probes = _probes(subject, watch)
     if not probes:
         return _of_property(convicted[0])
-    found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "": []}
+    found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "late": [], "": []}
     for name in names(EXHIBITS):
-        if time.monotonic() > until:
-            return Resemblance((), "nothing", "The museum was not asked: the budget ran out.")
         (exhibit,) = subjects_of(find(name))
-        found[_compared(subject, exhibit, probes, until)].append(name)
-    return _said(found, probes, _symptoms(subject, next(seen for seen in probes if _wrong(seen))))
+        try:
+            found[_compared(subject, exhibit, probes, watch.deadline)].append(name)
+        except OutOfTime:
+            found["late"].append(name)
+    nearest = {how: _of_its_kind(subject, some) for how, some in found.items()}
+    said = _said(nearest, probes, _symptoms(subject, next(one for one in probes if _wrong(subject, one))))
+    late = f" There was no time for {len(found['late'])} exhibits." if found["late"] else ""
+    return said._replace(words=said.words + late)
+
+
+def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
+    """Those of exhibits that are used as the subject is; all of them if none is."""
+
+    def like(exhibit: Subject) -> bool:
+        return exhibit.kind == subject.kind and exhibit.takes_q == subject.takes_q
+
+    return [name for name in some if like(subjects_of(find(name))[0])] or some
 
 
 def _said(found: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None) -> Resemblance:
@@ -79,38 +91,44 @@ def _of_property(name: str) -> Resemblance:
     return Resemblance(tuple(some), "property", words)
 
 
-def _probes(subject: Subject, watch: Watch, until: float) -> list[Observation]:
-    """Where the subject was observed, up to one draft more than it takes to go wrong; those that are wrong first."""
+def _probes(subject: Subject, watch: Watch) -> list[Observation]:
+    """Where the subject was observed, up to two drafts; few of them, which tell many exhibits apart, come first."""
     seen = [one for one in watch.seen.values() if one.case.target.depth or ": " in one.case.words]  # not shrunken
-    wrong = [one for one in seen if _wrong(one)]
+    wrong = [one for one in seen if _wrong(subject, one)]
     if not wrong:
         return []
     size = min(len(one.case.parents) for one in wrong)
     plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
-    cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= size + plain)
-    seen += filter(None, (_again(watch, case, until) for case in cases))
-    near = {id(one): one for one in seen if len(one.case.parents) <= size + 1}
-    return sorted(near.values(), key=lambda one: (not _wrong(one), len(one.case.parents)))[:MOST]
+    most = max(size, TWO) if plain else size
+    cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= most)
+    seen += filter(None, (_again(watch, case) for case in cases))
+    near = {id(one): one for one in seen if len(one.case.parents) <= most}
+    order = sorted(near.values(), key=lambda one: len(one.case.parents))
+    halves = [[one for one in order if _wrong(subject, one) is how][: MOST // 2] for how in (True, False)]
+    return sorted(halves[0] + halves[1], key=lambda one: len(one.case.parents))
 
 
-def _again(watch: Watch, case: Case, until: float) -> Observation | None:
+def _again(watch: Watch, case: Case) -> Observation | None:
     try:
-        return watch(case, exact=True) if time.monotonic() < until else None
+        return watch(case, exact=True)
     except (OutOfTime, Broken):
         return None
 
 
 def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
-    """Every other standard case, the one with positive laws; under sampling parameters if they matter."""
-    yield from list(standard(subject))[::2]
+    """The standard cases; where parameters matter, one of every shape under each of them."""
+    yield from standard(subject)
+    first: dict[object, Case] = {}
     if warped and subject.warps:
-        yield from list(parameters.cases(subject))[::2]
-        yield from list(standard(subject, SamplingParams(temperature=0.0), "temperature 0"))[::2]
+        greedy = standard(subject, SamplingParams(temperature=0.0), "temperature 0")
+        for case in (*parameters.cases(subject), *greedy):
+            first.setdefault((case.parents, case.words), case)
+    yield from first.values()
 
 
-def _wrong(seen: Observation, length: int | None = None, like: Observation | None = None) -> bool:
-    """Whether the law of so many tokens is not what it should be, as far as an observation such as `like` shows it."""
-    if any(answer.q is not None for answer in seen.law):
+def _wrong(subject: Subject, seen: Observation, length: int = 0, like: Observation | None = None) -> bool:
+    """Whether the law (of so many tokens) is not what it should be, as far as an observation such as `like` shows."""
+    if subject.kind == "drafter":
         found = contract.look(seen)
         return found.distance > found.allowed
     goal = seen.goal(length or seen.case.length)
@@ -131,14 +149,14 @@ def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], unt
         theirs = _of_exhibit(exhibit, mine.case, until) if length else None
         if theirs is None:
             continue
-        one, other = _law(mine, length), _law(theirs, length)
+        one, other = _law(subject, mine, length), _law(subject, theirs, length)
         law = law and distance(one, other) <= _tolerance(mine, other)
         said = _symptoms(subject, mine)
         alike = alike and said is not None and said == _symptoms(exhibit, theirs) and _way(subject) == _way(exhibit)
         if not law and not alike:
             return ""
-        if _wrong(mine, length):
-            if not _wrong(theirs, length, mine):
+        if _wrong(subject, mine, length):
+            if not _wrong(subject, theirs, length, mine):
                 return ""
             explained, longest = True, longest or length == mine.case.length
     return ("law" if longest else "first") if explained and law else "symptoms" if explained else ""
@@ -146,11 +164,11 @@ def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], unt
 
 def _symptoms(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
     """None of a text, in which it is not known which tokens are drafts."""
-    return None if _way(subject) == "text" else symptoms(seen)
+    return symptoms(seen) if _way(subject) in ("block", "step") else None
 
 
-def _law(seen: Observation, length: int) -> dict[Any, float]:
-    if any(answer.q is not None for answer in seen.law):
+def _law(subject: Subject, seen: Observation, length: int) -> dict[Any, float]:
+    if subject.kind == "drafter":
         return {(answer.text, answer.q): mass for answer, mass in seen.law.items()}
     return dict(seen.joint(length))
 
@@ -171,8 +189,8 @@ def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
     line, siblings = case.parents == tuple(range(-1, len(case.parents) - 1)), set(case.parents) == {-1}
     if "drafter" in (subject.kind, exhibit.kind):
         return case.length if subject.kind == exhibit.kind else 0
-    if not exhibit.takes_q and subject.takes_q:
-        return 0
+    if (not exhibit.takes_q and subject.takes_q) or (exhibit.kind == "decoder" and subject.kind != "decoder"):
+        return 0  # drafts come from a law that it is not made for, or are none of its own
     if not {"step": siblings, "tree": True}.get(exhibit.kind, line):
         return 0
     drawn = {subject.scheme, exhibit.scheme}
@@ -182,7 +200,7 @@ def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
 
 
 def _of_exhibit(exhibit: Subject, case: Case, until: float) -> Observation | None:
-    """What an exhibit does in a case, which may be of another kind; None where it does nothing sensible."""
+    """What an exhibit does in a case, which may be of another kind; None where it does nothing sensible. OutOfTime."""
     models = (tuple(tuple(row) for row in model.table.values()) for model in (case.target, case.draft))
     key = (exhibit.name, *models, case[2:])
     if key not in _observed:
@@ -191,6 +209,4 @@ def _of_exhibit(exhibit: Subject, case: Case, until: float) -> Observation | Non
             _observed[key] = watch(case, exact=True)
         except Broken:
             _observed[key] = None
-        except OutOfTime:  # it may be known another time
-            return None
     return _observed[key]
