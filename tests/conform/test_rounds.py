@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, SamplingParams, Subject, judge, resemblance, watch
+from specsim.conform import Model, SamplingParams, Subject, judge, likeness, watch
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.fast
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_laws, "SHRINKING", 0.0)
-    monkeypatch.setattr(resemblance, "PATIENCE", 0.0)
+    monkeypatch.setattr(likeness, "names", lambda folder: [])
 
 
 def rest(p: Array, q: Array) -> Array:
