@@ -28,6 +28,7 @@ def judge(
     properties: Sequence[str] | None = None,
     false_alarm: float = 1e-6,
     seed: int = 0,
+    patience: float = PATIENCE,
     say: Callable[[Verdict], None] | None = None,
 ) -> Report:
     """Judge a subject: a verdict for every property, whatever it does.
@@ -46,6 +47,8 @@ def judge(
         Probability, in (0, 1), that a correct subject is convicted of anything in this report.
     seed : int
         Of Monte Carlo, at least 0.
+    patience : float
+        Seconds for one call, positive; no more than half of the budget.
     say : callable, optional
         Called with every verdict as it is reached.
 
@@ -77,14 +80,15 @@ def judge(
     seconds = float(check.scalar(budget, "budget", "(0, inf)"))
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     check.integer(seed, "seed", 0, 2**31)
+    longest = float(check.scalar(patience, "patience", "(0, inf)"))
     wanted = chosen(properties)
     if subject.kind not in KINDS:
         raise ValueError(f"subject {subject.name!r} is of kind {subject.kind!r}; known: {', '.join(KINDS)}")
     if reason := _missing(subject):
         return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
     deadline = time.monotonic() + seconds
-    patience = min(PATIENCE, seconds / 2)
-    watch = Watch(subject, deadline=deadline, patience=patience, delta=delta, seed=seed, grace=GRACE * seconds)
+    longest = min(longest, seconds / 2)
+    watch = Watch(subject, deadline=deadline, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
     verdicts: list[Verdict] = []
     try:
         for name in wanted:

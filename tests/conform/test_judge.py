@@ -255,25 +255,6 @@ def test_a_decoder() -> None:
     assert "joint" in outcomes(report)
 
 
-@pytest.mark.parametrize("name", ["rejection", "recursive_wor", "greedy_draft", "spechub"])
-def test_our_step_rules_are_not_convicted(name: str) -> None:
-    assert judge(rules.subject(discover.find("step", name))).outcome == "lossless"
-
-
-@pytest.mark.parametrize("name", ["tokenwise", "block"])
-def test_our_chain_rules_are_not_convicted(name: str) -> None:
-    assert judge(rules.subject(discover.find("chain", name))._replace(sizes=(1, 2))).outcome == "lossless"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["step", "chain", "tree"])
-def test_none_of_our_rules_is_convicted(family: str) -> None:
-    for name, rule in discover.rules(family).items():
-        if not discover.facts(rule).continuation:
-            report = judge(rules.subject(rule), budget=120)
-            assert report.outcome not in ("convicted", "broken"), name
-
-
 def test_an_interruption_keeps_what_was_said() -> None:
     def stop(verdict: Any) -> None:
         raise KeyboardInterrupt

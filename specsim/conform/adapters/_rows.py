@@ -23,6 +23,17 @@ def truncated(law: Any, sampling_params: SamplingParams) -> Any:
     return law * (warped(law, sampling_params) > 0)
 
 
+def warm(logits: Any, sampling_params: SamplingParams) -> Any:
+    """Logits (..., V) under sampling parameters, for packages whose callers apply them; equal rows are warped once."""
+    import torch
+
+    if sampling_params == SamplingParams():
+        return logits
+    rows, where = torch.unique(logits.reshape(-1, logits.shape[-1]), dim=0, return_inverse=True)
+    laws = [warped(torch.softmax(row.double(), -1).numpy(), sampling_params) for row in rows]
+    return torch.stack([log(law) for law in laws])[where].reshape(logits.shape)
+
+
 def language_model(model: Model, sampling_params: SamplingParams) -> Callable[[Any], Any]:
     """ids (1, n+1), the first of them a mark of the beginning -> logits (1, n+1, V); one pass."""
     import numpy as np
