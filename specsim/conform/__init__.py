@@ -5,6 +5,18 @@
 
 from specsim.conform.judgement import judge
 from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.ties import Difference, first_difference
 from specsim.conform.verdict import Counterexample, Report, Resemblance, Verdict
 
-__all__ = ["Counterexample", "Model", "Report", "Resemblance", "SamplingParams", "Subject", "Verdict", "judge"]
+__all__ = [
+    "Counterexample",
+    "Difference",
+    "Model",
+    "Report",
+    "Resemblance",
+    "SamplingParams",
+    "Subject",
+    "Verdict",
+    "first_difference",
+    "judge",
+]

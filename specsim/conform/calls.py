@@ -21,7 +21,7 @@ class Input(NamedTuple):
     """One drafted tree with its rows, and the probability of drawing it; of a decoder nothing is drafted."""
 
     tree: TokenTree | None
-    p: Array  # (n+1, V): row 0 after the root; as they are passed: before warping, if the subject warps
+    p: Array  # (n+1, V): row 0 after the root; as they are passed: before sampling_params, if the subject warps
     q: Array | None
     weight: float
 
@@ -33,6 +33,7 @@ class Answer(NamedTuple):
     kept: int
     passes: int = 1
     q: tuple[tuple[float, ...], ...] | None = None  # of a drafter: the rows that it returned
+    logprobs: tuple[float, ...] | None = None  # those that it reports, to six digits
 
 
 def inputs(subject: Subject, case: Case) -> list[Input]:
@@ -41,29 +42,72 @@ def inputs(subject: Subject, case: Case) -> list[Input]:
         return [Input(None, np.zeros((0, case.target.vocab)), None, 1.0)]
     out = []
     for tree, rows, weight in drawn_trees(case.q, case.parents, subject.scheme):
-        after = texts(tree)
-        p = np.stack([case.target.law(text) if subject.warps else case.p(text) for text in after])
-        q = np.stack([case.draft.law(text) for text in after]) if subject.warps else np.asarray(rows)
+        after = [case.prompt + text for text in texts(tree)]
+        before = subject.warps or (subject.masks and case.mask is not None)  # the subject is to change them itself
+        p = np.stack([case.target.law(text) if before else case.p(text[len(case.prompt) :]) for text in after])
+        q = np.stack([case.draft.law(text) for text in after]) if before else np.asarray(rows)
         out.append(Input(tree, p, q if subject.takes_q else None, float(weight)))
     return out
 
 
 def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
     """Run the subject once; `random` is a NumPy generator, or the stand-in for one."""
-    more, named = (
-        randomness(subject, case, given.tree, random),
-        {"sampling_params": case.sampling_params} if subject.warps else {},
-    )
+    more, named = randomness(subject, case, given.tree, random), keywords(subject, case, given.tree)
+    run = subject.run() if subject.stateful else subject.run
     if subject.kind == "drafter":
-        return _drafted(
-            case, subject.run(Model(case.draft.law, case.draft.vocab), (), case.size, case.sampling_params, *more)
-        )
+        draft = Model(case.draft.law, case.draft.vocab)
+        return _drafted(case, run(draft, case.prompt, case.size, case.sampling_params, *more))
     if given.tree is None:
         target, draft = Model(case.target.law, case.target.vocab), Model(case.draft.law, case.draft.vocab)
-        found = subject.run(target, draft, (), case.size + 1, case.sampling_params, *more)
-        text = tokens(found, case.target.vocab, case.size + 1 if not subject.block else 10**6)
-        return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes)
-    return answer(subject, case, given.tree, subject.run(*passed(subject, given), *more, **named))
+        most = case.limit or case.size + 1
+        found, said = _reported(subject, run(target, draft, case.prompt, most, case.sampling_params, *more, **named))
+        text = tokens(found, case.target.vocab, most if not subject.block else 10**6)
+        return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes, logprobs=said)
+    found, said = _reported(subject, run(*passed(subject, given), *more, **named))
+    return answer(subject, case, given.tree, found)._replace(logprobs=said)
+
+
+def keywords(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, Any]:
+    """What is passed by name, to a subject that says that it takes it."""
+    named: dict[str, Any] = {}
+    if subject.warps and subject.kind not in ("decoder", "drafter"):
+        named["sampling_params"] = case.sampling_params
+    if subject.stops:
+        named["end"] = case.end
+        if subject.kind != "decoder":
+            named["limit"] = case.limit
+    if subject.masks:
+        named["mask"] = None if case.mask is None else _mask(subject, case, tree)
+    return named
+
+
+def _mask(subject: Subject, case: Case, tree: TokenTree | None) -> Any:
+    mask, vocab = case.mask, case.target.vocab
+    assert mask is not None
+    if tree is None:
+        return lambda text: mask(tuple(int(x) for x in text), vocab)
+    rows = np.stack([mask(case.prompt + text, vocab) for text in texts(tree)])
+    if subject.arrays == "torch":
+        import torch
+
+        return torch.from_numpy(rows[0] if subject.kind == "step" else rows)
+    return rows[0] if subject.kind == "step" else rows
+
+
+def _reported(subject: Subject, found: Any) -> tuple[Any, tuple[float, ...] | None]:
+    """(what was returned, the log-probabilities beside it)."""
+    if not subject.logprobs:
+        return found, None
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise Broken(f"returned {_shown(found)}, not a pair (..., log-probabilities)")
+    said = found[1].detach().cpu().double() if hasattr(found[1], "detach") else found[1]
+    try:
+        values = np.asarray(said, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        raise Broken(f"returned {_shown(found[1])} as log-probabilities") from None
+    if np.isnan(values).any():
+        raise Broken(f"returned {_shown(values.tolist())} as log-probabilities")
+    return found[0], tuple(values.round(6).tolist())
 
 
 def _drafted(case: Case, found: Any) -> Answer:
@@ -134,7 +178,8 @@ def _coins(subject: Subject, u: Any) -> Any:
     if subject.arrays == "torch":
         return u.to("torch")
     out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
-    out[...] = [one.item() for one in u] if u.ndim == 1 else u
+    for index in np.ndindex(*u.shape):
+        out[index] = u[index].item()
     return out
 
 
@@ -158,7 +203,8 @@ def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
         if not 0 <= number <= len(drafts):
             raise Broken(f"returned {number} kept drafts of {len(drafts)}")
         kept = tuple(drafts[:number])
-    if found[1] is None and (subject.kind == "tree" or len(kept) == len(drafts)):
+    stopped = kept[-1:] == (case.end,) or len(kept) == case.limit
+    if found[1] is None and (subject.kind == "tree" or len(kept) == len(drafts) or stopped):
         return Answer(kept, len(kept))
     return Answer((*kept, *tokens([found[1]], vocab, 1)), len(kept))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import combinations as pairs
@@ -17,6 +17,7 @@ from specsim.trees import topology
 from specsim.types import Array
 
 Text = tuple[int, ...]
+Mask = Callable[[Text, int], Array]  # (a text, V) -> which tokens may follow it, bool (V,)
 DEPTH = 2  # laws depend on the last two tokens
 
 
@@ -46,14 +47,22 @@ class Case(NamedTuple):
     sampling_params: SamplingParams
     length: int  # tokens of the joint law that is compared: one more than can be kept
     words: str
+    prompt: Text = ()  # what is written before the first round
+    limit: int | None = None  # tokens at most; None: as many as a block can have
+    end: int | None = None  # the token that a text stops after
+    mask: Mask | None = None
 
     def p(self, text: Text) -> Array:
-        """The law that a lossless subject follows."""
-        return warped(self.target.law(text), self.sampling_params)
+        """The law that a lossless subject follows after the prompt and a text."""
+        law = self.target.law(self.prompt + text)
+        if self.mask is not None:
+            law = law * self.mask(self.prompt + text, len(law))
+            law = law / law.sum()
+        return warped(law, self.sampling_params)
 
     def q(self, text: Text) -> Array:
         """The law that drafts come from."""
-        return warped(self.draft.law(text), self.sampling_params)
+        return warped(self.draft.law(self.prompt + text), self.sampling_params)
 
 
 def warped(law: Array, sampling_params: SamplingParams) -> Array:
@@ -87,6 +96,33 @@ def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False,
     return Toy(table, DEPTH)
 
 
+@cache
+def peaked(vocab: int, shift: int, *, one_hot: bool = False) -> Toy:
+    """A model nearly certain of one token, which moves on with the last one; of two shifts no peaks are shared."""
+    weights = [97 if i == 0 else 0 if one_hot else i for i in range(vocab)]
+    row = np.array(_row(*weights), dtype=object)
+    texts: list[Text] = [(), *((x,) for x in range(vocab))]
+    return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1)
+
+
+def turning(subject: Subject) -> tuple[Toy, Toy]:
+    """Target and draft on two tokens; the one that is drafted too often changes with the text."""
+    one_hot = not subject.takes_q
+    return toy(2, 3, positive=True), toy(2, 17, one_hot=one_hot, positive=not one_hot)
+
+
+def restricted(case: Case, *, limit: int | None = None, end: int | None = None, mask: Mask | None = None) -> Case:
+    """A case with a length limit, an end token, or a mask, and words that say so."""
+    said = [case.words]
+    if limit is not None:
+        said.append(f"limit {limit}")
+    if end is not None:
+        said.append(f"end token {end}")
+    if mask is not None:
+        said.append("masked")
+    return case._replace(limit=limit, end=end, mask=mask, length=limit or case.length, words=", ".join(said))
+
+
 def make(
     subject: Subject, target: Toy, draft: Toy, size: int, words: str, sampling_params: SamplingParams = UNCHANGED
 ) -> Case:
@@ -108,13 +144,16 @@ def sizes(subject: Subject) -> range | Text:
 
 
 def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
-    """Laws that depend on the text: all positive on three tokens, then others with zeros."""
+    """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart."""
     untied = truncates(sampling_params)
     for size in sizes(subject):
         for vocab, seed, positive in ((3, 0, True), (3, 1, False)):
             one_hot, target = not subject.takes_q, toy(vocab, seed, positive=positive, untied=untied)
             draft = toy(vocab, seed + 10, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
             yield make(subject, target, draft, size, words, sampling_params)
+    if sampling_params == UNCHANGED:
+        one_hot = not subject.takes_q
+        yield make(subject, peaked(3, 0), peaked(3, 1, one_hot=one_hot), sizes(subject)[0], "peaked")
 
 
 def truncates(sampling_params: SamplingParams) -> bool:
@@ -129,12 +168,15 @@ def simple(subject: Subject, case: Case) -> Iterator[Case]:
         3: [_row(1, 1, 1), _row(1, 1, 2), _row(2, 1, 1), _row(3, 2, 1), _row(1, 2, 3), _row(1, 1, 0), _row(0, 1, 1)],
     }
     size = case.size if subject.kind != "tree" else subject.shapes.index(case.parents)
-    for vocab in (2, 3):  # a case of fewer drafts was acquitted before, as the smallest come first
+    for vocab in range(2, min(case.target.vocab, 3) + 1):  # fewer drafts were acquitted before: the smallest come first
         for p in rows[vocab]:
             for q in rows[vocab] if subject.takes_q else np.eye(vocab, dtype=int).tolist():
                 if truncates(case.sampling_params) and any(0 < a == b for row in (p, q) for a, b in pairs(row, 2)):
                     continue
-                yield make(subject, plain(p), plain(q), size, "", case.sampling_params)
+                if case.mask is not None and 0 in p:
+                    continue  # the mask might leave nothing
+                made = make(subject, plain(p), plain(q), size, "", case.sampling_params)
+                yield restricted(made, limit=case.limit, end=case.end, mask=case.mask)
 
 
 def _row(*weights: int) -> tuple[Fraction, ...]:

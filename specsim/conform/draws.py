@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, randomness
+from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, keywords, randomness
 from specsim.conform.cases import Case
 from specsim.conform.evidence import _shared
 from specsim.conform.guard import OutOfTime
@@ -19,27 +19,42 @@ if TYPE_CHECKING:
 
 @contextmanager
 def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator[Callable[[int], list[Answer]]]:
-    """draw(n): n answers on drafts of the case; the generators that everybody shares are seeded, and put back."""
+    """draw(n): n answers on drafts of the case."""
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
-    own = np.random.default_rng([seed, 1])
-    before = _shared.states()
-    if watch.subject.batch is not None:  # one that hangs is broken, and is not waited for until the end
-        batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
-    _shared.seed(seed)
+    law, subject = weights / weights.sum(), watch.subject
+    asked = (case.prompt, case.limit, case.end, case.mask) != ((), None, None, None) or subject.logprobs
+    if subject.batch is None or asked:  # what only single calls are asked for
+        with repeated(watch, lambda own: watch.once(case, given[rng.choice(len(law), p=law)], own), seed) as draw:
+            yield draw
+        return
+    batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
+    with seeded(seed) as own:  # one that hangs was broken just now, and is not waited for until the end
+        yield lambda count: batched(watch, case, given, rng.choice(len(law), size=count, p=law), own)
 
-    def draw(count: int) -> list[Answer]:
-        chosen = rng.choice(len(given), size=count, p=weights / weights.sum())
-        if watch.subject.batch is not None:
-            return batched(watch, case, given, chosen, own)
-        out = []
-        for i in chosen:
-            if watch.left() < 0:
-                raise OutOfTime
-            out.append(watch.once(case, given[i], own))
-        return out
 
-    try:
+@contextmanager
+def repeated(watch: Watch, program: Callable[[Any], Answer], seed: int) -> Iterator[Callable[[int], list[Answer]]]:
+    """draw(n): n results of program(random)."""
+    with seeded(seed) as own:
+
+        def draw(count: int) -> list[Answer]:
+            out = []
+            for _ in range(count):
+                if watch.left() < 0:
+                    raise OutOfTime
+                out.append(program(own))
+            return out
+
         yield draw
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[np.random.Generator]:
+    """A generator; those that everybody shares are seeded, too, and put back."""
+    before = _shared.states()
+    _shared.seed(seed)
+    try:
+        yield np.random.default_rng([seed, 1])
     finally:
         _shared.restore(before)
 
@@ -54,7 +69,6 @@ def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any)
     tokens = integers(subject, np.stack([tree.tokens for tree in drafts])[chosen])
     tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
     more = randomness(subject, case, drafts[0], own, (len(chosen),))
-    named = {"sampling_params": case.sampling_params} if subject.warps else {}
     assert subject.batch is not None
     watch.runs += len(chosen)
     with watch.guarded(len(chosen)):
@@ -63,8 +77,9 @@ def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any)
             None if rows_q is None else array(subject, rows_q[chosen]),
             tree,
             *more,
-            **named,
+            **keywords(subject, case, None),
         )
+    found = found[0] if subject.logprobs else found
     parts = found if isinstance(found, tuple) else (found,)
     plain = [np.asarray(part.detach().cpu() if hasattr(part, "detach") else part) for part in parts]
     if any(len(part) != len(chosen) for part in plain):

@@ -93,6 +93,8 @@ def judge(
     try:
         for name in wanted:
             verdict = _one(name, subject, watch)
+            if verdict is None and properties is not None:
+                verdict = Verdict(subject.name, name, "not available", words=_unasked(name, subject))
             if verdict is not None:
                 verdicts.append(verdict)
                 if say is not None:
@@ -134,6 +136,14 @@ def _one(name: str, subject: Subject, watch: Watch) -> Verdict | None:
     except OutOfTime:
         words = "; ".join(["the budget ran out: give it a larger one", *watch.why])
         return Verdict(subject.name, name, "inconclusive", runs=watch.runs - before, words=words)
+
+
+def _unasked(name: str, subject: Subject) -> str:
+    """Why a property that was named does not concern a subject."""
+    module = importlib.import_module(f"{PROPERTIES}.{name}")
+    if subject.kind not in module.KINDS:
+        return f"a {subject.kind} is not asked: it concerns {', '.join(module.KINDS)}"
+    return str(vars(module).get("NEEDS", "it does not concern this subject"))
 
 
 def _missing(subject: Subject) -> str:

@@ -182,6 +182,10 @@ def _way(subject: Subject) -> str:
 
 def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
     """Tokens of the joint law in which the two can be compared at a case; 0 if they cannot."""
+    if case.mask is not None and not exhibit.masks:
+        return 0
+    if (case.limit, case.end) != (None, None) and exhibit.stops != subject.stops:
+        return 0
     line, siblings = case.parents == tuple(range(-1, len(case.parents) - 1)), set(case.parents) == {-1}
     if "drafter" in (subject.kind, exhibit.kind):
         return case.length if subject.kind == exhibit.kind else 0

@@ -27,6 +27,7 @@ MEANING = {
     "inconclusive": "Nothing was decided; the words say what it would take.",
     "broken": "The subject raised, hung, or returned no token ids.",
     "not available": "It could not be run here.",
+    "measured": "A distance, and nothing about the rule.",
 }
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2125; --paper: #fff; --faint: #5b6570; --line: #d5dae0; --bar: #7a93ad;

@@ -21,7 +21,9 @@ def line(verdict: Verdict) -> str:
     said = verdict.words if verdict.outcome not in ("lossless",) else verdict.reach
     how = f"{verdict.evidence}, {verdict.runs} runs" if verdict.evidence != "none" else "not decided"
     distance = (
-        f", total variation {verdict.distance:.3g}" if verdict.counterexample and verdict.property != "bound" else ""
+        f", total variation {verdict.distance:.3g}"
+        if verdict.counterexample and verdict.property not in ("bound", "logprobs")
+        else ""
     )
     return f"{verdict.outcome:16} {verdict.property:11} {how}{distance}: {said}".rstrip(": ")
 

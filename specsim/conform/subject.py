@@ -75,9 +75,23 @@ class Subject(NamedTuple):
     scheme: str = "iid"  # how several candidates for one place are drawn: a draft scheme of specsim, or "paths"
     shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0))  # parents of the trees that it takes
     block: bool = False  # a decoder that returns one block, which is to be continued by the target
+    stateful: bool = False  # `run()` gives what is called as above, round after round of one text, and may remember
+    stops: bool = False
+    """It ends texts itself: it takes a keyword `end`, a token id or None, and unless it is a decoder (which has n)
+    `limit`, the most tokens or None. The next token may then be None after a draft that ends the text."""
+    masks: bool = False
+    """It applies a mask itself: a keyword `mask` says what is allowed, bool of the shape of p (None: everything); a
+    decoder's is a function from a text, prompt included, to (V,). p and q are before it; drafts come from that q."""
+    logprobs: Literal["", "raw", "warped"] = ""
+    """It returns a pair: what it returns otherwise, and for every token emitted the natural logarithm of the target's
+    probability, before ("raw") or after ("warped") the sampling parameters."""
+    dtypes: tuple[str, ...] = ()  # other types of p and q that it takes, for which the distance is measured
+    paths: Callable[..., tuple[Any, Any]] | None = None
+    """(target, text) -> the logits (V,) after a text, as decoding and as verifying compute them: how far the two are
+    apart tells a near tie from an error. Without it they differ by the rounding of `dtype`."""
     batch: Callable[..., Any] | None = None
     """As `run`, with a leading axis of N on every argument and result ((N,), (N, T) padded with -1, or a pair of them);
-    what Monte Carlo uses. Trees: one tree with tokens (N, n)."""
+    what Monte Carlo uses. Trees: one tree with tokens (N, n). `end`, `limit` and `mask` are None."""
     needs_device: str = ""  # "cuda": not available on a machine without
     note: str = ""  # one line for the report: a caveat, a version, an issue
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import builtins
 from typing import Any, Literal, NamedTuple
 
-Outcome = Literal["lossless", "lossy by design", "vacuous", "inconclusive", "not available", "broken", "convicted"]
+Outcome = Literal[
+    "lossless", "lossy by design", "vacuous", "inconclusive", "not available", "measured", "broken", "convicted"
+]
 Evidence = Literal["coins", "scripted", "Monte Carlo", "bound", "one call", "none"]
-# The whole report says the last of these that any property says; what is not available says nothing if others do.
+# The whole report says the last of these that any property says; what is not available, or a distance without a
+# verdict, says nothing if others do.
 ORDER: tuple[Outcome, ...] = (
     "not available",
+    "measured",
     "lossless",
     "vacuous",
     "lossy by design",
@@ -38,7 +42,7 @@ class Verdict(NamedTuple):
     lossless: it holds, as far as `evidence` and `reach` say; convicted: it does not, and `counterexample` shows it;
     lossy by design: declared, `distance` is the price; vacuous: nothing was ever accepted, or ever rejected;
     inconclusive: `words` say what it would take; broken: it raised, hung, or returned no token ids; not available:
-    `words` say what is missing.
+    `words` say what is missing; measured: `distance` is a distance, and nothing is said of the rule.
     """
 
     subject: str

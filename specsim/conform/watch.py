@@ -13,7 +13,7 @@ import numpy as np
 
 from specsim.conform.calls import Answer, Broken, Input, call, inputs, number_of_coins
 from specsim.conform.cases import Case, Text
-from specsim.conform.draws import sampler
+from specsim.conform.draws import repeated, sampler
 from specsim.conform.evidence import coins, montecarlo, scripted
 from specsim.conform.guard import OutOfTime, within
 from specsim.conform.subject import Subject
@@ -27,6 +27,8 @@ EXACT = 3  # and an exact one that part
 FEW = 2  # rows of a batch that take no longer than a call
 REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
 _OURS = ("Uniforms", "Exponentials", "Race")
+Program = Callable[[Callable[..., Answer], Any], Answer]  # (call(case, input, random[, run]), random) -> the whole
+Draws = AbstractContextManager[Callable[[int], list[Answer]]]
 
 
 class Observation(NamedTuple):
@@ -43,25 +45,30 @@ class Observation(NamedTuple):
         """Law of the first `length` tokens, where the target goes on after what was emitted."""
         out: dict[Text, float] = {}
         for seen, mass in self.law.items():
-            for text, chance in continued(self.case.p, seen.text[:length], length):
+            for text, chance in continued(self.case.p, seen.text[:length], length, self.case.end):
                 out[text] = out.get(text, 0.0) + mass * chance
         return out
 
     def goal(self, length: int) -> dict[Text, float]:
         """The target's own."""
-        return dict(continued(self.case.p, (), length))
+        return dict(continued(self.case.p, (), length, self.case.end))
 
     def mean(self, of: Callable[[Answer], float]) -> float:
         """Expectation of something in an answer."""
         return math.fsum(mass * of(seen) for seen, mass in self.law.items())
 
 
-def continued(target: Callable[[Text], Any], text: Text, length: int) -> list[tuple[Text, float]]:
-    """Every continuation of a text by the target to that length that is possible, with its probability."""
-    out = [(text, 1.0)]
+def continued(
+    target: Callable[[Text], Any], text: Text, length: int, end: int | None = None
+) -> list[tuple[Text, float]]:
+    """Every continuation of a text by the target to that length, or to the token `end`, with its probability."""
+    live, stopped = [(text, 1.0)], []
     for _ in range(length - len(text)):
-        out = [((*t, y), m * v) for t, m in out for y, v in enumerate(target(t).tolist()) if v > 0]
-    return out
+        stopped += [(t, m) for t, m in live if t[-1:] == (end,)]
+        live = [
+            ((*t, y), m * v) for t, m in live if t[-1:] != (end,) for y, v in enumerate(target(t).tolist()) if v > 0
+        ]
+    return stopped + live
 
 
 class Watch:
@@ -77,7 +84,7 @@ class Watch:
         if subject.randomness == "coins":
             self.kinds.insert(1, "coins")
         self.why: list[str] = []  # stronger evidence was not to be had
-        self.most: dict[Evidence, int] = {}  # drafts for which it took too long
+        self.most: dict[Evidence, int] = {}  # tokens times drafts for which it took too long
         self.sampled = self.runs = 0
 
     def left(self) -> float:
@@ -86,16 +93,33 @@ class Watch:
 
     def __call__(self, case: Case, *, exact: bool = False) -> Observation:
         """The observation of a case; `exact` ones only, on demand. Raises Broken, OutOfTime."""
-        key = id(case.target), id(case.draft), case.words
+        key = id(case.target), id(case.draft), case[2:]
         if key not in self.seen:
             self.seen[key] = self._observed(case, exact)
         return self.seen[key]
 
-    def batches(self, case: Case) -> Observation:
+    def batches(self, case: Case, *, exact: bool = False) -> Observation:
         """The frequencies of whole batches, whatever the evidence for single calls."""
+        if self.left() <= 0 or exact:
+            raise OutOfTime
+        return self._sampled(case, partial(sampler, self, case, inputs(self.subject, case)))
+
+    def follow(self, case: Case, program: Program, *, exact: bool = False) -> Observation:
+        """The law of what a program makes of several calls; `exact`, or by frequencies where it cannot be had."""
         if self.left() <= 0:
             raise OutOfTime
-        return self._sampled(case, inputs(self.subject, case))
+        program(self.once, np.random.default_rng(self.seed))  # one that cannot be called is broken
+        if "scripted" in self.kinds:
+            try:
+                until = time.monotonic() + self.left() / EXACT
+                found = scripted.law(partial(program, self._scripted), deadline=until)
+                rounding = case.length * ROUNDING.get(self.subject.dtype, 1e-5)
+                return Observation(case, found.law, "scripted", found.leaves, rounding=rounding)
+            except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong) as reason:
+                self.why = list(dict.fromkeys([*self.why, f"not scripted for {case.words}: {reason}"]))
+        if exact:
+            raise OutOfTime
+        return self._sampled(case, partial(repeated, self, partial(program, self.once)))
 
     def _observed(self, case: Case, exact: bool) -> Observation:
         if self.left() <= 0:
@@ -105,25 +129,34 @@ class Watch:
             case, given[0], np.random.default_rng(self.seed)
         )  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
-            if len(case.parents) >= self.most.get(kind, math.inf):
+            if case.length * len(case.parents) >= self.most.get(kind, math.inf):
                 continue
             if exact and kind == "Monte Carlo":
                 raise OutOfTime
             try:
-                return self._sampled(case, given) if kind == "Monte Carlo" else self._exact(kind, case, given)
+                if kind == "Monte Carlo":
+                    return self._sampled(case, partial(sampler, self, case, given))
+                return self._exact(kind, case, given)
             except (scripted.NotScriptable, scripted.NotReproducible) as reason:
                 self.kinds.remove(kind)
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
-                self.most[kind] = len(case.parents)
+                self.most[kind] = case.length * len(case.parents)
                 self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
 
-    def once(self, case: Case, given: Input, random: Any) -> Answer:
-        """One call, guarded."""
+    def once(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
+        """One call, guarded; of the `run` of a text that was begun before, if there is one."""
         self.runs += 1
+        subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
         with self.guarded():
-            return call(self.subject, case, given, random)
+            return call(subject, case, given, random)
+
+    def begun(self) -> Callable[..., Any]:
+        """The `run` of a new text."""
+        with self.guarded():
+            run: Callable[..., Any] = self.subject.run() if self.subject.stateful else self.subject.run
+            return run
 
     def guarded(self, rows: int = 1) -> AbstractContextManager[None]:
         """A call that hangs is broken; one that was begun too late, or has many rows, only ends the time."""
@@ -149,16 +182,16 @@ class Watch:
     def _fixed(self, case: Case, given: Input, u: Array) -> Answer:
         return self.once(case, given, _Fixed(u))
 
-    def _scripted(self, case: Case, given: Input, random: Any) -> Answer:
+    def _scripted(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
         try:
-            return self.once(case, given, random)
+            return self.once(case, given, random, run)
         except Broken as broken:  # by what a stand-in is, or by itself?
             cause = broken.__cause__
             if isinstance(cause, TypeError | AttributeError) or any(name in str(broken) for name in _OURS):
                 raise scripted.NotScriptable(str(broken)) from None
             raise
 
-    def _sampled(self, case: Case, given: list[Input]) -> Observation:
+    def _sampled(self, case: Case, draws: Callable[[int], Draws]) -> Observation:
         self.sampled += 1
         delta = montecarlo.share(self.delta, self.sampled) / TESTS
         until = time.monotonic() + max(self.left() / SHARE, 0.01)
@@ -174,7 +207,7 @@ class Watch:
             return distance(seen.joint(whole), goal) > limit or time.monotonic() + used > until
 
         begun = time.monotonic()
-        with sampler(self, case, given, self.seed + self.sampled) as draw:
+        with draws(self.seed + self.sampled) as draw:
             counts = montecarlo.sample(draw, enough)
         law = {answer: n / counts.runs for answer, n in counts.counts.items()}
         return Observation(case, law, "Monte Carlo", counts.runs, montecarlo.share(delta, counts.looks))

@@ -87,7 +87,7 @@ def _test(subject: Subject, name: str, budget: float, examples: int) -> Callable
 
 def held(report: Report) -> None:
     """AssertionError with the counterexample if a report does not pass; skipped where nothing could be decided."""
-    if not report.verdicts or report.outcome in ("inconclusive", "not available"):
+    if not report.verdicts or report.outcome in ("inconclusive", "not available", "measured"):
         raise unittest.SkipTest(text(report))
     if report.status:
         raise _refused(report)

@@ -11,7 +11,11 @@ import pytest
 
 from specsim import discover
 from specsim.conform import Report, SamplingParams, Subject, judge, registry, rules
-from specsim.conform.cases import warped
+from specsim.conform.cases import peaked, warped
+from specsim.conform.judgement import PROPERTIES
+from specsim.conform.properties import _laws
+from specsim.conform.registry import names
+from specsim.conform.subject import KINDS
 from specsim.types import Array
 
 
@@ -118,20 +122,27 @@ def test_lossy_by_design_is_priced() -> None:
     assert max(v.distance for v in report.verdicts) > 0.01
 
 
-def in_batches(shared: bool) -> Any:
+def in_batches(shared: bool, followed: bool) -> Any:
+    """Tokenwise rejection; coins that are turned into floats cannot be followed."""
+
     def batch(p: Array, q: Array, drafts: Array, u: Array) -> Any:
         rule = discover.find("chain", "tokenwise")
-        return rule.verify(rule.prepare(p, q), drafts, np.broadcast_to(u[:1], u.shape) if shared else u)
+        u = u if followed else np.array(u, dtype=float)
+        return rule.verify(rule.prepare(p, q), drafts, np.stack([u[0]] * len(u)) if shared else u)
 
     return batch
 
 
+@pytest.mark.parametrize(("followed", "evidence"), [(True, "scripted"), (False, "Monte Carlo")])
 @pytest.mark.parametrize("shared", [False, True])
-def test_rows_of_a_batch(shared: bool) -> None:
-    subject = rules.subject(discover.find("chain", "tokenwise"))._replace(batch=in_batches(shared), sizes=(1,))
+def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
+    """Two rows exactly; the frequencies of many where that cannot be had."""
+    rule = discover.find("chain", "tokenwise")
+    subject = rules.subject(rule)._replace(batch=in_batches(shared, followed), sizes=(1,))
     assert judge(subject, properties=["joint"]).outcome == "lossless", "single calls are right"
-    found = judge(subject, budget=5, properties=["batches"]).verdicts[0]
-    assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", "Monte Carlo")
+    found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
+    assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
+    assert ("two rows are not scripted" in found.words) is not followed
 
 
 def raises(p: Array, q: Array, drafts: Array, random: Any) -> Any:
@@ -270,6 +281,62 @@ def test_bad_arguments_are_named() -> None:
         judge(subject, budget=0)
     with pytest.raises(ValueError, match="property 'join' is unknown; known: batches, bound"):
         judge(subject, properties=["join"])
+
+
+def plain(kind: str) -> Subject:
+    """Right, and declares nothing: without drafts of its own where it can be."""
+    runs: dict[str, Any] = {
+        "step": lambda p, q, drafts, random: random.choice(len(p), p=p),
+        "chain": right,
+        "tree": lambda p, q, tree, random: ([], random.choice(p.shape[1], p=p[0])),
+        "decoder": lambda target, draft, prompt, n, sampling_params, random: [0] * n,
+        "drafter": lambda draft, prompt, gamma, sampling_params, random: ([0] * gamma, None),
+    }
+    return Subject(kind, kind, runs[kind], sizes=(1,), shapes=((-1, -1),))
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_property_that_is_named_says_what_is_missing(kind: Any) -> None:
+    """What is not asked does not pass; in a whole report it is left out."""
+    known = names(PROPERTIES)
+    report = judge(plain(kind), properties=known)
+    assert {v.property for v in report.verdicts} == set(known)
+    lacking = [v for v in report.verdicts if v.outcome == "not available"]
+    assert {"batches", "logprobs", "numerics", "structured", "parameters", "greedy"} <= {v.property for v in lacking}
+    for verdict in lacking:
+        assert len(verdict.words) > 20
+        assert "does not concern this subject" not in verdict.words, "the file of the property says more"
+    asked = {v.property for v in judge(plain(kind)).verdicts}
+    assert asked == {v.property for v in report.verdicts} - {v.property for v in lacking}
+
+
+@pytest.mark.fast
+def test_every_property_is_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "api" / "conform.md").read_text(encoding="utf-8")
+    for name in names(PROPERTIES):
+        assert f"\n| {name} | " in page
+
+
+def sure(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    """A draft of which its model is nearly certain is not tested."""
+    x = drafts[0]
+    if 0.9 < q[0, x] < 1 or random.random() * q[0, x] <= p[0, x]:
+        return 1, random.choice(p.shape[1], p=p[1])
+    rest = (p[0] - q[0]).clip(0)
+    return 0, random.choice(p.shape[1], p=rest / rest.sum())
+
+
+@pytest.mark.fast
+def test_laws_with_their_peaks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only they convict a rule that trusts a draft which is sure of itself."""
+    monkeypatch.setattr(_laws, "SHRINKING", 0.0)
+    (found,) = judge(Subject("sure", "chain", sure, sizes=(1,)), properties=["joint"]).verdicts
+    assert (found.outcome, found.reach) == ("convicted", "V=3, 1 draft: peaked")
+    target, draft = peaked(3, 0), peaked(3, 1)
+    for text in ((), (0,), (1,), (2,), (1, 2)):
+        assert target.law(text).max() == draft.law(text).max() == 0.97
+        assert target.law(text).argmax() != draft.law(text).argmax()
 
 
 def test_an_adapter_is_one_file(tmp_path: Path) -> None:

@@ -110,6 +110,12 @@ def test_the_museum_is_large_enough() -> None:
         "degenerate",
         "greedy",
         "parameters",
+        "batches",
+        "contract",
+        "rounds",
+        "truncation",
+        "structured",
+        "logprobs",
     }
 
 

@@ -19,6 +19,8 @@ from specsim.conform.watch import Observation, Watch, distance
 UNDECIDED = 0.1  # a Monte Carlo test that finds nothing smaller decides nothing
 VISIBLE = 1e-3  # what a shrunken counterexample shows at least
 SHRINKING = 5.0  # seconds
+WEAKEST: tuple[Evidence, ...] = ("one call", "Monte Carlo", "coins", "scripted", "bound")
+Observe = Callable[..., Observation]  # (case, *, exact) -> what is seen in it
 
 
 class Look(NamedTuple):
@@ -47,14 +49,15 @@ def each(
     watch: Watch,
     cases: Iterable[Case],
     look: Callable[[Observation], Look],
-    observe: Callable[[Case], Observation] | None = None,
+    observe: Observe | None = None,
 ) -> Verdict:
     """The verdict of a property that every case must have; observed by `watch` itself if not told otherwise."""
+    observe = observe or watch
     looks: list[tuple[Case, Look]] = []
     runs, reach = watch.runs, []
     for case in cases:
         try:
-            seen = (observe or watch)(case)
+            seen = observe(case)
         except OutOfTime:
             if not looks:
                 raise
@@ -64,9 +67,9 @@ def each(
         looks.append((case, found))
         reach.append(case.words.partition(": ")[0])
         if found.distance > found.allowed:
-            return _convicted(name, subject, watch, case, found, look, watch.runs - runs)
+            return _convicted(name, subject, watch, case, found, look, watch.runs - runs, observe)
     worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)
-    kind = min((one.evidence for _, one in looks), key=("Monte Carlo", "coins", "scripted", "bound").index)
+    kind = min((one.evidence for _, one in looks), key=WEAKEST.index)
     widest = max(one.found for _, one in looks)
     words = "; ".join(watch.why)
     where = "; ".join(dict.fromkeys(reach))
@@ -79,10 +82,19 @@ def each(
 
 
 def _convicted(
-    name: str, subject: Subject, watch: Watch, case: Case, found: Look, look: Callable[[Observation], Look], runs: int
+    name: str,
+    subject: Subject,
+    watch: Watch,
+    case: Case,
+    found: Look,
+    look: Callable[[Observation], Look],
+    runs: int,
+    observe: Observe,
 ) -> Verdict:
-    smaller, shown = _shrunk(subject, watch, case, look) if found.evidence != "Monte Carlo" else (case, None)
-    said = against(name, subject, smaller, shown or found, runs)
+    smaller, shown = case, found
+    if found.evidence != "Monte Carlo":
+        smaller, shown = _shrunk(subject, watch, case, look, observe) or (case, found)
+    said = against(name, subject, smaller, shown, runs)
     return said._replace(evidence=found.evidence, reach=case.words, distance=found.distance)
 
 
@@ -96,22 +108,22 @@ def against(name: str, subject: Subject, case: Case, found: Look, runs: int) -> 
 
 
 def _shrunk(
-    subject: Subject, watch: Watch, case: Case, look: Callable[[Observation], Look]
-) -> tuple[Case, Look | None]:
-    """The first of the simple cases that convicts, too; the case itself if none does."""
+    subject: Subject, watch: Watch, case: Case, look: Callable[[Observation], Look], observe: Observe
+) -> tuple[Case, Look] | None:
+    """The first of the simple cases that convicts, too."""
     until = time.monotonic() + min(SHRINKING, watch.left() / 3)
     for smaller in simple(subject, case):
         if time.monotonic() > until:
             break
         try:
-            found = look(watch(smaller, exact=True))
+            found = look(observe(smaller, exact=True))
         except OutOfTime:
             break
         except Exception:  # a broken answer is a verdict of its own, and not this one
             continue
         if found.distance > max(found.allowed, VISIBLE):
             return smaller, found
-    return case, None
+    return None
 
 
 def _counterexample(subject: Subject, case: Case, found: Look) -> Counterexample:

@@ -19,6 +19,7 @@ from specsim.exact.chain import expected_tokens
 from specsim.exact.tree import texts
 
 KINDS = ("chain", "tree", "decoder")
+NEEDS = "a decoder must return single blocks (block=True): its passes may be shared between blocks"
 
 
 def most(subject: Subject, case: Case) -> float:

@@ -1,19 +1,64 @@
-"""At temperature 0 the text is the target's own likeliest."""
+"""At temperature 0 the text is the target's own likeliest; a near tie that rounding decides is told from an error."""
 
 from __future__ import annotations
 
-from specsim.conform.cases import standard
-from specsim.conform.properties._laws import each
-from specsim.conform.properties.joint import look
-from specsim.conform.subject import SamplingParams, Subject
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.calls import array
+from specsim.conform.cases import Case, Text, logits, standard
+from specsim.conform.properties._laws import Look, each, of_laws
+from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.ties import Difference, first_difference
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
+from specsim.conform.watch import Observation, Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
+NEEDS = "the subject takes no sampling parameters (warps=True)"
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of subjects that take a temperature; the first of equals is the likeliest."""
     if not subject.warps:
         return None
-    return each("greedy", subject, watch, standard(subject, SamplingParams(temperature=0.0), "temperature 0"), look)
+    ties: list[Difference] = []
+    errors: list[Difference] = []
+
+    def look(seen: Observation) -> Look:
+        whole = seen.case.length
+        observed, goal = seen.joint(whole), seen.goal(whole)
+        (plain,) = goal
+        for text in sorted(observed.keys() - goal.keys()):
+            found = first_difference(plain, text, *_paths(subject, seen.case))
+            if found is None or not found.near:
+                errors.extend([found] if found else [])
+                continue
+            ties.append(found)
+            observed[plain] = observed.get(plain, 0.0) + observed.pop(text)
+        return of_laws(seen, observed, goal)
+
+    case = standard(subject, SamplingParams(temperature=0.0), "temperature 0")
+    found = each("greedy", subject, watch, case, look)
+    if found.counterexample is not None and errors:
+        return found._replace(words=f"{found.words}; {errors[-1]}")
+    if ties and found.outcome == "lossless":
+        words = "; ".join([str(ties[0]), *filter(None, [found.words])])
+        return found._replace(outcome="inconclusive", words=words)
+    return found
+
+
+def _paths(subject: Subject, case: Case) -> tuple[Callable[[Text], Any], Callable[[Text], Any]]:
+    """The logits after a text as the subject decodes and as it verifies them."""
+    paths = subject.paths
+    if paths is not None:
+        target = Model(case.target.law, case.target.vocab)
+        return lambda text: paths(target, text)[0], lambda text: paths(target, text)[1]
+
+    def rounded(text: Text) -> Any:
+        passed = array(subject, case.target.law(text))
+        law = np.asarray(passed.double().numpy() if hasattr(passed, "detach") else passed, dtype=np.float64)
+        return law if subject.logits else logits(law)
+
+    return lambda text: logits(case.target.law(text)), rounded

@@ -12,6 +12,7 @@ from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
+NEEDS = "the subject takes no sampling parameters (warps=True)"
 SAMPLING_PARAMS = {
     "temperature 0.5": SamplingParams(temperature=0.5),
     "temperature 2": SamplingParams(temperature=2.0),

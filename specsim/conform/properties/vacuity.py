@@ -8,6 +8,7 @@ from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
+NEEDS = "a decoder must return single blocks (block=True): which of its tokens were drafts is not seen"
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:

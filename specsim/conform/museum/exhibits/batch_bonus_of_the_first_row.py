@@ -8,7 +8,7 @@ from specsim.types import Array
 WRONG = "The bonus tokens of a batch all come from its first row's last law."
 THREAD = ""
 EXPECTED = "convicted"
-PROPERTY = "pairs"
+PROPERTY = "batches"
 
 
 def rows(p: Array, q: Array, drafts: Array, random: Any) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from specsim.types import Array
 WRONG = "The coins of a batch lack an axis: every row is tested with the same ones, so that its texts hang together."
 THREAD = ""
 EXPECTED = "convicted"
-PROPERTY = "pairs"
+PROPERTY = "batches"
 
 
 def rows(p: Array, q: Array, drafts: Array, random: Any) -> list[tuple[int, int]]:

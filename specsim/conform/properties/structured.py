@@ -1,0 +1,44 @@
+"""Under a mask the law is the target's, masked and normalised anew, at every position; no forbidden token is emitted.
+
+The mask depends on the text, as that of a grammar does, and forbids a token in every row: after each draft, and in the
+row of the bonus token, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from specsim.conform.cases import Case, Text, make, restricted, sizes, toy
+from specsim.conform.properties._laws import each
+from specsim.conform.properties.degenerate import look
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Verdict
+from specsim.conform.watch import Watch
+from specsim.types import Array
+
+KINDS = ("step", "chain", "tree", "decoder")
+NEEDS = "it takes no mask (masks); one that its caller applies makes laws with zeros, which `degenerate` has"
+
+ALLOWED = 25  # of one-hot drafts: a seed whose first tokens the mask does not forbid, so that some are kept
+
+
+def grammar(text: Text, vocab: int) -> Array:
+    """All tokens but one, which goes round with the text."""
+    return np.arange(vocab) != (sum(text) + 2 * len(text) + 1) % vocab
+
+
+def cases(subject: Subject) -> Iterator[Case]:
+    """Positive laws on three tokens, the two smallest sizes."""
+    draft = toy(3, 10, positive=True) if subject.takes_q else toy(3, ALLOWED, one_hot=True)
+    for size in islice(sizes(subject), 2):
+        yield restricted(make(subject, toy(3, 0, positive=True), draft, size, ""), mask=grammar)
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """Of subjects that take a mask."""
+    if not subject.masks:
+        return None
+    return each("structured", subject, watch, cases(subject), look)
