@@ -276,7 +276,10 @@ def optimum_by_arrivals(p: Array, q: Array, num_drafts: int) -> float:
     return best
 
 
-@pytest.mark.parametrize(("vocab", "smallest", "num_drafts"), [(200, -100, 60), (40, -25, 20), (12, -2, 4)])
+@pytest.mark.parametrize(
+    ("vocab", "smallest", "num_drafts"),
+    [(200, -100, 60), (40, -25, 20), pytest.param(12, -2, 4, marks=pytest.mark.fast)],
+)
 @pytest.mark.parametrize("step", [None, 0.7])
 def test_an_upper_bound_is_above_the_optimum(
     vocab: int, smallest: float, num_drafts: int, step: float | None, monkeypatch: pytest.MonkeyPatch

@@ -172,9 +172,9 @@ def test_expected_number_of_texts_and_ends() -> None:
     assert found.ends @ [0, 1, 1, 1, 1, 2, 2, 2, 2] == pytest.approx(found.tau - 1)
 
 
-BOUNDED: list[tuple[str, dict[str, Any]]] = [
+BOUNDED = [
     ("traversal", {"parents": paths(2, 2), "scheme": "paths"}),
-    ("traversal", {"parents": chain(3), "scheme": "iid"}),
+    pytest.param("traversal", {"parents": chain(3), "scheme": "iid"}, marks=pytest.mark.fast),
     ("lifted", {"parents": k_ary((2, 2)), "scheme": "iid"}),
     ("lifted", {"parents": k_ary((3, 1)), "scheme": "distinct", "num_drafts": 2}),
 ]
@@ -247,6 +247,7 @@ def test_too_many_trees_to_sum_over() -> None:
             block_chain(TARGET, DRAFT, rule="lifted", **options)
 
 
+@pytest.mark.fast
 def test_starts_are_contexts() -> None:
     """From every context in turn; and from a mixture of them."""
     exact = block_chain(TARGET, DRAFT, rule="traversal", parents=[-1, -1], scheme="iid")

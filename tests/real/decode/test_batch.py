@@ -315,6 +315,7 @@ def test_stop_strings_of_many_tokens(pieces: list[str], strings: list[str]) -> N
     assert_ends_at_the_first_stop("".join([*pieces, *strings[:1], *pieces]), strings)
 
 
+@pytest.mark.fast
 def test_a_stop_string_of_many_tokens_ends_a_text() -> None:
     assert assert_ends_at_the_first_stop("abacus \u20ac\u20ac\u20ac is it", ["\u20ac\u20ac\u20ac"]) == 16
     assert assert_ends_at_the_first_stop("to be or not to be", ["or not"]) == 12

@@ -51,9 +51,9 @@ def goal() -> np.ndarray:
     return np.array(law)
 
 
-def assert_generated_law(rule: str, gamma: int) -> None:
+def assert_generated_law(rule: str, gamma: int, texts: int = 1000) -> None:
     """1,000 texts: a false alarm has probability 1e-9 at most, a TV of .32 is missed no more often."""
-    runs: Any = pair().generate([PROMPT] * 1000, rule=rule, gamma=gamma, max_tokens=LENGTH, seed=5)
+    runs: Any = pair().generate([PROMPT] * texts, rule=rule, gamma=gamma, max_tokens=LENGTH, seed=5)
     assert_law(np.array([run.tokens for run in runs]) @ [8, 4, 2, 1], goal(), false_alarm=1e-9)
 
 
@@ -85,6 +85,12 @@ def test_generated_texts_follow_the_targets_law(rule: str, gamma: int) -> None:
     assert_generated_law(rule, gamma)
 
 
+@pytest.mark.fast
+def test_a_few_texts_follow_the_targets_law() -> None:
+    assert_generated_law("tokenwise", 2, texts=300)
+
+
+@pytest.mark.fast
 def test_no_uniform_is_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_used_once(monkeypatch)
 
@@ -133,6 +139,7 @@ def test_drafts_that_share_a_uniform_are_caught(monkeypatch: pytest.MonkeyPatch)
         assert_used_once(monkeypatch)
 
 
+@pytest.mark.fast
 def test_uniforms_of_different_keys_are_different() -> None:
     """Seed, sequence and position each count, whole: 2^40 is not 0, nor is a seed a sequence."""
     keys = list(product((0, 1, 2, 2**40), repeat=3))
