@@ -13,11 +13,7 @@ from specsim.draft import distinct
 from specsim.exact.tree import drawn_trees
 from specsim.simulation import conditional, conditional_tau
 from specsim.simulation.conditional import texts
-from specsim.trees import (
-    chain,
-    k_ary,
-    paths,
-)
+from specsim.trees import chain, k_ary, paths
 from specsim.types import TokenTree
 
 SURE = 1 - 1e-6  # level of the intervals in these tests: one false alarm in a million

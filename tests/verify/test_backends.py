@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim import (
-    discover,
-)
+from specsim import discover
 from specsim.testing import backends, draft_checks
 from specsim.testing.step_checks import drawn
 from specsim.verify.lookup import takes

@@ -28,6 +28,7 @@ from specsim.verify.lookup import takes
 
 jax = pytest.importorskip("jax")
 torch = pytest.importorskip("torch")
+jax.config.update("jax_enable_x64", True)
 
 Array = Any
 WOR = "without_replacement"

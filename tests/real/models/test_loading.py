@@ -13,9 +13,7 @@ from helpers import tiny_models as tiny
 from helpers.replay import draw_tokens
 from helpers.small_models import CONTEXT, VOCAB, hf_model, wrapped
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import (
-    PreTrainedTokenizerFast,
-)
+from transformers import PreTrainedTokenizerFast
 from transformers.utils.logging import is_progress_bar_enabled
 
 import real

@@ -11,12 +11,7 @@ from helpers.replay import alone, draw_tokens, replay_error
 from helpers.small_models import BUILD, CONTEXT, VOCAB, hf_model, wrapped
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import (
-    BertConfig,
-    FalconConfig,
-    JambaConfig,
-    MambaConfig,
-)
+from transformers import BertConfig, FalconConfig, JambaConfig, MambaConfig
 
 from real.decode.loop import decode, keyed
 from real.models import llama, memory, weights
