@@ -79,6 +79,10 @@ def test_quantiles_and_makespan_by_hand() -> None:
     both = sum(max(a, b) * float(law.cycles[a] * law.cycles[b]) for a, b in product(range(5), repeat=2))
     assert law.makespan_s(2) == pytest.approx(both)
     assert law.makespan_s(1) == pytest.approx(law.mean_s)
+    late = request_law([F(1, 2), F(1, 2)], 4, cycle_s=0.5, first_s=2.0)  # the first token comes later, cycles are short
+    assert [late.quantile(q) for q in (0.25, 0.875, 1.0)] == [3, 3.5, 4]
+    assert late.makespan_s(2) == pytest.approx(2 + 0.5 * both)
+    assert late.sd_s == pytest.approx(0.5 * law.sd_s)
 
 
 @pytest.mark.parametrize("hazards", [[0.8] * 4, [0.9, 0.6, 0.3], [0.1]])

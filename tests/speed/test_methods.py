@@ -84,6 +84,21 @@ def test_no_prediction_is_refused(alpha: float, gamma: int, cost: float, curve: 
     )
 
 
+def test_a_pass_over_a_block_may_cost_more_than_its_tokens() -> None:
+    """At acceptance 0 PEARL's rounds are plain steps, the most that it allows where t(gamma) is above gamma."""
+    found = pearl(0, gamma=2, cost_ratio=0.1, verify_cost=[1, 3])
+    assert (found.speedup, found.bound) == (1, 1)
+    assert found.check(1.0) == ((), ())
+    assert pearl(0, gamma=2, cost_ratio=0.1, verify_cost=[1, 1.25]).bound == pytest.approx(2 / 1.25)
+
+
+def test_dsi_counts_the_targets_that_verify_at_once() -> None:
+    """As many as blocks are drafted during one pass, which no overhead of the draft's side makes longer."""
+    for cost, overhead, count in ((0.1, 0, 8), (0.1, 1, 8), (0.25, 0, 3), (0.5, 0, 2)):
+        words = dsi(0.5, gamma=2, cost_ratio=cost, verify_cost=[1, 1.5], overhead=overhead).assumptions[1]
+        assert words.endswith(f"as are needed: {count}, and one decodes plainly")
+
+
 def test_rationals_stay_exact() -> None:
     a = F(3, 4)
     for found in (
