@@ -95,6 +95,17 @@ def test_that_check_kills_mutants() -> None:
             assert_fastest(mutant)
 
 
+@pytest.mark.parametrize(("batch", "context"), [(1, 0), (32, 0), (32, 8000)])
+def test_times_are_those_of_the_batch_and_context(batch: int, context: int) -> None:
+    times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=1e-3)
+    for shape in fastest_shapes(times, [0.7, 0.1], nodes=6, batch=batch, context=context):
+        size, deep = len(shape.parents), int(trees.depths(shape.parents).max(initial=0))
+        passes = [times.target(m, batch, context).value for m in range(size + 1, 8)]
+        cycle = deep * times.draft(batch, context).value + min(passes) + times.overhead(batch, context).value
+        assert size
+        assert shape.cycle_s == pytest.approx(cycle)
+
+
 def test_a_chain_is_the_planner_s() -> None:
     curve = [1.0, 1.0, 1.1, 1.3, 1.6, 2.0]
     model = latency.constant(0.05, verify_cost=curve)
