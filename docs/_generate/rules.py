@@ -27,11 +27,12 @@ USE = {
     "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, scheme="{0}")',
 }
 ABOUT = (
-    "Every file in `specsim/verify/` is a rule, and every file in `specsim/draft/` a way to draw drafts. "
+    "A rule is one file in `specsim/verify/{step,chain,tree}/`, and a way to draw drafts one in `specsim/draft/`. "
     "Each page here is written from its file: law, theorem, what of it a machine has checked, acceptance.",
     "The verdict *lossless* is computed by exact enumeration, not declared. For step rules the last columns hold the "
     "exact probability that the token is one of K drafts, beside the largest that any lossless rule reaches for drafts "
-    "so drawn (bold where the rule reaches it), for p proportional to 1/i and q to 1/(7i mod 25) on 24 tokens; for "
+    "so drawn (bold where the rule reaches it) or the exact bias of a rule that is not lossless, for p proportional to "
+    "1/i and q to 1/(7i mod 25) on 24 tokens; for "
     "chain and tree rules tau, the tokens per target call of a first block, at p = (.5, .3, .2) and q = (.1, .3, .6) "
     "in every context.",
 )
@@ -163,7 +164,7 @@ def _checked(family: str, name: str) -> list[str]:
     lines = [
         "## Checks",
         "",
-        f"`{command}` runs these, and the test suite runs them at every commit, beside a wrong rule for each:",
+        f"`{command}` runs these, and so does the test suite (some with `-m slow`), beside a wrong rule for each:",
         "",
     ]
     findings = checks.recorded(family, name)

@@ -169,7 +169,32 @@ def from_function(given: Callable[[int], Any], words: str = "") -> Acceptance:
 
 
 def from_histogram(accepted: Array, drafted: Array, counts: Array = None, words: str = "") -> Acceptance:
-    """Hazards counted by `estimate_hazards` in a histogram of blocks."""
+    """Hazards counted by `estimate_hazards` in a histogram of blocks.
+
+    Parameters
+    ----------
+    accepted, drafted : array_like of int, shape (n,)
+        Drafts kept and drafts made, of each block or of each kind of block.
+    counts : array_like of int, shape (n,), optional
+        How many blocks of each kind there were; one of each by default.
+    words : str
+        What it rests on.
+
+    Returns
+    -------
+    Acceptance
+        With the error of independent blocks.
+
+    Raises
+    ------
+    ValueError
+        More drafts kept than made, a negative count, or no block at all.
+
+    Examples
+    --------
+    >>> from_histogram([0, 1, 2], [2, 2, 2], counts=[10, 30, 60]).hazards(2)
+    [0.9, 0.6666666666666666]
+    """
     found = estimate_hazards(accepted, drafted, counts=counts)
     return from_counts(found, words) if words else from_counts(found)
 
@@ -182,10 +207,37 @@ def from_rows(
     *,
     source: str = "the rows given",
 ) -> Acceptance:
-    """Laws p and q (n, V) along texts that the target wrote; with `tokens` (n,), of texts of `lengths`, exactly so.
+    """Acceptance of tokenwise rejection along texts that the target wrote, from both models' laws there.
 
     With the tokens the renewal law of block starts gives the hazards of every length; without them all that is known is
-    the mean over positions. Rejection sampling of one draft after the other is what is meant.
+    the mean over positions.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (n, V)
+        The laws of target and draft at each position, the texts one after the other.
+    tokens : array_like of int, shape (n,), optional
+        The tokens written there.
+    lengths : sequence of int, optional
+        Tokens of each text; one text by default.
+    source : str
+        Where they come from, for its words.
+
+    Returns
+    -------
+    Acceptance
+        With the spread between texts as its error, if there are several.
+
+    Raises
+    ------
+    ValueError
+        A token to which p gives probability 0, naming its place.
+
+    Examples
+    --------
+    >>> p, q = np.array([[0.5, 0.5]] * 4), np.array([[0.25, 0.75]] * 4)
+    >>> round(from_rows(p, q).tau(1).value, 3), round(from_rows(p, q, [0, 1, 1, 0]).tau(1).value, 3)
+    (1.75, 1.75)
     """
     if tokens is None:
         words = f"the mean acceptance over the positions of {source}, as if all were alike (it holds no tokens); "

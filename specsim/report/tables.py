@@ -13,8 +13,9 @@ from specsim.bounds.optimum import optimal_acceptance
 from specsim.discover import Algorithm, algorithms, facts, find
 from specsim.exact.chain import expected_tokens
 from specsim.exact.guarantee import guarantee
-from specsim.exact.step import acceptance_rate
+from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
+from specsim.laws.make import total_variation
 from specsim.verify.lookup import takes
 
 P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of chains and trees
@@ -26,8 +27,8 @@ WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25
 def rules_table() -> str:
     """Markdown tables of every shipped rule: verdict by enumeration, theorem, what of it Coq has checked, paper, cost.
 
-    For step rules the acceptance beside the optimum of their drafts, bold where it is reached; for chain and tree rules
-    tau, by enumeration.
+    For step rules the acceptance beside the optimum of their drafts, bold where it is reached, or beside the exact bias
+    of a lossy rule; for chain and tree rules tau, by enumeration.
     """
     found = algorithms()
     rows = [
@@ -90,7 +91,7 @@ def _verdict(rule: str, family: str, scheme: str | None = None) -> str:
     if guarantee(rule, family=family, scheme=scheme).lossless:
         return "yes"
     if guarantee(rule, family=family, scheme=scheme, temperature=0).lossless:
-        return "at temperature 0; otherwise its bias is exact: `bias`"
+        return "at temperature 0; otherwise biased, as the acceptance says"
     return "no"
 
 
@@ -100,7 +101,8 @@ def _accepted(name: str, scheme: str, num_drafts: int) -> str:
         return ""
     rate = acceptance_rate(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, scheme=scheme)
     if facts(rule).bias:  # lossy: the optimum of lossless rules is no measure of it
-        return f"{float(rate):.3f}"
+        law = output_law(WIDE_P, WIDE_Q, rule=name, num_drafts=num_drafts, scheme=scheme)
+        return f"{float(rate):.3f}, bias {float(total_variation(law, WIDE_P)):.3f}"
     best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=scheme)
     return f"**{rate:.3f}**" if abs(rate - best) < 1e-12 else f"{rate:.3f} of {best:.3f}"
 

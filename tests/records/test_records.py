@@ -89,23 +89,34 @@ def test_recorded_simulator() -> None:
         assert max(float(rate.replace(",", "")) for rate, _ in rows) >= goal
 
 
-@pytest.mark.parametrize(("name", "goal"), [("widened", 0.05), ("forced", 0.05)])
-def test_recorded_predictions_of_speedup(name: str, goal: float) -> None:
-    """Median absolute error of predicted speedup at gamma 1..8, from timings at gamma 1..3 only or at every gamma."""
-    record = json.loads((RESULTS / f"{name}.json").read_text())
+def errors_of_speedup(rows: list[dict[str, Any]]) -> list[float]:
+    """How far the predicted speedup lies from the measured one, at gamma 1..8."""
+    assert [row["gamma"] for row in rows] == list(range(1, 9))
+    return [abs(row["speedup"]["predicted"] / row["speedup"]["measured"] - 1) for row in rows]
+
+
+def test_recorded_predictions_of_speedup() -> None:
+    """Every length timed, float32: median error at most 3 %, the largest at most 6 %, as set before the run."""
+    record = json.loads((RESULTS / "widened.json").read_text())
     assert record["complete"] is True
     what = record["provenance"]
-    assert (what["dtype"], what["threads"]) == ("bfloat16", 1)
-    every = what["calibrated"] == list(range(1, 9))
-    assert every or what["calibrated"] == [1, 2, 3]
-    assert what["target"] == "100m" if name == "forced" else what["widened_to_millions"] >= 100
-    runs = [r["rows"] for r in record["runs"]] if name == "forced" else [record["pairs"]]
-    assert all([row["gamma"] for row in rows] == list(range(1, 9)) for rows in runs)
-    if name == "forced":
-        assert {(r["batch"], r["context"]) for r in record["runs"]} == {(1, 128), (1, 1024), (4, 128), (4, 1024)}
-    errors = [abs(row["speedup"]["predicted"] / row["speedup"]["measured"] - 1) for rows in runs for row in rows]
-    assert statistics.median(errors) <= (0.03 if every else goal)
-    assert max(errors) <= (0.06 if every else 1)
+    assert (what["dtype"], what["threads"], what["widened_to_millions"]) == ("float32", 1, 50)
+    assert what["calibrated"] == list(range(1, 9))
+    assert what["prompts"] >= 100
+    errors = errors_of_speedup(record["pairs"])
+    assert statistics.median(errors) <= 0.03
+    assert max(errors) <= 0.06
+
+
+def test_recorded_predictions_from_three_lengths() -> None:
+    """Median error at gamma 1..8 from timings at gamma 1..3 alone, at four batches and contexts of a model of 100 M."""
+    record = json.loads((RESULTS / "forced.json").read_text())
+    assert record["complete"] is True
+    what = record["provenance"]
+    assert (what["dtype"], what["threads"], what["target"]) == ("bfloat16", 1, "100m")
+    assert what["calibrated"] == [1, 2, 3]
+    assert {(r["batch"], r["context"]) for r in record["runs"]} == {(1, 128), (1, 1024), (4, 128), (4, 1024)}
+    assert statistics.median(error for run in record["runs"] for error in errors_of_speedup(run["rows"])) <= 0.05
 
 
 def test_the_disturbed_run_is_told() -> None:
@@ -117,6 +128,17 @@ def test_the_disturbed_run_is_told() -> None:
     assert f"{statistics.median(errors):.1%} {max(errors):.1%} {record['costs']['spread'][0]:.0%}" == "2.3% 6.7% 38%"
     said = " ".join(PAGES.split())
     assert "had a median of 2.3 % and missed the other part with 6.7 % at gamma 5" in said
+
+
+def test_the_run_that_extrapolated_is_told() -> None:
+    """Cycles of 1 to 3 drafts timed, the others extrapolated: what the page says of it."""
+    record = json.loads((RESULTS / "widened-extrapolated.json").read_text())
+    assert record["provenance"]["calibrated"] == [1, 2, 3]
+    errors = errors_of_speedup(record["pairs"])
+    assert (statistics.median(errors), min(errors[5:]), max(errors[5:])) == pytest.approx(
+        (0.033, 0.139, 0.235), abs=5e-4
+    )
+    assert "had a median error of 3.3 % and was 13.9 to 23.5 % too fast at gamma 6 to 8" in " ".join(PAGES.split())
 
 
 def test_distinct_drafts_are_as_good_as_claimed() -> None:

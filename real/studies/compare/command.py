@@ -198,7 +198,7 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, record
     """Run, and record every turn and row: one rule's record is flat, several have a run each."""
     from real.studies.calibrate import Costs
     from real.studies.compare import measure
-    from real.studies.compare.record import Acceptance, Bandwidth, Gain, Turn, as_json, turn_as_json, turn_of
+    from real.studies.compare.record import Bandwidth, Gain, Scored, Turn, as_json, turn_as_json, turn_of
     from specsim.base.files import write_json
 
     runs: dict[str, dict[str, Any]] = {name: {"rule": name, "pairs": []} for name in settings.rules}
@@ -220,7 +220,7 @@ def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, record
             write_json(out, record)
 
         for rule, found in measure.compare(pair, ids, settings, step=step, finished=finished, keep=keep):
-            if isinstance(found, Acceptance):
+            if isinstance(found, Scored):
                 runs[rule]["acceptance"] = as_json(found)
             elif isinstance(found, Costs):
                 runs[rule]["costs"] = as_json(found)

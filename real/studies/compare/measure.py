@@ -121,8 +121,8 @@ def compare(
 
     Yields
     ------
-    (str, Acceptance or Costs or Bandwidth or Row or Gain)
-        In that order, with the rule concerned: Acceptance and Costs for each rule, one Row for each rule and gamma, one
+    (str, Scored or Costs or Bandwidth or Row or Gain)
+        In that order, with the rule concerned: Scored and Costs for each rule, one Row for each rule and gamma, one
         Gain for each gamma and rule after the first. The bandwidth is the plain decoder's, and comes with the first.
 
     Raises

@@ -63,7 +63,7 @@ def turn_of(found: dict[str, Any]) -> Turn:
 
 
 @dataclass(frozen=True)
-class Acceptance:
+class Scored:
     """What the scored texts say: mean acceptance per position, hazards at the largest gamma, texts and tokens."""
 
     mean: Estimate
@@ -136,12 +136,12 @@ class Gain:
     speed_measured: Estimate
 
 
-Found = Acceptance | Costs | Bandwidth | Row | Gain
+Found = Scored | Costs | Bandwidth | Row | Gain
 
 
 def as_json(found: Found) -> dict[str, Any]:
     """The JSON form of what `compare` yields; see real/results/README.md for the schema."""
-    if isinstance(found, Acceptance):
+    if isinstance(found, Scored):
         return asdict(found) | {"mean": {"predicted": found.mean.value, "interval": span_of(found.mean)}}
     if isinstance(found, (Costs, Bandwidth)):
         return asdict(found)

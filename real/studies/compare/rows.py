@@ -11,7 +11,7 @@ from real.decode.clock import PHASES
 from real.decode.score import Score, predict_blocks
 from real.studies import intervals
 from real.studies.calibrate import Costs
-from real.studies.compare.record import Acceptance, Gain, Row, Run
+from real.studies.compare.record import Gain, Row, Run, Scored
 from specsim.lengths.blocks import Renewal, text_survival
 from specsim.types import Array
 
@@ -51,14 +51,14 @@ class Side(NamedTuple):
         return np.array([run.cycle for run in self.runs])
 
 
-def acceptance(texts: list[Text], rule: ModuleType, gamma: int) -> Acceptance:
+def acceptance(texts: list[Text], rule: ModuleType, gamma: int) -> Scored:
     """Mean acceptance over positions, and the hazards a decoder with this gamma meets."""
     lengths = np.array([len(text.score.p) for text in texts])
     sums = np.array([text.score.acceptance.sum() for text in texts])
     runs = [predict_blocks(text.score, gamma, rule, ended=text.ended) for text in texts]
     tried = sum(r.tried for r in runs)
     hazards = sum(r.hazards * r.tried for r in runs) / np.where(tried > 0, tried, 1)
-    return Acceptance(intervals.ratio(sums, lengths), [float(h) for h in hazards], len(texts), int(lengths.sum()))
+    return Scored(intervals.ratio(sums, lengths), [float(h) for h in hazards], len(texts), int(lengths.sum()))
 
 
 def row(
