@@ -58,6 +58,12 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_top_k_keeps_ties_with_the_last(dtype: type) -> None:
+    law = warp(np.array([1, 2, 1, 0], dtype=dtype), top_k=2)
+    assert law.dtype == dtype
+    assert (law > 0).tolist() == [True, True, True, False]
+
+
 @pytest.mark.fast
 def test_ties_with_a_bound_go_as_in_transformers() -> None:
     """A tail of exactly 1 - top_p is dropped, a mass of exactly min_p times the largest stays."""
@@ -65,12 +71,6 @@ def test_ties_with_a_bound_go_as_in_transformers() -> None:
     assert warp(logits).tolist() == [0.5, 0.25, 0.25]  # no rounding, so that these are ties
     assert warp(logits, top_p=0.5).tolist() == by_transformers(logits, 1.0, 0, 0.5, 0.0).tolist() == [1, 0, 0]
     assert warp(logits, min_p=0.5).tolist() == by_transformers(logits, 1.0, 0, 1.0, 0.5).tolist() == [0.5, 0.25, 0.25]
-
-
-def test_top_k_keeps_ties_with_the_last(dtype: type) -> None:
-    law = warp(np.array([1, 2, 1, 0], dtype=dtype), top_k=2)
-    assert law.dtype == dtype
-    assert (law > 0).tolist() == [True, True, True, False]
 
 
 def test_temperature_zero_takes_the_first_largest() -> None:

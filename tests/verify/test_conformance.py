@@ -18,6 +18,7 @@ QUICK = {  # in the minute of `-m fast`: what is judged by p itself, on torch to
     ("step", "rejection", "edges"),
     ("chain", "tokenwise", "edges"),
     *((family, "smoothed_target") for family in ("step", "chain", "tree")),
+    *((family, "keeps_one_at_zero") for family in ("chain", "tree")),
     ("step", "torch_searches_from_the_left"),
     ("chain", "support_of_the_first_row"),
 }

@@ -51,10 +51,10 @@ def goal() -> np.ndarray:
     return np.array(law)
 
 
-def assert_generated_law(rule: str, gamma: int, texts: int = 1000) -> None:
+def assert_generated_law(rule: str, gamma: int, texts: int = 1000, false_alarm: float = 1e-9) -> None:
     """1,000 texts: a false alarm has probability 1e-9 at most, a TV of .32 is missed no more often."""
     runs: Any = pair().generate([PROMPT] * texts, rule=rule, gamma=gamma, max_tokens=LENGTH, seed=5)
-    assert_law(np.array([run.tokens for run in runs]) @ [8, 4, 2, 1], goal(), false_alarm=1e-9)
+    assert_law(np.array([run.tokens for run in runs]) @ [8, 4, 2, 1], goal(), false_alarm=false_alarm)
 
 
 def assert_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,8 @@ def test_generated_texts_follow_the_targets_law(rule: str, gamma: int) -> None:
 
 @pytest.mark.fast
 def test_a_few_texts_follow_the_targets_law() -> None:
-    assert_generated_law("tokenwise", 2, texts=300)
+    """A third of a second; wrong lines of the uniforms move the law by .24 and more, of which .19 would be seen."""
+    assert_generated_law("tokenwise", 2, texts=500, false_alarm=1e-6)
 
 
 @pytest.mark.fast
