@@ -231,18 +231,20 @@ def from_rows(
     Raises
     ------
     ValueError
-        A token to which p gives probability 0, naming its place.
+        A row is no law, or a token has probability 0 under p; its place is named.
 
     Examples
     --------
-    >>> p, q = np.array([[0.5, 0.5]] * 4), np.array([[0.25, 0.75]] * 4)
-    >>> round(from_rows(p, q).tau(1).value, 3), round(from_rows(p, q, [0, 1, 1, 0]).tau(1).value, 3)
-    (1.75, 1.75)
+    >>> p, q = [[0.5, 0.5]] * 4, [[0.25, 0.75]] * 4
+    >>> from_rows(p, q).tau(1).value, round(from_rows(p, q, [0, 0, 1, 0]).tau(1).value, 3)
+    (1.75, 1.667)
     """
+    p, q = check.laws(p, q)
     if tokens is None:
         words = f"the mean acceptance over the positions of {source}, as if all were alike (it holds no tokens); "
         words += "that they are a sample is in no interval"
         return from_alpha(float(overlap(p, q).mean()), words)
+    tokens = np.asarray(tokens)
     mine, other = at(p, tokens), at(q, tokens)
     if (mine == 0).any():
         i = int(np.argmax(mine == 0))
