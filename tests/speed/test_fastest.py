@@ -106,6 +106,12 @@ def test_times_are_those_of_the_batch_and_context(batch: int, context: int) -> N
         assert shape.cycle_s == pytest.approx(cycle)
 
 
+def test_a_shape_may_have_all_the_nodes() -> None:
+    found = fastest_shapes(latency.constant(0.1), [0.6, 0.35], nodes=6, depth=2)
+    assert found.k_ary.parents.tolist() == trees.k_ary((2, 2)).tolist()
+    assert len(fastest_shapes(latency.constant(0.1), [0.6, 0.35], nodes=5, depth=2).k_ary.parents) == 2
+
+
 def test_a_chain_is_the_planner_s() -> None:
     curve = [1.0, 1.0, 1.1, 1.3, 1.6, 2.0]
     model = latency.constant(0.05, verify_cost=curve)

@@ -200,6 +200,14 @@ def test_one_step_ahead_is_enough_where_gains_fall(seed: int) -> None:
     assert tokens / time == best.speedup
 
 
+def test_of_equals_the_shorter_is_taken() -> None:
+    """One draft and two have the speed 6/5: drafting on brings nothing, so the policy, the length and the rule stop."""
+    best = optimal_stopping([[[F(1, 2), F(1, 2)]], [[F(2, 5), F(3, 5)]]], cost_ratio=F(1, 4))
+    assert best.static.curve.tolist() == [1, F(6, 5), F(6, 5)]
+    assert best.lengths.tolist() == [0, 1, 0]
+    assert (best.static.gamma, best.threshold) == (1, (F(1, 2), 1, F(6, 5)))
+
+
 def test_one_step_ahead_is_not_enough() -> None:
     """A rule that drafts on while the next draft's gain is above theta times its cost stops before a step of t."""
     curve = [1, 1, 2, 2, 2, 2]  # a pass of six tokens costs what one of three does
