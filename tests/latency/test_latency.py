@@ -272,6 +272,10 @@ BAD: list[tuple[Callable[[], Any], str]] = [
         lambda: roofline(EIGHT, ONE, H200._replace(link=0.0), tensor_parallel=2),
         r"^tensor_parallel is 2, but .* no link",
     ),
+    (
+        lambda: roofline(EIGHT, ONE, H200._replace(link=0.0), draft_tensor_parallel=2),
+        r"^draft_tensor_parallel is 2, but .* no link",
+    ),
     (lambda: roofline(EIGHT, ONE, H200, correlation=0), r"^correlation is 0; it must lie in \(0, 1\]$"),
     (lambda: roofline(EIGHT._replace(layers=0), ONE, H200), r"^Llama-3\.1-8B: layers must be at least 1, got 0$"),
     (lambda: roofline(EIGHT, ONE._replace(body=NAN), H200), r"^Llama-3\.2-1B: body is nan; it must lie in \(0, inf\)$"),

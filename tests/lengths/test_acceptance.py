@@ -54,6 +54,13 @@ def test_every_form_says_the_same(given: Any, longest: int | None, hazards: list
         assert found.assumptions[0] == kept.words
 
 
+def test_intervals_are_cut_at_what_is_possible() -> None:
+    few, most = (as_acceptance(estimate_hazards([0] * lost + [1] * kept, 1)) for lost, kept in ((9, 1), (1, 9)))
+    assert few.interval(1, 0.99)[0] == 1
+    assert most.interval(1, 0.99)[1] == 2
+    assert 1 < few.interval(1, 0.5)[0] < most.interval(1, 0.5)[1] < 2
+
+
 def test_no_drafts_have_no_error() -> None:
     """A pooled estimate has one error, that of its full length: plain decoding still has none."""
     pooled = pool_texts([[9, 5], [7, 2]], [[10, 9], [10, 7]])
