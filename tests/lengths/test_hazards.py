@@ -132,3 +132,29 @@ def test_conversions_go_both_ways(alpha: float, gamma: int, data: st.DataObject)
     there = convert_acceptance(value, kind=a, to=b, gamma=gamma)
     assert convert_acceptance(there, kind=b, to=a, gamma=gamma) == pytest.approx(value, rel=1e-9)
     assert convert_acceptance(there, kind=b, to="alpha", gamma=gamma) == pytest.approx(alpha, rel=1e-6)
+
+
+def test_a_pooled_interval_by_hand() -> None:
+    """The jackknife of two texts: each left out once, the squares of what moves times (T - 1) / T."""
+    found = pool_texts([[9], [7]], [[10], [10]])
+    assert (found.hazards.tolist(), found.tau_error) == ([0.8], pytest.approx(0.1))
+    assert found.intervals[0] == pytest.approx([0.8 - 0.1959964, 0.8 + 0.1959964])
+    high, low = (pool_texts([[a], [b]], [[10], [10]]).intervals[0] for a, b in ((10, 7), (0, 3)))
+    assert (high[1], low[0]) == (1, 0)  # cut at what a share can be
+    assert 0 < high[0] < 1
+    assert 0 < low[1] < 1
+
+
+def test_where_nothing_is_kept_the_error_is_not_none() -> None:
+    for kept in ([0] * 40, [1] * 40):
+        found = estimate_hazards(kept, 1)
+        assert found.tau(1)[1] == 0
+        assert 0.01 < found.tau(1, wary=True)[1] < 0.1
+
+
+def test_counts_at_the_edge() -> None:
+    with pytest.raises(ValueError, match=r"^accepted\[1\] is 2, more than the 1 drafts of that block$"):
+        estimate_hazards([1, 2], 1)
+    with pytest.raises(ValueError, match=r"^counts sums to 9\.0072e\+15; more than 2\^53 are not counted exactly$"):
+        estimate_hazards([0, 1], 1, counts=[2**52, 2**52 + 2])
+    assert estimate_hazards([0, 1], 1, counts=[2**52, 2**52]).tried.tolist() == [2**53]
