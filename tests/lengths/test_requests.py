@@ -26,6 +26,7 @@ from specsim import (
     request_law,
     survival_hazards,
 )
+from specsim.lengths.requests import RequestLaw
 
 pytestmark = pytest.mark.fast
 
@@ -79,6 +80,7 @@ def test_quantiles_and_makespan_by_hand() -> None:
     both = sum(max(a, b) * float(law.cycles[a] * law.cycles[b]) for a, b in product(range(5), repeat=2))
     assert law.makespan_s(2) == pytest.approx(both)
     assert law.makespan_s(1) == pytest.approx(law.mean_s)
+    assert RequestLaw(np.array([0, 0.7, 0.1, 0.1, 0.1]), 1.0, 0.0).quantile(0.9) == 3  # 0.7 + 0.1 + 0.1 is below 0.9
     late = request_law([F(1, 2), F(1, 2)], 4, cycle_s=0.5, first_s=2.0)  # the first token comes later, cycles are short
     assert [late.quantile(q) for q in (0.25, 0.875, 1.0)] == [3, 3.5, 4]
     assert late.makespan_s(2) == pytest.approx(2 + 0.5 * both)
