@@ -56,6 +56,13 @@ def test_sampled_where_the_sum_is_too_long(monkeypatch: pytest.MonkeyPatch) -> N
     assert abs(found.value - wanted) < found.error
 
 
+def test_a_draft_that_repeats_is_one_draft() -> None:
+    """Of two tokens a third draft repeats the second: every token is drafted, so each is hit once."""
+    law = np.array([0.5, 0.5, 0.0])
+    hits = curves._hits(recursive_wor, without_replacement, law, law, 3, np.random.default_rng(0).random((20, 3)))
+    assert hits == pytest.approx(np.ones(20))
+
+
 def test_the_interval_is_that_of_a_mean_over_the_rows() -> None:
     """Half-widths of independent rows add in squares; a hundredth of the normal law lies outside."""
     p, q = rows(5, 6)

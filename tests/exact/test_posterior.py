@@ -183,3 +183,6 @@ def test_lossy_rules_have_no_posterior() -> None:
     with pytest.raises(ValueError, match=r"^rule 'greedy' is lossy: .* differs from p\[1\] by TV 0\.5$"):
         hit_posterior([[1.0, 0.0], [0.5, 0.5]], [[0.9, 0.1]] * 2, rule="greedy")
     assert hit_posterior([[1.0, 0.0]], [[0.9, 0.1]], rule="greedy").tolist() == [[0.9, 0.0]]  # greedy decoding
+    nearly = [Fraction(10**7 - 1, 10**7), Fraction(1, 10**7)]  # no rounding among Fractions: any bias is one
+    with pytest.raises(ValueError, match=r"^rule 'greedy' is lossy: its token's law differs from p by TV 1e-07$"):
+        hit_posterior(nearly, [Fraction(9, 10), Fraction(1, 10)], rule="greedy")

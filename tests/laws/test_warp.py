@@ -65,6 +65,15 @@ def test_top_k_keeps_ties_with_the_last(dtype: type) -> None:
 
 
 @pytest.mark.fast
+def test_a_temperature_does_not_overflow_large_logits() -> None:
+    """They are divided after the largest has been taken off; and all but one may be cut."""
+    for dtype, large in ((np.float32, 3e38), (np.float64, 1.7e308)):
+        logits = np.array([large, large, 0.9 * large], dtype=dtype)
+        assert warp(logits, temperature=0.5).tolist() == [0.5, 0.5, 0]
+    assert (warp([3.0, 2.0, 1.0], top_k=2) > 0).tolist() == [True, True, False]
+
+
+@pytest.mark.fast
 def test_ties_with_a_bound_go_as_in_transformers() -> None:
     """A tail of exactly 1 - top_p is dropped, a mass of exactly min_p times the largest stays."""
     logits = np.log([1, 0.5, 0.5])
