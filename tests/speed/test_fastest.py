@@ -106,6 +106,14 @@ def test_times_are_those_of_the_batch_and_context(batch: int, context: int) -> N
         assert shape.cycle_s == pytest.approx(cycle)
 
 
+def test_of_equals_the_smaller_tree_is_taken() -> None:
+    """One draft and two are as fast; in the second case one draft is as fast as none."""
+    even = optimal_tree([F(1, 2)], draft_s=[F(1, 4), F(5, 24)], verify_s=[F(1)] * 3)
+    assert (even.parents.tolist(), even.speedup) == ([-1], F(6, 5))
+    none = optimal_tree([F(1, 2)], draft_s=F(1, 2), verify_s=[F(1)] * 2)
+    assert (none.parents.tolist(), none.speedup) == ([], 1)
+
+
 def test_a_shape_may_have_all_the_nodes() -> None:
     found = fastest_shapes(latency.constant(0.1), [0.6, 0.35], nodes=6, depth=2)
     assert found.k_ary.parents.tolist() == trees.k_ary((2, 2)).tolist()
