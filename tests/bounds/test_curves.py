@@ -58,8 +58,8 @@ def test_sampled_where_the_sum_is_too_long(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_draft_that_repeats_is_one_draft() -> None:
     """Of two tokens a third draft repeats the second: every token is drafted, so each is hit once."""
-    law = np.array([0.5, 0.5, 0.0])
-    hits = curves._hits(recursive_wor, without_replacement, law, law, 3, np.random.default_rng(0).random((20, 3)))
+    p, q = np.array([0.2, 0.8, 0.0]), np.array([0.5, 0.5, 0.0])
+    hits = curves._hits(recursive_wor, without_replacement, p, q, 3, np.random.default_rng(0).random((20, 3)))
     assert hits == pytest.approx(np.ones(20))
 
 
