@@ -61,10 +61,10 @@ def cycle(rule: Any, warping: Warping, length: int, batch: int = 2, **model: Any
     return partial(fixed.cycle, on, length), texts, u
 
 
-def tree_cycle(rule: TreeVerifier, batch: int = 2) -> tuple[Any, ...]:
+def tree_cycle(rule: TreeVerifier, warping: Warping, batch: int = 2) -> tuple[Any, ...]:
     """One cycle of whole trees, and its arguments: last tokens, positions, uniforms."""
     models = fake_model(), fake_model()
-    made = TreeCycle(*models, batch, Warping(), rule, silent, 40, rule.depth, True)
+    made = TreeCycle(*models, batch, warping, rule, silent, 40, rule.depth, True)
 
     def block(last: Tensor, root: Tensor, u: Tensor) -> Any:
         return made._block(rule.depth, _Texts(last, root, made._sequences, None, made._capacity), u)

@@ -161,7 +161,8 @@ def test_gradient_in_the_draft_logits_is_the_finite_difference(name: str) -> Non
     def rate(x: Array, library: Any = np.asarray) -> Array:
         return SMOOTH[name](library(p), warp(x))
 
-    gradient = np.asarray(jax.grad(partial(rate, library=jax.numpy.asarray))(jax.numpy.asarray(logits)))
+    with backends.compiled_plainly():
+        gradient = np.asarray(jax.grad(partial(rate, library=jax.numpy.asarray))(jax.numpy.asarray(logits)))
     h = 1e-6
     up, down = (np.array([rate(logits + s * h * e) for e in np.eye(8)]) for s in (1, -1))
     assert np.abs(gradient).max() > 1e-3
