@@ -143,7 +143,8 @@ def roofline(
     ranks = check.integer(tensor_parallel, "tensor_parallel", 1)
     draft_ranks = check.integer(draft_tensor_parallel, "draft_tensor_parallel", 1)
     if max(ranks, draft_ranks) > 1 and not gpu.link:
-        raise ValueError(f"tensor_parallel is {ranks}, but the table has no link for {gpu.name}")
+        name, count = ("tensor_parallel", ranks) if ranks > 1 else ("draft_tensor_parallel", draft_ranks)
+        raise ValueError(f"{name} is {count}, but the table has no link for {gpu.name}")
     kappa = float(check.scalar(correlation, "correlation", "(0, 1]"))
 
     rate = gpu.flops[dtype]

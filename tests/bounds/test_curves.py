@@ -8,6 +8,7 @@ import pytest
 from specsim import acceptance_rate, discover, optimal_acceptance, verify_step
 from specsim.bounds import curves
 from specsim.bounds.curves import Point, acceptance_curves
+from specsim.draft import without_replacement
 from specsim.exact.step import enumerate_step
 from specsim.testing import backends
 from specsim.verify.step import recursive_wor
@@ -53,6 +54,24 @@ def test_sampled_where_the_sum_is_too_long(monkeypatch: pytest.MonkeyPatch) -> N
     found = points(acceptance_curves(p, q, num_drafts=[3], samples=400))["recursive_wor", "without_replacement", 3]
     assert 0 < found.error < 0.01
     assert abs(found.value - wanted) < found.error
+
+
+def test_a_draft_that_repeats_is_one_draft() -> None:
+    """Of two tokens a third draft repeats the second: every token is drafted, so each is hit once."""
+    p, q = np.array([0.2, 0.8, 0.0]), np.array([0.5, 0.5, 0.0])
+    hits = curves._hits(recursive_wor, without_replacement, p, q, 3, np.random.default_rng(0).random((20, 3)))
+    assert hits == pytest.approx(np.ones(20))
+
+
+def test_the_interval_is_that_of_a_mean_over_the_rows() -> None:
+    """Half-widths of independent rows add in squares; a hundredth of the normal law lies outside."""
+    p, q = rows(5, 6)
+    asked = recursive_wor, without_replacement
+    drawn, again = np.random.default_rng(2), np.random.default_rng(2)
+    found = curves._sampled(*asked, p, q, 3, 50, drawn, lambda done: None)
+    hits = [curves._hits(*asked, a, b, 3, again.random((50, 3))) for a, b in zip(p, q, strict=True)]
+    errors = [hit.std(ddof=1) / 50**0.5 for hit in hits]
+    assert found == pytest.approx((np.mean(hits), 2.5758 * np.linalg.norm(errors) / 6))
 
 
 @pytest.mark.parametrize(

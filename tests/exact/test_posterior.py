@@ -130,6 +130,8 @@ def test_renewal_counts_the_calls_of_a_tree_decoder() -> None:
     rows = tree_survival([-1, 0, -1], [[1, 2, 5], [7, 7, 7], [3, 3, 9], [9, 9, 4]], [1, 2, 3, 4])
     assert rows.tolist() == [[1, 1], [0, 0], [1, 0], [1, 0]]
     assert renewal(rows).blocks == 2  # tokens 1, 2, 3 in one call, 4 in the next
+    deep = tree_survival([-1, 0, 1, 2, 3], [[1, 2, 3, 4, 5], [2, 3, 4, 5, 6], [9, 9, 9, 9, 9]], [1, 2, 3])
+    assert deep.tolist() == [[1, 1, 1, 0, 0], [1, 1, 0, 0, 0], [0] * 5]  # a text that ends before its tree
 
 
 @given(st.integers(1, 4).flatmap(law_pairs))
@@ -181,3 +183,6 @@ def test_lossy_rules_have_no_posterior() -> None:
     with pytest.raises(ValueError, match=r"^rule 'greedy' is lossy: .* differs from p\[1\] by TV 0\.5$"):
         hit_posterior([[1.0, 0.0], [0.5, 0.5]], [[0.9, 0.1]] * 2, rule="greedy")
     assert hit_posterior([[1.0, 0.0]], [[0.9, 0.1]], rule="greedy").tolist() == [[0.9, 0.0]]  # greedy decoding
+    nearly = [Fraction(10**7 - 1, 10**7), Fraction(1, 10**7)]  # no rounding among Fractions: any bias is one
+    with pytest.raises(ValueError, match=r"^rule 'greedy' is lossy: its token's law differs from p by TV 1e-07$"):
+        hit_posterior(nearly, [Fraction(9, 10), Fraction(1, 10)], rule="greedy")

@@ -209,6 +209,13 @@ def test_files_stay_small() -> None:
     assert sizes[-1] <= 300
 
 
+def test_files_of_tests_stay_small() -> None:
+    files = list((ROOT / "tests").rglob("*.py"))
+    long = {str(p.relative_to(ROOT)): n for p in files if (n := len(p.read_text(encoding="utf-8").splitlines())) > 300}
+    assert long == {}
+    assert len(files) > 200
+
+
 def test_no_test_imports_another() -> None:
     tests = [p for p in (ROOT / "tests").rglob("*.py") if "mutants" not in p.parts]
     assert tests

@@ -71,6 +71,10 @@ def test_a_head_of_its_own_and_the_fusion_are_timed() -> None:
     without = roofline(EIGHT, first._replace(fc=0.0), "h100-sxm", constants=free).draft(1, 0).value
     assert with_fc - without == pytest.approx(2 * 2 * H * H / 3.35e12)
     assert times.error(8) is None  # nothing is recorded of such heads
+    busy = times.overhead(4096, 0).value  # one text each: arithmetic is what takes time
+    assert busy == pytest.approx(2 * 3 * H * H * 4096 / 989e12, rel=1e-3)
+    two = roofline(EIGHT, shape, "h100-sxm", draft_tensor_parallel=2, constants=free)
+    assert two.overhead(1, 0).value == pytest.approx(times.overhead(1, 0).value / 2)
 
 
 def test_latent_attention_is_counted_as_printed() -> None:
@@ -101,6 +105,12 @@ def test_drafters_of_the_target() -> None:
     dense = of_target(EIGHT, "mtp")
     assert dense.body == pytest.approx(EIGHT.body / 32)
     assert of_target(EIGHT, "eagle").scored == 0
+    large = ModelShape.named("deepseek-v3")  # a layer with all its experts; a head of its own has none
+    assert module.body == pytest.approx(large.shared / 61 + 256 * large.expert)
+    assert of_target(large, "eagle").body == 4 * 7168 * 128 * (7168 // 128) + 3 * 7168 * 3.5 * 7168
+    assert of_target(EIGHT._replace(vocab=1000), "eagle3").scored == 1000  # no more than there are
+    wide = ModelShape.from_config(EAGLE3 | {"target_hidden_size": 2 * H})
+    assert wide.fusion == 3 * 2 * H * H
     assert of_target(EIGHT, "eagle3", scored=1000).scored == 1000
     for call, message in (
         (lambda: of_target(EIGHT, "medusa"), "kind must be eagle, eagle3 or mtp, got 'medusa'"),

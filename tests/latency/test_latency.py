@@ -124,7 +124,10 @@ def test_measured_grids_and_their_noise() -> None:
     assert abs(middle.value - 13) < 4 * middle.error
     noisy = from_measurements({1: 1.0, 3: [1.0, 1.2]}, {None: [0.5, 0.7]}, overhead=[0.3, 0.5])
     assert noisy.cycle(2).error == pytest.approx((0.1**2 + (2 * 0.1) ** 2 + 0.1**2) ** 0.5)  # one draft time, twice
-    # The same with one sample short of an error.
+    assert noisy.parts(2)[0].error == 2 * noisy.draft(1, 0).error
+    assert from_measurements({1: 1.0}, {None: [0.5, 0.7, 0.9]}).draft(1, 0).error == pytest.approx(0.2 / 3**0.5)
+    # The same with one sample short of an error, on either side.
+    assert from_measurements({1: 2.0, 3: [1.0, 1.1]}, {None: 1.0}).target(2, 1, 0).error is None
     assert from_measurements({1: [1.0, 1.1], 3: 2.0}, {None: 1.0}).target(2, 1, 0).error is None
 
 
@@ -268,6 +271,10 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: roofline(EIGHT, ONE, H200._replace(link=0.0), tensor_parallel=2),
         r"^tensor_parallel is 2, but .* no link",
+    ),
+    (
+        lambda: roofline(EIGHT, ONE, H200._replace(link=0.0), draft_tensor_parallel=2),
+        r"^draft_tensor_parallel is 2, but .* no link",
     ),
     (lambda: roofline(EIGHT, ONE, H200, correlation=0), r"^correlation is 0; it must lie in \(0, 1\]$"),
     (lambda: roofline(EIGHT._replace(layers=0), ONE, H200), r"^Llama-3\.1-8B: layers must be at least 1, got 0$"),

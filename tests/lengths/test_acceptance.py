@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim import HazardEstimate, block_efficiency, estimate_hazards, latency, pool_texts, predict
+from specsim import HazardEstimate, block_efficiency, estimate_hazards, latency, pool_texts, predict, renewal
+from specsim.base.arrays import at
 from specsim.base.limits import MAX_GAMMA
 from specsim.lengths.acceptance import Acceptance, as_acceptance, from_histogram, from_rows
+from specsim.lengths.blocks import text_survival
+from specsim.verify.chain import tokenwise
 
 pytestmark = pytest.mark.fast
 
@@ -51,6 +54,13 @@ def test_every_form_says_the_same(given: Any, longest: int | None, hazards: list
         assert found.assumptions[0] == kept.words
 
 
+def test_intervals_are_cut_at_what_is_possible() -> None:
+    few, most = (as_acceptance(estimate_hazards([0] * lost + [1] * kept, 1)) for lost, kept in ((9, 1), (1, 9)))
+    assert few.interval(1, 0.99)[0] == 1
+    assert most.interval(1, 0.99)[1] == 2
+    assert 1 < few.interval(1, 0.5)[0] < most.interval(1, 0.5)[1] < 2
+
+
 def test_no_drafts_have_no_error() -> None:
     """A pooled estimate has one error, that of its full length: plain decoding still has none."""
     pooled = pool_texts([[9, 5], [7, 2]], [[10, 9], [10, 7]])
@@ -67,6 +77,25 @@ def test_a_histogram_and_rows() -> None:
     assert from_rows(p, q, np.array([1, 1])).hazards(1) == [0.5]  # the block at the last token is cut by the end
     with pytest.raises(ValueError, match=r"^mine: token 0 has probability 0 under the target"):
         from_rows(np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]]), np.array([1]), source="mine")
+
+
+def test_rows_of_several_texts() -> None:
+    """Pooled with an error that is that of a sample of texts; what is said of it depends on how many there are."""
+    rng = np.random.default_rng(3)
+    p, q = rng.dirichlet(np.ones(3), (2, 60))
+    y = rng.integers(3, size=60)
+    for count, said in ((1, "of one text, so its"), (2, "so few that"), (9, "so few that"), (10, "sample of texts")):
+        sizes = [60 // count] * (count - 1)
+        kept = from_rows(p, q, y, [*sizes, 60 - sum(sizes)])
+        assert (said in kept.words, "so few" in kept.words) == (True, 1 < count < 10)
+        texts = [
+            renewal(text_survival(tokenwise.survival, r, 2)) for r in np.split(at(q, y) / at(p, y), np.cumsum(sizes))
+        ]
+        tried = np.array([text.tried for text in texts])
+        hazards = np.array([text.hazards for text in texts]) * tried
+        assert kept.hazards(2) == pytest.approx(hazards.sum(axis=0) / tried.sum(axis=0))
+        assert kept.tau(2).error == (0 if count == 1 else pytest.approx(pool_texts(hazards, tried).tau_error))
+    assert from_rows(p[:4], q[:4], y[:4], [2, 2]).hazards(3)[1:] == [0, 0]  # no text is so long that a block tries them
 
 
 BAD: list[tuple[Callable[[Acceptance], Any], Any, str]] = [

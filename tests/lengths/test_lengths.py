@@ -245,6 +245,12 @@ def test_times_of_passes_are_in_target_steps(curve: Any) -> None:
             call()
 
 
+def test_the_unit_may_be_off_by_rounding_alone() -> None:
+    assert speedup(0.8, gamma=1, verify_cost=[1 + 1e-12, 1.5]) == speedup(0.8, gamma=1, verify_cost=[1, 1.5])
+    with pytest.raises(ValueError, match=r"^verify_cost at 1 token is 1\.001; it is in target steps, so 1"):
+        speedup(0.8, gamma=1, verify_cost=[1.001, 1.5])
+
+
 def test_hazards_end_where_nobody_came() -> None:
     """No NaN: of later positions nothing is known."""
     counted = estimate_hazards([0, 1], 4, counts=[3, 2])

@@ -1,4 +1,4 @@
-"""Laws, not means: hazards from logs, mixtures, request times, gaps and ragged batches."""
+"""Laws, not means: request times, gaps and ragged batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from specsim import (
     accepted_length_law,
@@ -27,6 +26,7 @@ from specsim import (
     request_law,
     survival_hazards,
 )
+from specsim.lengths.requests import RequestLaw
 
 pytestmark = pytest.mark.fast
 
@@ -80,6 +80,11 @@ def test_quantiles_and_makespan_by_hand() -> None:
     both = sum(max(a, b) * float(law.cycles[a] * law.cycles[b]) for a, b in product(range(5), repeat=2))
     assert law.makespan_s(2) == pytest.approx(both)
     assert law.makespan_s(1) == pytest.approx(law.mean_s)
+    assert RequestLaw(np.array([0, 0.7, 0.1, 0.1, 0.1]), 1.0, 0.0).quantile(0.9) == 3  # 0.7 + 0.1 + 0.1 is below 0.9
+    late = request_law([F(1, 2), F(1, 2)], 4, cycle_s=0.5, first_s=2.0)  # the first token comes later, cycles are short
+    assert [late.quantile(q) for q in (0.25, 0.875, 1.0)] == [3, 3.5, 4]
+    assert late.makespan_s(2) == pytest.approx(2 + 0.5 * both)
+    assert late.sd_s == pytest.approx(0.5 * law.sd_s)
 
 
 @pytest.mark.parametrize("hazards", [[0.8] * 4, [0.9, 0.6, 0.3], [0.1]])
@@ -156,121 +161,6 @@ def test_ragged_batches_as_printed() -> None:
     assert round(float(found.lockstep) / 8, 4) == 1.2014
     iid = block_efficiency(0.8**8, gamma=4)  # alpha replaced by alpha^B
     assert float(found.lockstep) / 8 == pytest.approx(float(iid))
-
-
-def test_mixtures_are_above_their_mean() -> None:
-    law = mixture_length_law([F(1, 2), F(9, 10)], [F(1, 4), F(3, 4)], gamma=3)
-    by_hand = [F(1, 4) * a + F(3, 4) * b for a, b in zip(*(
-        accepted_length_law(v, gamma=3).tolist() for v in (F(1, 2), F(9, 10))), strict=True)]  # fmt: skip
-    assert law.tolist() == by_hand
-    tau = sum((n + 1) * p for n, p in enumerate(law))
-    assert tau > block_efficiency(F(8, 10), gamma=3)
-    rows = mixture_length_law([[F(1, 2)] * 3, [F(9, 10)] * 3], [F(1, 4), F(3, 4)])
-    assert rows.tolist() == law.tolist()
-
-
-def blocks(seed: int, count: int = 20_000) -> tuple[Any, Any]:
-    """Accepted and drafted of blocks with known hazards, drafted at lengths that have nothing to do with them."""
-    rng = np.random.default_rng(seed)
-    kept = (rng.random((count, 4)) < [0.8, 0.7, 0.6, 0.5]).cumprod(axis=1).sum(axis=1)
-    drafted = rng.integers(0, 5, count)
-    return np.minimum(kept, drafted), drafted
-
-
-def test_censored_hazards_are_recovered() -> None:
-    accepted, drafted = blocks(0)
-    found = estimate_hazards(accepted, drafted, level=0.9999)
-    truth = np.array([0.8, 0.7, 0.6, 0.5])
-    assert (found.intervals[:, 0] < truth).all()
-    assert (truth < found.intervals[:, 1]).all()
-    # Without the censoring the same check fails at every position but the first.
-    reached = np.array([(accepted >= i).sum() for i in range(5)])
-    naive = reached[1:] / reached[:-1]
-    assert (naive < found.intervals[:, 0]).all()
-    tau, error = found.tau(4)
-    assert abs(tau - float(block_efficiency(truth))) < 5 * error
-    assert found.tau(0) == (1.0, 0.0)
-
-
-@given(st.lists(st.integers(0, 30), min_size=2, max_size=6).filter(lambda h: sum(h[1:]) and h[0]))
-def test_one_length_gives_the_plain_mean_and_its_error(histogram: list[int]) -> None:
-    """Greenwood's error of tau is then that of a mean: an identity."""
-    gamma, total = len(histogram) - 1, sum(histogram)
-    found = estimate_hazards(range(gamma + 1), gamma, counts=histogram)
-    sizes = np.arange(1, gamma + 2)
-    mean = float(sizes @ histogram) / total
-    spread = float((sizes - mean) ** 2 @ histogram) / total
-    seen = int((found.tried > 0).sum())
-    tau, error = found.tau(seen)
-    assert tau == pytest.approx(mean)
-    assert error == pytest.approx(math.sqrt(spread / total), abs=1e-12)
-    survival = np.cumsum(histogram[::-1])[::-1][1:] / total
-    assert survival_hazards(survival)[:seen] == pytest.approx(found.hazards[:seen])
-
-
-def test_pooled_texts_cover_where_texts_differ() -> None:
-    """Easy and hard texts: the truth is known, and blocks taken for independent promise too much."""
-    rng, kinds = np.random.default_rng(6), np.array([0.4, 0.9])
-    gamma, count = 3, 30
-    law = mixture_length_law(kinds, [0.5, 0.5], gamma=gamma)
-    truth = float(np.arange(1, gamma + 2) @ law)
-    pooled = alone = 0
-    for _ in range(300):
-        alpha = rng.choice(kinds, 20)[:, None, None]
-        n = (rng.random((20, count, gamma)) < alpha).cumprod(axis=2).sum(axis=2)
-        steps = np.arange(1, gamma + 1)
-        kept, tried = ((n[:, :, None] >= steps - i).sum(axis=1) for i in (0, 1))
-        found, same = pool_texts(kept, tried), estimate_hazards(n.ravel(), gamma)
-        assert found.hazards.tolist() == same.hazards.tolist()
-        pooled += abs(found.tau(gamma)[0] - truth) <= 1.96 * found.tau(gamma)[1]
-        alone += abs(same.tau(gamma)[0] - truth) <= 1.96 * same.tau(gamma)[1]
-    assert 0.88 < pooled / 300 < 0.98
-    assert alone / 300 < 0.7
-
-
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.9999])
-def test_intervals_are_scipys(level: float) -> None:
-    """Centre and width: at 200 blocks one centred at the share itself would cover nearly as often."""
-    for tried in (1, 2, 7, 200):
-        for kept in {0, 1, tried // 3, tried - 1, tried}:
-            log = estimate_hazards([0, 1], 1, counts=[tried - kept, kept], level=level)
-            wanted = binomtest(kept, tried).proportion_ci(level, method="wilson")
-            assert log.intervals[0] == pytest.approx([wanted.low, wanted.high], abs=1e-12)
-
-
-def test_intervals_cover_as_often_as_they_say() -> None:
-    def covered(stretch: float) -> float:
-        inside = []
-        for seed in range(300):
-            accepted, drafted = blocks(seed, 200)
-            low, high = estimate_hazards(accepted, drafted, level=0.9).intervals[0]
-            middle = (low + high) / 2
-            inside.append(abs(middle - 0.8) <= stretch * (high - low) / 2)
-        return float(np.mean(inside))
-
-    assert 0.85 < covered(1.0) < 0.95
-    assert covered(0.6) < 0.85
-
-
-def test_conversions() -> None:
-    """One run, five numbers."""
-    assert round(convert_acceptance(0.8, kind="alpha", to="draft_rate", gamma=3), 2) == 0.65
-    assert convert_acceptance(2.952, kind="tau", to="output_share", gamma=3) == pytest.approx(1.952 / 2.952)
-    assert convert_acceptance(1, kind="alpha", to="tau", gamma=5) == 6
-    assert convert_acceptance(6, kind="tau", to="alpha", gamma=5) == 1
-    assert convert_acceptance(0, kind="draft_rate", to="alpha", gamma=5) == pytest.approx(0, abs=1e-15)
-    assert survival_hazards([F(4, 5), F(2, 5), 0, 0]).tolist() == [F(4, 5), F(1, 2), 0, 0]
-    assert survival_hazards([]).shape == (0,)
-
-
-@given(st.floats(0.01, 0.99), st.integers(1, 12), st.data())
-def test_conversions_go_both_ways(alpha: float, gamma: int, data: st.DataObject) -> None:
-    kinds = st.sampled_from(["tau", "kept", "draft_rate", "output_share", "alpha"])
-    a, b = data.draw(kinds), data.draw(kinds)
-    value = convert_acceptance(alpha, kind="alpha", to=a, gamma=gamma)
-    there = convert_acceptance(value, kind=a, to=b, gamma=gamma)
-    assert convert_acceptance(there, kind=b, to=a, gamma=gamma) == pytest.approx(value, rel=1e-9)
-    assert convert_acceptance(there, kind=b, to="alpha", gamma=gamma) == pytest.approx(alpha, rel=1e-6)
 
 
 NAN = float("nan")

@@ -159,6 +159,12 @@ def test_mass_that_cancels_is_summed() -> None:
     assert ranks[1] == pytest.approx(0.5 * 0.5 / 0.25)  # x fails half the time; then y has 1/2 of r_2 and 2/3 of q_2
 
 
+def test_where_rounding_left_nothing_the_first_child_counts() -> None:
+    """The target wrote a token to which p, in another block size, gives nothing: only if the draft knows it."""
+    for q, wanted in (([0.5, 0.5], [1, 0, 0]), ([1.0, 0.0], [0, 0, 0])):
+        assert tree_texts.acceptance_by_rank([[1.0, 0.0]], [q], [1], 3)[0, 0].tolist() == wanted
+
+
 def test_a_tree_without_nodes_keeps_nothing() -> None:
     found = tree_texts.text_survival_tree([[0.5, 0.5]] * 3, [[0.9, 0.1]] * 3, [0, 1, 1], [])
     assert (found.survival.shape, found.error.shape) == ((3, 0), (3, 0))

@@ -53,6 +53,11 @@ TREES += [  # with a step rule of the user's choice
 TREES.append(("tree", discover.find("tree", "tokenwise"), {"parents": (-1, 0, 1), "scheme": "iid"}))
 LOOPS = [(family, rule, options) for family, rule, options in CHAINS + STEPS + TREES if rule.EXACT]
 IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values()))}" for _, rule, options in LOOPS]
+QUICK = {"block-2", "rejection-2-1", "recursive-2-2", "tokenwise-(-1, 0, 1)-iid", "traversal-(-1, -1, 0)-iid"}
+CASES = [  # the quick ones, in the minute of `-m fast`: chains, steps, trees that go deep and that branch
+    pytest.param(*case, id=name, marks=[pytest.mark.fast] if name in QUICK else [])
+    for case, name in zip(LOOPS, IDS, strict=True)
+]
 
 
 def make(
@@ -122,7 +127,7 @@ def law(model: Automaton, length: int) -> list[F]:
     return [math.prod(model(text[:i])[y] for i, y in enumerate(text)) for text in texts]
 
 
-@pytest.mark.parametrize(("family", "rule", "options"), LOOPS, ids=IDS)
+@pytest.mark.parametrize(("family", "rule", "options"), CASES)
 def test_text_is_the_targets(family: str, rule: ModuleType, options: dict[str, Any]) -> None:
     """Over as many blocks as three tokens need: exactly the target's law for a lossless rule, and no other."""
     name = rule.__name__.rpartition(".")[2]
@@ -177,6 +182,7 @@ FORGETFUL = [
 ]
 
 
+@pytest.mark.fast
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize(("family", "rule", "options"), FORGETFUL)
 def test_loops_that_know_the_last_token_only_write_other_texts(
@@ -188,7 +194,7 @@ def test_loops_that_know_the_last_token_only_write_other_texts(
     assert text_law(make(rule, **options), 3) != target_law(3)
 
 
-@pytest.mark.parametrize(("family", "rule", "options"), LOOPS, ids=IDS)
+@pytest.mark.parametrize(("family", "rule", "options"), CASES)
 def test_block_chain_is_the_loop(family: str, rule: ModuleType, options: dict[str, Any]) -> None:
     """Law and tokens of blocks summed from `transition`, against the code that simulates: equal as rationals."""
     run = make(rule, **options)

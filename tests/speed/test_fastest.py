@@ -95,6 +95,31 @@ def test_that_check_kills_mutants() -> None:
             assert_fastest(mutant)
 
 
+@pytest.mark.parametrize(("batch", "context"), [(1, 0), (32, 0), (32, 8000)])
+def test_times_are_those_of_the_batch_and_context(batch: int, context: int) -> None:
+    times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=1e-3)
+    for shape in fastest_shapes(times, [0.7, 0.1], nodes=6, batch=batch, context=context):
+        size, deep = len(shape.parents), int(trees.depths(shape.parents).max(initial=0))
+        passes = [times.target(m, batch, context).value for m in range(size + 1, 8)]
+        cycle = deep * times.draft(batch, context).value + min(passes) + times.overhead(batch, context).value
+        assert size
+        assert shape.cycle_s == pytest.approx(cycle)
+
+
+def test_of_equals_the_smaller_tree_is_taken() -> None:
+    """One draft and two are as fast; in the second case one draft is as fast as none."""
+    even = optimal_tree([F(1, 2)], draft_s=[F(1, 4), F(5, 24)], verify_s=[F(1)] * 3)
+    assert (even.parents.tolist(), even.speedup) == ([-1], F(6, 5))
+    none = optimal_tree([F(1, 2)], draft_s=F(1, 2), verify_s=[F(1)] * 2)
+    assert (none.parents.tolist(), none.speedup) == ([], 1)
+
+
+def test_a_shape_may_have_all_the_nodes() -> None:
+    found = fastest_shapes(latency.constant(0.1), [0.6, 0.35], nodes=6, depth=2)
+    assert found.k_ary.parents.tolist() == trees.k_ary((2, 2)).tolist()
+    assert len(fastest_shapes(latency.constant(0.1), [0.6, 0.35], nodes=5, depth=2).k_ary.parents) == 2
+
+
 def test_a_chain_is_the_planner_s() -> None:
     curve = [1.0, 1.0, 1.1, 1.3, 1.6, 2.0]
     model = latency.constant(0.05, verify_cost=curve)

@@ -93,6 +93,8 @@ def test_few_blocks_are_said() -> None:
     assert 2.5 < few.tau.low < 2.8  # type: ignore[operator]  # nothing was lost, but 29 blocks do not say that none is
     assert few.flags[0].startswith("only 29 blocks came to draft 2")
     assert predict(FLAT, estimate_hazards([2] * 30, 2), gamma=2).flags == ()
+    last = predict(FLAT, estimate_hazards([0] * 90 + [2] * 10, 2), gamma=2)  # a hundred came to the first draft
+    assert last.flags[0].startswith("only 10 blocks came to draft 2")
     assert predict(FLAT, estimate_hazards([2] * 5, 2), gamma=0).flags == ()
 
 
@@ -178,6 +180,25 @@ def test_break_even_as_published() -> None:
         assert plan(latency.constant(c), 0.8)[0].speedup.value >= 1.8 / (1 + c) - 1e-12
     assert break_even_alpha(latency.constant(2.0), gamma=3) is None
     assert break_even_alpha(from_measurements({1: 2.0, 2: 1.0}, {None: 0.1}), gamma=1) == 0
+
+
+@pytest.mark.parametrize(("batch", "context"), [(1, 0), (64, 0), (64, 4096), (1, 30_000)])
+def test_break_even_where_times_depend_on_batch_and_context(batch: int, context: int) -> None:
+    times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=3e-4)
+    alpha = break_even_alpha(times, gamma=3, batch=batch, context=context)
+    assert alpha is not None
+    assert predict(times, alpha, gamma=3, batch=batch, context=context).speedup.value == pytest.approx(1)
+
+
+def test_break_even_at_certain_acceptance() -> None:
+    assert break_even_alpha(latency.constant(1.0), gamma=1) == pytest.approx(1)  # two tokens in the time of two
+    assert break_even_alpha(latency.constant(1.0 + 1e-9), gamma=1) is None
+
+
+def test_a_plan_has_intervals_of_the_level_asked_for() -> None:
+    for level in (0.5, 0.99):
+        (best,) = plan(NOISY, estimate_hazards([2] * 20 + [1] * 20, 2), max_gamma=2, level=level)
+        assert best == predict(NOISY, estimate_hazards([2] * 20 + [1] * 20, 2), gamma=best.gamma, level=level)
 
 
 def test_claims() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from specsim import batch_schedule, context_boundary, estimate_hazards, latency, plan, predict, roofline, sweep
 from specsim.latency import LatencyModel, Timing
 from specsim.lengths.acceptance import as_acceptance
+from specsim.speed.grid import helpful_contexts
 
 pytestmark = pytest.mark.fast
 
@@ -30,6 +31,30 @@ def test_a_sweep_is_the_predictions_one_by_one() -> None:
         for (i, a), (j, g), (k, b), (n, s) in product(*(enumerate(v) for v in (alphas, gammas, batches, contexts))):
             one = predict(model, a, gamma=g, batch=b, context=s).speedup.value
             assert found[i, j, 0, k, n] == pytest.approx(one, rel=1e-12)
+
+
+def test_every_part_of_a_cycle_has_its_batch_and_context() -> None:
+    parts = LatencyModel(
+        lambda tokens, batch, context: Timing(1 + 0.1 * tokens + 0.01 * batch + 0.001 * context),
+        lambda batch, context: Timing(0.1 + 0.02 * batch + 0.0002 * context),
+        lambda batch, context: Timing(0.05 * batch + 0.0003 * context),
+        "s",
+        (),
+    )
+    found = sweep(parts, 0.8, gammas=[0, 3], batches=[1, 7], contexts=[0, 500])
+    for (j, g), (k, b), (n, s) in product(enumerate((0, 3)), enumerate((1, 7)), enumerate((0, 500))):
+        assert found[0, j, 0, k, n] == pytest.approx(predict(parts, 0.8, gamma=g, batch=b, context=s).speedup.value)
+    schedule = batch_schedule(parts, 0.8, max_batch=9, context=500, max_gamma=4)
+    best = plan(parts, 0.8, batches=range(1, 10), contexts=[500], max_gamma=4)
+    assert [g for first, last, g in schedule for _ in range(first, last + 1)] == [one.gamma for one in best]
+
+
+def test_a_speedup_of_one_is_no_gain() -> None:
+    """Two tokens in the time of two, whatever the context."""
+    even = latency.constant(1.0)
+    assert context_boundary(even, 1.0, batch=1, max_gamma=1, max_context=50) is None
+    assert helpful_contexts(even, 1.0, batch=1, max_gamma=1, max_context=50) == []
+    assert helpful_contexts(latency.constant(0.5), 1.0, batch=1, max_gamma=1, max_context=50) == [(0, 50)]
 
 
 def test_a_sweep_over_draft_costs_replaces_the_draft() -> None:
@@ -106,6 +131,17 @@ def test_the_last_failure_counts() -> None:
     assert context_boundary(BUMPY, 0.8, batch=1, max_context=320) is None
     assert context_boundary(BUMPY, 0.8, batch=1, max_context=299) == 0
     assert bisect_left(range(1001), True, key=bumpy) == 0
+
+
+def test_ranges_of_contexts_that_help() -> None:
+    for top, ranges in (
+        (1000, [(0, 299), (340, 1000)]),
+        (320, [(0, 299)]),
+        (340, [(0, 299), (340, 340)]),
+        (0, [(0, 0)]),
+    ):
+        assert helpful_contexts(BUMPY, 0.8, batch=1, max_context=top) == ranges
+    assert helpful_contexts(GPU, 0.01, batch=1, max_context=100) == []
 
 
 def test_the_boundaries_of_a_real_pair() -> None:

@@ -195,6 +195,21 @@ def test_conditioning_is_the_formula_and_stays_finite() -> None:
     assert np.isnan(plain).any()
 
 
+@pytest.mark.fast
+def test_every_uniform_serves_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels that shared their noise would draw each tree of three levels and more with another probability."""
+    used, honest = list[Array](), beam._gumbel
+
+    def gumbel(u: Array) -> Array:
+        used.append(u.ravel())
+        return honest(u)
+
+    monkeypatch.setattr(beam, "_gumbel", gumbel)
+    u = np.random.default_rng(0).random(trees.beam_uniforms(2, 4, 3))
+    trees.beam_tree(lambda text: np.array([0.5, 0.3, 0.2]), u, width=2, depth=4)
+    assert np.concatenate(used).tolist() == u.tolist()
+
+
 def test_gumbel_top_k_is_without_replacement() -> None:
     """False-alarm rate 1e-9, detects a distance of 0.05; beyond the support the last token repeats."""
     q = np.array([0.4, 0.3, 0.2, 0.1, 0.0])

@@ -192,6 +192,14 @@ def assert_eagle2(grown_tree: Any) -> None:
         assert dict(zip(texts[1:], grown.reach.tolist(), strict=True)) == pytest.approx(wanted)
 
 
+def test_no_text_is_likelier_than_its_beginning() -> None:
+    """A row may sum to a little more than 1, and the reach of its token must not grow along a path."""
+    law = np.array([1 + 9e-7, 0.0])
+    found = heap_tree(lambda text: law, nodes=3), eagle2_tree(lambda text: law, top_k=1, depth=3, nodes=3)
+    for grown in found:
+        assert grown.reach.tolist() == [1, 1, 1]
+
+
 def test_eagle2_cuts_levels_and_siblings_to_top_k() -> None:
     assert_eagle2(eagle2_tree)
 

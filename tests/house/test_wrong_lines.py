@@ -1,0 +1,106 @@
+"""Every wrong line of tests/mutants/lines.toml is killed by the test named there, in the minute of `-m fast`."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINES: list[dict[str, str]] = tomllib.loads((ROOT / "tests/mutants/lines.toml").read_text(encoding="utf-8"))["line"]
+NAMES = [line["gap"] for line in LINES]
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("line", LINES, ids=NAMES)
+def test_a_wrong_line_can_be_planted(line: dict[str, str]) -> None:
+    """The right line stands once where the list says, and the test that kills the wrong one is there."""
+    assert (ROOT / line["file"]).read_text(encoding="utf-8").count(line["right"]) == 1
+    assert line["wrong"] != line["right"]
+    path, _, name = line["killed_by"].partition("::")
+    tests = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
+    assert name.partition("[")[0] in {test.name for test in tests if isinstance(test, ast.FunctionDef)}
+
+
+@pytest.mark.fast
+def test_no_gap_is_listed_twice() -> None:
+    assert len(set(NAMES)) == len(NAMES) >= 55
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The packages and their tests, to be changed."""
+    folder = tmp_path_factory.mktemp("copy")
+    for name in ("specsim", "real", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def status(folder: Path, test: str) -> tuple[int, str]:
+    """Exit status and output of pytest on one test of the fast tier."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST"))}
+    env = kept | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-m", "fast", "-p", "no:cacheprovider", test]
+    run = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    return run.returncode, run.stdout[-2000:]
+
+
+@pytest.mark.slow  # some seconds each: a fresh interpreter
+@pytest.mark.parametrize("line", LINES, ids=NAMES)
+def test_a_wrong_line_is_killed(line: dict[str, str], copy: Path) -> None:
+    path = copy / line["file"]
+    honest = path.read_text(encoding="utf-8")
+    path.write_text(honest.replace(line["right"], line["wrong"]), encoding="utf-8")
+    try:
+        code, shown = status(copy, line["killed_by"])
+    finally:
+        path.write_text(honest, encoding="utf-8")
+    assert code == 1, shown  # 0: it survives; 5: its test is not in the fast tier
+
+
+@pytest.mark.slow
+def test_a_right_line_survives(copy: Path) -> None:
+    assert status(copy, "tests/trees/test_tree_shapes.py")[0] == 0
+
+
+def returns_unasked(source: str) -> list[str]:
+    """Tests with a `return` in a branch that has asked nothing before it: a case that ends there is not tested."""
+    tests = [f for f in ast.parse(source).body if isinstance(f, ast.FunctionDef) and f.name.startswith("test_")]
+    return [test.name for test in tests if _unasked(test.body)]
+
+
+def _unasked(body: list[ast.stmt]) -> bool:
+    asked = False
+    for statement in body:
+        if isinstance(statement, ast.Return):
+            return not asked
+        called = statement.value if isinstance(statement, ast.Expr) else None
+        name = getattr(called.func, "id", "") if isinstance(called, ast.Call) else ""
+        asked |= isinstance(statement, ast.Assert | ast.With) or name.startswith(("assert", "check"))
+        inner = [getattr(statement, part, []) for part in ("body", "orelse", "finalbody")]
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef) and any(_unasked(part) for part in inner):
+            return True
+    return False
+
+
+@pytest.mark.fast
+def test_no_test_returns_before_it_has_asked_something() -> None:
+    """As a test over rules once did, for those that did not take its number of drafts."""
+    found = {p.name: returns_unasked(p.read_text(encoding="utf-8")) for p in (ROOT / "tests").rglob("test_*.py")}
+    assert {name: tests for name, tests in found.items() if tests} == {}
+
+
+@pytest.mark.fast
+def test_the_check_of_returns_can_fail() -> None:
+    silent = "def test_it(rule, k):\n    if not takes(rule, k):\n        return\n    assert law(rule, k)\n"
+    assert returns_unasked(silent) == ["test_it"]
+    assert returns_unasked(silent.replace("        return", "        assert refused(rule, k)\n        return")) == []
