@@ -20,7 +20,7 @@ from real.models.loading import load_hf
 from real.models.memory import explain_oom
 from real.studies.calibrate import Costs
 from real.studies.compare import measure
-from real.studies.compare.record import Acceptance, Bandwidth, as_json
+from real.studies.compare.record import Bandwidth, Scored, as_json
 from real.train.corpus import cut_prompts
 from real.train.evaluate import held_out_loss
 from real.train.recipe import Recipe, Shape
@@ -112,7 +112,7 @@ def _compared(
     prompts = cut_prompts(pair.tokenizer, text().corpus.held_out, settings.prompts)
     ids = [list(pair.tokenizer(prompt)["input_ids"]) for _, prompt in prompts]
     gammas = tuple(g for g in settings.gammas if f"{mode}/gamma {g}" in wanted)
-    names = {Acceptance: "acceptance", Costs: "costs", Bandwidth: "bandwidth"}
+    names = {Scored: "acceptance", Costs: "costs", Bandwidth: "bandwidth"}
     run = measure.Settings(gammas, settings.calibrated, settings.max_tokens)
     rows, stopped = _until_stopped(measure.compare(pair, ids, run))
     for _, found in rows:
