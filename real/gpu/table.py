@@ -145,10 +145,13 @@ def _trees(rows: Rows) -> list[str]:
         f"{'passed' if row['passed'] else '**failed**'}."
         for row in checked
     ]
-    passes = ", ".join(f"t({row['tokens']}) = {row['plain_steps']:.2f} ({row['chain_plain_steps']:.2f})"
-                       for row in rows if "plain_steps" in row)  # fmt: skip
+    passes = [
+        f"t({row['tokens']}) = {row['plain_steps']:.2f} ({row['chain_plain_steps']:.2f})"
+        for row in rows
+        if "plain_steps" in row
+    ]
     if passes:
-        said.append(f"A target pass over a tree of m rows (m tokens in a row), in plain steps: {passes}.")
+        said.append(f"A target pass over a tree of m rows (m tokens in a row), in plain steps: {', '.join(passes)}.")
     lines = [
         [row["key"], str(len(row["parents"])), f"{row['tau']['measured']:.3f}", f"{1e3 * row['cycle_s']:.2f}",
          f"{row['speedup']['measured']:.2f}"]

@@ -60,9 +60,7 @@ class Settings:
     passes: int = 20  # in a row, where the target is timed alone
 
 
-TINY = Settings(
-    2, 2, ("2,1", "sequoia:3"), ("traversal",), (2,), 0, "float32", 2, 1, 6, "tiny", 48, (2, 5), passes=2
-)  # fmt: skip
+TINY = Settings(2, 2, ("2,1", "sequoia:3"), ("traversal",), (2,), 0, "float32", 2, 1, 6, "tiny", 48, (2, 5), passes=2)
 
 
 def part(device: torch.device, *, tiny: bool) -> Part:

@@ -205,4 +205,4 @@ def _chain_rule(entry: Entry) -> ModuleType | None:
 
 def _own_step(verifier: TreeVerifier) -> bool:
     """Whether a rule runs the step rule that is its own for the scheme, or none."""
-    return verifier.step in (None, getattr(verifier.rule, "STEPS", {}).get(verifier.scheme))
+    return verifier.step in (None, discover.facts(verifier.rule).steps.get(verifier.scheme))
