@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from specsim.base import limits
 
-def parse_numbers(text: str, name: str = "gamma") -> tuple[int, ...]:
-    """Whole numbers from "4", "1-8" or "1,2,4"."""
+
+def parse_numbers(text: str, name: str = "gamma", most: int = limits.MAX_GAMMA) -> tuple[int, ...]:
+    """Whole numbers from 1 to `most`, from "4", "1-8" or "1,2,4"."""
+    first, _, last = text.partition("-")
     try:
-        first, _, last = text.partition("-")
-        found = range(int(first), int(last) + 1) if last else [int(part) for part in text.split(",")]
+        ends = [int(first), int(last)] if last else [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"{name} {text!r} is not a number, a range like 1-8 or a list like 1,2,4") from None
+        raise ValueError(f"{name} {_brief(text)} is not a number, a range like 1-8 or a list like 1,2,4") from None
+    if min(ends) < 1:
+        raise ValueError(f"{name} must be at least 1, got {_brief(text)}")
+    if max(ends) > most:  # before a range is written out
+        raise ValueError(f"{name} is {_brief(text)}; the largest number that is sensible is {most}")
+    found = tuple(range(ends[0], ends[1] + 1) if last else ends)
     if not found or len(set(found)) != len(found):
-        raise ValueError(f"{name} {text!r} is an empty range or names a length twice")
-    if min(found) < 1:
-        raise ValueError(f"{name} must be at least 1, got {text!r}")
-    return tuple(found)
+        raise ValueError(f"{name} {_brief(text)} is an empty range or names a length twice")
+    return found
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -25,11 +30,24 @@ def parse_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
-def positive(value: int, name: str) -> int:
-    """An option that counts something."""
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
+def within(value: int, name: str, least: int, most: int = limits.MAX_COUNT) -> int:
+    """An option that counts something, from `least` to `most`."""
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {_brief(value)}")
+    if value > most:
+        raise ValueError(f"{name} is {_brief(value)}; the largest that is sensible is {most}")
     return value
+
+
+def positive(value: int, name: str, most: int = limits.MAX_COUNT) -> int:
+    """An option that counts something, at least one."""
+    return within(value, name, 1, most)
+
+
+def _brief(value: str | int) -> str:
+    """How a value is written in a message: on one line, and not at any length."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def read_prompts(path: Path) -> list[str]:

@@ -19,6 +19,7 @@ from real.decode.warp import Warping
 from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
+from specsim.base import check
 from specsim.base.renamed import renamed
 from specsim.discover import Rule, facts, find
 from specsim.exact.guarantee import require_lossless
@@ -114,10 +115,15 @@ class Pair:
         ValueError
             Unknown or lossy rule, empty prompt, a text beyond a context, an empty stop string, several streams; gamma
             beside `parents`, scheme or step without, and what `real.decode.tree_plan.TreeVerifier` refuses.
+
+        Examples
+        --------
+        >>> len(load(TINY / "target", TINY / "draft").generate("def main():", gamma=3, max_tokens=8).tokens)
+        8
         """
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
         if not prompts or not all(isinstance(one, str) for one in prompts):
-            raise ValueError(f"prompt must be a text or a list of texts, at least one; got {prompt!r:.60}")
+            raise ValueError(f"prompt must be a text or a list of texts, at least one; got {check.shown(prompt)}")
         check_strings(stop)
         if not isinstance(warping, Warping):
             raise TypeError(f"warping must be a real.Warping, got {type(warping).__name__}")
@@ -176,12 +182,17 @@ class Pair:
         ------
         ValueError
             Nothing to score, or the text is longer than a context.
+
+        Examples
+        --------
+        >>> load(TINY / "target", TINY / "draft").score([5, 6, 7], prompt="def main():").p.shape
+        (3,)
         """
         head = list(self.tokenizer(prompt)["input_ids"]) if prompt else []
         if isinstance(text, str):  # a text begins a document only where no prompt does
             ids = list(self.tokenizer(text, add_special_tokens=not head)["input_ids"])
         else:
-            ids = [int(token) for token in text]
+            ids = [check.integer(token, "a token of text", 0) for token in text]
         if not head:
             head, ids = ids[:1], ids[1:]
         if not ids:
@@ -191,7 +202,23 @@ class Pair:
         return score(self.target, self.draft, head, ids, warping)
 
     def stopping(self, strings: Sequence[str] = ()) -> Stop:
-        """Where texts of this pair end: at the tokenizer's end token, or at one of the strings."""
+        """Where texts of this pair end: at the tokenizer's end token, or at one of the strings.
+
+        Parameters
+        ----------
+        strings : sequence of str
+            None empty.
+
+        Returns
+        -------
+        callable
+            As `real.decode.loop.decode_batch` takes it.
+
+        Raises
+        ------
+        ValueError
+            An empty string.
+        """
         end = self.tokenizer.eos_token_id
         return stopping(self.tokenizer, strings, [] if end is None else [end])
 
@@ -255,6 +282,11 @@ def load(
     ------
     ValueError
         If a model or tokenizer cannot be loaded, or the tokenizers differ.
+
+    Examples
+    --------
+    >>> load(TINY / "target", TINY / "draft").target.dtype
+    torch.float32
     """
     parse_device(str(device))
     tokenizer = load_tokenizer(target)

@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 MINUTES = Path(__file__).parent / "helpers" / "minutes.txt"
+COLLECTED = pytest.StashKey[set[str]]()  # ids of all cases, of whatever tier
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -30,6 +31,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Each of those cases takes ten seconds or so and has quicker ones beside it; `pytest -m slow` runs them. Where a GPU
     is asked for, its absence is a failure, not a skip.
     """
+    config.stash[COLLECTED] = {item.nodeid for item in items}
     long = set(MINUTES.read_text(encoding="utf-8").split())
     for item in items:
         if item.nodeid in long:

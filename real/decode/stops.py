@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from real.decode.loop import Stop, at_tokens
+from specsim.base import check
 
 
 def stopping(tokenizer: Any, strings: Sequence[str] = (), tokens: Iterable[int] = ()) -> Stop:
@@ -57,7 +58,7 @@ def stopping(tokenizer: Any, strings: Sequence[str] = (), tokens: Iterable[int] 
 def check_strings(strings: Sequence[str]) -> None:
     """TypeError or ValueError for stop strings that are not a list of texts, none empty."""
     if isinstance(strings, str) or not all(isinstance(s, str) for s in strings):
-        raise TypeError(f"stop must be a list of strings, got {strings!r:.60}")
+        raise TypeError(f"stop must be a list of strings, got {check.shown(strings)}")
     if "" in strings:
         raise ValueError(f"stop[{list(strings).index('')}] is an empty string: every text would end at once")
 

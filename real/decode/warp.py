@@ -49,7 +49,7 @@ def _checked(pairs: Bias) -> Bias:
     try:
         split = [(token, bias) for token, bias in pairs]
     except (TypeError, ValueError):
-        raise TypeError(f"logit_bias must hold pairs (token, bias), got {pairs!r}") from None
+        raise TypeError(f"logit_bias must hold pairs (token, bias), got {check.shown(pairs)}") from None
     checked = tuple(
         (
             check.integer(token, "token of logit_bias", 0),

@@ -24,10 +24,15 @@ def panels(record: dict[str, Any]) -> dict[str, Points]:
 
 def speedups(path: Path, record: dict[str, Any]) -> None:
     """PNG of speedup against gamma, a panel for each setting: predictions as lines, measurements as dots."""
+    write_bytes(path, as_png(drawn(record)))
+
+
+def drawn(record: dict[str, Any]) -> Any:
+    """The figure of `speedups`."""
     found = panels(record)
     columns = min(len(found), 4)
     rows = -(-len(found) // columns)
-    drawn, axes = figure(3.4 * columns + 1, 2.8 * rows, columns, rows)
+    made, axes = figure(3.4 * columns + 1, 2.8 * rows, columns, rows)
     for axis in axes[len(found) :]:
         axis.set_visible(False)
     for axis, (name, points) in zip(axes, found.items(), strict=False):
@@ -42,5 +47,5 @@ def speedups(path: Path, record: dict[str, Any]) -> None:
         axis.grid(alpha=0.3)
     legend_beside(axes[min(columns, len(found)) - 1])
     gpu = record["provenance"]["gpu"]
-    drawn.suptitle(gpu["name"] if gpu else "CPU", fontsize=10)
-    write_bytes(path, as_png(drawn))
+    made.suptitle(gpu["name"] if gpu else "CPU", fontsize=10)
+    return made

@@ -11,8 +11,8 @@ MOST_SEED = (1 << 63) - 1  # that torch takes
 
 def _seed(value: int) -> int:
     """A seed that torch takes; a range as its type would put nineteen digits into every help."""
-    if value > MOST_SEED:
-        raise typer.BadParameter(f"{value} is not in the range x<={MOST_SEED}.")
+    if not 0 <= value <= MOST_SEED:
+        raise typer.BadParameter(f"{value} is not in the range 0<=x<={MOST_SEED}.")
     return value
 
 

@@ -27,12 +27,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
+from real.options import positive
 from real.train import corpus as text_corpus
 from real.train.checkpoint import STAGES, Run, deferred_interrupt, fingerprint, load, save
 from real.train.corpus import Corpus
 from real.train.evaluate import evaluate, write
 from real.train.recipe import PROMPT, Recipe, learning_rate
 from real.train.step import batch_at, build, cross_entropy, divergence, optimizers
+from specsim.base import limits
 
 _WRITTEN_AT_ONCE = 32  # windows per call of the target
 
@@ -213,8 +215,7 @@ def train_pair(
         At Ctrl-C, after the checkpoint is written.
     """
     out, recipe = Path(out), recipe or Recipe()
-    if threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+    positive(threads, "threads", limits.MAX_THREADS)
     _check_out(out)
     paths = [Path(path) for path in text]
     documents = text_corpus.text_documents(paths) if paths else text_corpus.stdlib_documents()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
+from real.options import within
+from specsim.base import limits
+
 PROMPT = 32  # tokens of the corpus that open a window the target writes
 
 
@@ -75,8 +78,7 @@ class Recipe:
         low = dict.fromkeys(("target_steps", "draft_steps", "distil_steps", "batch", "written"), 1)
         low |= {"seed": 0, "vocab": 300, "window": 2 * PROMPT, "warmup": 0}
         for name, least in low.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+            within(getattr(self, name), name, least, limits.MAX_INTEGER)
         for name in ("target_rate", "draft_rate", "distil_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be positive and finite, got {getattr(self, name)}")

@@ -67,15 +67,15 @@ def at(w: Array, token: Array) -> Array:
     if w.shape[:-1] != token.shape:
         batch = np.broadcast_shapes(w.shape[:-1], token.shape)
         w, token = xp.broadcast_to(w, (*batch, w.shape[-1])), xp.broadcast_to(token, batch)
-    if type(w) is np.ndarray and token.ndim:
-        return w[(*_grid(token.shape), token)]
+    if type(w) is np.ndarray:
+        return w[(*_grid(token.shape), token)] if token.ndim else w[..., token]
     return _along(w, token[..., None], -1)[..., 0]
 
 
 def row_at(w: Array, i: Array) -> Array:
     """w[..., i, :], for i with the leading axes of w (..., n, V)."""
-    if type(w) is np.ndarray and i.ndim:
-        return w[(*_grid(i.shape), i)]
+    if type(w) is np.ndarray:
+        return w[(*_grid(i.shape), i)] if i.ndim else w[..., i, :]
     return _along(w, array_namespace(w, i).broadcast_to(i[..., None, None], (*i.shape, 1, w.shape[-1])), -2)[..., 0, :]
 
 

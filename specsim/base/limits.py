@@ -8,4 +8,6 @@ MAX_DRAFTS = 2**16  # candidates for one position
 MAX_NODES = 4096  # of one tree
 MAX_COUNT = 2**24  # of numbers that are drawn, or of rows, at once: 128 MiB of float64
 MAX_BATCH = 2**14  # sequences of a schedule, which tries every batch
+MAX_RUNS = 4096  # settings that one command measures, one after the other
+MAX_THREADS = 1024  # of one process
 MAX_TOKENS = 2**17  # of one request: a minute

@@ -27,6 +27,9 @@ class Conform(NamedTuple):
     )
     false_alarm: Annotated[float, typer.Option(help="Probability of convicting a correct subject.")] = 1e-6
     counts: Annotated[Path | None, typer.Option(help="A log of blocks, one JSON object a line: p, q and kept.")] = None
+    html: Annotated[Path | None, typer.Option(help="Write the report to this file, as a page that needs no other.")] = (
+        None
+    )
     certificate: Annotated[Path | None, typer.Option(help="Write what was judged to this file.")] = None
     check: Annotated[Path | None, typer.Option(help="Is the subject the one of this certificate?")] = None
     as_list: Annotated[bool, typer.Option("--list", help="Every adapter, and what is missing to run it.")] = False
@@ -38,11 +41,13 @@ def conform(told: Conform) -> None:
     """Judge somebody's verifier; status 0 if it passed, 1 if it is convicted, 2 if that is undecided."""
     from specsim.conform import certificate, registry, report
 
+    _writable(told)
     if told.as_list:
         for name, words in registry.listed():
             typer.echo(f"{name:32} {words}")
         return
     if told.counts is not None:
+        module = None
         reports = [_counted(told.counts, told.false_alarm)]
         _say(report.text(reports[0]), told)
     else:
@@ -56,6 +61,8 @@ def conform(told: Conform) -> None:
         reports = _judged(told, module)
         if told.certificate is not None:
             certificate.write(told.certificate, module, reports, told.false_alarm)
+    if told.html is not None:
+        _page(told, module, reports)
     if told.as_json:
         typer.echo(json.dumps([report.as_json(one) for one in reports], indent=1))
     statuses = {one.status for one in reports}
@@ -63,10 +70,32 @@ def conform(told: Conform) -> None:
         raise typer.Exit(1 if 1 in statuses else 2)
 
 
+def _writable(told: Conform) -> None:
+    """ValueError, before any work, for a file that cannot be written or would never be."""
+    from specsim.base.files import check_writable
+
+    if told.html is not None and (told.as_list or told.check is not None):
+        raise ValueError("--html is of a judgement; --list and --check judge nothing")
+    for path, ending in ((told.html, ".html"), (told.certificate, "")):
+        if path is not None:
+            check_writable(path, ending)
+
+
+def _page(told: Conform, module: Any, reports: list[Any]) -> None:
+    from specsim.base.files import write_bytes
+    from specsim.conform import page
+
+    assert told.html is not None
+    facts = page.about(module) | {"false-alarm rate": f"{told.false_alarm:g} of the whole report"}
+    if told.counts is None:
+        facts |= {"budget": told.budget}
+    write_bytes(told.html, page.page(reports, facts).encode())
+
+
 def _judged(told: Conform, module: Any) -> list[Any]:
     """A report for every subject of a file; each verdict is shown as it is reached."""
-    from specsim.conform import registry, report
-    from specsim.conform.judgement import chosen, judge
+    from specsim.conform import apart, registry, report
+    from specsim.conform.judgement import chosen
 
     chosen(told.only)
     subjects = registry.subjects_or_reason(module)
@@ -77,7 +106,7 @@ def _judged(told: Conform, module: Any) -> list[Any]:
     out, seconds = [], _seconds(told.budget)
     for subject in subjects:
         _say(f"{subject.name} ({subject.kind}){': ' + subject.note if subject.note else ''}", told)
-        one = judge(
+        one = apart.judge(
             subject,
             budget=seconds / len(subjects),
             properties=told.only,
@@ -86,6 +115,8 @@ def _judged(told: Conform, module: Any) -> list[Any]:
         )
         _say("\n".join(report.ending(one)), told)
         out.append(one)
+        if not one.complete:  # interrupted: what was said is the report, and no more subjects are judged
+            break
     return out
 
 

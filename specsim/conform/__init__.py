@@ -4,7 +4,7 @@
 """
 
 from specsim.conform.judgement import judge
-from specsim.conform.subject import Model, Subject, Warping
-from specsim.conform.verdict import Counterexample, Report, Verdict
+from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.conform.verdict import Counterexample, Report, Resemblance, Verdict
 
-__all__ = ["Counterexample", "Model", "Report", "Subject", "Verdict", "Warping", "judge"]
+__all__ = ["Counterexample", "Model", "Report", "Resemblance", "SamplingParams", "Subject", "Verdict", "judge"]

@@ -50,12 +50,17 @@ def inputs(subject: Subject, case: Case) -> list[Input]:
 
 def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
     """Run the subject once; `random` is a NumPy generator, or the stand-in for one."""
-    more, named = randomness(subject, case, given.tree, random), {"warping": case.warping} if subject.warps else {}
+    more, named = (
+        randomness(subject, case, given.tree, random),
+        {"sampling_params": case.sampling_params} if subject.warps else {},
+    )
     if subject.kind == "drafter":
-        return _drafted(case, subject.run(Model(case.draft.law, case.draft.vocab), (), case.size, case.warping, *more))
+        return _drafted(
+            case, subject.run(Model(case.draft.law, case.draft.vocab), (), case.size, case.sampling_params, *more)
+        )
     if given.tree is None:
         target, draft = Model(case.target.law, case.target.vocab), Model(case.draft.law, case.draft.vocab)
-        found = subject.run(target, draft, (), case.size + 1, case.warping, *more)
+        found = subject.run(target, draft, (), case.size + 1, case.sampling_params, *more)
         text = tokens(found, case.target.vocab, case.size + 1 if not subject.block else 10**6)
         return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes)
     return answer(subject, case, given.tree, subject.run(*passed(subject, given), *more, **named))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
 from specsim.exact.small_laws import rational_table
 from specsim.laws.warp import warp
 from specsim.trees import topology
@@ -43,24 +43,24 @@ class Case(NamedTuple):
     draft: Toy
     size: int
     parents: Text  # of the drafted tree; a chain or siblings where the subject takes no tree
-    warping: Warping
+    sampling_params: SamplingParams
     length: int  # tokens of the joint law that is compared: one more than can be kept
     words: str
 
     def p(self, text: Text) -> Array:
         """The law that a lossless subject follows."""
-        return warped(self.target.law(text), self.warping)
+        return warped(self.target.law(text), self.sampling_params)
 
     def q(self, text: Text) -> Array:
         """The law that drafts come from."""
-        return warped(self.draft.law(text), self.warping)
+        return warped(self.draft.law(text), self.sampling_params)
 
 
-def warped(law: Array, warping: Warping) -> Array:
+def warped(law: Array, sampling_params: SamplingParams) -> Array:
     """A law under sampling parameters."""
-    if warping == Warping():
+    if sampling_params == UNCHANGED:
         return law
-    return np.asarray(warp(logits(law), temperature=warping.temperature, top_k=warping.top_k, top_p=warping.top_p))
+    return np.asarray(warp(logits(law), **sampling_params._asdict()))
 
 
 def logits(law: Array) -> Array:
@@ -87,17 +87,19 @@ def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False,
     return Toy(table, DEPTH)
 
 
-def make(subject: Subject, target: Toy, draft: Toy, size: int, words: str, warping: Warping = Warping()) -> Case:  # noqa: B008
+def make(
+    subject: Subject, target: Toy, draft: Toy, size: int, words: str, sampling_params: SamplingParams = UNCHANGED
+) -> Case:
     """A case of a subject; `size` numbers its shapes where it takes trees."""
     parents: tuple[int, ...] = tuple(range(-1, size - 1))
     if subject.kind == "tree":
-        parents, size = subject.shapes[size], len(subject.shapes[size])
+        parents, size = tuple(subject.shapes[size]), len(subject.shapes[size])
     elif subject.kind == "step":
         parents = (-1,) * size
     drafts = f"{size} draft" + "s" * (size != 1) if subject.kind != "tree" else f"tree {list(parents)}"
     what = f"V={target.vocab}, {drafts}"
     length = 1 if subject.kind == "step" else max(topology.depths(parents), default=0) + 1
-    return Case(target, draft, size, parents, warping, int(length), f"{what}: {words}" if words else what)
+    return Case(target, draft, size, parents, sampling_params, int(length), f"{what}: {words}" if words else what)
 
 
 def sizes(subject: Subject) -> range | Text:
@@ -105,19 +107,19 @@ def sizes(subject: Subject) -> range | Text:
     return range(len(subject.shapes)) if subject.kind == "tree" else tuple(sorted(subject.sizes))
 
 
-def standard(subject: Subject, warping: Warping = Warping(), words: str = "") -> Iterator[Case]:  # noqa: B008
+def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
     """Laws that depend on the text: all positive on three tokens, then others with zeros."""
-    untied = truncates(warping)
+    untied = truncates(sampling_params)
     for size in sizes(subject):
         for vocab, seed, positive in ((3, 0, True), (3, 1, False)):
             one_hot, target = not subject.takes_q, toy(vocab, seed, positive=positive, untied=untied)
             draft = toy(vocab, seed + 10, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
-            yield make(subject, target, draft, size, words, warping)
+            yield make(subject, target, draft, size, words, sampling_params)
 
 
-def truncates(warping: Warping) -> bool:
+def truncates(sampling_params: SamplingParams) -> bool:
     """Whether it takes tokens away; which of equals go is nobody's error."""
-    return warping.temperature == 0 or warping.top_k > 0 or warping.top_p < 1
+    return sampling_params.temperature == 0 or sampling_params.top_k > 0 or sampling_params.top_p < 1
 
 
 def simple(subject: Subject, case: Case) -> Iterator[Case]:
@@ -130,9 +132,9 @@ def simple(subject: Subject, case: Case) -> Iterator[Case]:
     for vocab in (2, 3):  # a case of fewer drafts was acquitted before, as the smallest come first
         for p in rows[vocab]:
             for q in rows[vocab] if subject.takes_q else np.eye(vocab, dtype=int).tolist():
-                if truncates(case.warping) and any(0 < a == b for row in (p, q) for a, b in pairs(row, 2)):
+                if truncates(case.sampling_params) and any(0 < a == b for row in (p, q) for a, b in pairs(row, 2)):
                     continue
-                yield make(subject, plain(p), plain(q), size, "", case.warping)
+                yield make(subject, plain(p), plain(q), size, "", case.sampling_params)
 
 
 def _row(*weights: int) -> tuple[Fraction, ...]:

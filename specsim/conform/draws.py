@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random as python_random
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,8 @@ import numpy as np
 
 from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, randomness
 from specsim.conform.cases import Case
-from specsim.conform.guard import OutOfTime, within
+from specsim.conform.evidence import _shared
+from specsim.conform.guard import OutOfTime
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
@@ -23,12 +22,10 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     """draw(n): n answers on drafts of the case; the generators that everybody shares are seeded, and put back."""
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
     own = np.random.default_rng([seed, 1])
-    torch = sys.modules.get("torch")
-    before = np.random.get_state(), python_random.getstate(), torch.get_rng_state() if torch else None  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002 - what subjects call
-    python_random.seed(seed)
-    if torch:
-        torch.manual_seed(seed)
+    before = _shared.states()
+    if watch.subject.batch is not None:  # one that hangs is broken, and is not waited for until the end
+        batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
+    _shared.seed(seed)
 
     def draw(count: int) -> list[Answer]:
         chosen = rng.choice(len(given), size=count, p=weights / weights.sum())
@@ -44,10 +41,7 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     try:
         yield draw
     finally:
-        np.random.set_state(before[0])  # noqa: NPY002
-        python_random.setstate(before[1])
-        if torch:
-            torch.set_rng_state(before[2])
+        _shared.restore(before)
 
 
 def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any) -> list[Answer]:
@@ -60,10 +54,10 @@ def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any)
     tokens = integers(subject, np.stack([tree.tokens for tree in drafts])[chosen])
     tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
     more = randomness(subject, case, drafts[0], own, (len(chosen),))
-    named = {"warping": case.warping} if subject.warps else {}
+    named = {"sampling_params": case.sampling_params} if subject.warps else {}
     assert subject.batch is not None
     watch.runs += len(chosen)
-    with within(max(watch.patience, watch.left())):
+    with watch.guarded(len(chosen)):
         found = subject.batch(
             array(subject, rows_p[chosen]),
             None if rows_q is None else array(subject, rows_q[chosen]),

@@ -21,10 +21,11 @@ class Hung(BaseException):
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def within(seconds: float, late: Exception | None = None) -> Iterator[None]:
     """Interrupt what runs inside after so many seconds; only in the main thread, where Python takes signals.
 
-    Whatever the subject raises, `exit()` included, is Broken; an interruption by the user is not.
+    What is interrupted is Broken, or `late` is raised: whoever waited had no more time. Whatever the subject raises,
+    `exit()` included, is Broken; an interruption by the user is not.
     """
     watched = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
     before: Any = None
@@ -34,7 +35,7 @@ def within(seconds: float) -> Iterator[None]:
     try:
         yield
     except Hung:
-        raise Broken(f"did not come back within {seconds:g} s") from None
+        raise late or Broken(f"did not come back within {seconds:g} s") from None
     except Broken:
         raise
     except (Exception, SystemExit) as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from specsim.base import check
 from specsim.conform.calls import Broken
 from specsim.conform.guard import OutOfTime
+from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.verdict import Report, Verdict
@@ -16,6 +17,7 @@ from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
 FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
+GRACE = 0.1  # of the budget, for the call that is under way when it ends
 PATIENCE = 10.0  # seconds for one call, and no more than half of the budget
 
 
@@ -26,6 +28,7 @@ def judge(
     properties: Sequence[str] | None = None,
     false_alarm: float = 1e-6,
     seed: int = 0,
+    patience: float = PATIENCE,
     say: Callable[[Verdict], None] | None = None,
 ) -> Report:
     """Judge a subject: a verdict for every property, whatever it does.
@@ -44,6 +47,8 @@ def judge(
         Probability, in (0, 1), that a correct subject is convicted of anything in this report.
     seed : int
         Of Monte Carlo, at least 0.
+    patience : float
+        Seconds for one call, positive; no more than half of the budget.
     say : callable, optional
         Called with every verdict as it is reached.
 
@@ -75,13 +80,15 @@ def judge(
     seconds = float(check.scalar(budget, "budget", "(0, inf)"))
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     check.integer(seed, "seed", 0, 2**31)
+    longest = float(check.scalar(patience, "patience", "(0, inf)"))
     wanted = chosen(properties)
     if subject.kind not in KINDS:
         raise ValueError(f"subject {subject.name!r} is of kind {subject.kind!r}; known: {', '.join(KINDS)}")
     if reason := _missing(subject):
         return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
     deadline = time.monotonic() + seconds
-    watch = Watch(subject, deadline=deadline, patience=min(PATIENCE, seconds / 2), delta=delta, seed=seed)
+    longest = min(longest, seconds / 2)
+    watch = Watch(subject, deadline=deadline, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
     verdicts: list[Verdict] = []
     try:
         for name in wanted:
@@ -92,9 +99,9 @@ def judge(
                     say(verdict)
                 if verdict.outcome == "broken" and not watch.seen:  # it cannot be called at all
                     break
+        return Report(subject.name, tuple(verdicts), resemblance=resemblance(subject, watch, verdicts))
     except KeyboardInterrupt:
         return Report(subject.name, tuple(verdicts), complete=False)
-    return Report(subject.name, tuple(verdicts))
 
 
 def chosen(properties: Sequence[str] | None) -> list[str]:

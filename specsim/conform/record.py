@@ -13,6 +13,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,11 +22,15 @@ import typer
 
 import specsim
 from specsim.conform import registry
+from specsim.conform.cases import standard
 from specsim.conform.judgement import judge
 from specsim.conform.report import as_json
+from specsim.conform.subject import Subject
+from specsim.conform.watch import Watch, distance
 
 KEPT = ("property", "outcome", "evidence", "runs", "distance", "reach", "words")  # of a verdict
 PATIENCE = 600.0  # seconds for pip
+CALL = 60.0  # for one call of a subject, whose first may import the half of a library
 COLUMNS = "| subject | version | evidence | runs | verdict |\n| --- | --- | --- | ---: | --- |"
 
 
@@ -47,10 +52,10 @@ def environment(distribution: str, versions: str, needs: tuple[str, ...], folder
     return python
 
 
-def _told(command: list[str]) -> str:
+def _told(command: list[str], patience: float | None = PATIENCE) -> str:
     """What a command prints; Missing, with its last line, if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Missing(f"{type(error).__name__}: {' '.join(command[:4])}") from None
     if done.returncode:
@@ -59,31 +64,53 @@ def _told(command: list[str]) -> str:
     return done.stdout
 
 
-def judged(name: str, *, budget: float) -> dict[str, Any]:
+def judged(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
     """Versions and verdicts of an adapter (a name or a path), in an environment that is removed afterwards."""
     module = registry.find(name)
     held = {"distribution": module.DISTRIBUTION, "entry": module.ENTRY, "licence": module.LICENCE}
     with tempfile.TemporaryDirectory() as folder:
         try:
             python = environment(module.DISTRIBUTION, module.VERSIONS, module.NEEDS, Path(folder))
-            done = _told([str(python), "-m", "specsim.conform.record", name, "--here", "--budget", str(budget)])
+            more = ["--budget", str(budget), *(["--timed"] if timed else [])]
+            done = _told([str(python), "-m", "specsim.conform.record", name, "--here", *more], None)
         except Missing as reason:
             return held | {"reason": str(reason), "subjects": []}
     return held | dict(json.loads(done.splitlines()[-1]))
 
 
-def here(name: str, *, budget: float) -> dict[str, Any]:
+def here(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
     """The same with what is installed in this environment."""
     module, out = registry.find(name), []
     found = registry.subjects_or_reason(module)
     if isinstance(found, str):
         return {"reason": found, "subjects": []}
     for subject in found:
-        report = as_json(judge(subject, budget=budget))
+        report = as_json(judge(subject, budget=budget, patience=CALL))
         verdicts = [{key: verdict[key] for key in KEPT} for verdict in report.pop("verdicts")]
-        out.append(report | {"kind": subject.kind, "note": subject.note, "verdicts": verdicts})
+        more = {"kind": subject.kind, "note": subject.note, "two drafts": two_drafts(subject, timed=timed)}
+        out.append(report | more | {"verdicts": verdicts})
     versions = {one: metadata.version(one) for one in (module.DISTRIBUTION, "torch")}
     return {"versions": versions, "subjects": out}
+
+
+def two_drafts(subject: Subject, *, timed: bool) -> dict[str, Any] | None:
+    """A block of two drafts (of a tree: its smallest) over three tokens, scripted, or None where that cannot be.
+
+    `runs`, one for each path; `distance`, the total variation of its joint law, continued by the target, from the
+    target's; `seconds` of this one case, or None if it was not timed.
+    """
+    if subject.kind not in ("chain", "tree", "decoder"):
+        return None
+    one = subject._replace(sizes=(2,), shapes=subject.shapes[:1])
+    watch = Watch(one, deadline=time.monotonic() + 60, patience=CALL, delta=1e-6, seed=0)
+    watch.kinds = ["scripted"]
+    began = time.perf_counter()
+    try:
+        seen = watch(next(standard(one)))
+    except Exception:  # whatever it is has been said by the report
+        return None
+    tv = distance(seen.joint(seen.case.length), seen.goal(seen.case.length))
+    return {"runs": seen.runs, "distance": tv, "seconds": time.perf_counter() - began if timed else None}
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -120,10 +147,11 @@ def main(
     ),
     budget: Annotated[float, typer.Option(help="Seconds for each subject.")] = 60.0,
     in_place: Annotated[bool, typer.Option("--here", help="Judge one in this environment, and print it.")] = False,
+    timed: Annotated[bool, typer.Option(help="Record seconds, too: on a machine that does nothing else.")] = False,
 ) -> None:
     """Judge public packages, and record what was found."""
     if in_place and names:
-        typer.echo(json.dumps(here(names[0], budget=budget)))
+        typer.echo(json.dumps(here(names[0], budget=budget, timed=timed)))
         return
     known = registry.names(registry.ADAPTERS)
     record: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) if out.is_file() else {"adapters": {}}
@@ -131,7 +159,7 @@ def main(
         if name not in known:
             typer.echo(f"error: adapter {name!r} is unknown; known: {', '.join(known)}", err=True)
             raise typer.Exit(2)
-        found = judged(name, budget=budget) | {"date": datetime.date.today().isoformat(), "budget": budget}
+        found = judged(name, budget=budget, timed=timed) | {"date": datetime.date.today().isoformat(), "budget": budget}
         record["adapters"] = dict(sorted({**record["adapters"], name: found}.items()))
         record |= {
             "command": "python -m specsim.conform.record",

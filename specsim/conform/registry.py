@@ -13,7 +13,7 @@ An exhibit, `museum/exhibits/NAME.py`, and an exoneration, `museum/exonerations/
     THREAD = "https://..."            # where it was found or discussed, public
     EXPECTED = "convicted"            # the verdict of the whole report; "lossless" for exonerations
     PROPERTY = "joint"                # the property that convicts an exhibit; "" for exonerations
-    def subject() -> Subject
+    def subject() -> Subject          # `museum/_frames.py` makes it of what is wrong in a right rule
 
 A user's own file is either: `specsim conform ./mine.py` reads its `subjects()` or its `subject()`.
 Files whose names begin with an underscore are helpers, and are not listed.
@@ -48,13 +48,13 @@ def names(folder: str) -> list[str]:
 
 
 def find(name: str) -> ModuleType:
-    """The file of that name in one of the folders, a rule of specsim, or the file at that path; else ValueError."""
+    """The file of that name in a folder, a rule or scheme of specsim, or the file at that path; else ValueError."""
     if name.endswith(".py"):
         return _own(Path(name))
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
         if name in names(folder):
             return importlib.import_module(f"{folder}.{name}")
-    for family in ("step", "chain", "tree"):
+    for family in discover.FAMILIES:
         if name in discover.names(family):
             return discover.find(family, name)
     known = ", ".join(names(ADAPTERS)) or "none"
@@ -64,7 +64,7 @@ def find(name: str) -> ModuleType:
 def subjects_of(module: ModuleType) -> list[Subject]:
     """What a file hands over; ValueError if it has neither `subjects()` nor `subject()`, or returns anything else."""
     held = vars(module)
-    if discover.is_rule(module):
+    if discover.is_rule(module) or module.__name__.startswith(discover.FAMILIES["draft"]):
         return [rules.subject(module)]
     if callable(held.get("subjects")):
         found = list(held["subjects"]())

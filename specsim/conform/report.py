@@ -36,6 +36,8 @@ def ending(report: Report) -> Iterator[str]:
     shown = next((v.counterexample for v in report.verdicts if v.counterexample is not None), None)
     if shown is not None:
         yield from counterexample(shown)
+    if report.resemblance is not None:
+        yield report.resemblance.words
     unfinished = "" if report.complete else " (interrupted: what is above is a part)"
     yield f"{report.subject}: {report.outcome}{unfinished}"
 
@@ -80,4 +82,6 @@ def as_json(report: Report) -> dict[str, Any]:
                 "observed": {simple(k): v for k, v in verdict.counterexample.observed.items()},
             }
         verdicts.append(held)
-    return {"subject": report.subject, "outcome": report.outcome, "complete": report.complete, "verdicts": verdicts}
+    likeness = None if report.resemblance is None else report.resemblance._asdict()
+    held = {"subject": report.subject, "outcome": report.outcome, "complete": report.complete}
+    return held | {"resemblance": likeness, "verdicts": verdicts}

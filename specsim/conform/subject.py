@@ -5,8 +5,8 @@
 | step | (p, q, drafts) | the token |
 | chain | (p, q, drafts) | (kept, next token), or the tokens emitted |
 | tree | (p, q, tree) | (path, next token), or the tokens emitted |
-| decoder | (target, draft, prompt, n, warping) | the tokens after the prompt |
-| drafter | (draft, prompt, gamma, warping) | (drafts, q), q (gamma, V) or None where they are certain |
+| decoder | (target, draft, prompt, n, sampling_params) | the tokens after the prompt |
+| drafter | (draft, prompt, gamma, sampling_params) | (drafts, q), q (gamma, V) or None where they are certain |
 
 Laws are rows with the vocabulary on the last axis. step: p, q (V,), drafts (K,). chain: p (gamma+1, V), q (gamma, V),
 drafts (gamma,). tree: a `specsim.TokenTree` of n nodes, p and q (n+1, V), row 0 after the root, row i+1 after node i
@@ -27,12 +27,15 @@ Randomness = Literal["coins", "global", "random"]
 KINDS: tuple[Kind, ...] = ("step", "chain", "tree", "decoder", "drafter")
 
 
-class Warping(NamedTuple):
+class SamplingParams(NamedTuple):
     """Sampling parameters, applied in the order of `specsim.warp`; top_k = 0 and top_p = 1 keep every token."""
 
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
+
+
+UNCHANGED = SamplingParams()
 
 
 class Subject(NamedTuple):
@@ -65,9 +68,9 @@ class Subject(NamedTuple):
     returns: Literal["kept", "tokens"] = "kept"  # "tokens": those emitted, padded at the end with -1 if with anything
     logits: bool = False  # p and q are passed as logits (log p; -inf where 0) instead of laws
     warps: bool = False
-    """It applies the sampling parameters itself. A step, chain or tree then takes a keyword `warping`, p and q are
-    before it, and drafts come from the warped q; a decoder or drafter, which always takes `warping`, is then judged at
-    others than none."""
+    """It applies the sampling parameters itself. A step, chain or tree then takes a keyword `sampling_params`, p and q
+    are before it, and drafts come from the warped q; a decoder or drafter, which always takes `sampling_params`, is
+    then judged at others than none."""
     sizes: tuple[int, ...] = (1, 2, 3)  # numbers of drafts that it takes: K of a step, gamma of a chain
     scheme: str = "iid"  # how several candidates for one place are drawn: a draft scheme of specsim, or "paths"
     shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0))  # parents of the trees that it takes

@@ -23,7 +23,7 @@ STATUS = {"lossless": 0, "lossy by design": 0, "convicted": 1}  # of the command
 class Counterexample(NamedTuple):
     """The smallest input found at which the law is wrong; expected and observed map outcomes to probabilities."""
 
-    case: str  # in words: V, number of drafts, warping
+    case: str  # in words: V, number of drafts, sampling parameters
     p: Any  # rows of the target, as they were passed
     q: Any  # rows of the draft; None where there are none
     drafts: Any  # None: over all drafts that q can give
@@ -57,12 +57,21 @@ class Verdict(NamedTuple):
         return self.outcome == "convicted"
 
 
+class Resemblance(NamedTuple):
+    """The bug classes of the museum that a convicted subject resembles, and in what."""
+
+    exhibits: tuple[str, ...]  # names of files in specsim/conform/museum/exhibits; none: nothing there is like it
+    how: Literal["law", "symptoms", "property", "nothing"]
+    words: str
+
+
 class Report(NamedTuple):
     """All verdicts on one subject."""
 
     subject: str
     verdicts: tuple[Verdict, ...]
     complete: bool = True  # False: the budget ran out, or it was interrupted, before every property had its turn
+    resemblance: Resemblance | None = None  # of a convicted subject
 
     @property
     def outcome(self) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
 SHARE = 4  # one Monte Carlo observation takes at most this part of the time that is left
 EXACT = 3  # and an exact one that part
+FEW = 2  # rows of a batch that take no longer than a call
+REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
 _OURS = ("Uniforms", "Exponentials", "Race")
 
 
@@ -62,10 +65,13 @@ def continued(target: Callable[[Text], Any], text: Text, length: int) -> list[tu
 
 
 class Watch:
-    """Observes one subject until the deadline (of time.monotonic)."""
+    """Observes one subject until the deadline (of time.monotonic), at most `grace` seconds later."""
 
-    def __init__(self, subject: Subject, *, deadline: float, patience: float, delta: float, seed: int) -> None:
+    def __init__(
+        self, subject: Subject, *, deadline: float, patience: float, delta: float, seed: int, grace: float = 1.0
+    ) -> None:
         self.subject, self.deadline, self.patience, self.delta, self.seed = subject, deadline, patience, delta, seed
+        self.grace = grace
         self.seen: dict[Any, Observation] = {}
         self.kinds: list[Evidence] = ["scripted", "Monte Carlo"]
         if subject.randomness == "coins":
@@ -116,8 +122,13 @@ class Watch:
     def once(self, case: Case, given: Input, random: Any) -> Answer:
         """One call, guarded."""
         self.runs += 1
-        with within(self.patience):
+        with self.guarded():
             return call(self.subject, case, given, random)
+
+    def guarded(self, rows: int = 1) -> AbstractContextManager[None]:
+        """A call that hangs is broken; one that was begun too late, or has many rows, only ends the time."""
+        patience, left = self.patience if rows <= FEW else math.inf, max(self.left(), 0) + self.grace
+        return within(min(patience, left), OutOfTime() if left < patience else None)
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
         law: dict[Answer, float] = {}
@@ -127,7 +138,9 @@ class Watch:
                 count = number_of_coins(self.subject, case, one.tree)
                 found = coins.law(partial(self._fixed, case, one), count, deadline=until)
             else:
-                found = scripted.law(partial(self._scripted, case, one), deadline=until)
+                again = 0 if self.seen else REPLAYS
+                found = scripted.law(partial(self._scripted, case, one), deadline=until, replays=again)
+                self.runs -= found.replays  # they add nothing to the law
             runs += found.leaves
             for seen, mass in found.law.items():
                 law[seen] = law.get(seen, 0.0) + one.weight * mass

@@ -8,7 +8,7 @@ leaves are products of interval lengths, so the law of the *code* comes out in e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -17,6 +17,8 @@ import numpy as np
 from specsim.types import Array
 
 Box = tuple[tuple[Fraction, Fraction], ...]  # an interval [low, high) for every uniform
+ONE = Fraction(1)
+WHOLE = (Fraction(0), ONE)  # the interval of a uniform that no comparison has cut
 
 
 class Uniform:
@@ -28,14 +30,15 @@ class Uniform:
 
     __slots__ = ("_fork", "_place", "_scale")
 
-    def __init__(self, fork: Fork, place: int, scale: Fraction = Fraction(1)) -> None:
+    def __init__(self, fork: Fork, place: int, scale: Fraction = ONE) -> None:
         self._fork, self._place, self._scale = fork, place, scale
 
     def __mul__(self, factor: Any) -> Uniform:
         if _several(factor):
             return NotImplemented
-        scale = self._scale * _number(factor)
-        if scale < 0:
+        number = _number(factor)
+        scale = number if self._scale is ONE else self._scale * number
+        if scale.numerator < 0:
             raise ValueError(f"a forking uniform was multiplied by {factor}; weights must be non-negative")
         return Uniform(self._fork, self._place, scale)
 
@@ -57,12 +60,17 @@ class Uniform:
         """Whether scale * u < bound, forking if the cell holds both answers."""
         if isinstance(bound, Uniform) and bound._place == self._place:  # as searchsorted asks of its first key
             return self._scale < bound._scale
-        if self._scale == 0:
+        if not self._scale:
             return bool(bound > 0)
-        cut, (low, high) = _number(bound) / self._scale, self._fork.box[self._place]
-        if low < cut < high:
+        cut, cell = _number(bound), self._fork.box[self._place]
+        if cell is WHOLE and (cut.numerator <= 0 or cut >= self._scale):  # without a division, as most are
+            return cut.numerator > 0
+        cut = cut if self._scale is ONE else cut / self._scale
+        if cut <= cell[0]:
+            return False
+        if cut < cell[1]:
             self._fork.split(self._place, cut)
-        return cut > low
+        return True
 
     def __lt__(self, bound: Any) -> bool:
         return NotImplemented if _several(bound) else self._below(bound)
@@ -87,6 +95,8 @@ def _several(value: Any) -> bool:
 def _number(value: Any) -> Fraction:
     """A number as an exact rational; NumPy wraps single entries of object arrays in 0-d arrays."""
     value = value.item() if isinstance(value, np.ndarray) else value
+    if type(value) is Fraction:
+        return value
     if isinstance(value, Uniform):
         raise TypeError("a uniform was compared with or multiplied by a uniform; compare it with one number at a time")
     return Fraction(value)
@@ -103,13 +113,11 @@ class Fork:
 
     def uniforms(self, *shape: int) -> Array:
         """Object array of fresh forking uniforms."""
-        out = np.empty(shape, dtype=object)
-        for index in np.ndindex(*shape):
-            if self._used == len(self.box):
-                self.box.append((Fraction(0), Fraction(1)))
-            out[index] = Uniform(self, self._used)
-            self._used += 1
-        return out
+        first, self._used = self._used, self._used + math.prod(shape)
+        self.box += [WHOLE] * (self._used - len(self.box))
+        out = np.empty(self._used - first, dtype=object)
+        out[:] = [Uniform(self, place) for place in range(first, self._used)]
+        return out.reshape(shape)
 
     def split(self, place: int, cut: Fraction) -> None:
         """Go on below the cut, and leave the box above it for a later run."""
@@ -119,7 +127,7 @@ class Fork:
 
     def weight(self) -> Fraction:
         """Probability of this run's box."""
-        return math.prod((high - low for low, high in self.box), start=Fraction(1))
+        return math.prod((cell[1] - cell[0] for cell in self.box if cell is not WHOLE), start=ONE)
 
 
 def runs(program: Callable[[Fork], Any]) -> Iterator[tuple[Any, Fraction]]:
@@ -136,4 +144,23 @@ def law(program: Callable[[Fork], Any]) -> dict[Any, Fraction]:
     out: dict[Any, Fraction] = {}
     for result, weight in runs(program):
         out[result] = out.get(result, Fraction(0)) + weight
+    return out
+
+
+def laws(program: Callable[[list[int], list[Fork]], Iterable[Any]], rows: int) -> list[dict[Any, Fraction]]:
+    """Exact laws of the (hashable) results of rows that run together: program(which rows, a fork for each).
+
+    A row that is done goes on for its company, until half of them are: then the others go on by themselves.
+    """
+    later: list[list[Box]] = [[()] for _ in range(rows)]
+    last: list[Box] = [()] * rows
+    out: list[dict[Any, Fraction]] = [{} for _ in range(rows)]
+    together = list(range(rows))
+    while live := [row for row in together if later[row]]:
+        together = live if 2 * len(live) <= len(together) else together
+        forks = {row: Fork(later[row].pop(), later[row]) if later[row] else Fork(last[row], []) for row in together}
+        found = dict(zip(together, program(together, list(forks.values())), strict=True))
+        for row in live:
+            out[row][found[row]] = out[row].get(found[row], Fraction(0)) + forks[row].weight()
+            last[row] = tuple(forks[row].box)
     return out

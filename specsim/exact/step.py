@@ -155,9 +155,14 @@ def enumerate_hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws
     tuples = xp.asarray(draft_tuples(p.shape[-1], num_drafts, p.shape[:-1]), device=device(p))
     p, q = p[..., None, :], q[..., None, :]
     law = rule.transition(rule.prepare(p, q, num_drafts), tuples)
-    drafts = discover.find("draft", scheme_of(rule, num_drafts))
-    joint = drafts.probability(q, tuples, num_drafts)[..., None] * law
-    drafted = xp.any(tuples[..., None] == xp.arange(p.shape[-1], device=device(p)), axis=-2)
+    return summed(law, q, tuples, num_drafts, scheme_of(rule, num_drafts))
+
+
+def summed(kernel: Array, q: Array, tuples: Array, num_drafts: int | Draws, scheme: str) -> tuple[Array, Array]:
+    """The same from a kernel (..., n, V) and rows (..., 1, V) that n tuples are drawn from."""
+    xp = array_namespace(q)
+    joint = discover.find("draft", scheme).probability(q, tuples, num_drafts)[..., None] * kernel
+    drafted = xp.any(tuples[..., None] == xp.arange(q.shape[-1], device=device(q)), axis=-2)
     return xp.sum(joint, axis=-2), xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-2)
 
 

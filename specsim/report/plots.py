@@ -77,7 +77,7 @@ def surface(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, con
     ratios = np.linspace(0, max(0.3, 1.5 * own), 121)
     speed = tau / (gammas * ratios[:, None] + found.rest[:, 0, 0])
     _filled(axis, gammas[1:], ratios, speed[:, 1:])
-    axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k.", markersize=2, label="best gamma")
+    axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k.", markersize=2, clip_on=False, label="best gamma")
     axis.axhline(own, color="black", linewidth=0.8, label=f"this draft, c = {own:.3f}")
     axis.set_xlabel("gamma (drafts per block)")
     pictures.whole_ticks(axis.xaxis)

@@ -105,12 +105,6 @@ def corners(count: int) -> Array:
     return np.array(list(itertools.product([0.0, LAST_UNIFORM], repeat=count))).reshape(2**count, count)
 
 
-def every_corner(q: Array, num_drafts: int | Draws, count: int, scheme: str = "iid") -> tuple[Array, Array]:
-    """All pairs of a drafted tuple and a corner: tokens (n, num_drafts) and uniforms (n, count)."""
-    x, u = drafted_tuples(q, num_drafts, scheme), corners(count)
-    return np.repeat(x, len(u), axis=0), np.tile(u, (len(x), 1))
-
-
 def random_laws(vocab: int, count: int, seed: int) -> tuple[Array, Array]:
     """Pairs of laws with weights up to 9, zeros included, as Fractions (count, vocab): what a coarse grid misses.
 

@@ -143,11 +143,12 @@ def edges(rule: ModuleType) -> None:
 
 
 def _edge(rule: ModuleType, p: Array, q: Array, where: str) -> None:
-    gamma, u = len(q), corners(rule.uniforms(len(q)))
-    x = np.array(list(itertools.product(*(np.flatnonzero(row > 0) for row in q))))
-    x, u = np.repeat(x, len(u), axis=0), np.tile(u, (len(x), 1))
+    gamma, ends = len(q), corners(rule.uniforms(len(q)))
+    drafted = np.array(list(itertools.product(*(np.flatnonzero(row > 0) for row in q))))
+    law = rule.transition(rule.prepare(*(np.broadcast_to(w, (len(drafted), *w.shape)) for w in (p, q))), drafted)
+    x, law = (np.repeat(w, len(ends), axis=0) for w in (drafted, np.where(p > 0, law, 0)))
+    u = np.tile(ends, (len(drafted), 1))
     rows = [np.broadcast_to(w, (len(x), *w.shape)) for w in (p, q)]
-    law = np.where(p > 0, rule.transition(rule.prepare(*rows), x), 0)
     for library, make in backends.makers(p.dtype).items():
         found = rule.verify(rule.prepare(*map(make, rows)), make(x), make(u))
         kept, token = (np.asarray(w) for w in found)

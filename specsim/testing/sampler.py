@@ -140,15 +140,24 @@ def forked_chain(rule: ModuleType) -> Any:
 
 
 def forked_tree(rule: ModuleType) -> Any:
-    """The same of a tree rule, for specsim.exact.tree.kept_law, whose trees fork one by one."""
+    """The same of a tree rule, for specsim.exact.tree.kept_law: trees of one shape are a batch, and fork together."""
 
-    def prepare(p: Array, q: Array, tree: Any, **params: Any) -> list[Any]:
-        trees = [tree._replace(tokens=tokens) for tokens in tree.tokens]
-        plans = (rule.prepare(*case, **params) for case in zip(p, q, trees, strict=True))
-        return [(plan, rule.uniforms(one, **params)) for plan, one in zip(plans, trees, strict=True)]
+    def prepare(p: Array, q: Array, tree: Any, **params: Any) -> tuple[int, Any]:
+        plans: dict[int, Any] = {}  # by the number of trees, which only falls
+        count = rule.uniforms(tree, **params)
 
-    def transition(plans: list[Any]) -> list[Array]:
-        return [_joint(kept_and_token(partial(rule.verify, plan), count)) for plan, count in plans]
+        def program(which: list[int], forks: list[forking.Fork]) -> list[tuple[int, int]]:
+            if len(which) not in plans:
+                some = tree._replace(tokens=tree.tokens[which])
+                plans[len(which)] = rule.prepare(p[which], q[which], some, **params)
+            found = rule.verify(plans[len(which)], np.stack([fork.uniforms(count) for fork in forks]))
+            return list(zip(*(np.asarray(w).tolist() for w in found), strict=True))
+
+        return len(p), program
+
+    def transition(plan: tuple[int, Any]) -> list[Array]:
+        rows, program = plan
+        return [_joint(law) for law in forking.laws(program, rows)]
 
     return SimpleNamespace(**vars(rule) | {"prepare": prepare, "transition": transition})
 

@@ -17,36 +17,18 @@ from specsim.exact import forking
 from specsim.exact.step import draft_tuples, enumerate_step, scheme_of
 from specsim.testing import backends
 from specsim.testing.cases import (
-    GRIDS,
-    LAWS_OF_N,
+    corners,
     drafted_tuples,
     edge_laws,
-    every_corner,
-    grid,
     random_laws,
     rational_uniforms,
 )
 from specsim.testing.contract import same_names
 from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.statistics import assert_law
+from specsim.testing.step_cases import compared, counts, drawn, enumerated, grids, sizes
 from specsim.types import Array, Draws, LossyStepRule, StepRule
 from specsim.verify.lookup import takes
-
-
-def sizes(rule: ModuleType) -> tuple[int, ...]:
-    """The numbers of drafts a rule is tried with."""
-    return tuple(k for k in (1, 2, 3) if takes(rule, k))
-
-
-def counts(rule: ModuleType) -> tuple[int | Draws, ...]:
-    """The same, and the laws of the number of drafts where the rule says ALSO that it verifies distinct ones."""
-    return sizes(rule) + (LAWS_OF_N if "distinct" in discover.facts(rule).schemes else ())
-
-
-def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:
-    """Candidates (..., num_drafts) as the rule expects them."""
-    scheme = discover.find("draft", scheme_of(rule, num_drafts))
-    return scheme.draw(q, rng.random((*q.shape[:-1], scheme.uniforms(num_drafts))), num_drafts)
 
 
 def contract(rule: ModuleType) -> None:
@@ -66,33 +48,45 @@ def contract(rule: ModuleType) -> None:
 @in_fractions
 def transition_is_a_law(rule: ModuleType) -> None:
     """Every row of the kernel is non-negative and sums to exactly 1."""
-    for _, num_drafts, p, q in _grids(rule):
-        tuples = draft_tuples(p.shape[-1], num_drafts)
-        law = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
-        assert (law >= 0).all(), "a negative probability"
-        assert (law.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
-        assert all(isinstance(v, Rational) for v in law.flat), "a float among Fractions: nothing it enters is exact"
+    for found in enumerated(rule):
+        assert (found.kernel >= 0).all(), "a negative probability"
+        assert (found.kernel.sum(axis=-1) == 1).all(), "a row that does not sum to 1"
+        kinds = {type(v) for v in found.kernel.flat}
+        assert all(issubclass(v, Rational) for v in kinds), "a float among Fractions: nothing it enters is exact"
 
 
 @in_fractions
 def sampler_is_transition(rule: ModuleType) -> None:
-    """The forked law of `verify` equals `transition`, as rationals, for every tuple that can be drafted."""
-    for name, num_drafts, p, q in _grids(rule):
+    """The forked law of `verify` equals `transition`, as rationals: one plan serves every tuple that can be drafted."""
+    for where, num_drafts, p, q in grids(rule):
         for k in range(len(p)):
-            forked_is_transition(rule, p[k], q[k], num_drafts, where=name)
+            plan, count = rule.prepare(p[k], q[k], num_drafts), rule.uniforms(num_drafts)
+            tuples = drafted_tuples(q[k], num_drafts, scheme_of(rule, num_drafts))
+            laws = forking.laws(partial(_runs, rule, plan, tuples, count), len(tuples))
+            for x, law, row in zip(tuples, laws, rule.transition(plan, tuples), strict=True):
+                _agree(law, row, p[k], q[k], x, where)
 
 
 def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str = "") -> None:
-    """The same for one pair of rational rows."""
-    plan = rule.prepare(p, q, num_drafts)
-    count = rule.uniforms(num_drafts)
+    """The same for one pair of rational rows, and one tuple at a time."""
+    plan, count = rule.prepare(p, q, num_drafts), rule.uniforms(num_drafts)
     for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
-        law = forking.law(partial(_run, rule, plan, x, count))
-        wanted = {t: Fraction(m) for t, m in enumerate(rule.transition(plan, x)) if m}
-        assert law == wanted, (
-            f"{where} p={written(p)} q={written(q)} drafts={x}: the sampler's law is {written(law)}, "
-            f"transition says {written(wanted)}"
-        )
+        _agree(forking.law(partial(_run, rule, plan, x, count)), rule.transition(plan, x), p, q, x, where)
+
+
+def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Array, where: str) -> None:
+    wanted = {t: Fraction(m) for t, m in enumerate(row) if m}
+    assert law == wanted, (
+        f"{where} p={written(p)} q={written(q)} drafts={drafts}: the sampler's law is {written(law)}, "
+        f"transition says {written(wanted)}"
+    )
+
+
+def _runs(
+    rule: ModuleType, plan: Any, tuples: Array, count: int, which: list[int], forks: list[forking.Fork]
+) -> list[int]:
+    u = np.stack([fork.uniforms(count) for fork in forks])
+    return [int(token) for token in rule.verify(plan, tuples[which], u)]
 
 
 def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) -> int:
@@ -102,8 +96,7 @@ def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) 
 @in_fractions
 def output_is_target(rule: ModuleType) -> None:
     """The output law equals p exactly, or misses it by exactly the `bias` that the rule states."""
-    for name, num_drafts, p, q in _grids(rule):
-        law, _ = enumerate_step(rule, p, q, num_drafts)
+    for (name, num_drafts, p, q), _, law, _ in enumerated(rule):
         assert_bias(rule, p, q, law, num_drafts, name)
 
 
@@ -123,8 +116,7 @@ def assert_bias(rule: ModuleType, p: Array, q: Array, law: Array, num_drafts: in
 @in_fractions
 def acceptance_is_exact(rule: ModuleType) -> None:
     """The closed form equals the probability, by enumeration, that the token is a draft."""
-    for name, num_drafts, p, q in _grids(rule):
-        _, hit = enumerate_step(rule, p, q, num_drafts)
+    for (name, num_drafts, p, q), _, _, hit in enumerated(rule):
         claimed = rule.acceptance(rule.prepare(p, q, num_drafts))
         assert (claimed == hit).all(), f"{name} K={num_drafts}: acceptance differs from enumeration"
 
@@ -132,7 +124,7 @@ def acceptance_is_exact(rule: ModuleType) -> None:
 @in_fractions
 def acceptance_below_optimum(rule: ModuleType) -> None:
     """No rule beats the transport optimum by more than its stated bias."""
-    for name, num_drafts, p, q in _grids(rule):
+    for name, num_drafts, p, q in grids(rule):
         plan = rule.prepare(p, q, num_drafts)
         bound = best_acceptance(rule, p, q, num_drafts) + (rule.bias(plan) if discover.facts(rule).bias else 0)
         assert (rule.acceptance(plan) <= bound).all(), f"{name} K={num_drafts}: acceptance above the optimum: lossy"
@@ -159,11 +151,14 @@ def edges(rule: ModuleType) -> None:
 
 
 def _edge(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws, where: str) -> None:
-    x, u = every_corner(q, num_drafts, rule.uniforms(num_drafts), scheme_of(rule, num_drafts))
-    rows = [np.broadcast_to(w, (len(x), len(w))) for w in (p, q)]
-    law = rule.transition(rule.prepare(*rows, num_drafts), x)
+    tuples, ends = drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)), corners(rule.uniforms(num_drafts))
+    law = rule.transition(
+        rule.prepare(*(np.broadcast_to(w, (len(tuples), len(w))) for w in (p, q)), num_drafts), tuples
+    )
     if not discover.facts(rule).bias:
         law = np.where(p > 0, law, 0)
+    x, law, u = np.repeat(tuples, len(ends), axis=0), np.repeat(law, len(ends), axis=0), np.tile(ends, (len(tuples), 1))
+    rows = [np.broadcast_to(w, (len(x), len(w))) for w in (p, q)]
     for library, make in backends.makers(p.dtype).items():
         some = np.flatnonzero((library == "numpy") | (u == u[:, :1]).all(axis=-1))
         plan = rule.prepare(*(make(w[some]) for w in rows), num_drafts)
@@ -210,12 +205,9 @@ def frequencies(rule: ModuleType) -> None:
 
 
 def same_on_every_backend(rule: ModuleType) -> None:
-    """NumPy, JAX (eager, jit, vmap) and torch give the same tokens, except where a uniform sits on a boundary."""
-    for seed, num_drafts in enumerate(counts(rule), start=1):
-        p, q, rng = backends.laws(vocab=17, rows=64, seed=seed)
-        x = drawn(rule, q, num_drafts, rng)
-        u = rng.random((64, rule.uniforms(num_drafts)))
-        backends.assert_same(lambda p, q, x, u, k=num_drafts: rule.verify(rule.prepare(p, q, k), x, u), p, q, x, u)
+    """NumPy, JAX (jit; eager and vmap for two drafts, if there may be two) and torch agree, but on boundaries."""
+    for num_drafts in counts(rule):
+        compared(rule, num_drafts, whole=num_drafts == min(2, max(sizes(rule))))
 
 
 @in_fractions
@@ -247,7 +239,7 @@ def laws_in_floats(rule: ModuleType) -> None:
 
     What there is of these for a rule that says EXACT = False; within 1e-12, on the laws of the exact checks.
     """
-    for where, num_drafts, exact_p, exact_q in _grids(rule):
+    for where, num_drafts, exact_p, exact_q in grids(rule):
         p, q = exact_p.astype(float), exact_q.astype(float)
         plan, tuples = rule.prepare(p, q, num_drafts), draft_tuples(p.shape[-1], num_drafts)
         kernel = rule.transition(rule.prepare(p[:, None], q[:, None], num_drafts), tuples)
@@ -272,12 +264,6 @@ def two_numbers_a_draft(rule: ModuleType) -> None:
     assert (kept | (at(law, x[:, 0]) == 0)).all(), "a draft that fails can be drawn from left_over"
     token = rule.verify(rule.prepare(p, q, 1), x, u)
     assert (np.where(kept, x[:, 0], pick(law, u[:, 1])) == token).all(), "verify is not what keeps and left_over say"
-
-
-def _grids(rule: ModuleType) -> list[tuple[str, int | Draws, Array, Array]]:
-    tried = [(k, k.limit, 27) if isinstance(k, Draws) else (k, k, 64) for k in counts(rule)]
-    grids = [(f"V={v} in steps of 1/{d}", k, *grid(v, d)) for k, n, most in tried for v, d in GRIDS if v**n <= most]
-    return grids + [("random, V=4", k, *random_laws(4, 10, seed=n)) for k, n, _ in tried]
 
 
 STEP_CHECKS: dict[str, Check] = {

@@ -13,21 +13,27 @@ from specsim.conform import Report, Subject, judge
 from specsim.conform.calls import integers
 from specsim.conform.judgement import asked
 from specsim.conform.report import line, text
+from specsim.testing.search import searched
 from specsim.types import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 Layout = Literal["vllm", "flat", "padded"]
 
 
-def lossless_suite(*, kind: str, budget: float = 60.0, **facts: Any) -> Callable[[F], F]:
+def lossless_suite(*, kind: str, budget: float = 60.0, examples: int = 20, **facts: Any) -> Callable[[F], F]:
     """Put a pytest test for every property of a verifier beside it; the verifier stays as it is.
+
+    The tests of the marginal and the joint law, and of a drafter's contract, go on to random small laws, which
+    hypothesis draws and shrinks: the same ones in every run. Without hypothesis they end at the standard cases.
 
     Parameters
     ----------
     kind : str
         "step", "chain", "tree", "decoder" or "drafter".
     budget : float
-        Seconds for each test.
+        Seconds for each test, and as many for its random laws.
+    examples : int
+        Random laws for each of those tests, at least 0.
     **facts
         Whatever else `specsim.conform.Subject` can be told: arrays, dtype, randomness, sizes, takes_q, ...
 
@@ -39,7 +45,7 @@ def lossless_suite(*, kind: str, budget: float = 60.0, **facts: Any) -> Callable
     Raises
     ------
     ValueError
-        The kind is unknown, or the budget is not positive.
+        The kind is unknown, the budget is not positive, or examples is negative.
     TypeError
         A fact is none of a subject.
 
@@ -56,20 +62,24 @@ def lossless_suite(*, kind: str, budget: float = 60.0, **facts: Any) -> Callable
     """
     Subject("", kind, print, **facts)  # type: ignore[arg-type]
     check.scalar(budget, "budget", "(0, inf)")
+    check.integer(examples, "examples", 0)
     names = asked(kind)
 
     def decorate(function: F) -> F:
         subject = Subject(function.__name__, kind, function, **facts)  # type: ignore[arg-type]
         for name in names:
-            function.__globals__[f"test_{function.__name__}_{name}"] = _test(subject, name, budget)
+            function.__globals__[f"test_{function.__name__}_{name}"] = _test(subject, name, budget, examples)
         return function
 
     return decorate
 
 
-def _test(subject: Subject, name: str, budget: float) -> Callable[[], None]:
+def _test(subject: Subject, name: str, budget: float, examples: int) -> Callable[[], None]:
     def test() -> None:
         held(judge(subject, budget=budget, properties=[name]))
+        worse = searched(subject, name, examples=examples, budget=budget) if subject.lossless else None
+        if worse is not None:
+            raise _refused(Report(subject.name, (worse,)))
 
     test.__name__, test.__doc__ = f"test_{subject.name}_{name}", f"{subject.name}: {name}."
     return test

@@ -1,11 +1,14 @@
 """Token trees: their shapes, how to draft them, and which shape is best."""
 
-from specsim.trees.beam import beam_tree, beam_uniforms, beams, enumerate_beams, gumbel_top_k
+from specsim.trees.beam import beam_tree, beam_uniforms, beams, gumbel_top_k
+from specsim.trees.beam_law import enumerate_beams
 from specsim.trees.best_shape import optimal_tree, sequoia_tree, tree_value
-from specsim.trees.drawn import Drafted, draw_tree, enumerate_trees, probability, uniforms
+from specsim.trees.drawn import Drafted, draw_tree, enumerate_trees, uniforms
 from specsim.trees.likeliest import Grown, eagle2_tree, heap_tree
+from specsim.trees.likelihood import probability
 from specsim.trees.limits import deterministic_tokens, entropy_bound, light_rate, speed_of_light
-from specsim.trees.topology import chain, check, children, depths, k_ary, leaves, mask, paths, ranks
+from specsim.trees.topology import chain, children, depths, k_ary, leaves, mask, paths, ranks
+from specsim.trees.validity import check
 
 __all__ = [
     "Drafted",

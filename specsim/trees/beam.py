@@ -15,7 +15,6 @@ Paper.       Jeon et al., arXiv:2402.14160, algorithm RSD-S; Kool et al., stocha
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,15 +22,12 @@ from array_api_compat import array_namespace, device
 
 from specsim.base import check, limits
 from specsim.base.arrays import is_exact
-from specsim.trees import topology
+from specsim.trees import validity
 from specsim.trees.drawn import Drafted, as_id, law_after
 from specsim.types import Array, Model, TokenTree
 
 EXACT = False
 LEAST = 2.0**-54  # of a uniform: half of the smallest positive one, so that the noise of u = 0 is finite
-MAX_TEXTS = 2**12  # enumerated: seconds
-
-Path = tuple[int, ...]
 
 
 class Level(NamedTuple):
@@ -99,13 +95,36 @@ def beam_tree(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[A
     for level in found:
         pairs = zip(level.tokens.tolist(), level.parents.tolist(), strict=True)
         places.append([(token, parent) for token, parent in pairs if token >= 0])
-    return _tree(places, [level.q for level in found])
+    return tree_of(places, [level.q for level in found])
 
 
 @np.errstate(under="ignore")
 def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, ...] = ()) -> list[Level]:
     """The levels of `beam_tree`, for a batch of uniforms (..., count): on any array library, tokens as arrays (...).
 
+    Parameters
+    ----------
+    model : callable
+        Text, a tuple of token ids -> law of the next token, shape (V,).
+    u : array, shape (..., count)
+        Uniforms, as for `beam_tree`.
+    width, depth : int
+        Sequences per level, and levels, at least 1.
+    prefix : tuple
+        The text so far.
+
+    Returns
+    -------
+    list of Level
+        From the root down.
+
+    Raises
+    ------
+    ValueError, TypeError
+        What `beam_tree` refuses; laws of Fractions.
+
+    Examples
+    --------
     >>> first, last = beams(lambda text: np.array([.5, .3, .2]), np.full((2, 9), .5), width=2, depth=2)
     >>> last.tokens.tolist(), last.parents.tolist()
     ([[0, 0], [0, 0]], [[0, 1], [0, 1]])
@@ -168,6 +187,18 @@ def _text(history: Array, j: int) -> tuple[Any, ...]:
 def beam_uniforms(width: int, depth: int, vocab: int) -> int:
     """How many uniforms `beam_tree` takes.
 
+    Parameters
+    ----------
+    width, depth, vocab : int
+        Sequences per level, levels, tokens.
+
+    Returns
+    -------
+    int
+        Length of the last axis of u.
+
+    Examples
+    --------
     >>> beam_uniforms(width=2, depth=2, vocab=3)
     9
     """
@@ -181,6 +212,27 @@ def gumbel_top_k(q: Array, u: Array, num_drafts: int) -> Array:
     The same law as `specsim.draft.without_replacement`, with which RSD-C draws the children of a node; beyond the
     support the last token repeats there and here.
 
+    Parameters
+    ----------
+    q : array_like, shape (..., V)
+        Laws.
+    u : array_like, shape (..., V)
+        Uniforms in [0, 1).
+    num_drafts : int
+        K, at least 1.
+
+    Returns
+    -------
+    array of int, shape (..., K)
+        In the order drawn.
+
+    Raises
+    ------
+    ValueError
+        A row that is no law, uniforms of another shape, or K below 1.
+
+    Examples
+    --------
     >>> gumbel_top_k(np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.5, 0.9]), 2).tolist()
     [2, 0]
     """
@@ -194,61 +246,7 @@ def gumbel_top_k(q: Array, u: Array, num_drafts: int) -> Array:
     return xp.take_along_axis(order, xp.where(place < support, place, support - 1), axis=-1)
 
 
-@np.errstate(under="ignore")
-def enumerate_beams(model: Model, *, width: int, depth: int, prefix: Path = ()) -> list[tuple[TokenTree, Array, Any]]:
-    """Every tree of `beam_tree` with its laws q and its probability, in the model's numbers, for small vocabularies.
-
-    Draws whole sequences without replacement until every level has its W prefixes: V^depth sequences at most.
-
-    >>> every = enumerate_beams(lambda text: np.array([Fraction(1, 3), Fraction(2, 3)]), width=1, depth=1)
-    >>> [(tree.tokens.tolist(), str(weight)) for tree, _, weight in every]
-    [([0], '1/3'), ([1], '2/3')]
-    """
-    width, depth = (
-        check.integer(width, "width", 1, limits.MAX_NODES),
-        check.integer(depth, "depth", 1, limits.MAX_NODES),
-    )
-    laws: dict[Path, Array] = {(): law_after(model, prefix, ())}
-    mass: dict[Path, Any] = {(): 1}
-    for length in range(depth):
-        if len(mass) > MAX_TEXTS:
-            raise ValueError(f"depth is {depth}: there are more than {MAX_TEXTS} texts to enumerate")
-        for text in [t for t in mass if len(t) == length]:
-            laws[text] = law_after(model, (*prefix, *text), (), laws[()])
-            mass |= {(*text, v): mass[text] * w for v, w in enumerate(laws[text]) if w > 0}
-    full = [min(width, sum(len(t) == length for t in mass)) for length in range(1, depth + 1)]
-    ends = [t for t in mass if len(t) == depth]
-    done: dict[tuple[tuple[Path, ...], ...], Any] = {}
-    states: dict[tuple[Any, frozenset[Path]], Any] = {(((),) * depth, frozenset()): Fraction(1)}
-    while states:  # as many sequences drawn in each
-        before, states = states, {}
-        for (levels, used), weight in before.items():
-            if all(len(kept) == size for kept, size in zip(levels, full, strict=True)):
-                done[levels] = done.get(levels, 0) + weight
-                continue
-            left = sum(mass[t] for t in ends if t not in used)
-            for t in (t for t in ends if t not in used):
-                state = (tuple(_add(kept, t[: i + 1], full[i]) for i, kept in enumerate(levels)), used | {t})
-                states[state] = states.get(state, 0) + weight * mass[t] / left
-    return [(*_from_paths(levels, laws), weight) for levels, weight in done.items()]
-
-
-def _add(kept: tuple[Path, ...], text: Path, size: int) -> tuple[Path, ...]:
-    """The prefixes a level has kept, with one more if it is new and there is room."""
-    return kept if len(kept) == size or text in kept else (*kept, text)
-
-
-def _from_paths(levels: tuple[tuple[Path, ...], ...], laws: dict[Path, Array]) -> Drafted:
-    before: tuple[Path, ...] = ((),)
-    places, rows = [], []
-    for kept in levels:
-        rows.append([laws[t] for t in before])
-        places.append([(t[-1], before.index(t[:-1])) for t in kept])
-        before = kept
-    return _tree(places, rows)
-
-
-def _tree(places: list[list[tuple[int, int]]], rows: list[list[Array]]) -> Drafted:
+def tree_of(places: list[list[tuple[int, int]]], rows: list[list[Array]]) -> Drafted:
     """From (token, place of the parent in the level before) for every level, and the laws after the level before."""
     parents, tokens, depth, q = list[int](), list[int](), list[int](), [rows[0][0]]
     first = -1  # number of the first node of the level before
@@ -260,7 +258,7 @@ def _tree(places: list[list[tuple[int, int]]], rows: list[list[Array]]) -> Draft
         q += rows[i + 1][: len(level)] if i + 1 < len(rows) else [rows[0][0]] * len(level)
         first = start
     tree = TokenTree(np.array(parents), np.array(tokens), np.array(depth), "beam")
-    return Drafted(topology.check(tree), array_namespace(q[0]).stack(q, axis=-2))
+    return Drafted(validity.check(tree), array_namespace(q[0]).stack(q, axis=-2))
 
 
 def _gumbel(u: Array) -> Array:

@@ -129,8 +129,27 @@ def draw_tree(
 
 
 def uniforms(parents: Any, scheme: str) -> int:
-    """How many uniforms `draw_tree` needs; ValueError if the scheme cannot draw this shape.
+    """How many uniforms `draw_tree` needs.
 
+    Parameters
+    ----------
+    parents : sequence of int
+        The shape: node i hangs below node parents[i] < i, or below the root at -1.
+    scheme : str
+        A draft scheme, "paths" or "deterministic".
+
+    Returns
+    -------
+    int
+        Length of the last axis of u.
+
+    Raises
+    ------
+    ValueError
+        Unknown scheme, or one that cannot draw this shape.
+
+    Examples
+    --------
     >>> uniforms([-1, -1, 0], "without_replacement")
     3
     """
@@ -138,30 +157,6 @@ def uniforms(parents: Any, scheme: str) -> int:
     if scheme == "paths" and any(len(siblings) > 1 for siblings in below[1:]):
         raise ValueError("scheme 'paths' draws one child of every node but the root: shapes of trees.paths")
     return sum(_siblings.needs(scheme, len(siblings)) for _, siblings in _families(below))
-
-
-@np.errstate(under="ignore")
-def probability(model: Model, tree: TokenTree, *, draws: Counts | None = None, prefix: tuple[Any, ...] = ()) -> Array:
-    """Probability (...) that `draw_tree` draws these tokens, by the scheme named in the tree.
-
-    >>> tree = TokenTree(topology.chain(2), np.array([0, 1]), np.array([1, 2]), "iid")
-    >>> float(probability(lambda text: np.array([0.5, 0.5]), tree))
-    0.25
-    """
-    tokens, batch = topology.token_tree(tree).tokens, tuple(tree.tokens.shape[:-1])
-    uniforms(tree.parents, tree.scheme)
-    below = topology.children(tree.parents)
-    result, texts = 1, [prefix] * len(below)
-    for row, siblings in _families(below):
-        q = law_after(model, texts[row], batch)
-        drawn = tokens[..., siblings]
-        chance = _siblings.probability(tree.scheme, q, drawn, len(siblings), draws)
-        if row:
-            chance = array_namespace(tokens).where(tokens[..., row - 1] >= 0, chance, 1)
-        result = result * chance
-        for node in siblings:
-            texts[node + 1] = (*texts[row], as_id(tokens[..., node]))
-    return result
 
 
 @np.errstate(under="ignore")
@@ -176,6 +171,25 @@ def enumerate_trees(
 ) -> list[tuple[TokenTree, Array, Any]]:
     """Every tree that `draw_tree` can draw, with its laws q and its probability: for small vocabularies.
 
+    Parameters
+    ----------
+    model, parents : callable, sequence of int
+        As in `draw_tree`.
+    scheme, draws, prefix : str, callable, tuple
+        As in `draw_tree`.
+
+    Returns
+    -------
+    list of (TokenTree, array, number)
+        Tree, laws q (n+1, V), probability; the probabilities sum to 1.
+
+    Raises
+    ------
+    ValueError
+        About 20,000 trees or more, or what `draw_tree` refuses.
+
+    Examples
+    --------
     >>> len(enumerate_trees(lambda text: np.array([0.5, 0.5]), [-1, -1, 0]))
     8
     """

@@ -20,7 +20,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.renamed import renamed
-from specsim.trees import topology
+from specsim.trees import validity
 from specsim.trees.drawn import law_after
 from specsim.trees.likeliest import heap_tree
 from specsim.types import Array, Model, TokenTree
@@ -74,12 +74,33 @@ def speed_of_light(target: Model | Array, *, nodes: int, depth: int | None = Non
 def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ...] = ()) -> Any:
     """Expected tokens per target call of a deterministic tree (one, not a batch) under a target model.
 
+    Parameters
+    ----------
+    model : callable
+        The target: text, a tuple of token ids -> law of the next token, shape (V,).
+    tree : TokenTree
+        Of n nodes, with tokens (n,).
+    prefix : tuple
+        The text so far.
+
+    Returns
+    -------
+    number
+        1 + the sum over nodes of the target's probability of the node's text; a Fraction for Fractions.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The tree is none (see `check`), or a row of the model is no law.
+
+    Examples
+    --------
     >>> tree = heap_tree(lambda text: np.array([0.6, 0.3, 0.1]), nodes=2).tree  # 0, and 0 0
     >>> deterministic_tokens(lambda text: np.array([0.5, 0.5, 0.0]), tree)
     np.float64(1.75)
     """
     root = law_after(model, prefix, ())
-    topology.check(tree, root.shape[-1])
+    validity.check(tree, root.shape[-1])
     texts, reach = [prefix], [1]
     for parent, token in zip(np.asarray(tree.parents).tolist(), tree.tokens.tolist(), strict=True):
         above = texts[parent + 1]
@@ -91,6 +112,27 @@ def deterministic_tokens(model: Model, tree: TokenTree, *, prefix: tuple[Any, ..
 def entropy_bound(entropy: float, *, vocab: int, nodes: int) -> float:
     """log((N+1)(V-1) + 1) / mu: no deterministic tree of N nodes is worth more if every next token has entropy >= mu.
 
+    Parameters
+    ----------
+    entropy : float
+        mu > 0, in nats: a lower bound on the entropy of every next token.
+    vocab : int
+        Tokens V, at least 2.
+    nodes : int
+        Drafted tokens N, at least 0.
+
+    Returns
+    -------
+    float
+        Tokens per target call.
+
+    Raises
+    ------
+    ValueError
+        A number outside its range.
+
+    Examples
+    --------
     >>> entropy_bound(math.log(2), vocab=2, nodes=2)  # three nodes' worth of fair coins: two levels in full
     2.0
     """
@@ -103,6 +145,23 @@ def entropy_bound(entropy: float, *, vocab: int, nodes: int) -> float:
 def light_rate(law: Array) -> float:
     """(mu + mu_2) / mu^2 of a target whose tokens are i.i.d.: Pankratov and Alistarh's tokens per unit of log N.
 
+    Parameters
+    ----------
+    law : array_like, shape (V,)
+        Of every token.
+
+    Returns
+    -------
+    float
+        Tokens per unit of log N.
+
+    Raises
+    ------
+    ValueError
+        No law, or a point mass, whose entropy is 0.
+
+    Examples
+    --------
     >>> round(light_rate(np.array([0.5, 0.5])), 4)  # mu = log 2, mu_2 = log(2)^2
     2.4427
     """

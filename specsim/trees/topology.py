@@ -7,17 +7,14 @@ at -1. Siblings are tried in the order of their numbers. Rows of p and q, and of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 
-from specsim import discover
 from specsim.base import check as _check
 from specsim.base import limits as _limits
-from specsim.types import Array, TokenTree
+from specsim.types import Array
 
 SCHEMES = ("paths", "beam", "deterministic")  # of whole trees; the others are draft schemes, node by node
 SIBLINGS = {"paths": "iid", "beam": "without_replacement"}  # how the children of one text are drawn there
@@ -28,6 +25,23 @@ LAST_REPEATS = ("without_replacement", "greedy")  # only when the support of q i
 def chain(gamma: int) -> Array:
     """One path of gamma nodes.
 
+    Parameters
+    ----------
+    gamma : int
+        Nodes, at least 0.
+
+    Returns
+    -------
+    array of int, shape (gamma,)
+        Parents.
+
+    Raises
+    ------
+    ValueError
+        gamma is negative or beyond what is sensible.
+
+    Examples
+    --------
     >>> chain(3).tolist()
     [-1, 0, 1]
     """
@@ -37,6 +51,23 @@ def chain(gamma: int) -> Array:
 def k_ary(branching: Sequence[int]) -> Array:
     """Every node at depth d has branching[d] children, level by level (RSD-C).
 
+    Parameters
+    ----------
+    branching : sequence of int
+        Children of every node at depth 0 (the root), 1, ...; at least 1 each.
+
+    Returns
+    -------
+    array of int, shape (n,)
+        Parents.
+
+    Raises
+    ------
+    ValueError
+        A number of children below 1, or beyond what is sensible.
+
+    Examples
+    --------
     >>> k_ary((2, 1)).tolist()
     [-1, -1, 0, 1]
     """
@@ -54,6 +85,25 @@ def paths(num_paths: int, gamma: int) -> Array:
 
     Paths that begin alike stay apart here; a verifier of K paths merges them.
 
+    Parameters
+    ----------
+    num_paths : int
+        K, at least 1.
+    gamma : int
+        Nodes of a path, at least 0.
+
+    Returns
+    -------
+    array of int, shape (num_paths * gamma,)
+        Parents.
+
+    Raises
+    ------
+    ValueError
+        A number that is too small, or beyond what is sensible.
+
+    Examples
+    --------
     >>> paths(2, 3).tolist()
     [-1, 0, 1, -1, 3, 4]
     """
@@ -82,6 +132,23 @@ def shape(parents: Any, name: str = "parents") -> Array:
 def children(parents: Any) -> list[list[int]]:
     """Nodes below the root (entry 0) and below node i (entry i + 1), in order.
 
+    Parameters
+    ----------
+    parents : sequence of int
+        The shape: node i hangs below node parents[i] < i, or below the root at -1.
+
+    Returns
+    -------
+    list of lists of int
+        n + 1 lists, of rows: the root's first.
+
+    Raises
+    ------
+    ValueError, TypeError
+        parents is no shape: no list of integers, or a parent that is no earlier node.
+
+    Examples
+    --------
     >>> children([-1, -1, 0])
     [[0, 1], [2], [], []]
     """
@@ -95,6 +162,23 @@ def children(parents: Any) -> list[list[int]]:
 def depths(parents: Any) -> Array:
     """Depth of every node; 1 for the root's children.
 
+    Parameters
+    ----------
+    parents : sequence of int
+        The shape: node i hangs below node parents[i] < i, or below the root at -1.
+
+    Returns
+    -------
+    array of int, shape (n,)
+        Levels below the root, at least 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        parents is no shape: no list of integers, or a parent that is no earlier node.
+
+    Examples
+    --------
     >>> depths([-1, -1, 0]).tolist()
     [1, 1, 2]
     """
@@ -107,6 +191,23 @@ def depths(parents: Any) -> Array:
 def ranks(parents: Any) -> Array:
     """Place of every node among its siblings, from 0.
 
+    Parameters
+    ----------
+    parents : sequence of int
+        The shape: node i hangs below node parents[i] < i, or below the root at -1.
+
+    Returns
+    -------
+    array of int, shape (n,)
+        0 for the first child of a node, and so on.
+
+    Raises
+    ------
+    ValueError, TypeError
+        parents is no shape: no list of integers, or a parent that is no earlier node.
+
+    Examples
+    --------
     >>> ranks([-1, -1, 0]).tolist()
     [0, 1, 0]
     """
@@ -119,6 +220,23 @@ def ranks(parents: Any) -> Array:
 def leaves(parents: Any) -> Array:
     """Nodes with no child; empty for a tree without nodes.
 
+    Parameters
+    ----------
+    parents : sequence of int
+        The shape: node i hangs below node parents[i] < i, or below the root at -1.
+
+    Returns
+    -------
+    array of int, shape (number of leaves,)
+        Their numbers, increasing.
+
+    Raises
+    ------
+    ValueError, TypeError
+        parents is no shape: no list of integers, or a parent that is no earlier node.
+
+    Examples
+    --------
     >>> leaves([-1, -1, 0]).tolist()
     [1, 2]
     """
@@ -128,6 +246,23 @@ def leaves(parents: Any) -> Array:
 def mask(parents: Any) -> Array:
     """Attention mask (n+1, n+1): row i sees column j if j is i or an ancestor of i; the root is row 0.
 
+    Parameters
+    ----------
+    parents : sequence of int
+        The shape: node i hangs below node parents[i] < i, or below the root at -1.
+
+    Returns
+    -------
+    array of bool, shape (n + 1, n + 1)
+        True where the row sees the column.
+
+    Raises
+    ------
+    ValueError, TypeError
+        parents is no shape: no list of integers, or a parent that is no earlier node.
+
+    Examples
+    --------
     >>> mask([-1, -1, 0]).astype(int).tolist()
     [[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]]
     """
@@ -136,52 +271,3 @@ def mask(parents: Any) -> Array:
     for row, parent in enumerate(found.tolist(), start=1):
         sees[row] |= sees[parent + 1]
     return sees
-
-
-def token_tree(tree: Any) -> TokenTree:
-    """The tree itself; TypeError if it is of another kind."""
-    if not isinstance(tree, TokenTree):
-        raise TypeError(f"tree must be a TokenTree (see specsim.trees), got {_check.shown(tree)}")
-    return tree
-
-
-def check(tree: TokenTree, vocab: int | None = None) -> TokenTree:
-    """The tree itself; a named error if it is none.
-
-    Depths must be those of the parents, tokens integers in 0..vocab-1 or -1 with nothing below, and siblings distinct
-    where the scheme draws no token twice (a draft scheme that has used up the support of q repeats its last token).
-
-    >>> check(TokenTree(chain(2), np.array([5, 7]), np.array([1, 2]), "iid"), vocab=8).tokens.tolist()
-    [5, 7]
-    """
-    parents, known = shape(token_tree(tree).parents, "tree.parents"), [*discover.names("draft"), *SCHEMES]
-    if tree.scheme not in known:
-        raise ValueError(f"tree.scheme {tree.scheme!r} is unknown; known: {', '.join(known)}")
-    off = np.flatnonzero(np.asarray(tree.depth) != depths(parents)) if len(tree.depth) == len(parents) else [0]
-    if len(off):
-        raise ValueError(
-            f"tree.depth is {np.asarray(tree.depth).tolist()}; its nodes lie at {depths(parents).tolist()}"
-        )
-    if not is_array_api_obj(tree.tokens) or not tree.tokens.ndim or tree.tokens.shape[-1] != len(parents):
-        raise ValueError(f"tree.tokens must be an array with a last axis of {len(parents)} nodes")
-    if vocab is not None:
-        vocab = _check.integer(vocab, "vocab", 1)
-    if _check.concrete(tree.tokens):
-        tokens = np.asarray(tree.tokens.cpu() if hasattr(tree.tokens, "cpu") else tree.tokens)
-        _check_tokens(tokens.reshape(math.prod(tokens.shape[:-1]), len(parents)), parents, vocab, tree.scheme)
-    return tree
-
-
-def _check_tokens(tokens: Array, parents: Array, vocab: int | None, scheme: str) -> None:
-    if tokens.dtype.kind not in "iu":
-        raise TypeError(f"tree.tokens must hold integer token ids, got dtype {tokens.dtype}")
-    for row, node in np.argwhere((tokens < -1) | (tokens >= (np.inf if vocab is None else vocab)))[:1]:
-        raise ValueError(f"node {node} is token {tokens[row, node]}, outside the vocabulary 0..{(vocab or 0) - 1}")
-    lost = (tokens >= 0) & (parents >= 0) & (tokens[:, parents] < 0)
-    for row, node in np.argwhere(lost)[:1]:
-        raise ValueError(f"node {node} is token {tokens[row, node]}, but its parent {parents[node]} is absent")
-    for siblings in children(parents) if scheme in ONCE + LAST_REPEATS else []:
-        for k, node in enumerate(siblings):
-            for other in siblings[: max(k - 1, 0) if scheme in LAST_REPEATS else k]:
-                if ((tokens[:, node] == tokens[:, other]) & (tokens[:, node] >= 0)).any():
-                    raise ValueError(f"siblings {other} and {node} are one token; scheme {scheme!r} draws none twice")

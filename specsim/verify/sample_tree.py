@@ -12,7 +12,7 @@ from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import at
 from specsim.discover import Rule
-from specsim.trees import topology
+from specsim.trees import validity
 from specsim.types import Array, Draws, TokenTree, TreeResult
 from specsim.verify.lookup import step_params, tree_rule
 
@@ -76,13 +76,13 @@ def verify_tree(
     >>> int(result.node), int(result.num_accepted), int(result.token)  # 0.3 * 0.9 < 0.5, 0.8 * 0.1 < 0.5: both kept
     (3, 2, 0)
     """
-    module = discover.with_params(tree_rule(rule, topology.token_tree(tree).scheme), params)
+    module = discover.with_params(tree_rule(rule, validity.token_tree(tree).scheme), params)
     told = step_params(module, step)
     if (tree.scheme == "distinct") != (draws is not None):
         raise ValueError(f"a tree of scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
     more: dict[str, Any] = {} if draws is None else {"draws": draws}
     p, q = check.laws(p, q)
-    nodes, vocab = len(topology.check(tree, p.shape[-1]).parents), p.shape[-1]
+    nodes, vocab = len(validity.check(tree, p.shape[-1]).parents), p.shape[-1]
     for name, w in (("p", p), ("q", q)):
         if w.ndim < 2 or w.shape[-2] != nodes + 1:
             raise ValueError(

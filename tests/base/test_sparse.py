@@ -18,7 +18,7 @@ import specsim
 from specsim import dense_law, discover, one_hot_law, top_k_law
 from specsim.base import sparse as _sparse
 from specsim.testing.cases import LAST_UNIFORM
-from specsim.testing.step_checks import drawn, sizes
+from specsim.testing.step_cases import drawn, sizes
 from specsim.types import Law
 
 Array = Any

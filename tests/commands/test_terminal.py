@@ -100,9 +100,13 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def start(words: list[str], **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
-    )
+    """A process that hears SIGINT, also where a shell runs the tests in the background and has it ignored."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([*COMMAND, *words], **pipes, start_new_session=True, **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("module", ["typer", "numpy"])

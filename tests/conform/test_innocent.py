@@ -7,31 +7,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Subject, Warping, judge
+from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.cases import toy, truncates
-from specsim.conform.properties.parameters import WARPINGS
+from specsim.conform.properties.parameters import SAMPLING_PARAMS
 
 pytestmark = pytest.mark.fast
 
 
-def cut(law: Any, warping: Warping, wrong: bool) -> Any:
+def cut(law: Any, sampling_params: SamplingParams, wrong: bool) -> Any:
     """Temperature, then the k likeliest, of equals the first; then the fewest that have the mass of top-p."""
-    if warping.temperature == 0:
+    if sampling_params.temperature == 0:
         return np.eye(len(law))[law.argmax()]
-    law = law ** (1 / warping.temperature)
+    law = law ** (1 / sampling_params.temperature)
     law = law / law.sum()
     order = np.argsort(-law, kind="stable")
     kept = np.ones(len(law), dtype=bool)
-    if warping.top_k:
-        kept[order[warping.top_k + wrong :]] = False
-    if warping.top_p < 1:
+    if sampling_params.top_k:
+        kept[order[sampling_params.top_k + wrong :]] = False
+    if sampling_params.top_p < 1:
         before = np.cumsum(law[order]) - law[order]
-        kept[order[before >= warping.top_p]] = False
+        kept[order[before >= sampling_params.top_p]] = False
     return law * kept / law[kept].sum()
 
 
-def step(p: Any, q: Any, drafts: Any, random: Any, *, warping: Warping, wrong: bool = False) -> int:
-    p, q = cut(p, warping, wrong), cut(q, warping, wrong)
+def step(p: Any, q: Any, drafts: Any, random: Any, *, sampling_params: SamplingParams, wrong: bool = False) -> int:
+    p, q = cut(p, sampling_params, wrong), cut(q, sampling_params, wrong)
     x = int(drafts[0])
     if random.random() * q[x] <= p[x]:
         return x
@@ -45,7 +45,9 @@ def test_which_of_equals_go_is_nobodys_error(wrong: bool, outcome: str) -> None:
     assert judge(subject, budget=60, properties=["parameters"]).outcome == outcome
 
 
-@pytest.mark.parametrize("words", [words for words, warping in WARPINGS.items() if truncates(warping)])
+@pytest.mark.parametrize(
+    "words", [words for words, sampling_params in SAMPLING_PARAMS.items() if truncates(sampling_params)]
+)
 def test_laws_that_are_truncated_have_no_equals(words: str) -> None:
     for seed in (0, 1, 10, 11):
         for positive in (False, True):
@@ -54,7 +56,7 @@ def test_laws_that_are_truncated_have_no_equals(words: str) -> None:
                 assert len(set(live)) == len(live), words
 
 
-def plain(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> list[int]:
+def plain(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any) -> list[int]:
     """The target alone, a pass for every token."""
     text: list[int] = []
     for _ in range(n):

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+import time
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
+from specsim.base.deviation import law_deviation
+from specsim.conform import Subject
+from specsim.conform.cases import make, toy
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.bound import judge_counts
+from specsim.conform.properties import marginal
+from specsim.conform.properties._laws import Look
+from specsim.conform.watch import Watch
+from specsim.types import Array
 
 LAW = np.array([0.5, 0.3, 0.15, 0.05])
 
@@ -43,6 +53,76 @@ def test_the_stated_distance_is_seen(subjects: int) -> None:
     truth = LAW + np.array([-distance, distance, 0, 0])
     rng = np.random.default_rng(2)
     assert sum(not convicted(truth, 1e-6, 8000, rng) for _ in range(subjects)) <= 0.03 * subjects
+
+
+def in_batches(p: Array, q: Array, drafts: Array, random: Any, shift: float = 0.0) -> Array:
+    """Rejection of one draft, row by row; then the likeliest token gives so much of its mass to its neighbour."""
+    rows, x = np.arange(len(p)), drafts[:, 0]
+    rest = (p - q).clip(0) + 1e-300
+    ends = (rest / rest.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    other = (ends[:, :-1] < random.random((len(p), 1))).sum(axis=1)
+    y = np.where(random.random(len(p)) * q[rows, x] <= p[rows, x], x, other)
+    best = p.argmax(axis=1)
+    moved = (y == best) & (random.random(len(p)) * p[rows, best] < shift)
+    return np.where(moved, (best + 1) % p.shape[1], y)
+
+
+def judged(seed: int, shift: float = 0.0, delta: float = 0.05) -> Look:
+    """What 2,000 runs of the harness itself say of a subject at a distance of `shift` from its target."""
+    subject = Subject("rows", "step", print, sizes=(1,), batch=partial(in_batches, shift=shift))
+    watch = Watch(subject, deadline=time.monotonic() + 1000, patience=10, delta=delta, seed=seed)
+    target, draft = toy(3, seed, positive=True), toy(3, seed + 10_000, positive=True)
+    return marginal.look(watch.batches(make(subject, target, draft, 1, "")))
+
+
+@pytest.fixture
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks and no more, however long they take."""
+    monkeypatch.setattr(montecarlo, "sample", partial(montecarlo.sample, most=2000))
+
+
+def mean_alone(law: Any, runs: int, delta: float) -> float:
+    """What frequencies are off by in the mean, with nothing for chance."""
+    return law_deviation(np.asarray(law), runs, 1.0)
+
+
+def allowed_alone(law: Any, runs: int, delta: float, miss: float = 0.01) -> float:
+    """A distance that is stated as seen, and is seen every other time."""
+    return montecarlo.allowed(law, runs, delta)
+
+
+def alarms(subjects: int) -> int:
+    found = [judged(seed) for seed in range(subjects)]
+    return sum(one.distance > one.allowed for one in found)
+
+
+def misses(subjects: int) -> int:
+    found = [judged(seed, judged(seed).found) for seed in range(subjects)]
+    return sum(one.distance <= one.allowed for one in found)
+
+
+@pytest.mark.usefixtures("_few")
+@pytest.mark.parametrize("subjects", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_harness_keeps_its_rate(subjects: int) -> None:
+    """Lossless subjects, each with laws of its own, judged as `judge` does: at most 5 % are convicted."""
+    assert alarms(subjects) <= max(1, 0.05 * subjects)
+
+
+@pytest.mark.usefixtures("_few")
+@pytest.mark.parametrize("subjects", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_the_harness_sees_the_distance_that_it_states(subjects: int) -> None:
+    """Wrong subjects at the smallest distance that the report of a right one states; 1 in 100 may be missed."""
+    assert misses(subjects) <= 0.03 * subjects
+
+
+@pytest.mark.usefixtures("_few")
+def test_wrong_limits_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits without room for chance: the counts above go beyond what is allowed there."""
+    with monkeypatch.context() as mutant:
+        mutant.setattr(montecarlo, "found", allowed_alone)
+        assert misses(20) > 1
+    monkeypatch.setattr(montecarlo, "allowed", mean_alone)
+    assert alarms(20) > 1
 
 
 def log(rule: str, blocks: int, rng: np.random.Generator) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import random as python_random
 from collections.abc import Callable
 from functools import partial
@@ -125,93 +124,6 @@ def test_numpy_and_python_programs() -> None:
     assert found.leaves == 24
     assert math.fsum(found.law.values()) == pytest.approx(1, abs=1e-12)
     assert found.law[0, True, "a", 0] == pytest.approx(0.5 * 0.25 * 0.25 * 0.5, abs=1e-12)
-
-
-def adds(random: Any) -> bool:
-    return bool(random.random() + random.random() < 1)
-
-
-def converts(random: Any) -> int:
-    try:
-        return int(float(random.random()) * 3)
-    except Exception:  # a program that catches everything is not scored by what it falls back on
-        return 0
-
-
-def reflects(random: Any) -> bool:
-    return bool(1 - random.random() < 0.25)
-
-
-def sorts(random: Any) -> bool:
-    return bool(max(random.random(), random.random()) < 0.25)
-
-
-def normal(random: Any) -> bool:
-    return bool(np.random.normal() < 0.25)  # noqa: NPY002 - what it must refuse
-
-
-def seeded(random: Any) -> bool:
-    return bool(np.random.default_rng(0).random() < 0.25)
-
-
-def branches(random: Any) -> int:
-    return 1 if random.random() else 0
-
-
-def squares(random: Any) -> bool:
-    return bool(np.sqrt(random.random(2))[0] < 0.25)
-
-
-OLD = np.random.default_rng(3)
-UNFORESEEN = [adds, converts, reflects, sorts, normal, seeded, branches, squares]
-
-
-@pytest.mark.parametrize("program", UNFORESEEN)
-def test_unforeseen_uses_are_refused(program: Callable[[Any], Any]) -> None:
-    with pytest.raises(scripted.NotScriptable):
-        scripted.law(program)
-
-
-@pytest.mark.parametrize("name", ["second_view", "part", "maximum", "where", "two_races", "own_generator", "half"])
-def test_unforeseen_uses_of_torch_are_refused(name: str) -> None:
-    torch = pytest.importorskip("torch")
-
-    def second_view(random: Any) -> bool:
-        held = torch.empty(3)
-        view = held[0]
-        held.uniform_()
-        return bool(view < 0.25)
-
-    def part(random: Any) -> bool:
-        held = torch.zeros(3)
-        held[1:].uniform_()
-        return bool(held[1] < 0.25)
-
-    def maximum(random: Any) -> bool:
-        return bool(torch.rand(2).max() < 0.25)
-
-    def where(random: Any) -> bool:
-        return bool(torch.where(torch.tensor([True]), torch.rand(1), 0.0)[0] < 0.25)
-
-    def two_races(random: Any) -> tuple[int, int]:
-        noise = torch.empty(2).exponential_()
-        return int((torch.tensor([0.5, 0.5]) / noise).argmax()), int((torch.tensor([0.9, 0.1]) / noise).argmax())
-
-    def own_generator(random: Any) -> bool:
-        return bool(torch.rand(1, generator=torch.Generator().manual_seed(0)) < 0.25)
-
-    def half(random: Any) -> bool:
-        return bool(torch.rand(1).half() < 0.25)
-
-    programs = (second_view, part, maximum, where, two_races, own_generator, half)
-    with pytest.raises(scripted.NotScriptable):
-        scripted.law({program.__name__: program for program in programs}[name])
-
-
-@pytest.mark.parametrize("draw", [lambda: os.urandom(1)[0] % 2, lambda: OLD.random() < 0.5])
-def test_other_randomness_is_not_reproducible(draw: Callable[[], Any]) -> None:
-    with pytest.raises(scripted.NotReproducible):
-        scripted.law(lambda random: (random.choice(64, p=np.full(64, 1 / 64)), draw()))
 
 
 def test_what_was_replaced_is_put_back() -> None:

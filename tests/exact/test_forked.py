@@ -8,6 +8,7 @@ drawn i.i.d. at V = 2, and 5 and 6 at V = 3).
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -16,12 +17,13 @@ import pytest
 from helpers.rules import MUTANTS, load
 
 from specsim import discover, eagle2_tree, heap_tree, sequoia_tree, trees
+from specsim.exact import forking
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import Drawn, continued_law, drawn_trees, kept_law
 from specsim.testing import checks
-from specsim.testing.sampler import forked_chain, forked_tree
-from specsim.testing.tree_cases import depth_of, shapes, size_of
+from specsim.testing.sampler import forked_chain, forked_tree, kept_and_token
+from specsim.testing.tree_cases import along, depth_of, shapes, size_of
 from specsim.testing.tree_checks import strongly_lossless
 
 Table = dict[tuple[int, ...], Any]
@@ -53,6 +55,25 @@ def assert_lossless(rule: ModuleType, target: Table, drawn: list[Drawn], depth: 
     law = kept_law(forked_tree(rule), target.__getitem__, drawn)
     for text, made, goal in continued_law(law, target.__getitem__, depth + 1):
         assert made == goal, f"{where}: text {text} has probability {made}, not {goal}"
+
+
+@pytest.mark.parametrize("name", ["tokenwise", "lifted"])
+def test_trees_fork_together_as_they_do_alone(name: str) -> None:
+    """Some trees have more runs than others, which go on by themselves."""
+    rule, (target, draft) = TREE[name], tables(3, 2, 0)
+    drawn = drawn_trees(draft.__getitem__, (-1, -1, 0), "iid")
+    p = np.stack([along(target.__getitem__, tree) for tree, _, _ in drawn])
+    q, first = np.stack([rows for _, rows, _ in drawn]), drawn[0][0]
+    batch = first._replace(tokens=np.stack([tree.tokens for tree, _, _ in drawn]))
+    forked, runs = forked_tree(rule), set()
+    for k, joint in enumerate(forked.transition(forked.prepare(p, q, batch))):
+        plan, tree = rule.prepare(p[k], q[k], drawn[k][0]), drawn[k][0]
+        alone = kept_and_token(partial(rule.verify, plan), rule.uniforms(tree))
+        assert {(int(i), int(y)): joint[i, y] for i, y in zip(*np.nonzero(joint), strict=True)} == alone
+        runs.add(
+            sum(1 for _ in forking.runs(lambda fork, plan=plan: rule.verify(plan, fork.uniforms(rule.uniforms(batch)))))
+        )
+    assert len(runs) > 2
 
 
 def every_shape(name: str, scheme: str, nodes: int, vocab: int) -> None:

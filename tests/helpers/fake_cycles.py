@@ -58,8 +58,8 @@ def cycle(rule: Any, warping: Warping, length: int, batch: int = 2, **model: Any
     return partial(fixed.cycle, on, length), texts, u
 
 
-def tree_cycle(rule: TreeVerifier, batch: int = 2) -> tuple[Any, ...]:
+def tree_cycle(rule: TreeVerifier, warping: Warping, batch: int = 2) -> tuple[Any, ...]:
     """One cycle of whole trees, and its arguments: texts and uniforms."""
-    function, texts, u = cycle(rule, Warping(), rule.depth, batch)
+    function, texts, u = cycle(rule, warping, rule.depth, batch)
     on = trees_block.Trees(function.args[0], rule)
     return partial(trees_block.cycle, on, rule.depth), texts, u

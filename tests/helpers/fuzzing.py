@@ -6,23 +6,30 @@ It may not take more than SECONDS of processor time or MEMORY, warn, or return N
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import io
 import json
 import math
 import os
 import random
 import resource
+import shlex
 import signal
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, suppress
 from dataclasses import fields, is_dataclass
+from functools import wraps
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from helpers import good_calls
+from helpers.forwards import Forward, forbid
 from helpers.misbehaving import PLANTED
 
 SECONDS, MEMORY = 5, 1 << 30
@@ -167,50 +174,100 @@ def _work(found: list[Case], start: int, writer: int, seconds: float, memory: in
 BAD_WORDS = ("", "x", "-1", "0", "1.5", "nan", "inf", "1e9", "1000000000", "1" + "0" * 400, "[]", "1,,2", "/nowhere/x")
 
 
-def commands() -> Mapping[str, Any]:
-    """The commands of `specsim` by name."""
+PROGRAMS = {"specsim": "specsim.cli", "specsim-real": "real.cli"}
+
+
+def commands(program: str = "specsim") -> Mapping[str, Any]:
+    """The commands of a program by name."""
     import typer
 
-    from specsim.cli import app
-
-    return typer.main.get_command(app).commands  # type: ignore[attr-defined, no-any-return]
+    return typer.main.get_command(importlib.import_module(PROGRAMS[program]).app).commands  # type: ignore[attr-defined, no-any-return]
 
 
-def command_cases(name: str, good: list[str]) -> Iterator[Case]:
+def command_cases(program: str, name: str, good: list[str]) -> Iterator[Case]:
     """A command with each of its options once in every bad way."""
-    yield "as it is", lambda: ended([name, *good]), (), False
-    for parameter in commands()[name].params if name != "plots" else ():
+    yield "as it is", lambda: ended([program, name, *good], good=True), (), False
+    for parameter in commands(program)[name].params if name != "plots" else ():
         option = parameter.opts[0]
         if not option.startswith("--") or getattr(parameter, "is_flag", False) or option == "--help":
             continue
         for bad in BAD_WORDS:
-            if option in good_calls.LONG_OPTIONS and bad in ("1e9", "1000000000"):
+            if program == "specsim" and option in good_calls.LONG_OPTIONS and bad in ("1e9", "1000000000"):
                 continue
-            words = [name, *good, f"{option}={bad}"]
+            words = [program, name, *good, f"{option}={bad}"]
             yield f"{option}={bad[:12]}", lambda words=words: ended(words), (), True
 
 
-def ended(words: list[str]) -> None:
-    """A command, which ends with a status that `specsim.commands.errors` documents and no traceback."""
+def ended(words: list[str], good: bool = False) -> None:
+    """A command, which ends with a status that `specsim.commands.errors` documents and no traceback, or at a forward.
+
+    With status 2 it says one line, unless the words themselves cannot be read: then the usage stands before it. Good
+    words do not end so, unless a package is missing.
+    """
     from specsim.commands import errors
 
-    sys.argv = ["specsim", *words]
+    sys.argv = words
     os.chdir(tempfile.mkdtemp())  # a bad word may be taken for the name of a file to write
+    said = io.StringIO()
     try:
-        errors.run("specsim.cli")
+        with redirect_stderr(said):
+            errors.run(PROGRAMS[words[0]])
+    except Forward:
+        pass
     except SystemExit as stop:
-        if stop.code not in (0, 1, 2):
-            raise AssertionError(f"status {stop.code}") from None
+        lines = said.getvalue().splitlines()
+        must_work = good and "error: this needs" not in said.getvalue()
+        if stop.code not in ((0, 1) if must_work else (0, 1, 2)):
+            raise AssertionError(f"status {stop.code}: {said.getvalue()[:100]!r}") from None
+        if stop.code == 2 and len(lines) != 1 and not lines[0].startswith("Usage: "):
+            raise AssertionError(f"{len(lines)} lines: {said.getvalue()[:200]!r}") from None
+
+
+def until_forward(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which answers nothing where it would compute."""
+
+    @wraps(function)
+    def stopped(*args: Any, **kwargs: Any) -> Any:
+        with suppress(Forward):
+            return function(*args, **kwargs)
+
+    return stopped
+
+
+def swept(what: str) -> dict[str, tuple[str, str, list[str]]]:
+    """The commands that a sweep is about: program, name and good words of each."""
+    own = {name: ("specsim", name, words) for name, words in good_calls.COMMANDS.items()}
+    split = {f"real {name}": shlex.split(line) for name, line in good_calls.REAL.items()}
+    of_real = {name: ("specsim-real", words[0], words[1:]) for name, words in split.items()}
+    if what == "options":
+        return {name: own[name] for name in ("plan", "simulate")}
+    if what == "real options":
+        return of_real
+    name = what.removeprefix("command ")
+    return {name: (own | of_real)[name]} if what.startswith("command ") else {}
 
 
 def main(what: str, number: str = "0") -> None:
-    """Print the complaints of a function, a command, or a sample: `specsim.speedup`, `command plan`, `sample 200`."""
+    """Print the complaints of a function, a command, or a sample: `specsim.speedup`, `command plan`, `sample 200`.
+
+    Of `specsim-real` a command is run as far as its first forward; a sample of its options as far as torch is loaded.
+    """
     if what == "planted":
         tried = [("as it is", lambda: None, (), False), *((f.__name__, f, ("ValueError",), False) for f in PLANTED)]
         for name, text in judged(tried, seconds=0.5).items():
             print(f"{name}: {text.partition(':')[0]}")
         return
-    good, public = good_calls.calls(), good_calls.functions()
+    good: dict[str, Any] = {}
+    public: dict[str, Callable[..., Any]] = {}
+    if what == "real options":
+        sys.modules.update(dict.fromkeys(("torch", "transformers")))  # type: ignore[arg-type]
+    elif what.startswith(("command real", "real.")):
+        forbid(lambda place, other: mock.patch(place, other).start())
+    if what.startswith("real."):
+        calls = good_calls.calls_of_real()
+        good, public = {what: calls[what][1]}, {what: until_forward(calls[what][0])}
+    elif what != "real options":
+        good, public = good_calls.calls(), good_calls.functions()
     if what in public:
         names = [what]
     elif what == "sample":
@@ -220,10 +277,7 @@ def main(what: str, number: str = "0") -> None:
     found = {
         name: [c for c in cases(public[name], good[name]) if not good_calls.asked_to_last(name, c[0])] for name in names
     }
-    for name in (
-        [what.removeprefix("command ")] if what.startswith("command ") else ["plan", "simulate"] * (what == "options")
-    ):
-        found[name] = list(command_cases(name, good_calls.COMMANDS[name]))
+    found |= {name: list(command_cases(*words)) for name, words in swept(what).items()}
     each = int(number) // max(len(found), 1)
     for name, every in found.items():
         tried = [every[0], *random.Random(name).sample(every[1:], min(each, len(every) - 1))] if each else every

@@ -9,6 +9,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from fractions import Fraction as F
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,17 @@ COMMANDS = {
         "8",
     ],
     "validate": [],
+}
+# Those of `specsim-real`, small; a command may stand here with several sets of words.
+REAL = {
+    "compare": "compare --widen 0 --count 1 --max-tokens 8 --gamma 2",
+    "compare --tree": "compare --widen 0 --count 1 --max-tokens 8 --tree 2,1",
+    "drafts": "drafts --count 1 --max-tokens 8",
+    "forced": "forced tiny tiny --batch 1 --context 16 --gamma 1 --calibrate 1 --turns 1",
+    "rows": "rows --count 1 --max-tokens 8",
+    "table": f"table '{Path(__file__).parents[2] / 'real' / 'results' / 'bundled.json'}'",
+    "train-pair": f"train-pair pair --text '{__file__}'",
+    "trees": "trees --count 1 --recorded 1 --max-tokens 8",
 }
 LONG_OPTIONS = ("--blocks", "--tokens", "--burn-in", "--sequences", "--gamma", "--tree")
 IN_RANGE = ("4096", "10000", "2**16", "10**9")
@@ -228,6 +240,24 @@ def calls() -> dict[str, dict[str, Any]]:
         "specsim": root, "specsim.trees": of_trees, "specsim.testing": of_testing,
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}
+
+
+OF_REAL = ("real.Pair.generate", "real.Pair.score", "real.Pair.stopping", "real.Warping", "real.load")
+
+
+def calls_of_real() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """Public functions of `real`, and of the pair that is bundled, each with a good call."""
+    import real
+
+    pair = real.load(real.TINY / "target", real.TINY / "draft")
+    good: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+        (pair.generate, {"prompt": "a = 1\n", "max_tokens": 4}),
+        (pair.score, {"text": [5, 6, 7]}),
+        (pair.stopping, {"strings": ["\n"]}),
+        (real.Warping, {"temperature": 0.7}),
+        (real.load, {"target": real.TINY / "target", "draft": real.TINY / "draft"}),
+    ]
+    return dict(zip(OF_REAL, good, strict=True))
 
 
 def functions() -> dict[str, Callable[..., Any]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 
 
 def faults(figure: Any, whole: bool = True) -> list[str]:
-    """Unlabelled colour bars, ticks between whole numbers, legends over data, clipped text, and not 150 dpi."""
+    """Unlabelled colour bars, ticks between whole numbers, legends over data, cut text and marks, and not 150 dpi."""
     figure.canvas.draw()
-    panels = [axes for axes in figure.axes if not hasattr(axes, "_colorbar")]
+    panels = [axes for axes in figure.axes if not hasattr(axes, "_colorbar") and axes.get_visible()]
     found = [] if figure.dpi == 150 else [f"{figure.dpi} dpi"]
     bars = [axes for axes in figure.axes if hasattr(axes, "_colorbar")]
     found += ["a colour bar without a label" for bar in bars if not (bar.get_ylabel() or bar.get_xlabel())]
@@ -19,7 +20,7 @@ def faults(figure: Any, whole: bool = True) -> list[str]:
         found += [f"no title: {axes}"] if not (axes.get_title() or figure.get_suptitle()) else []
         if whole and axes.get_xscale() == "linear":
             found += [f"tick at {tick:g}" for tick in axes.get_xticks() if tick % 1]
-        found += covered(axes)
+        found += covered(axes) + cut(axes)
     return found + clipped(figure)
 
 
@@ -38,6 +39,33 @@ def covered(axes: Any) -> list[str]:
         at = dots.get_offset_transform().transform(np.atleast_2d(dots.get_offsets()))
         found += ["legend over dots"] if any(box.contains(x, y) for x, y in at) and hasattr(dots, "get_sizes") else []
     return found
+
+
+def cut(axes: Any) -> list[str]:
+    """Dots, and ends of error bars, that the edge of the axes cuts off; a line may leave the picture."""
+    found = []
+    for line in axes.lines:
+        if line.get_clip_on() and line.get_marker() not in ("None", "none", "", " ", None):
+            at, size = line.get_transform().transform(line.get_xydata()), line.get_markersize()
+            found += [f"cut: a dot of {line.get_label()}"] if sticks_out(axes, at, size) else []
+    for marks in axes.collections:
+        if isinstance(marks, LineCollection) and marks.get_clip_on():
+            ends = [marks.get_transform().transform(segment) for segment in marks.get_segments() if len(segment)]
+            found += ["cut: an error bar"] if ends and sticks_out(axes, np.concatenate(ends), 0) else []
+        elif isinstance(marks, PathCollection) and marks.get_clip_on():
+            at = marks.get_offset_transform().transform(np.atleast_2d(marks.get_offsets()))
+            size = float(np.sqrt(marks.get_sizes()).max())
+            found += [f"cut: a dot of {marks.get_label()}"] if sticks_out(axes, at, size) else []
+    return found
+
+
+def sticks_out(axes: Any, at: Any, size: float) -> bool:
+    """Whether more than a quarter of a dot of so many points, or a pixel, lies outside the axes, at one of (n, 2)."""
+    box, at = axes.get_window_extent(), np.asarray(at, dtype=float)
+    at = at[np.isfinite(at).all(axis=1)]
+    spare = 1 - size * axes.figure.dpi / 72 / 4
+    low, high = np.array([box.x0, box.y0]) - spare, np.array([box.x1, box.y1]) + spare
+    return bool(((at < low) | (at > high)).any())
 
 
 def clipped(figure: Any) -> list[str]:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +63,7 @@ def room(path: Path) -> tuple[str, str]:
     return package, first.removesuffix(".py")
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Dotted names a module imports, at the top or inside functions."""
     found = set()
@@ -81,15 +83,19 @@ def floor(package: str, name: str) -> int:
     return next(i for i, rooms in enumerate(FLOORS[package]) if name in rooms)
 
 
+def origin(name: str) -> tuple[str, str]:
+    """Package and room that an imported name comes from; a public name counts for the room that it is defined in."""
+    top, _, rest = (specsim._HOME.get(name.removeprefix("specsim."), name)).partition(".")
+    return top, rest.partition(".")[0]
+
+
 def violations(path: Path, names: set[str]) -> Iterator[str]:
     """Imports that go up, sideways without being named, or out of the core."""
     package, here = room(path)
     for name in sorted(names):
         if name.startswith("."):
             yield f"{here} imports {name}: say the whole name"
-        # A public name counts for the room that it comes from.
-        top, _, rest = (specsim._HOME.get(name.removeprefix("specsim."), name)).partition(".")
-        there = rest.partition(".")[0]
+        top, there = origin(name)
         if package == "specsim" and top in {"real", "transformers", "tests"}:
             yield f"{here} imports {name}: the core never does"
         if package == "specsim" and top in HEAVY and here not in HEAVY[top]:
@@ -130,6 +136,30 @@ def test_every_room_has_a_floor(package: str) -> None:
     rooms = {room(path)[1] for path in MODULES if room(path)[0] == package}
     assert rooms == {name for level in FLOORS[package] for name in level}
     assert len(rooms) <= 25
+
+
+LAYOUT = re.findall(
+    r"^\| `((?:specsim|real)/\w+)` \|", (ROOT / "docs" / "developer" / "layout.md").read_text(encoding="utf-8"), re.M
+)
+
+
+def upward(order: list[str]) -> list[str]:
+    """Imports of a folder from one that stands below it in this order, of one package."""
+    return [
+        f"{path.relative_to(ROOT)}: {there}"
+        for path in MODULES
+        for here in {"/".join(room(path))} & set(order)
+        for there in sorted({"/".join(origin(name)) for name in imports(path)} & set(order))
+        if there.partition("/")[0] == room(path)[0] and order.index(there) > order.index(here)
+    ]
+
+
+def test_the_page_of_the_layout_is_the_house() -> None:
+    """Its table has every folder, and "each imports only from those above it"."""
+    folders = [f"{p}/{name}" for p, levels in FLOORS.items() for level in levels for name in level]
+    assert sorted(LAYOUT) == sorted(name for name in folders if (ROOT / name).is_dir())
+    assert upward(LAYOUT) == []
+    assert upward(LAYOUT[::-1])
 
 
 def names_that_are_both(package: ModuleType) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers.rule_pages import lacking
 
 from specsim import discover
 
@@ -89,6 +90,23 @@ def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
     found["step/rejection"]["source"] = "another"
     record.write_text(json.dumps(found))
     assert checks.recorded("step", "rejection") is None
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("step", "rejection"), ("chain", "block"), ("tree", "traversal"), ("draft", "iid")]
+)
+def test_the_page_of_a_rule_is_whole(family: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of all rules are read in the built site (tests/house/test_site.py); here, what that reading can miss."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(DOCS))
+    rules = importlib.import_module("_generate.rules")
+    page = rules._page(family, name, discover.find(family, name), True)
+    findings = rules.checks.recorded(family, name)
+    assert list(lacking(page, family, name, findings, True)) == []
+    lines = page.splitlines()
+    for word in {"draft": ["svg", findings[0][0]]}.get(family, ["theorem", "Coq", "paper", "svg", findings[-1][0]]):
+        spoiled = "\n".join(line for line in lines if word not in line)
+        assert list(lacking(spoiled, family, name, findings, True)), word
 
 
 def headings(page: str) -> set[str]:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from helpers import fuzzing, good_calls
 
+import real
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = 200  # calls of the fast tier
 GOOD, PUBLIC = good_calls.calls(), good_calls.functions()
@@ -27,17 +29,27 @@ def test_every_public_function_has_a_good_call() -> None:
     assert sorted(GOOD) == sorted(PUBLIC)
 
 
+@pytest.mark.slow
+def test_every_public_function_of_real_has_one() -> None:
+    of_real = {name: symbol for name in real.__all__ if callable(symbol := getattr(real, name))}
+    methods = {
+        f"Pair.{name}": symbol for name, symbol in vars(real.Pair).items() if name[0] != "_" and callable(symbol)
+    }
+    records = {"Generation", "Pair"}  # made by the others, of fields that are not checked
+    assert {f"real.{name}" for name in of_real | methods if name not in records} == set(good_calls.OF_REAL)
+
+
 def test_a_sample_of_bad_arguments_is_refused_or_answered() -> None:
     assert sweep(["sample", str(SAMPLE)]) == ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(GOOD))
+@pytest.mark.parametrize("name", [*sorted(GOOD), *good_calls.OF_REAL])
 def test_bad_arguments_are_refused_or_answered(name: str) -> None:
     assert sweep([name]) == ""
 
 
-@pytest.mark.parametrize("command", sorted(good_calls.COMMANDS))
+@pytest.mark.parametrize("command", [*sorted(good_calls.COMMANDS), *(f"real {name}" for name in good_calls.REAL)])
 @pytest.mark.slow
 def test_bad_options_are_refused_or_answered(command: str) -> None:
     assert sweep([f"command {command}"]) == ""
@@ -45,10 +57,16 @@ def test_bad_options_are_refused_or_answered(command: str) -> None:
 
 def test_every_command_has_good_words() -> None:
     assert sorted(good_calls.COMMANDS) == sorted(fuzzing.commands())
+    assert {line.split()[0] for line in good_calls.REAL.values()} == set(fuzzing.commands("specsim-real"))
 
 
 def test_a_sample_of_bad_options_is_refused_or_answered() -> None:
     assert sweep(["options", "40"]) == ""
+
+
+def test_a_sample_of_bad_options_of_real_is_refused_or_answered() -> None:
+    """As far as torch is loaded, which this process does not allow; `-m slow` goes on to the first forward."""
+    assert sweep(["real options", "32"]) == ""
 
 
 def test_the_sweep_sees_each_way_to_misbehave() -> None:

@@ -49,6 +49,26 @@ def coarse(drawn: Any, axes: Any) -> None:
     drawn.set_dpi(130)
 
 
+def dots_outside(drawn: Any, axes: Any) -> None:
+    axes.plot([1, 2, 3], [0, 1, 2], "o", label="dots")
+    axes.set_ylim(0.5, 3)
+
+
+def half_a_dot(drawn: Any, axes: Any) -> None:
+    axes.plot([1, 2, 3], [0, 1, 2], "o", label="dots")
+    axes.set_xlim(1, 4)
+
+
+def scattered_outside(drawn: Any, axes: Any) -> None:
+    axes.scatter([1, 2, 9], [0, 1, 2], label="scattered")
+    axes.set_xlim(0, 4)
+
+
+def bars_outside(drawn: Any, axes: Any) -> None:
+    axes.errorbar([1, 2, 3], [1, 1, 1], [0.5, 0.5, 5], fmt="none")
+    axes.set_ylim(-1, 4)
+
+
 def test_a_good_figure_has_no_faults() -> None:
     drawn, _ = good()
     assert faults(drawn) == []
@@ -63,6 +83,10 @@ def test_a_good_figure_has_no_faults() -> None:
         (legend_on_data, "legend over"),
         (long_title, "clipped"),
         (coarse, "130 dpi"),
+        (dots_outside, "cut: a dot of dots"),
+        (half_a_dot, "cut: a dot of dots"),
+        (scattered_outside, "cut: a dot of scattered"),
+        (bars_outside, "cut: an error bar"),
     ],
 )
 def test_a_bad_figure_is_convicted(spoil: Callable[[Any, Any], None], said: str) -> None:

@@ -9,6 +9,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from helpers.pictures import faults
 from typer.testing import CliRunner
 
 from specsim import block_efficiency, context_boundary, estimate_hazards, latency, plan, roofline
@@ -16,7 +17,7 @@ from specsim import sweep as swept
 from specsim.claims import rows as published
 from specsim.claims.score import validate
 from specsim.cli import app
-from specsim.report import plots
+from specsim.report import figure, plots
 
 TIMES = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=2e-4)
 SHOWN = Path(__file__).parents[1] / "bench" / "plots"
@@ -88,9 +89,13 @@ def test_three_laws_have_one_tau_and_are_not_one_law() -> None:
 
 
 def test_one_command_makes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each can be read: of `validation.png` neither axis counts anything."""
+    made, as_png = [], figure.as_png
+    monkeypatch.setattr(figure, "as_png", lambda one: made.append(one) or as_png(one))
     found = CliRunner().invoke(app, ["plots", str(tmp_path)])
     assert found.exit_code == 0, found.output
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(NAMES)
+    assert [faults(one, whole=name != "validation.png") for one, name in zip(made, NAMES, strict=True)] == [[], [], []]
     words = "plan --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --alpha 0.7 --plot mine.png"
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(app, shlex.split(words)).exit_code == 0

@@ -98,33 +98,51 @@ def test_warm_run_may_copy_once() -> None:
 
 
 WARPINGS = {
+    "T = 1": Warping(),
     "temperature 0": Warping(0),
     "temperature .7": Warping(0.7),
     "top-k": Warping(top_k=5),
     "top-p": Warping(top_p=0.9),
     "min-p": Warping(min_p=0.1),
+    "all": Warping(0.7, 5, 0.9, 0.1),
 }
 CHAINS = [name for name, rule in discover.rules("chain").items() if not discover.facts(rule).continuation]
 TOKENWISE = partial(cycle, chain_rule("tokenwise"))
 CYCLES: dict[str, Callable[[], tuple[Any, ...]]] = {
-    **{f"{name} at gamma {g}": partial(cycle, chain_rule(name), Warping(), g) for name in CHAINS for g in (0, 1, 4)},
-    **{f"tokenwise, {what}": partial(TOKENWISE, warping, 3) for what, warping in WARPINGS.items()},
+    **{
+        f"{name} at gamma {g}, {what}": partial(cycle, chain_rule(name), warping, g)
+        for name in CHAINS
+        for g in (0, 1, 4)
+        for what, warping in WARPINGS.items()
+    },
     "float64, q/k norms": partial(TOKENWISE, Warping(), 3, dtype=torch.float64, qk_norm=True),
     "forced acceptance": partial(cycle, Forced((0.8,) * 8), Warping(), 3),
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "scheme"),
-    [(name, scheme) for name, rule in discover.rules("tree").items() for scheme in rule.CHILDREN if scheme != "beam"],
-)
-def test_tree_cycles_can_be_captured(name: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+DRAWN = [(name, s) for name, rule in discover.rules("tree").items() for s in rule.CHILDREN if s != "beam"]
+# Of seconds each, those that differ most are quick: every tree as it is, and one under the strictest warpings.
+STRICT = [("traversal", "without_replacement", what) for what in ("temperature 0", "all")]
+WARPED = [
+    pytest.param(*each, what, marks=() if what == "T = 1" or (*each, what) in STRICT else pytest.mark.slow)
+    for each in DRAWN
+    for what in WARPINGS
+]
+
+
+@pytest.mark.parametrize(("name", "scheme", "what"), WARPED)
+def test_tree_cycles_can_be_captured(name: str, scheme: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("real.models.store.check_memory", lambda *a, **k: None)
-    made = partial(tree_cycle, TreeVerifier(name, SHAPES[scheme], scheme))
+    made = partial(tree_cycle, TreeVerifier(name, SHAPES[scheme], scheme), WARPINGS[what])
     assert check_capture(lambda f, *arguments: f(*arguments), made) == []
 
 
-@pytest.mark.parametrize("name", CYCLES)
+def quick(name: str) -> bool:
+    """Every rule and length at T = 1, every rule and warping at one length; the others are slow."""
+    return "at gamma" not in name or name.endswith("T = 1") or "at gamma 1," in name
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if quick(n) else pytest.mark.slow) for n in CYCLES])
 def test_cycles_can_be_captured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("real.models.store.check_memory", lambda *a, **k: None)  # asks the driver
     assert check_capture(lambda f, *arguments: f(*arguments), CYCLES[name]) == []

@@ -81,3 +81,12 @@ def test_counterexamples_can_be_pasted() -> None:
         STEP_CHECKS["edges"](rule)
     with pytest.raises(AssertionError, match=r"p=\[[0-9/, ]+\] q=\[[0-9/, ]+\]"):
         STEP_CHECKS["output_is_target"](load(MUTANTS / "step" / "target_instead_of_residual.py"))
+
+
+def test_what_is_enumerated_once_is_of_this_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks share an enumeration; a rule whose functions are others has one of its own."""
+    STEP_CHECKS["transition_is_a_law"](rejection)
+    honest = rejection.transition
+    monkeypatch.setattr(rejection, "transition", lambda plan, drafts: 2 * honest(plan, drafts))
+    with pytest.raises(AssertionError, match="does not sum to 1"):
+        STEP_CHECKS["transition_is_a_law"](rejection)

@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 
 from real import TINY
-from real.options import parse_names, parse_numbers, positive, read_prompts
+from real.options import parse_names, parse_numbers, positive, read_prompts, within
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
 from real.studies.settings import Device, Dtype, MinP, RepetitionPenalty, Seed, Temperature, Threads, TopK, TopP
+from specsim.base import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,7 @@ def compare(
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
     every = read_prompts(prompts or TINY / "prompts.json")
     texts = every[: positive(count, "count")]
-    positive(threads, "threads")
+    positive(threads, "threads", limits.MAX_THREADS)
     import torch
     from transformers.utils.logging import disable_progress_bar
 
@@ -126,6 +127,7 @@ def compare(
         widen = 0 if target else WIDEN
     if widen < 0:
         raise ValueError(f"widen must be a number of millions, at least 1, or 0 for the target as it is; got {widen}")
+    within(widen, "widen", 0)
     disable_progress_bar()
     types = parse_dtype(dtype), parse_device(device)
     what = report.provenance(
@@ -192,7 +194,7 @@ def _run_chains(
 ) -> None:
     """Compare chains, of one rule or of several."""
     from real.studies.compare import answer, report, rules_report
-    from real.studies.compare.measure import check_prompts
+    from real.studies.compare.measure import check_models
 
     what |= {"gammas": settings.gammas, "calibrated": settings.timed}
     schema, shown, plot = (
@@ -205,7 +207,7 @@ def _run_chains(
         return finish(old, out, Console(), partial(shown, wide=wide), plot, again=True)
     pair = open_pair()
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
-    check_prompts(pair, ids, settings.max_tokens)
+    check_models(pair, ids, settings)
     record = {"schema": schema, "complete": False, "provenance": what, "turns": (old or {}).get("turns", [])}
     _run(pair, ids, settings, out, record)
     finish(record, out, Console(), partial(shown, wide=wide), plot)

@@ -91,6 +91,13 @@ def check_prompts(pair: Pair, prompts: Sequence[list[int]], max_tokens: int) -> 
                 raise ValueError(f"prompt {i}: {error}") from None
 
 
+def check_models(pair: Pair, prompts: Sequence[list[int]], settings: Settings) -> None:
+    """ValueError where a prompt or a length cannot run on these models, before anything is computed."""
+    check_prompts(pair, prompts, settings.max_tokens)
+    if min(pair.target.context, pair.draft.context) - max(settings.timed) < 2:
+        raise ValueError(f"calibrated {max(settings.timed)} needs blocks longer than the models' context")
+
+
 def compare(
     pair: Pair,
     prompts: Sequence[list[int]],
@@ -131,9 +138,7 @@ def compare(
     ValueError
         A prompt is empty, has foreign ids or does not fit the context; the rule is unknown or lossy here.
     """
-    check_prompts(pair, prompts, settings.max_tokens)
-    if min(pair.target.context, pair.draft.context) - max(settings.timed) < 2:
-        raise ValueError(f"calibrated {max(settings.timed)} needs blocks longer than the models' context")
+    check_models(pair, prompts, settings)
     texts = write_and_score(pair, prompts, settings, step)
     for name in settings.rules:
         yield name, acceptance(texts, chain_rule(name), max(settings.gammas))

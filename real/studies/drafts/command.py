@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 
 from real import TINY
-from real.options import parse_numbers, positive, read_prompts
+from real.options import parse_numbers, positive, read_prompts, within
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
 from real.studies.settings import Seed, Temperature, Threads, TopK, TopP
+from specsim.base import limits
 
 EXAMPLES = (
     "specsim-real drafts",
@@ -41,12 +42,12 @@ def drafts(
     outputs(out)  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    counts = parse_numbers(num_drafts, "num_drafts")
-    for name, value, least in (("rows", rows, 1), ("samples", samples, 2)):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+    counts = parse_numbers(num_drafts, "num_drafts", limits.MAX_DRAFTS)
+    within(rows, "rows", 1)
+    within(samples, "samples", 2)
     texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
-    positive(threads, "threads")
+    positive(max_tokens, "max_tokens")
+    positive(threads, "threads", limits.MAX_THREADS)
     import torch
     from transformers.utils.logging import disable_progress_bar
 

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from real.options import parse_numbers, positive
+from real.options import parse_numbers, positive, within
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
 from real.studies.settings import Device, Dtype, Threads
+from specsim.base import limits
 
 EXAMPLES = (
     "specsim-real forced 100m 10m --batch 1,4 --context 128,1024",
@@ -38,10 +39,15 @@ def forced(
 ) -> None:
     """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
     outputs(out)  # what can be said at once is said before torch is loaded
-    grid = list(itertools.product(parse_numbers(batch, "batch"), parse_numbers(context, "context")))
+    batches = parse_numbers(batch, "batch", limits.MAX_BATCH)
+    contexts = parse_numbers(context, "context", limits.MAX_TOKENS)
+    within(len(batches) * len(contexts), "the number of settings, batch x context,", 1, limits.MAX_RUNS)
+    grid = list(itertools.product(batches, contexts))
     gammas, calibrated = parse_numbers(gamma), parse_numbers(calibrate, "calibrate")
-    for name, value in (("turns", turns), ("threads", threads)):
-        positive(value, name)
+    if not 0 <= alpha <= 1:  # false for NaN
+        raise ValueError(f"alpha is {alpha}; it must lie in [0, 1]")
+    positive(turns, "turns")
+    positive(threads, "threads", limits.MAX_THREADS)
     import torch
 
     from real.models.device import parse_device, parse_dtype

@@ -10,6 +10,7 @@ import typer
 from real import TINY
 from real.options import positive, read_prompts
 from real.studies.settings import Device, Dtype, MinP, Seed, Temperature, Threads, TopK, TopP
+from specsim.base import limits
 from specsim.base.files import check_writable, write_bytes
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def rows(
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
     texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
     positive(max_tokens, "max_tokens")
-    positive(threads, "threads")
+    positive(threads, "threads", limits.MAX_THREADS)
     import torch
     from safetensors.numpy import save
     from transformers.utils.logging import disable_progress_bar

@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 
 from real import TINY
-from real.options import parse_numbers, read_prompts
+from real.options import parse_numbers, read_prompts, within
 from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
 from real.studies.settings import Seed, Threads
+from specsim.base import limits
 
 if TYPE_CHECKING:
     from real.pair import Pair
@@ -39,7 +40,7 @@ def trees(
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
     outputs(out)  # what can be said at once is said before torch is loaded
-    sizes = parse_numbers(budgets, "budgets")
+    sizes = parse_numbers(budgets, "budgets", limits.MAX_NODES)
     for name, value, least in (
         ("budgets", min(sizes), 4),
         ("blocks", blocks, 1),
@@ -47,10 +48,9 @@ def trees(
         ("count", count, 1),
         ("max_tokens", max_tokens, 4),
         ("recorded", recorded, 1),
-        ("threads", threads, 1),
     ):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
+        within(value, name, least)
+    within(threads, "threads", 1, limits.MAX_THREADS)
     import torch
     from transformers.utils.logging import disable_progress_bar
 
@@ -64,8 +64,7 @@ def trees(
 
     warping = Warping(top_k=top_k)
     for name, value in (("symbols", symbols), ("top_k", top_k or SIBLINGS)):
-        if value < SIBLINGS:
-            raise ValueError(f"{name} must be at least {SIBLINGS}, got {value}")
+        within(value, name, SIBLINGS)
     torch.set_num_threads(threads)
     disable_progress_bar()
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]

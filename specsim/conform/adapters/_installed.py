@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from importlib import metadata
 from types import ModuleType
@@ -64,3 +65,13 @@ def bare(name: str) -> Any:
         for key in [key for key in sys.modules if key == top or key.startswith(f"{top}.")]:
             del sys.modules[key]
         sys.modules.update(held)
+
+
+def interpreted(name: str) -> Any:
+    """The same for a file of Triton kernels, which Triton's interpreter runs: they need no device.
+
+    Triton asks its environment where a kernel is decorated, its own ones included, and some of them at the first call:
+    nobody may have imported it before, and it is told for as long as the process lasts.
+    """
+    os.environ["TRITON_INTERPRET"] = "1"
+    return bare(name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from specsim.conform.cases import warped
-from specsim.conform.subject import Model, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 
 def log(law: Any) -> Any:
@@ -16,20 +16,31 @@ def log(law: Any) -> Any:
     return torch.log(torch.as_tensor(law)).float()
 
 
-def truncated(law: Any, warping: Warping) -> Any:
+def truncated(law: Any, sampling_params: SamplingParams) -> Any:
     """A law without the tokens that top-k and top-p take away, not renormalised: for packages that have neither."""
-    if warping.top_k == 0 and warping.top_p == 1:
+    if sampling_params.top_k == 0 and sampling_params.top_p == 1:
         return law
-    return law * (warped(law, warping) > 0)
+    return law * (warped(law, sampling_params) > 0)
 
 
-def language_model(model: Model, warping: Warping) -> Callable[[Any], Any]:
+def warm(logits: Any, sampling_params: SamplingParams) -> Any:
+    """Logits (..., V) under sampling parameters, for packages whose callers apply them; equal rows are warped once."""
+    import torch
+
+    if sampling_params == SamplingParams():
+        return logits
+    rows, where = torch.unique(logits.reshape(-1, logits.shape[-1]), dim=0, return_inverse=True)
+    laws = [warped(torch.softmax(row.double(), -1).numpy(), sampling_params) for row in rows]
+    return torch.stack([log(law) for law in laws])[where].reshape(logits.shape)
+
+
+def language_model(model: Model, sampling_params: SamplingParams) -> Callable[[Any], Any]:
     """ids (1, n+1), the first of them a mark of the beginning -> logits (1, n+1, V); one pass."""
     import numpy as np
 
     def logits(ids: Any) -> Any:
         rows = model.rows(ids[0, 1:].tolist())
-        return log(np.stack([truncated(row, warping) for row in rows]))[None]
+        return log(np.stack([truncated(row, sampling_params) for row in rows]))[None]
 
     return logits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specsim.conform.adapters._installed import module, note
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 
 DISTRIBUTION = "dflash"
 VERSIONS = "==0.1.0"
@@ -30,12 +30,14 @@ def subjects() -> list[Subject]:
         kept, token = sample(drafts[None], p[None], q.gather(-1, indices)[None], indices[None])
         return int(kept), token
 
-    def parameters(p: Any, q: Any, drafts: Any, *, warping: Warping) -> tuple[int, Any]:
-        if warping.temperature == 0:  # as its loop does
+    def parameters(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> tuple[int, Any]:
+        if sampling_params.temperature == 0:  # as its loop does
             best = p.argmax(-1)
             kept = int((drafts == best[:-1]).cumprod(0).sum())
             return kept, best[kept]
-        after = [laws(w[None], warping.temperature, warping.top_p, warping.top_k)[0] for w in (p, q)]
+        after = [
+            laws(w[None], sampling_params.temperature, sampling_params.top_p, sampling_params.top_k)[0] for w in (p, q)
+        ]
         return dense(after[0], after[1], drafts)
 
     whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", note=said)

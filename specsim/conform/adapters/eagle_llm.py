@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specsim.conform.adapters._installed import module, note
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 from specsim.types import TokenTree
 
 DISTRIBUTION = "eagle-llm"
@@ -27,8 +27,10 @@ def subjects() -> list[Subject]:
         """As its draft model has them."""
         return torch.softmax(processor(None, q), -1)
 
-    def run(p: Any, q: Any, tree: TokenTree, *, warping: Warping) -> tuple[list[int], int]:
-        processor = utils.prepare_logits_processor(warping.temperature, 0.0, warping.top_p, warping.top_k)
+    def run(p: Any, q: Any, tree: TokenTree, *, sampling_params: SamplingParams) -> tuple[list[int], int]:
+        processor = utils.prepare_logits_processor(
+            sampling_params.temperature, 0.0, sampling_params.top_p, sampling_params.top_k
+        )
         parents, tokens = [int(i) for i in tree.parents], [int(x) for x in tree.tokens]
         paths = _paths(parents)
         rows = torch.tensor([[0, *(node + 1 for node in path)] for path in paths])  # 0 is the root, -1 pads

@@ -6,7 +6,7 @@ from typing import Any
 
 from specsim.conform.adapters._installed import module, note
 from specsim.conform.adapters._rows import log, truncated
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
 from specsim.types import TokenTree
 
 DISTRIBUTION = "economize"
@@ -24,37 +24,39 @@ def subjects() -> list[Subject]:
 
     package, verifiers = module("economize.decoding"), module("economize.decoding.verifiers")
 
-    def made(warping: Warping) -> tuple[Any, Any]:
+    def made(sampling_params: SamplingParams) -> tuple[Any, Any]:
         """Verifier and selector, which draws from torch's own generator."""
-        if warping.temperature == 0:
+        if sampling_params.temperature == 0:
             return verifiers.GreedyVerifier(package.DecodeConfig(verifier="greedy")), package.GreedySelector()
-        selector = package.TopPSampler(warping.temperature, warping.top_p)
+        selector = package.TopPSampler(sampling_params.temperature, sampling_params.top_p)
         selector.generator_for = lambda device: None
         return verifiers.RejectionVerifier(package.DecodeConfig(verifier="rejection")), selector
 
-    def rows(law: Any, warping: Warping) -> Any:
-        return log(torch.stack([torch.as_tensor(truncated(row.numpy(), warping._replace(top_p=1.0))) for row in law]))
+    def rows(law: Any, sampling_params: SamplingParams) -> Any:
+        return log(
+            torch.stack([torch.as_tensor(truncated(row.numpy(), sampling_params._replace(top_p=1.0))) for row in law])
+        )
 
-    def one(p: Any, q: Any, drafts: Any, *, warping: Warping = Warping()) -> tuple[int, int]:  # noqa: B008
-        verifier, selector = made(warping)
-        laws = None if q is None else selector.distributions(rows(q, warping))
-        found: tuple[int, int] = verifier.verify(rows(p, warping), drafts.tolist(), laws, selector, drafts, 0)
+    def one(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams = UNCHANGED) -> tuple[int, int]:
+        verifier, selector = made(sampling_params)
+        laws = None if q is None else selector.distributions(rows(q, sampling_params))
+        found: tuple[int, int] = verifier.verify(rows(p, sampling_params), drafts.tolist(), laws, selector, drafts, 0)
         return found
 
-    def batch(p: Any, q: Any, drafts: Any, *, warping: Warping = Warping()) -> tuple[Any, Any]:  # noqa: B008
-        verifier, selector = made(warping)
-        laws = None if q is None else torch.stack([selector.distributions(rows(w, warping)) for w in q])
+    def batch(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams = UNCHANGED) -> tuple[Any, Any]:
+        verifier, selector = made(sampling_params)
+        laws = None if q is None else torch.stack([selector.distributions(rows(w, sampling_params)) for w in q])
         draft = package.Draft(drafts, [drafts.shape[1]] * len(drafts), None, laws)
-        logits = torch.stack([rows(w, warping) for w in p])
+        logits = torch.stack([rows(w, sampling_params) for w in p])
         found: tuple[Any, Any] = verifier.verify_batch(logits, draft, selector, drafts, [0] * len(drafts))
         return found
 
-    def batch_of_one(p: Any, q: Any, drafts: Any, *, warping: Warping = Warping()) -> tuple[int, int]:  # noqa: B008
-        kept, token = batch(p[None], None if q is None else q[None], drafts[None], warping=warping)
+    def batch_of_one(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams = UNCHANGED) -> tuple[int, int]:
+        kept, token = batch(p[None], None if q is None else q[None], drafts[None], sampling_params=sampling_params)
         return int(kept[0]), int(token[0])
 
     def tree(p: Any, q: Any, given: TokenTree, *, scheme: str) -> tuple[list[int], int]:
-        verifier, selector = made(Warping())
+        verifier, selector = made(UNCHANGED)
         parents, tokens = [int(i) for i in given.parents], given.tokens
         laws = torch.stack([q[parent + 1] for parent in parents])
         if scheme == "without_replacement":  # every child's law, given the siblings before it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specsim.conform.adapters._installed import module, note
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 
 DISTRIBUTION = "medusa-llm"
 VERSIONS = "==0.1"
@@ -22,9 +22,9 @@ def subjects() -> list[Subject]:
 
     evaluate_posterior = module("medusa.model.utils").evaluate_posterior
 
-    def run(p: Any, q: None, drafts: Any, *, warping: Warping) -> tuple[int, int]:
+    def run(p: Any, q: None, drafts: Any, *, sampling_params: SamplingParams) -> tuple[int, int]:
         candidates = torch.cat([torch.zeros(1, dtype=torch.long), drafts])[None]
-        _, kept = evaluate_posterior(p[None], candidates, warping.temperature, 0.09, 0.3)
+        _, kept = evaluate_posterior(p[None], candidates, sampling_params.temperature, 0.09, 0.3)
         return int(kept), int(p[int(kept)].argmax())
 
     return [

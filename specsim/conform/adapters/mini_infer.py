@@ -6,7 +6,7 @@ from typing import Any
 
 from specsim.conform.adapters._installed import module, note
 from specsim.conform.adapters._rows import beginning, language_model
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
 DISTRIBUTION = "mini-infer"
 VERSIONS = "==0.2.5"
@@ -21,10 +21,14 @@ def subjects() -> list[Subject]:
     said = note(DISTRIBUTION, VERSIONS, "top-k and top-p are the adapter's: the function has none")
     step = module("mini_infer.speculative.verifier").speculative_step
 
-    def block(target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
-        p, q = (language_model(model, warping) for model in (target, draft))
+    def block(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
+        p, q = (language_model(model, sampling_params) for model in (target, draft))
         tokens, _ = step(
-            lambda ids: (p(ids), None), lambda ids: (q(ids), None), beginning(prompt), n - 1, warping.temperature
+            lambda ids: (p(ids), None),
+            lambda ids: (q(ids), None),
+            beginning(prompt),
+            n - 1,
+            sampling_params.temperature,
         )
         return list(tokens)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from specsim.conform.adapters._installed import module, note
 from specsim.conform.adapters._rows import beginning, language_model
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams, Subject
 
 DISTRIBUTION = "sequential-speculative-decoding"
 VERSIONS = "==0.1.1"
@@ -31,11 +31,13 @@ def subjects() -> list[Subject]:
     return out
 
 
-def _block(step: Callable[..., Any], target: Model, draft: Model, prompt: Any, n: int, warping: Warping) -> list[int]:
+def _block(
+    step: Callable[..., Any], target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams
+) -> list[int]:
     """What one round appends."""
     ids = beginning(prompt)
-    models = [partial(_called, language_model(model, warping)) for model in (draft, target)]
-    after, _, _ = step(*models, ids, n - 1, warping.temperature, warping.temperature)
+    models = [partial(_called, language_model(model, sampling_params)) for model in (draft, target)]
+    after, _, _ = step(*models, ids, n - 1, sampling_params.temperature, sampling_params.temperature)
     return [int(x) for x in after[0, ids.shape[1] :]]
 
 

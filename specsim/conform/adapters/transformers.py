@@ -1,10 +1,12 @@
-"""transformers: its rule for sampled blocks, `generate` with drafts, and what two generators of candidates propose."""
+"""transformers: its rule for sampled blocks, `generate` with drafts, and what every generator of drafts proposes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from specsim.conform.adapters import _generate
+from specsim.conform.adapters import _candidates, _generate, _universal
 from specsim.conform.adapters._installed import module, note
 from specsim.conform.subject import Subject
 
@@ -44,21 +46,39 @@ def subjects() -> list[Subject]:
 
 
 def _whole(said: str) -> list[Subject]:
-    """End to end, on tables that are PreTrainedModels."""
-    place = "transformers.generation"
+    """End to end, on tables that are PreTrainedModels, and what is drafted there."""
     decoder = Subject("", "decoder", _generate.assisted, "torch", "float32", "global", sizes=(1, 2), warps=True)
-    drafter = decoder._replace(kind="drafter", note=said)
-    return [
-        decoder._replace(name="transformers generate(assistant_model=...)", note=said),
-        decoder._replace(
-            name="transformers generate(prompt_lookup_num_tokens=...)",
-            run=_generate.looked_up,
-            note=said,
-        ),
-        drafter._replace(name=f"{place}.AssistedCandidateGenerator", run=_generate.assistant_drafts),
-        drafter._replace(
-            name=f"{place}.SinglePositionMultiTokenCandidateGenerator",
-            run=_generate.single_position_drafts,
-            warps=False,
-        ),
+    decoder = decoder._replace(note=said)
+    own = partial(_universal.generated, extra=True)
+    found: list[tuple[str, Callable[..., Any]]] = [
+        ("(assistant_model=...)", _generate.assisted),
+        ("(prompt_lookup_num_tokens=...)", _generate.looked_up),
+        ("(assistant_early_exit=1)", _generate.exits_early),
+        ("(assistant_tokenizer=...), get_vocab() ordered by id", partial(own, ordered=True)),
+        ("(assistant_tokenizer=...), get_vocab() in another order", partial(own, ordered=False)),
+    ]
+    whole = [decoder._replace(name=f"transformers generate{words}", run=run) for words, run in found]
+    return [*whole, *_drafters(decoder._replace(kind="drafter"))]
+
+
+def _drafters(one: Subject) -> list[Subject]:
+    """Every generator of candidates; those that take no sampling parameters are greedy."""
+    place, universal = _candidates.FILE.rpartition(".")[0], "UniversalSpeculativeDecodingGenerator"
+    drafts = partial(_universal.drafts, extra=True)
+    taking: dict[str, Callable[..., Any]] = {
+        "AssistedCandidateGenerator": _candidates.of_assistant,
+        "EarlyExitCandidateGenerator": _candidates.of_early_exit,
+        "MTPCandidateGenerator": _candidates.of_heads,
+        "DFlashTokenCandidateGenerator": _candidates.of_diffusion,
+        f"{universal}, get_vocab() ordered by id": partial(drafts, ordered=True),
+        f"{universal}, get_vocab() in another order": partial(drafts, ordered=False),
+        f"{universal}, nothing to prune": partial(_universal.drafts, extra=False, ordered=True),
+    }
+    greedy: dict[str, Callable[..., Any]] = {
+        "PromptLookupCandidateGenerator": _candidates.of_lookup,
+        "AssistedCandidateGeneratorDifferentTokenizers": _universal.reencoded,
+        "SinglePositionMultiTokenCandidateGenerator": _candidates.of_single_position,
+    }
+    return [one._replace(name=f"{place}.{name}", run=run) for name, run in taking.items()] + [
+        one._replace(name=f"{place}.{name}", run=run, warps=False) for name, run in greedy.items()
     ]

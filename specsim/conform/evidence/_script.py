@@ -7,6 +7,7 @@ these weights? The law of the result is the sum of the weights of the paths that
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -27,10 +28,11 @@ class TooLong(BaseException):
 
 
 class Exact(NamedTuple):
-    """The law of a program's results, and the number of paths."""
+    """The law of a program's results, the number of paths, and of more runs along the first."""
 
     law: dict[Any, float]
     leaves: int
+    replays: int = 0
 
 
 class Script:
@@ -41,14 +43,16 @@ class Script:
         self.asked, self.frozen, self.refused = 0, False, ""
         self.intervals: list[tuple[float, float]] = []  # of the uniforms of this run: where each is known to lie
         self.races: dict[int, tuple[Any, int]] = {}  # exponential -> the race that it ran in, and the winner
+        self.thread = threading.get_ident()
 
     def start(self, frozen: bool) -> None:
         """Begin a run along the path; a frozen one must not go further."""
-        self.asked, self.frozen = 0, frozen
+        self.asked, self.frozen, self.thread = 0, frozen, threading.get_ident()
         self.intervals, self.races = [], {}
 
     def choose(self, weights: Sequence[float]) -> int:
         """Index of the answer, with probability in proportion to the weights, which must be non-negative."""
+        self._here()
         asked = tuple(float(w) for w in weights)
         if not all(0 <= w < math.inf for w in asked) or not any(asked):
             raise RuntimeError(f"probabilities must be finite, non-negative and not all 0, got {list(asked)}")
@@ -64,6 +68,7 @@ class Script:
 
     def fresh(self) -> int:
         """Number of a new uniform, anywhere in [0, 1)."""
+        self._here()
         self.intervals.append((0.0, 1.0))
         return len(self.intervals) - 1
 
@@ -74,6 +79,11 @@ class Script:
             answer = self.choose((cut - low, high - cut))
             self.intervals[cell] = low, high = (low, cut) if answer == 0 else (cut, high)
         return cut > low
+
+    def _here(self) -> None:
+        """Threads ask in an order that the next run need not have."""
+        if threading.get_ident() != self.thread:
+            self.refuse("a random number in a thread of the program's own")
 
     def refuse(self, what: str) -> NoReturn:
         """Not scriptable; remembered, in case that the program catches everything."""
@@ -96,9 +106,16 @@ class Script:
 
 
 def law(
-    program: Callable[[Script], Result], script: Script, *, most: int = 20_000, deadline: float = math.inf
+    program: Callable[[Script], Result],
+    script: Script,
+    *,
+    most: int = 20_000,
+    deadline: float = math.inf,
+    replays: int = 0,
 ) -> Exact:
     """Exact law of a program's (hashable) result; each path is run twice, and must end alike.
+
+    The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs say little.
 
     Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of time.monotonic).
     """
@@ -106,15 +123,16 @@ def law(
     leaves, more = 0, True
     while more:
         result = _run(program, script, frozen=False)
-        again = _run(program, script, frozen=True)
-        if again != result:
-            raise NotReproducible(f"a run along the same path gives {again}, not {result}")
+        for _ in range(1 if leaves else 1 + replays):
+            again = _run(program, script, frozen=True)
+            if again != result:
+                raise NotReproducible(f"a run along the same path gives {again}, not {result}")
         out.setdefault(result, []).append(script.weight())
         leaves += 1
         more = script.advance()
         if more and (leaves >= most or time.monotonic() > deadline):
             raise TooLong(f"more than {leaves} paths" + (" in the time" if leaves < most else ""))
-    return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves)
+    return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves, replays)
 
 
 def _run(program: Callable[[Script], Result], script: Script, *, frozen: bool) -> Result:

@@ -91,6 +91,8 @@ class StandIn:
         return self._shaped(operator.itemgetter(parts))
 
     def reshape(self, *shape: Any) -> Any:
+        if not all(isinstance(n, int | np.integer) for n in _sizes(shape)):  # a view of its bits
+            self._refuse(f"reshaped to {shape}")
         return self._shaped(lambda w: w.reshape(*_sizes(shape)))
 
     view = reshape
@@ -194,8 +196,8 @@ def _plain(part: Any) -> Any:
     return part.detach().cpu().numpy() if is_tensor(part) else part
 
 
-def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
 
 
 def apply(script: Script, name: str, inputs: tuple[Any, ...]) -> Any:
@@ -220,9 +222,9 @@ def _refusing(name: str) -> Callable[..., Any]:
     return refuse
 
 
-# Python looks these up on the class, where __getattr__ is not asked
+# Python looks these up on the class, where __getattr__ is not asked; words of a number would be others every time
 _REFUSED = """bool int float index complex round trunc floor ceil eq ne lt le gt ge add radd sub rsub mul rmul truediv
  rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow neg pos abs invert and rand or ror xor rxor matmul rmatmul
- lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex log exp"""
+ lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex repr str format log exp"""
 for _name in _REFUSED.split():
     setattr(StandIn, f"__{_name}__", _refusing(f"__{_name}__"))

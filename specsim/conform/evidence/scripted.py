@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import random
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from specsim.conform.evidence import _shared
 from specsim.conform.evidence._generator import Generator
 from specsim.conform.evidence._script import Exact, NotReproducible, NotScriptable, Script, TooLong
 from specsim.conform.evidence._script import law as followed
@@ -25,14 +28,18 @@ __all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "TooLong", 
 
 NUMPY = ("random", "random_sample", "rand", "uniform", "choice", "exponential", "standard_exponential", "multinomial")
 PYTHON = ("random", "uniform", "choice", "choices")
+SCRAMBLED = 0x5E9A2C17  # no program seeds with it: a seed of the program's own shows, whatever was there before
 MAKERS = {"numpy": ("default_rng", "Generator", "RandomState"), "python": ("Random", "SystemRandom")}
 
 
-def law(program: Callable[[Generator], Any], *, most: int = 20_000, deadline: float = math.inf) -> Exact:
+def law(
+    program: Callable[[Generator], Any], *, most: int = 20_000, deadline: float = math.inf, replays: int = 0
+) -> Exact:
     """Exact law of program(random), whatever of torch, NumPy and `random` it calls besides.
 
-    Raises NotScriptable, NotReproducible, or TooLong: more than `most` paths, or later than `deadline` (of
-    time.monotonic). Whatever the program raises is raised.
+    The first path is run `replays` times more than the others, and must end alike. Raises NotScriptable,
+    NotReproducible, or TooLong: more than `most` paths, or later than `deadline` (of time.monotonic). Whatever the
+    program raises is raised.
 
     Examples
     --------
@@ -40,11 +47,16 @@ def law(program: Callable[[Generator], Any], *, most: int = 20_000, deadline: fl
     {1: 0.5, 2: 0.125, 0: 0.375}
     """
 
-    script, before = Script(), _states()
-    with _replaced(script):
-        found = followed(lambda script: _run(program, script), script, most=most, deadline=deadline)
-    if before != _states():
-        script.refuse("random numbers from a generator that was there before")
+    script, before = Script(), _shared.states()
+    _shared.seed(SCRAMBLED)
+    mark = _shared.states()
+    try:
+        with _replaced(script):
+            found = followed(partial(_run, program), script, most=most, deadline=deadline, replays=replays)
+        if not _shared.alike(mark, _shared.states()):
+            script.refuse("random numbers from a generator that was there before")
+    finally:
+        _shared.restore(before)
     return found
 
 
@@ -81,6 +93,9 @@ def _replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
                     getattr(own, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
                 )
 
+    for module, name in ((os, "urandom"), (random, "_urandom")):  # also what makes `secrets` and new generators
+        yield module, name, _Refused(script, "the system's random numbers")
+
 
 _METHODS = (type(np.random.rand), type(random.random), type(random.choice))
 
@@ -111,11 +126,3 @@ def _replace(given: list[tuple[Any, str, Any]]) -> list[tuple[Any, str, Any]]:
     for module, name, value in given:
         setattr(module, name, value)
     return before
-
-
-def _states() -> tuple[Any, ...]:
-    """Of the generators that every program shares."""
-    name, keys, *rest = cast(Any, np.random.get_state())  # noqa: NPY002 - what programs call
-    torch = sys.modules.get("torch")
-    own = torch.get_rng_state().numpy().tobytes() if torch is not None else b""
-    return name, keys.tobytes(), tuple(rest), random.getstate(), own

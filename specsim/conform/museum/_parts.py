@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.subject import Warping
+from specsim.conform.subject import SamplingParams
 from specsim.laws.warp import warp
 from specsim.types import Array
 
@@ -31,10 +31,10 @@ def place(u: Any, weights: Array) -> int:
     return next((i for i, end in enumerate(ends[:-1]) if u < end), int(np.flatnonzero(weights)[-1]))
 
 
-def warped(law: Array, warping: Warping) -> Array:
+def warped(law: Array, sampling_params: SamplingParams) -> Array:
     """A law, or rows of laws, under sampling parameters."""
     with np.errstate(divide="ignore"):
-        return np.asarray(warp(np.log(law), **warping._asdict()))
+        return np.asarray(warp(np.log(law), **sampling_params._asdict()))
 
 
 def rounds(prompt: Sequence[int], n: int, block: Callable[[tuple[int, ...]], Sequence[int]]) -> tuple[int, ...]:

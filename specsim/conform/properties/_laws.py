@@ -82,7 +82,13 @@ def _convicted(
     name: str, subject: Subject, watch: Watch, case: Case, found: Look, look: Callable[[Observation], Look], runs: int
 ) -> Verdict:
     smaller, shown = _shrunk(subject, watch, case, look) if found.evidence != "Monte Carlo" else (case, None)
-    counterexample = _counterexample(subject, smaller, shown or found)
+    said = against(name, subject, smaller, shown or found, runs)
+    return said._replace(evidence=found.evidence, reach=case.words, distance=found.distance)
+
+
+def against(name: str, subject: Subject, case: Case, found: Look, runs: int) -> Verdict:
+    """The verdict that a case alone speaks."""
+    counterexample = _counterexample(subject, case, found)
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     words = f"{counterexample.outcome} has probability {counterexample.observed.get(counterexample.outcome, 0):.4g}"
     words += f", not {counterexample.expected.get(counterexample.outcome, 0):.4g} ({counterexample.case})"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from specsim.conform.cases import standard
-from specsim.conform.properties._laws import each, of_laws
+from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
+from specsim.conform.watch import Observation, Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 
 
+def look(seen: Observation) -> Look:
+    """The law of one token."""
+    return of_laws(seen, seen.joint(1), seen.goal(1))
+
+
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Over all drafts that q can give."""
-    return each("marginal", subject, watch, standard(subject), lambda seen: of_laws(seen, seen.joint(1), seen.goal(1)))
+    return each("marginal", subject, watch, standard(subject), look)

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from specsim.conform.cases import Case, sizes, standard
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.subject import SamplingParams, Subject
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
-WARPINGS = {
-    "temperature 0.5": Warping(temperature=0.5),
-    "temperature 2": Warping(temperature=2.0),
-    "top-k 2": Warping(top_k=2),
-    "top-p 0.7": Warping(top_p=0.7),
+SAMPLING_PARAMS = {
+    "temperature 0.5": SamplingParams(temperature=0.5),
+    "temperature 2": SamplingParams(temperature=2.0),
+    "top-k 2": SamplingParams(top_k=2),
+    "top-p 0.7": SamplingParams(top_p=0.7),
 }
 
 
@@ -24,8 +24,8 @@ def cases(subject: Subject) -> Iterator[Case]:
     """The standard cases of the two smallest sizes, under every parameter."""
     few = list(sizes(subject))[:2]
     some = subject._replace(shapes=subject.shapes[:2]) if subject.kind == "tree" else subject._replace(sizes=tuple(few))
-    for words, warping in WARPINGS.items():
-        yield from standard(some, warping, words)
+    for words, sampling_params in SAMPLING_PARAMS.items():
+        yield from standard(some, sampling_params, words)
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:

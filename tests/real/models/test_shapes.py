@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 from dataclasses import replace
 
@@ -205,8 +204,3 @@ def test_out_of_memory_is_explained() -> None:
         raise torch.OutOfMemoryError("CUDA out of memory\nand much more")
     with pytest.raises(RuntimeError, match=r"^other$"), explain_oom("it", "less"):
         raise RuntimeError("other")
-
-
-def test_examples_run() -> None:
-    for module in (real.models.shapes, real.models.memory):
-        assert doctest.testmod(module).failed == 0

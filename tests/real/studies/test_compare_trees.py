@@ -1,10 +1,9 @@
-"""Trees beside chains: what is recorded and shown, what is predicted and what is not, what is refused."""
+"""Trees beside chains: what is recorded and shown, what is predicted and what is not."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from real.decode.tree_plan import TreeVerifier
 from real.studies.compare import tree_measure, tree_report, tree_shapes
 from real.studies.compare.tree_shapes import Text, call_samples, chain_entry, parse_tree, predicted, shaped, tree_entry
 from real.studies.table import markdown
-from specsim import discover, renewal
+from specsim import renewal
 from specsim.lengths import lifted_texts, traversal_texts, tree_texts
 from specsim.trees import sequoia_tree
 from specsim.verify.chain import block
@@ -244,13 +243,3 @@ def test_interrupted_run_keeps_finished_prompts_and_goes_on(tmp_path: Path, monk
     record = json.loads(out.read_text())
     assert record["complete"]
     assert {row["target_calls"]["tokens"] for row in record["rows"]} == {24}
-
-
-def test_every_scheme_of_a_rule_has_a_shape() -> None:
-    """Whatever a tree rule verifies and the command draws, a tree can be asked for."""
-    for name, rule in discover.rules("tree").items():
-        assert isinstance(rule, ModuleType)
-        for scheme in discover.facts(rule).schemes:
-            if scheme not in ("beam", "distinct"):
-                verifier = TreeVerifier(name, shaped(parse_tree("2,1", scheme), scheme), scheme)
-                assert (verifier.depth, len(verifier.parents)) == (2, 4)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import comparisons
 from rich.console import Console
 from rich.table import Table
 from typer.testing import CliRunner
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 import real
 import real.cli
 from real.studies import table as table_command
-from real.studies.compare import answer, report, rules_report
+from real.studies.compare import answer, report, rules_report, tree_report
 from real.studies.drafts import report as drafts_report
 from real.studies.forced import report as forced_report
 from real.studies.keep import finish
@@ -38,9 +39,18 @@ TABLES: dict[str, tuple[str, Callable[..., Any], int]] = {  # name: (record, tab
     "drafts": ("drafts", drafts_report.table, 80),
     "trees": ("trees", trees_report.table, 80),
 }
+MADE_UP = "trees beside chains"
+COMPARED = [MADE_UP, *(path.stem for path in sorted(RESULTS.glob("compare-trees*.json")))]
+for _name in COMPARED:
+    TABLES |= {
+        _name: (_name, tree_report.table, 80),
+        f"{_name}, wide": (_name, partial(tree_report.table, wide=True), 220),
+    }
 
 
 def recorded(name: str) -> dict[str, Any]:
+    if name == MADE_UP:
+        return comparisons.of_trees()
     return dict(json.loads((RESULTS / f"{name}.json").read_text()))
 
 
@@ -57,7 +67,13 @@ def numbers(record: dict[str, Any]) -> list[str]:
     cells = []
     for run in record.get("runs", [record]):
         for row in [*run.get("pairs", []), *run.get("rows", [])]:
-            if "target_calls" in row:
+            if "tree" in row:
+                for shown in (
+                    tree_report._predicted(row["tau"]["predicted"]),
+                    *map(tree_report._stacked, (row["tau"], row["speedup"])),
+                ):
+                    cells += shown.split("\n")
+            elif "target_calls" in row:
                 cells += [report.span(row["tau"], 2), report.span(row["speedup"], 2)]
             elif "tau_predicted" in row:
                 cells += [f"{row['cycle_s_measured'] * 1e3:.1f}", f"{row['speedup']['error']:+.1%}"]
@@ -100,9 +116,11 @@ def test_the_look_can_fail() -> None:
     assert [cell for cell in numbers(record) if cell not in text]
 
 
-@pytest.mark.parametrize("name", ["bundled", "widened", "block", "forced", "drafts", "trees"])
-def test_markdown_is_whole(name: str) -> None:
-    result = CliRunner().invoke(real.cli.app, ["table", str(RESULTS / f"{name}.json")], terminal_width=80)
+@pytest.mark.parametrize("name", ["bundled", "widened", "block", "forced", "drafts", "trees", *COMPARED])
+def test_markdown_is_whole(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(recorded(name)))
+    result = CliRunner().invoke(real.cli.app, ["table", str(path)], terminal_width=80)
     assert result.exit_code == 0, result.output
     assert "…" not in result.output
     assert "| --- |" in result.output
@@ -117,6 +135,9 @@ def test_the_answer_comes_first() -> None:
     assert "Cost emulation" not in text
     text = printed(recorded("block"), rules_report.table, 80, False)
     assert text.startswith("Speculation pays with the rule block: 1.37 [1.31, 1.43] times")
+    for name in COMPARED:
+        text = printed(recorded(name), tree_report.table, 80, False)
+        assert text.startswith(("The best tree is faster", "The best chain is faster", "Best tree and best chain are"))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from helpers.rules import MUTANTS, load
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from specsim import acceptance_rate, guarantee, optimal_acceptance, output_law, verify_step
 from specsim.base.arrays import overlap
@@ -120,6 +121,7 @@ def test_independent_drafts_of_one_law_are_iid(q: Array, num_drafts: int) -> Non
 # Truncated importance selection
 
 
+@cache  # one rule for all checks, which share what they enumerate
 def with_live(live: int) -> Any:
     """The rule with that many live tokens."""
     return SimpleNamespace(**{**vars(importance), "prepare": partial(importance.prepare, live=live)})
@@ -131,19 +133,20 @@ def published(p: Array, first: Array, second: Array, live: int, prefer: Array = 
     w[i, j] is the chance that i wins against j: a variable between live tokens, else 1 for the earlier in the order.
     Among optimal solutions it takes one that is large along `prefer`.
     """
-    cvxpy = pytest.importorskip("cvxpy")
     order = np.argsort(-(p - first * second), kind="stable")
     alive = order[:live]
     meet = np.outer(first, second) + np.outer(second, first)
     earlier = np.argsort(order)[:, None] < np.argsort(order)
     law = first * second + (meet * earlier).sum(axis=1)
-    among = meet[np.ix_(alive, alive)]
-    w = cvxpy.Variable((live, live))
-    fixed = law[alive] - (among * earlier[np.ix_(alive, alive)]).sum(axis=1)
-    winner = fixed + cvxpy.sum(cvxpy.multiply(w, among * (1 - np.eye(live))), axis=1)
-    total = cvxpy.sum(cvxpy.minimum(p[alive], winner)) + 1e-3 * cvxpy.sum(cvxpy.multiply(prefer, winner))
-    cvxpy.Problem(cvxpy.Maximize(total), [w >= 0, w <= 1, w + w.T == 1]).solve(solver="HIGHS")
-    law[alive] = winner.value
+    among, (i, j) = meet[np.ix_(alive, alive)], np.triu_indices(live, 1)  # w[j, i] = 1 - w[i, j]
+    base = law[alive] - (among * earlier[np.ix_(alive, alive)]).sum(axis=1)
+    np.add.at(base, j, among[i, j])
+    places = np.arange(live)[:, None]
+    wins = among[i, j] * ((places == i) * 1.0 - (places == j))  # the winner has the law base + wins @ w
+    worth = np.concatenate([np.ones(live), 1e-3 * np.broadcast_to(prefer, live) @ wins])  # of min(p, winner), and of w
+    limits = [(None, m) for m in p[alive]] + [(0, 1)] * len(i)
+    found = linprog(-worth, A_ub=np.hstack([np.eye(live), -wins]), b_ub=base, bounds=limits, method="highs")
+    law[alive] = base + wins @ found.x[live:]
     return float(np.minimum(p, law).sum()), law
 
 

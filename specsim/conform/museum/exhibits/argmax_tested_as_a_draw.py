@@ -1,29 +1,10 @@
 """The draft model is greedy, and its softmax is taken for the law of its drafts."""
 
-from typing import Any
-
-from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.museum._frames import decoder
 
 WRONG = "The draft is always the likeliest token, and is tested with its softmax probability."
 THREAD = "https://github.com/huggingface/transformers/issues/32867"
 EXPECTED = "convicted"
 PROPERTY = "marginal"
 
-
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
-    """Blocks of one draft, which is certain."""
-
-    def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
-        x = int(q.argmax())
-        if random.random() * q[x] <= p[x]:
-            return x, draw(random, warped(target((*text, x)), warping))
-        return (draw(random, residual(p, q)),)
-
-    return rounds(prompt, n, block)
-
-
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("argmax_tested_as_a_draw", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, proposal=lambda q, random, _: int(q.argmax()))

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
 from specsim.types import Array
 
 WRONG = "A draft is kept if it is the target's likeliest token, which is emitted otherwise, at every temperature."
@@ -19,6 +18,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     return kept, int(best[kept])
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("argmax_verification", "chain", run, sizes=SIZES)
+subject = chain(__name__, run)

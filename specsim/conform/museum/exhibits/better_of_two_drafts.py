@@ -1,29 +1,13 @@
 """A draft is chosen after looking at it."""
 
-from typing import Any
-
-from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.museum._frames import decoder
+from specsim.conform.museum._parts import draw
 
 WRONG = "Two drafts are drawn, the likelier goes on, and it is tested as if it were the only draw."
 THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "marginal"
 
-
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
-    """Blocks of one draft, the better of two."""
-
-    def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
-        x = max(draw(random, q), draw(random, q), key=lambda token: q[token])
-        if random.random() * q[x] <= p[x]:
-            return x, draw(random, warped(target((*text, x)), warping))
-        return (draw(random, residual(p, q)),)
-
-    return rounds(prompt, n, block)
-
-
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("better_of_two_drafts", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(
+    __name__, proposal=lambda q, random, _: max(draw(random, q), draw(random, q), key=lambda token: q[token])
+)

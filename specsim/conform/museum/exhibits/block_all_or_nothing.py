@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import draw, residual
 from specsim.types import Array
 
 WRONG = "A block is kept whole or not at all, by the product of its ratios, with the correction of its first position."
@@ -22,6 +22,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     return 0, draw(random, residual(p[0], q[0]))
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("block_all_or_nothing", "chain", run, sizes=SIZES)
+subject = chain(__name__, run)

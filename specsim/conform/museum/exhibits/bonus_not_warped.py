@@ -1,27 +1,15 @@
 """The bonus token has sampling parameters of its own: none."""
 
-from typing import Any
+import numpy as np
 
-from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
-from specsim.types import Array
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import warped
 
 WRONG = "Drafts and corrections are warped, and the bonus token is drawn from the target's raw law."
 THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "parameters"
 
-
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
-    """Warp all rows, but draw the bonus from the raw last one."""
-    bonus = p[-1]
-    p, q = warped(p, warping), warped(q, warping)
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
-            return i, draw(random, residual(p[i], q[i]))
-    return len(drafts), draw(random, bonus)
-
-
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("bonus_not_warped", "chain", run, sizes=SIZES, warps=True)
+subject = chain(
+    __name__, laws=lambda p, q, given: (np.concatenate([warped(p[:-1], given), p[-1:]]), warped(q, given)), warps=True
+)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import children, draw
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import tree
+from specsim.conform.museum._parts import draw
 from specsim.types import Array, TokenTree
 
 WRONG = "Each branch is compared with a draw of its own from the target, and the longest that agrees wins."
@@ -12,18 +12,10 @@ EXPECTED = "convicted"
 PROPERTY = "marginal"
 
 
-def run(p: Array, q: Array, tree: TokenTree, random: Any) -> tuple[list[int], int]:
+def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], random: Any) -> tuple[int | None, int]:
     """Keep the first child that equals its own draw; else draw again."""
-    path: list[int] = []
-    node = -1
-    while True:
-        hit = next((c for c in children(tree, node) if draw(random, p[node + 1]) == tree.tokens[c]), None)
-        if hit is None:
-            return path, draw(random, p[node + 1])
-        path.append(hit)
-        node = hit
+    hit = next((c for c in kids if draw(random, p[node + 1]) == drafted.tokens[c]), None)
+    return hit, draw(random, p[node + 1]) if hit is None else -1
 
 
-def subject() -> Subject:
-    """The tree, on NumPy."""
-    return Subject("branches_drawn_apart", "tree", run, shapes=((-1,), (-1, -1)))
+subject = tree(__name__, choose, shapes=((-1,), (-1, -1)))

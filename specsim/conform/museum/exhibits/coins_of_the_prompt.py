@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, place, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "Coins are allocated with the prompt and read again in every round: each token's law is right, and the "
@@ -14,18 +15,18 @@ EXPECTED = "convicted"
 PROPERTY = "joint"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft, all with the same two coins."""
     test, choice = random.random(), random.random()
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
+        p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x = draw(random, q)
         return (x,) if test * q[x] <= p[x] else (place(choice, residual(p, q)),)
 
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("coins_of_the_prompt", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

@@ -1,11 +1,10 @@
 """A temperature is written to a copy."""
 
-from typing import Any
-
 import numpy as np
 
-from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import warped
+from specsim.conform.subject import SamplingParams
 from specsim.types import Array
 
 WRONG = (
@@ -17,18 +16,12 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def laws(p: Array, q: Array, given: SamplingParams) -> tuple[Array, Array]:
     """Expand the temperature over the rows, into a copy."""
     buffer = np.ones(len(p))
-    buffer.astype(np.float32).fill(warping.temperature)  # the filled array is not kept
-    p = np.stack([warped(row, warping._replace(temperature=t)) for row, t in zip(p, buffer, strict=True)])
-    q = warped(q, warping)
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
-            return i, draw(random, residual(p[i], q[i]))
-    return len(drafts), draw(random, p[-1])
+    buffer.astype(np.float32).fill(given.temperature)  # the filled array is not kept
+    rows = [warped(row, given._replace(temperature=t)) for row, t in zip(p, buffer, strict=True)]
+    return np.stack(rows), warped(q, given)
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("converted_buffer_dropped", "chain", run, sizes=SIZES, warps=True)
+subject = chain(__name__, laws=laws, warps=True)

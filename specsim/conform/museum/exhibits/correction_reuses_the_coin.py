@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, draw, place, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import draw, place, residual
 from specsim.types import Array
 
 WRONG = "The coin of the test is used again to draw the correction, though a rejection has made it large."
@@ -21,6 +21,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     return len(drafts), draw(random, p[-1])
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("correction_reuses_the_coin", "chain", run, sizes=SIZES)
+subject = chain(__name__, run)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, place, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = "The random number that chose the draft chooses the correction, too, given that the draft was rejected."
 THREAD = "https://github.com/vllm-project/vllm/pull/54282"
@@ -11,20 +12,20 @@ EXPECTED = "convicted"
 PROPERTY = "marginal"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft, placed by the number that places its correction."""
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
+        p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         noise = random.random()
         x = place(noise, q)
         if random.random() * q[x] <= p[x]:
-            return x, draw(random, warped(target((*text, x)), warping))
+            return x, draw(random, warped(target((*text, x)), sampling_params))
         return (place(noise, residual(p, q)),)
 
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("draft_noise_reused", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
-from specsim.conform.museum._parts import SIZES, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.museum._frames import drafter
+from specsim.conform.museum._parts import warped
+from specsim.conform.subject import Model, SamplingParams
 from specsim.types import Array
 
 WRONG = "Drafts are the likeliest tokens, and the rows handed over with them are softmax laws."
@@ -14,15 +13,10 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def run(draft: Model, prompt: Any, gamma: int, warping: Warping, random: Any) -> tuple[list[int], Array]:
+def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
     """Take the argmax; return what it was taken of."""
-    text, rows = list(prompt), []
-    for _ in range(gamma):
-        rows.append(warped(draft(text), warping))
-        text.append(int(rows[-1].argmax()))
-    return text[len(prompt) :], np.stack(rows)
+    row = warped(draft(text), given)
+    return int(row.argmax()), row
 
 
-def subject() -> Subject:
-    """The drafter, on table look-ups."""
-    return Subject("drafter_argmax_with_softmax", "drafter", run, sizes=SIZES, warps=True)
+subject = drafter(__name__, one)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
-from specsim.conform.museum._parts import SIZES, draw, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.museum._frames import drafter
+from specsim.conform.museum._parts import draw, warped
+from specsim.conform.subject import Model, SamplingParams
 from specsim.types import Array
 
 WRONG = "Rows are taken down before top-k and top-p, and drafts are drawn after them."
@@ -14,16 +13,11 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def run(draft: Model, prompt: Any, gamma: int, warping: Warping, random: Any) -> tuple[list[int], Array]:
+def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
     """Scale by the temperature, keep the row, then filter and draw."""
-    text, rows = list(prompt), []
-    for _ in range(gamma):
-        law = draft(text)
-        rows.append(warped(law, Warping(temperature=warping.temperature)))
-        text.append(draw(random, warped(law, warping)))
-    return text[len(prompt) :], np.stack(rows)
+    law = draft(text)
+    row = warped(law, SamplingParams(temperature=given.temperature))
+    return draw(random, warped(law, given)), row
 
 
-def subject() -> Subject:
-    """The drafter, on table look-ups."""
-    return Subject("drafter_filters_after_its_rows", "drafter", run, sizes=SIZES, warps=True)
+subject = drafter(__name__, one)

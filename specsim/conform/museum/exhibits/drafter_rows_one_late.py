@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
-from specsim.conform.museum._parts import SIZES, draw, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.museum._frames import drafter
+from specsim.conform.museum._parts import draw, warped
+from specsim.conform.subject import Model, SamplingParams
 from specsim.types import Array
 
 WRONG = "The rows handed over are those after the drafts, not those that the drafts were drawn from."
@@ -14,15 +13,10 @@ EXPECTED = "convicted"
 PROPERTY = "contract"
 
 
-def run(draft: Model, prompt: Any, gamma: int, warping: Warping, random: Any) -> tuple[list[int], Array]:
+def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
     """Draw, then look the row up."""
-    text, rows = list(prompt), []
-    for _ in range(gamma):
-        text.append(draw(random, warped(draft(text), warping)))
-        rows.append(warped(draft(text), warping))
-    return text[len(prompt) :], np.stack(rows)
+    x = draw(random, warped(draft(text), given))
+    return x, warped(draft([*text, x]), given)
 
 
-def subject() -> Subject:
-    """The drafter, on table look-ups."""
-    return Subject("drafter_rows_one_late", "drafter", run, sizes=SIZES, warps=True)
+subject = drafter(__name__, one)

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import recursive, step
 from specsim.types import Array
 
 WRONG = "Equal candidates are merged before the test, which takes the rest for independent draws from q."
@@ -14,14 +13,7 @@ PROPERTY = "marginal"
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
     """Recursive rejection over distinct candidates, residuals as for all of them."""
-    for x in dict.fromkeys(int(x) for x in drafts):
-        if random.random() * q[x] <= p[x]:
-            return x
-        p = residual(p, q)
-        p = p / p.sum()
-    return draw(random, p)
+    return recursive(p, q, list(dict.fromkeys(int(x) for x in drafts)), random)
 
 
-def subject() -> Subject:
-    """One step of several candidates, on NumPy."""
-    return Subject("duplicates_skipped", "step", run, sizes=(2, 3))
+subject = step(__name__, run, sizes=(2, 3))

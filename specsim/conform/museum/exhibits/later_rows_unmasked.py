@@ -1,11 +1,10 @@
 """A mask covers the first row only."""
 
-from typing import Any
-
 import numpy as np
 
-from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import warped
+from specsim.conform.subject import SamplingParams
 from specsim.types import Array
 
 WRONG = (
@@ -17,16 +16,10 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def laws(p: Array, q: Array, given: SamplingParams) -> tuple[Array, Array]:
     """Filter the first row; only scale the others."""
-    scaled = warped(p, Warping(temperature=warping.temperature))
-    p, q = np.concatenate([warped(p[:1], warping), scaled[1:]]), warped(q, warping)
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
-            return i, draw(random, residual(p[i], q[i]))
-    return len(drafts), draw(random, p[-1])
+    scaled = warped(p, SamplingParams(temperature=given.temperature))
+    return np.concatenate([warped(p[:1], given), scaled[1:]]), warped(q, given)
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("later_rows_unmasked", "chain", run, sizes=SIZES, warps=True)
+subject = chain(__name__, laws=laws, warps=True)

@@ -1,10 +1,6 @@
 """A lookup's rejected token can come back."""
 
-from typing import Any
-
-from specsim.conform.museum._parts import SIZES, draw
-from specsim.conform.subject import Subject
-from specsim.types import Array
+from specsim.conform.museum._frames import chain
 
 WRONG = (
     "A draft from a lookup is kept with probability p(x), and after a rejection the target is drawn from with "
@@ -14,15 +10,9 @@ THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "marginal"
 
-
-def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
-    """Test one-hot drafts; do not exclude the rejected one."""
-    for i, x in enumerate(drafts):
-        if random.random() > p[i, x]:
-            return i, draw(random, p[i])
-    return len(drafts), draw(random, p[-1])
-
-
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("lookup_keeps_the_rejected", "chain", run, sizes=SIZES, takes_q=False)
+subject = chain(
+    __name__,
+    accepts=lambda p, q, i, x, random: random.random() <= p[i, x],
+    correction=lambda p, q, i, x: p[i],
+    takes_q=False,
+)

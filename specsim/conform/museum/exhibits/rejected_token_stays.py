@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "The target's state is not rolled back after a rejection: later tokens are conditioned on the rejected draft, too."
@@ -13,12 +14,14 @@ EXPECTED = "convicted"
 PROPERTY = "joint"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft; both models read everything that was ever fed."""
     fed = list(prompt)
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(fed), warping), warped(draft(fed), warping)
+        p, q = warped(target(fed), sampling_params), warped(draft(fed), sampling_params)
         x = draw(random, q)
         fed.append(x)
         if random.random() * q[x] <= p[x]:
@@ -29,6 +32,4 @@ def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, rand
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("rejected_token_stays", "decoder", run, sizes=(1, 2), warps=True)
+subject = decoder(__name__, run, sizes=(1, 2))

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.museum._frames import chain, tokenwise
+from specsim.conform.museum._parts import residual, warped
+from specsim.conform.subject import SamplingParams
 from specsim.types import Array
 
 WRONG = "The test uses the warped target, and the correction comes from the raw one."
@@ -12,16 +13,10 @@ EXPECTED = "convicted"
 PROPERTY = "parameters"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def run(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> tuple[int, int]:
     """Warp for the test, not for the correction."""
-    raw = p
-    p, q = warped(p, warping), warped(q, warping)
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
-            return i, draw(random, residual(raw[i], q[i]))
-    return len(drafts), draw(random, p[-1])
+    rows = warped(p, sampling_params), warped(q, sampling_params)
+    return tokenwise(*rows, drafts, random, correction=lambda _, q, i, x: residual(p[i], q[i]))
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("residual_not_warped", "chain", run, sizes=SIZES, warps=True)
+subject = chain(__name__, run, warps=True)

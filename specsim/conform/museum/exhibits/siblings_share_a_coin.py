@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import children, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import tree
+from specsim.conform.museum._parts import draw, residual
 from specsim.types import Array, TokenTree
 
 WRONG = "The siblings of a level are tested with one coin, which is large where the first of them was rejected."
@@ -12,24 +12,15 @@ EXPECTED = "convicted"
 PROPERTY = "marginal"
 
 
-def run(p: Array, q: Array, tree: TokenTree, random: Any) -> tuple[list[int], int]:
-    """Recursive rejection down the tree, a coin per level."""
-    path: list[int] = []
-    node = -1
-    while True:
-        left, coin, hit = p[node + 1], random.random(), None
-        for c in children(tree, node):
-            if coin * q[node + 1, tree.tokens[c]] <= left[tree.tokens[c]]:
-                hit = c
-                break
-            left = residual(left, q[node + 1])
-            left = left / left.sum()
-        if hit is None:
-            return path, draw(random, left)
-        path.append(hit)
-        node = hit
+def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], random: Any) -> tuple[int | None, int]:
+    """Recursive rejection, with a coin per level."""
+    left, coin = p[node + 1], random.random()
+    for c in kids:
+        if coin * q[node + 1, drafted.tokens[c]] <= left[drafted.tokens[c]]:
+            return c, -1
+        left = residual(left, q[node + 1])
+        left = left / left.sum()
+    return None, draw(random, left)
 
 
-def subject() -> Subject:
-    """The tree, on NumPy."""
-    return Subject("siblings_share_a_coin", "tree", run, shapes=((-1, -1), (-1, 0)))
+subject = tree(__name__, choose, shapes=((-1, -1), (-1, 0)))

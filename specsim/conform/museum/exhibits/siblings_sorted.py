@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from specsim.conform.museum._parts import draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import recursive, step, without
 from specsim.types import Array
 
 WRONG = "Candidates drawn without replacement are sorted by probability before they are tested one after the other."
@@ -16,17 +13,7 @@ PROPERTY = "marginal"
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
     """Recursive rejection without replacement, the likeliest first."""
-    for x in sorted((int(x) for x in drafts), key=lambda x: -q[x]):
-        if random.random() * q[x] <= p[x]:
-            return x
-        p = residual(p, q)
-        p, q = p / p.sum(), np.where(np.arange(len(q)) == x, 0, q)
-        if q.sum() == 0:
-            break
-        q = q / q.sum()
-    return draw(random, p)
+    return recursive(p, q, sorted((int(x) for x in drafts), key=lambda x: -q[x]), random, after=without)
 
 
-def subject() -> Subject:
-    """One step of several candidates, on NumPy."""
-    return Subject("siblings_sorted", "step", run, sizes=(2,), scheme="without_replacement")
+subject = step(__name__, run, sizes=(2,), scheme="without_replacement")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import step
 from specsim.conform.museum._parts import draw, residual
-from specsim.conform.subject import Subject
 from specsim.types import Array
 
 WRONG = "Each of several candidates is tested with p/q, though the rejection of an earlier one has used up part of p."
@@ -20,6 +20,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
     return draw(random, residual(p, q))
 
 
-def subject() -> Subject:
-    """One step of several candidates, on NumPy."""
-    return Subject("siblings_tested_against_target", "step", run, sizes=(2,))
+subject = step(__name__, run, sizes=(2,))

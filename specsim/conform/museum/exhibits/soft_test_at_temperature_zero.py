@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.museum._frames import decoder, one_draft
+from specsim.conform.museum._parts import draw
+from specsim.conform.subject import UNCHANGED, Model, SamplingParams
+from specsim.types import Array
 
 WRONG = "At temperature 0 drafts are chosen greedily, and tested and corrected with laws of temperature 1."
 THREAD = "https://github.com/jaymody/speculative-sampling/issues/3"
@@ -11,20 +13,16 @@ EXPECTED = "convicted"
 PROPERTY = "greedy"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
-    """Blocks of one draft; a temperature of 0 reaches the choice of the draft only."""
-    scheme = warping if warping.temperature > 0 else Warping()
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
+    """A temperature of 0 reaches the choice of the draft only."""
 
-    def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), scheme), warped(draft(text), scheme)
-        x = int(q.argmax()) if warping.temperature == 0 else draw(random, q)
-        if random.random() * q[x] <= p[x]:
-            return x, draw(random, warped(target((*text, x)), scheme))
-        return (draw(random, residual(p, q)),)
+    def proposal(q: Array, random: Any, _: SamplingParams) -> int:
+        return int(q.argmax()) if sampling_params.temperature == 0 else draw(random, q)
 
-    return rounds(prompt, n, block)
+    soft = sampling_params if sampling_params.temperature > 0 else UNCHANGED
+    return one_draft(target, draft, prompt, n, soft, random, proposal=proposal)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("soft_test_at_temperature_zero", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

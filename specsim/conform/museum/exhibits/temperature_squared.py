@@ -1,26 +1,11 @@
 """The temperature is applied twice."""
 
-from typing import Any
-
-from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
-from specsim.types import Array
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import warped
 
 WRONG = "The target's logits are divided by the temperature by the sampler and again by the verifier."
 THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "parameters"
 
-
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
-    """Warp the target twice."""
-    p, q = warped(warped(p, warping), warping), warped(q, warping)
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
-            return i, draw(random, residual(p[i], q[i]))
-    return len(drafts), draw(random, p[-1])
-
-
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("temperature_squared", "chain", run, sizes=SIZES, warps=True)
+subject = chain(__name__, laws=lambda p, q, given: (warped(warped(p, given), given), warped(q, given)), warps=True)

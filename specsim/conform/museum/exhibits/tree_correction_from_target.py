@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import children, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import tree
+from specsim.conform.museum._parts import draw, residual
 from specsim.types import Array, TokenTree
 
 WRONG = "Siblings are rejected one after the other with residuals, and the correction then comes from the whole target."
@@ -12,24 +12,15 @@ EXPECTED = "convicted"
 PROPERTY = "marginal"
 
 
-def run(p: Array, q: Array, tree: TokenTree, random: Any) -> tuple[list[int], int]:
-    """Recursive rejection down the tree, without its last residual."""
-    path: list[int] = []
-    node = -1
-    while True:
-        left, hit = p[node + 1], None
-        for c in children(tree, node):
-            if random.random() * q[node + 1, tree.tokens[c]] <= left[tree.tokens[c]]:
-                hit = c
-                break
-            left = residual(left, q[node + 1])
-            left = left / left.sum()
-        if hit is None:
-            return path, draw(random, p[node + 1])
-        path.append(hit)
-        node = hit
+def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], random: Any) -> tuple[int | None, int]:
+    """Recursive rejection, without its last residual."""
+    left = p[node + 1]
+    for c in kids:
+        if random.random() * q[node + 1, drafted.tokens[c]] <= left[drafted.tokens[c]]:
+            return c, -1
+        left = residual(left, q[node + 1])
+        left = left / left.sum()
+    return None, draw(random, p[node + 1])
 
 
-def subject() -> Subject:
-    """The tree, on NumPy."""
-    return Subject("tree_correction_from_target", "tree", run, shapes=((-1,), (-1, -1)))
+subject = tree(__name__, choose, shapes=((-1,), (-1, -1)))

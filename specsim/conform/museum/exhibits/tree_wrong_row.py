@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import children, draw
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import tree
+from specsim.conform.museum._parts import draw
 from specsim.types import Array, TokenTree
 
 WRONG = (
@@ -15,19 +15,10 @@ EXPECTED = "convicted"
 PROPERTY = "joint"
 
 
-def run(p: Array, q: Array, tree: TokenTree, random: Any) -> tuple[list[int], int]:
-    """Walk down; the row after node i is taken to be row i."""
-    path: list[int] = []
-    node = -1
-    while True:
-        token = draw(random, p[max(node, 0)])
-        hit = next((c for c in children(tree, node) if tree.tokens[c] == token), None)
-        if hit is None:
-            return path, token
-        path.append(hit)
-        node = hit
+def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], random: Any) -> tuple[int | None, int]:
+    """Draw from the target; the row after node i is taken to be row i."""
+    token = draw(random, p[max(node, 0)])
+    return next((c for c in kids if drafted.tokens[c] == token), None), token
 
 
-def subject() -> Subject:
-    """The tree, on NumPy."""
-    return Subject("tree_wrong_row", "tree", run, shapes=((-1, 0), (-1, -1, 0)))
+subject = tree(__name__, choose, shapes=((-1, 0), (-1, -1, 0)))

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.museum._parts import SIZES, draw
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
 from specsim.types import Array
 
 WRONG = (
@@ -16,15 +15,10 @@ EXPECTED = "convicted"
 PROPERTY = "marginal"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
+def accepts(p: Array, q: Array, i: int, x: int, random: Any) -> bool:
     """Keep what is likelier than a threshold that falls with the entropy."""
-    for i, x in enumerate(drafts):
-        some = p[i][p[i] > 0]
-        if p[i, x] <= min(0.3, 0.6 * np.exp((some * np.log(some)).sum())):
-            return i, draw(random, p[i])
-    return len(drafts), draw(random, p[-1])
+    some = p[i][p[i] > 0]
+    return bool(p[i, x] > min(0.3, 0.6 * np.exp((some * np.log(some)).sum())))
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("typical_acceptance", "chain", run, sizes=SIZES)
+subject = chain(__name__, accepts=accepts, correction=lambda p, q, i, x: p[i])

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, residual, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "A draft of low probability is withdrawn after it was drawn, and the target is drawn from instead: what is"
@@ -14,21 +15,21 @@ EXPECTED = "convicted"
 PROPERTY = "marginal"
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of at most one draft."""
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        p, q = warped(target(text), warping), warped(draft(text), warping)
+        p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x = draw(random, q)
         if q[x] < 0.4:
             return (draw(random, p),)
         if random.random() * q[x] <= p[x]:
-            return x, draw(random, warped(target((*text, x)), warping))
+            return x, draw(random, warped(target((*text, x)), sampling_params))
         return (draw(random, residual(p, q)),)
 
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("unsure_drafts_withdrawn", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

@@ -1,9 +1,8 @@
 """0 is taken for no temperature at all."""
 
-from typing import Any
-
-from specsim.conform.museum._parts import SIZES, draw, residual, warped
-from specsim.conform.subject import Subject, Warping
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import warped
+from specsim.conform.subject import SamplingParams
 from specsim.types import Array
 
 WRONG = "A temperature of 0 is read as not given, and the text is drawn at temperature 1."
@@ -12,16 +11,10 @@ EXPECTED = "convicted"
 PROPERTY = "greedy"
 
 
-def run(p: Array, q: Array, drafts: Array, random: Any, *, warping: Warping) -> tuple[int, int]:
+def laws(p: Array, q: Array, given: SamplingParams) -> tuple[Array, Array]:
     """Warp all rows, with 1 where the temperature is false."""
-    warping = warping._replace(temperature=warping.temperature or 1.0)
-    p, q = warped(p, warping), warped(q, warping)
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
-            return i, draw(random, residual(p[i], q[i]))
-    return len(drafts), draw(random, p[-1])
+    given = given._replace(temperature=given.temperature or 1.0)
+    return warped(p, given), warped(q, given)
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("zero_temperature_is_off", "chain", run, sizes=SIZES, warps=True)
+subject = chain(__name__, laws=laws, warps=True)

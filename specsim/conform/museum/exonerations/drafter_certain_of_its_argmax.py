@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.museum._parts import SIZES
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.museum._frames import drafter
+from specsim.conform.subject import Model, SamplingParams
 from specsim.types import Array
 
 WRONG = "It samples nothing at any temperature; the rows handed over are one-hot, so that its contract holds."
@@ -14,16 +14,10 @@ EXPECTED = "lossless"
 PROPERTY = ""
 
 
-def run(draft: Model, prompt: Any, gamma: int, warping: Warping, random: Any) -> tuple[list[int], Array]:
-    """Take the argmax; return point masses."""
-    text, rows = list(prompt), []
-    for _ in range(gamma):
-        law = draft(text)
-        text.append(int(law.argmax()))
-        rows.append(np.where(np.arange(len(law)) == text[-1], 1.0, 0.0))
-    return text[len(prompt) :], np.stack(rows)
+def one(draft: Model, text: list[int], given: SamplingParams, random: Any) -> tuple[int, Array]:
+    """Take the argmax; return a point mass."""
+    law = draft(text)
+    return int(law.argmax()), np.where(np.arange(len(law)) == law.argmax(), 1.0, 0.0)
 
 
-def subject() -> Subject:
-    """The drafter, on table look-ups."""
-    return Subject("drafter_certain_of_its_argmax", "drafter", run, sizes=SIZES, warps=True)
+subject = drafter(__name__, one)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from specsim.conform.museum._frames import decoder
 from specsim.conform.museum._parts import draw, rounds, warped
-from specsim.conform.subject import Model, Subject, Warping
+from specsim.conform.subject import Model, SamplingParams
 
 WRONG = (
     "Drafts are the likeliest tokens of the draft model at every temperature; they are compared with target "
@@ -14,16 +15,16 @@ EXPECTED = "lossless"
 PROPERTY = ""
 
 
-def run(target: Model, draft: Model, prompt: Any, n: int, warping: Warping, random: Any) -> tuple[int, ...]:
+def run(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+) -> tuple[int, ...]:
     """Blocks of one draft; whatever it is, only the target's own draws come out."""
 
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
-        x, y = int(draft(text).argmax()), draw(random, warped(target(text), warping))
-        return (x, draw(random, warped(target((*text, x)), warping))) if x == y else (y,)
+        x, y = int(draft(text).argmax()), draw(random, warped(target(text), sampling_params))
+        return (x, draw(random, warped(target((*text, x)), sampling_params))) if x == y else (y,)
 
     return rounds(prompt, n, block)
 
 
-def subject() -> Subject:
-    """The decoder, on table look-ups."""
-    return Subject("greedy_drafts_for_sampled_text", "decoder", run, sizes=(1,), warps=True)
+subject = decoder(__name__, run)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import draw, residual
 from specsim.types import Array
 
 WRONG = (
@@ -25,6 +25,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     return len(drafts), draw(random, p[-1])
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("one_coin_for_products", "chain", run, sizes=SIZES)
+subject = chain(__name__, run)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import residual
 from specsim.types import Array
 
 WRONG = (
@@ -23,6 +23,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     return len(drafts), int((p[-1] / noise).argmax())
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("one_race_for_a_block", "chain", run, sizes=SIZES)
+subject = chain(__name__, run)

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.museum._parts import children, draw
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import tree
+from specsim.conform.museum._parts import draw
 from specsim.types import Array, TokenTree
 
 WRONG = (
@@ -17,23 +17,14 @@ EXPECTED = "lossless"
 PROPERTY = ""
 
 
-def run(p: Array, q: Array, tree: TokenTree, random: Any) -> tuple[list[int], int]:
+def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], random: Any) -> tuple[int | None, int]:
     """Accept a child with its probability; take it out of the target's law otherwise."""
-    path: list[int] = []
-    node = -1
-    while True:
-        left, hit = p[node + 1], None
-        for c in children(tree, node):
-            if random.random() * left.sum() <= left[tree.tokens[c]]:
-                hit = c
-                break
-            left = np.where(np.arange(len(left)) == tree.tokens[c], 0, left)
-        if hit is None:
-            return path, draw(random, left)
-        path.append(hit)
-        node = hit
+    left = p[node + 1]
+    for c in kids:
+        if random.random() * left.sum() <= left[drafted.tokens[c]]:
+            return c, -1
+        left = np.where(np.arange(len(left)) == drafted.tokens[c], 0, left)
+    return None, draw(random, left)
 
 
-def subject() -> Subject:
-    """The tree, on NumPy."""
-    return Subject("ones_for_q_in_a_tree", "tree", run, shapes=((-1, -1), (-1, -1, 0)), scheme="greedy")
+subject = tree(__name__, choose, shapes=((-1, -1), (-1, -1, 0)), scheme="greedy")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
 from specsim.types import Array
 
 WRONG = "It compares the draft with a fresh draw from the target, and never reads q."
@@ -20,6 +20,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     return len(drafts), random.choice(p.shape[1], p=p[-1])
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("target_draw_first", "chain", run)
+subject = chain(__name__, run, sizes=(1, 2, 3))

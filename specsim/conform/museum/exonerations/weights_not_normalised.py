@@ -2,8 +2,7 @@
 
 import random
 
-from specsim.conform.museum._parts import SIZES
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
 from specsim.types import Array
 
 WRONG = "max(p - q, 0) does not sum to 1 and is handed on as it is; the sampler takes weights."
@@ -21,6 +20,4 @@ def run(p: Array, q: Array, drafts: Array) -> tuple[int, int]:
     return len(drafts), random.choices(tokens, weights=p[-1])[0]
 
 
-def subject() -> Subject:
-    """The chain, on NumPy and `random`."""
-    return Subject("weights_not_normalised", "chain", run, sizes=SIZES, randomness="global")
+subject = chain(__name__, run, randomness="global")

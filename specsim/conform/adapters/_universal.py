@@ -1,0 +1,115 @@
+"""transformers' assistants with a vocabulary of their own: two tokenizers of letters, and a toy that has one more.
+
+The target's token t is the letter number t. The assistant has one letter more, its token 0, which no target knows; of
+the others it has other ids. Which order a tokenizer's `get_vocab()` has is nobody's promise: fast ones have a hash map.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from specsim.conform.adapters._candidates import FILE, drafted, told_of
+from specsim.conform.adapters._generate import DRAFTS, generated_by, table
+from specsim.conform.adapters._installed import module
+from specsim.conform.adapters._rows import beginning, log
+from specsim.conform.subject import Model, SamplingParams
+
+EXTRA = 0.25  # probability of the letter that the target does not know
+
+
+class Letters:
+    """A tokenizer: every letter is a token."""
+
+    def __init__(self, ids: dict[str, int]) -> None:
+        self.ids, self.letters = ids, {i: letter for letter, i in ids.items()}
+
+    def get_vocab(self) -> dict[str, int]:
+        return dict(self.ids)
+
+    def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
+        return [self.letters[int(i)] for i in ids]
+
+    def decode(self, ids: Any, **_: Any) -> str:
+        return "".join(self.convert_ids_to_tokens(ids.flatten()))
+
+    def __call__(self, text: str, *, return_tensors: str | None = None, **_: Any) -> dict[str, Any]:
+        import torch
+
+        ids = [self.ids[letter] for letter in text if letter in self.ids]
+        return {"input_ids": torch.tensor([ids]) if return_tensors else ids}
+
+
+def drafts(
+    draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams, *, extra: bool, ordered: bool
+) -> tuple[Any, Any]:
+    """`UniversalSpeculativeDecodingGenerator`, set up as `generate` sets it up; `extra`: there is a token to prune."""
+    target, own, model = _parts(draft.vocab, extra, ordered)
+    model.toy, ids = draft, beginning(prompt)
+    model.generation_config.num_assistant_tokens = gamma
+    translator = module(FILE).AssistantVocabTranslatorCache.get_translator(
+        target, own, draft.vocab, assistant_model=model, assistant_prune_lm_head=True
+    )
+    config, inputs, _, processors = told_of(model, ids, gamma, sampling_params)
+    made = module(FILE).UniversalSpeculativeDecodingGenerator(
+        ids, model, target, own, config, inputs, translator, None, processors
+    )
+    return drafted(made, ids)
+
+
+def reencoded(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
+    """`AssistedCandidateGeneratorDifferentTokenizers`, which `generate` takes for greedy decoding only."""
+    target, own, model = _parts(draft.vocab, False, True)
+    model.toy, ids = draft, beginning(prompt)
+    model.generation_config.num_assistant_tokens = gamma
+    told = told_of(model, ids, gamma, SamplingParams(temperature=0.0))
+    return drafted(module(FILE).AssistedCandidateGeneratorDifferentTokenizers(ids, model, target, own, *told), ids)
+
+
+def generated(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, *, extra: bool, ordered: bool
+) -> list[int]:
+    """`generate(assistant_model=..., tokenizer=..., assistant_tokenizer=...)`."""
+    letters, own, model = _parts(draft.vocab, extra, ordered)
+    model.toy, model.generation_config.num_assistant_tokens = draft, DRAFTS
+    how = {"assistant_model": model, "tokenizer": letters, "assistant_tokenizer": own}
+    return generated_by(table(target), prompt, n, sampling_params, **how)
+
+
+@cache  # the library prunes a model when it first sees it, and keeps what it made of two tokenizers
+def _parts(vocab: int, extra: bool, ordered: bool) -> tuple[Letters, Letters, Any]:
+    """The target's tokenizer, the assistant's, and the assistant."""
+    import torch
+
+    letters = string.ascii_lowercase[:vocab]
+    ids = {letter: int(extra) + (i + 1) % vocab for i, letter in enumerate(letters)} | ({"z": 0} if extra else {})
+    given = sorted(ids.items(), key=lambda item: item[1] if ordered else -item[1])
+    of_target = [int(extra) + (i + 1) % vocab for i in range(vocab)]  # the assistant's id of the target's token
+
+    class Spelled:
+        """The assistant's laws and texts from the toy's."""
+
+        @staticmethod
+        def laws(rows: Any) -> Any:
+            out = torch.zeros(len(rows), vocab + int(extra), dtype=torch.float64)
+            out[:, of_target] = torch.as_tensor(rows)
+            if extra:
+                out *= 1 - EXTRA
+                out[:, 0] = EXTRA
+            return log(out).clamp(min=-1e4)  # a linear layer makes NaN of infinities
+
+        @staticmethod
+        def text(seen: list[int]) -> list[int]:
+            return [of_target.index(token) for token in seen]
+
+    size = vocab + int(extra)
+    model = table(Model(lambda text: None, size), spelled=Spelled)
+    model.embeddings = torch.nn.Embedding(size, 1)
+    model.embeddings.weight.data.copy_(torch.arange(float(size))[:, None])
+    model.head = torch.nn.Linear(size, size, bias=False)
+    model.head.weight.data.copy_(torch.eye(size))
+    model.generation_config.num_assistant_tokens_schedule = "constant"
+    model.generation_config.assistant_confidence_threshold = 0.0
+    return Letters({letter: i for i, letter in enumerate(letters)}), Letters(dict(given)), model

@@ -1,0 +1,208 @@
+"""Which error of the museum a convicted subject resembles: exhibits are run at the inputs where it went wrong.
+
+Two programs with one law at every input compared cannot be told apart by what they emit: that is the strongest thing
+said. Where no exhibit has the law, symptoms are compared: which draft is kept too often or too rarely, what replaces a
+rejected one, whether the bonus is right. A failure that no single call shows is only put beside exhibits of its
+property. Nothing else is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from specsim.conform.calls import Broken
+from specsim.conform.cases import Case, standard
+from specsim.conform.evidence import montecarlo
+from specsim.conform.guard import OutOfTime
+from specsim.conform.properties import contract, parameters
+from specsim.conform.registry import EXHIBITS, find, names, subjects_of
+from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
+from specsim.conform.symptoms import SMALL, symptoms
+from specsim.conform.verdict import Resemblance, Verdict
+from specsim.conform.watch import Observation, Watch, distance
+
+PATIENCE = 10.0  # seconds for one call of an exhibit
+MOST = 10  # inputs compared
+TWO = 2  # drafts: with one of them many errors look alike
+FEW = 4  # exhibits named; symptoms that more of them have say nothing
+ONE_BY_ONE = {"iid", "without_replacement", "paths"}  # schemes that draw a single draft from q
+_observed: dict[Any, Observation | None] = {}  # of exhibits, which are the same in every judgement
+
+
+def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> Resemblance | None:
+    """The exhibits that a convicted subject resembles, and in what; None if it is not convicted."""
+    convicted = [verdict.property for verdict in verdicts if verdict.convicted]
+    if not convicted:
+        return None
+    probes = _probes(subject, watch)
+    if not probes:
+        return _of_property(convicted[0])
+    found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "late": [], "": []}
+    for name in names(EXHIBITS):
+        (exhibit,) = subjects_of(find(name))
+        try:
+            found[_compared(subject, exhibit, probes, watch.deadline)].append(name)
+        except OutOfTime:
+            found["late"].append(name)
+    nearest = {how: _of_its_kind(subject, some) for how, some in found.items()}
+    said = _said(nearest, probes, _symptoms(subject, next(one for one in probes if _wrong(subject, one))))
+    late = f" There was no time for {len(found['late'])} exhibits." if found["late"] else ""
+    return said._replace(words=said.words + late)
+
+
+def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
+    """Those of exhibits that are used as the subject is; all of them if none is."""
+
+    def like(exhibit: Subject) -> bool:
+        return exhibit.kind == subject.kind and exhibit.takes_q == subject.takes_q
+
+    return [name for name in some if like(subjects_of(find(name))[0])] or some
+
+
+def _said(found: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None) -> Resemblance:
+    same, alike = found["law"] or found["first"], found["symptoms"]
+    law = "the law" if found["law"] else "the first token's law"
+    where = f"at all {len(probes)} inputs compared" if len(probes) > 1 else "at the input compared"
+    details = f": {'; '.join(shown)}" if shown else ""
+    if len(same) == 1:
+        words = f"It has {law} of `{same[0]}` of the museum {where}: {find(same[0]).WRONG}"
+        return Resemblance(tuple(same), "law", words)
+    if same:
+        words = f"It has {law} of {_listed(same)} of the museum, which are alike {where}."
+        return Resemblance(tuple(same), "law", words)
+    if 0 < len(alike) <= FEW:
+        words = f"It resembles {_listed(alike)} of the museum in its symptoms, not in its law{details}."
+        return Resemblance(tuple(alike), "symptoms", words)
+    return Resemblance((), "nothing", f"It resembles no exhibit of the museum{details}.")
+
+
+def _listed(some: list[str]) -> str:
+    quoted = [f"`{name}`" for name in some]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def _of_property(name: str) -> Resemblance:
+    """Where the law of single calls is right, or was not observed."""
+    some = [one for one in names(EXHIBITS) if name == find(one).PROPERTY]
+    if not some:
+        return Resemblance((), "nothing", f"No exhibit of the museum fails at {name} alone.")
+    words = f"Of the museum, {_listed(some)} fail at {name}, too; laws were not compared."
+    return Resemblance(tuple(some), "property", words)
+
+
+def _probes(subject: Subject, watch: Watch) -> list[Observation]:
+    """Where the subject was observed, up to two drafts; few of them, which tell many exhibits apart, come first."""
+    seen = [one for one in watch.seen.values() if one.case.target.depth or ": " in one.case.words]  # not shrunken
+    wrong = [one for one in seen if _wrong(subject, one)]
+    if not wrong:
+        return []
+    size = min(len(one.case.parents) for one in wrong)
+    plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
+    most = max(size, TWO) if plain else size
+    cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= most)
+    seen += filter(None, (_again(watch, case) for case in cases))
+    near = {id(one): one for one in seen if len(one.case.parents) <= most}
+    order = sorted(near.values(), key=lambda one: len(one.case.parents))
+    halves = [[one for one in order if _wrong(subject, one) is how][: MOST // 2] for how in (True, False)]
+    return sorted(halves[0] + halves[1], key=lambda one: len(one.case.parents))
+
+
+def _again(watch: Watch, case: Case) -> Observation | None:
+    try:
+        return watch(case, exact=True)
+    except (OutOfTime, Broken):
+        return None
+
+
+def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
+    """The standard cases; where parameters matter, one of every shape under each of them."""
+    yield from standard(subject)
+    first: dict[object, Case] = {}
+    if warped and subject.warps:
+        greedy = standard(subject, SamplingParams(temperature=0.0), "temperature 0")
+        for case in (*parameters.cases(subject), *greedy):
+            first.setdefault((case.parents, case.words), case)
+    yield from first.values()
+
+
+def _wrong(subject: Subject, seen: Observation, length: int = 0, like: Observation | None = None) -> bool:
+    """Whether the law (of so many tokens) is not what it should be, as far as an observation such as `like` shows."""
+    if subject.kind == "drafter":
+        found = contract.look(seen)
+        return found.distance > found.allowed
+    goal = seen.goal(length or seen.case.length)
+    return distance(seen.joint(length or seen.case.length), goal) > _tolerance(like or seen, goal)
+
+
+def _tolerance(seen: Observation, law: dict[Any, float]) -> float:
+    if seen.evidence == "Monte Carlo":
+        return montecarlo.allowed(list(law.values()), seen.runs, seen.delta)
+    return max(seen.rounding, SMALL)
+
+
+def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], until: float) -> str:
+    """In what they agree at every input at which they can be compared, a wrong one included: a key of `found`."""
+    law, alike, explained, longest = True, True, False, False
+    for mine in probes:
+        length = _length(subject, exhibit, mine.case)
+        theirs = _of_exhibit(exhibit, mine.case, until) if length else None
+        if theirs is None:
+            continue
+        one, other = _law(subject, mine, length), _law(subject, theirs, length)
+        law = law and distance(one, other) <= _tolerance(mine, other)
+        said = _symptoms(subject, mine)
+        alike = alike and said is not None and said == _symptoms(exhibit, theirs) and _way(subject) == _way(exhibit)
+        if not law and not alike:
+            return ""
+        if _wrong(subject, mine, length):
+            if not _wrong(subject, theirs, length, mine):
+                return ""
+            explained, longest = True, longest or length == mine.case.length
+    return ("law" if longest else "first") if explained and law else "symptoms" if explained else ""
+
+
+def _symptoms(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
+    """None of a text, in which it is not known which tokens are drafts."""
+    return symptoms(seen) if _way(subject) in ("block", "step") else None
+
+
+def _law(subject: Subject, seen: Observation, length: int) -> dict[Any, float]:
+    if subject.kind == "drafter":
+        return {(answer.text, answer.q): mass for answer, mass in seen.law.items()}
+    return dict(seen.joint(length))
+
+
+def _way(subject: Subject) -> str:
+    """Kinds whose answers mean the same: of a step it is not known which token was kept."""
+    if subject.kind == "decoder":
+        return "block" if subject.block else "text"
+    return {"chain": "block", "tree": "block"}.get(subject.kind, subject.kind)
+
+
+def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
+    """Tokens of the joint law in which the two can be compared at a case; 0 if they cannot."""
+    line, siblings = case.parents == tuple(range(-1, len(case.parents) - 1)), set(case.parents) == {-1}
+    if "drafter" in (subject.kind, exhibit.kind):
+        return case.length if subject.kind == exhibit.kind else 0
+    if (not exhibit.takes_q and subject.takes_q) or (exhibit.kind == "decoder" and subject.kind != "decoder"):
+        return 0  # drafts come from a law that it is not made for, or are none of its own
+    if not {"step": siblings, "tree": True}.get(exhibit.kind, line):
+        return 0
+    drawn = {subject.scheme, exhibit.scheme}
+    if len(drawn) > 1 and not (line and drawn <= ONE_BY_ONE):
+        return 0
+    return case.length if (_way(subject) == "text") == (_way(exhibit) == "text") else 1
+
+
+def _of_exhibit(exhibit: Subject, case: Case, until: float) -> Observation | None:
+    """What an exhibit does in a case, which may be of another kind; None where it does nothing sensible. OutOfTime."""
+    models = (tuple(tuple(row) for row in model.table.values()) for model in (case.target, case.draft))
+    key = (exhibit.name, *models, case[2:])
+    if key not in _observed:
+        watch = Watch(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0)
+        try:
+            _observed[key] = watch(case, exact=True)
+        except Broken:
+            _observed[key] = None
+    return _observed[key]

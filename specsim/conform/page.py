@@ -1,0 +1,156 @@
+"""A report as one HTML file that needs nothing else: no script, no font, no picture, and no request to anybody.
+
+Every word that a subject or its user chose is escaped where it enters a cell; nothing else is ever put between tags.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib import metadata
+from types import ModuleType
+from typing import Any
+
+import specsim
+from specsim.conform.report import simple
+from specsim.conform.verdict import Counterexample, Report, Verdict
+
+SHOWN = 40  # outcomes of a counterexample
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser is told to ask nobody, too
+MEANING = {
+    "lossless": "The property holds, as far as evidence and reach say.",
+    "convicted": "It does not hold; a counterexample shows it.",
+    "lossy by design": "It does not hold, and the subject does not claim it; the distance is its price.",
+    "vacuous": "Nothing was ever accepted, or nothing was ever rejected.",
+    "inconclusive": "Nothing was decided; the words say what it would take.",
+    "broken": "The subject raised, hung, or returned no token ids.",
+    "not available": "It could not be run here.",
+}
+STYLE = """
+:root { color-scheme: light dark; --ink: #1d2125; --paper: #fff; --faint: #5b6570; --line: #d5dae0; --bar: #7a93ad;
+  --good: #1a6b36; --bad: #a8231c; --open: #7a5200 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ec; --paper: #16191d; --faint: #9aa5b1; --line: #363d45;
+  --bar: #55708c; --good: #6fce8d; --bad: #ff8f85; --open: #e3b65c } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 72rem;
+  margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem; display: block; overflow-x: auto }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line) }
+th { color: var(--faint); font-weight: 600 } td.number { text-align: right; font-variant-numeric: tabular-nums }
+code, td.code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
+.good { color: var(--good); font-weight: 600 } .bad { color: var(--bad); font-weight: 600 }
+.open { color: var(--open); font-weight: 600 } .faint { color: var(--faint) }
+.bar { display: block; height: .7rem; background: var(--bar); min-width: 1px } td.bars { min-width: 8rem }
+"""
+
+
+def about(module: ModuleType | None = None) -> dict[str, str]:
+    """Versions of whatever had a part in a judgement."""
+    held = {"specsim": specsim.__version__, "Python": platform.python_version()}
+    held |= {name: metadata.version(name) for name in ("numpy", "torch") if name in sys.modules}
+    distribution = str(vars(module).get("DISTRIBUTION", "")) if module is not None else ""
+    try:
+        return held | ({distribution: metadata.version(distribution)} if distribution else {})
+    except metadata.PackageNotFoundError:
+        return held | {distribution: "not installed"}
+
+
+def page(reports: Sequence[Report], facts: dict[str, str]) -> str:
+    """The page: facts (versions, rates, budget), then every report with its counterexamples.
+
+    >>> page([Report("<mine>", ())], {"specsim": "1"}).count("&lt;mine&gt;")
+    2
+    """
+    title = f"specsim conform: {', '.join(report.subject for report in reports)}"
+    said = [outcome for outcome in MEANING if any(outcome == v.outcome for r in reports for v in r.verdicts)]
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+            "<h1>Is it lossless?</h1>",
+            *(part for report in reports for part in _report(report)),
+            "<h2>What the verdicts mean</h2>",
+            _table((), ([_outcome(one), _cell(MEANING[one])] for one in said)),
+            "<h2>Made with</h2>",
+            _table((), ([_cell(name), _cell(value, "code")] for name, value in facts.items())),
+            "</body></html>\n",
+        ]
+    )
+
+
+def _report(report: Report) -> Iterable[str]:
+    yield f"<h2><code>{escape(report.subject)}</code>: {_marked(report.outcome)}</h2>"
+    if not report.complete:
+        yield "<p>It was interrupted: what is below is a part.</p>"
+    if report.resemblance is not None:
+        yield f"<p>{escape(report.resemblance.words)}</p>"
+    head = ("property", "verdict", "evidence", "runs", "total variation", "reach", "words")
+    yield _table(head, map(_verdict, report.verdicts))
+    for verdict in report.verdicts:
+        if verdict.counterexample is not None:
+            yield f"<h3>Counterexample to {escape(verdict.property)}: {escape(verdict.counterexample.case)}</h3>"
+            yield from _counterexample(verdict.counterexample)
+
+
+def _verdict(verdict: Verdict) -> list[str]:
+    distance = simple(verdict.distance) if verdict.counterexample is not None else ""
+    return [
+        _cell(verdict.property),
+        _outcome(verdict.outcome),
+        _cell(verdict.evidence),
+        _cell(f"{verdict.runs:,}", "number"),
+        _cell(distance, "number"),
+        _cell(verdict.reach),
+        _cell(verdict.words),
+    ]
+
+
+def _counterexample(shown: Counterexample) -> Iterable[str]:
+    given = (("p, the target", shown.p), ("q, the draft", shown.q), ("drafts, for example", shown.drafts))
+    yield _table((), ([_cell(name), _cell(simple(value), "code")] for name, value in given if value is not None))
+    gaps = {
+        key: shown.observed.get(key, 0.0) - shown.expected.get(key, 0.0) for key in {**shown.expected, **shown.observed}
+    }
+    keys = sorted(sorted(gaps, key=str), key=lambda key: -abs(gaps[key]))
+    most = max((abs(gap) for gap in gaps.values()), default=0.0)
+    yield _table(
+        ("outcome", "expected", "observed", "difference", ""),
+        (
+            [
+                _cell(simple(key), "code"),
+                _cell(simple(float(shown.expected.get(key, 0.0))), "number"),
+                _cell(simple(float(shown.observed.get(key, 0.0))), "number"),
+                _cell(f"{gaps[key]:+.4g}", "number"),
+                _bar(abs(gaps[key]) / most if most else 0.0),
+            ]
+            for key in keys[:SHOWN]
+        ),
+    )
+    if len(keys) > SHOWN:
+        yield f'<p class="faint">{len(keys) - SHOWN} outcomes that differ less are left out.</p>'
+
+
+def _cell(text: str, kind: str = "") -> str:
+    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
+
+
+def _bar(share: float) -> str:
+    return f'<td class="bars"><span class="bar" style="width: {100 * share:.0f}%"></span></td>'
+
+
+def _outcome(outcome: str) -> str:
+    return f"<td>{_marked(outcome)}</td>"
+
+
+def _marked(outcome: str) -> str:
+    kind = {"lossless": "good", "lossy by design": "good", "convicted": "bad", "broken": "bad"}.get(outcome, "open")
+    return f'<span class="{kind}">{escape(outcome)}</span>'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = ["".join(f"<th>{escape(one)}</th>" for one in head)] if head else []
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in [*lines, *map(''.join, rows)])}</table>"

@@ -1,0 +1,32 @@
+"""No forward of a model: what a test forbids, so that bad input must be refused before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+# Whatever computes ends in one of these: decoding, scoring (`laws`), calibration, cycles of fixed shapes and of trees.
+PLACES = ("real.models.model.Cache.forward", "real.models.llama.forward", "real.train.corpus.train_tokenizer")
+
+
+class Forward(Exception):
+    """A model was about to compute, or a long preparation to begin."""
+
+
+def refuse(*args: Any, **kwargs: Any) -> Any:
+    """In the place of a forward."""
+    raise Forward
+
+
+def refusal(result: Any) -> str:
+    """The one line in which a command (typer's result) refused its input, with status 2."""
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return str(line)
+
+
+def forbid(patch: Callable[[str, Any], object]) -> None:
+    """Put `refuse` in the place of each, by `monkeypatch.setattr` or the like; it imports torch and transformers."""
+    for place in PLACES:
+        patch(place, refuse)

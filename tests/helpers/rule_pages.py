@@ -1,0 +1,45 @@
+"""What the page of a rule or a draft scheme must say, whether it is Markdown or HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import specsim
+
+PROOFS = Path(__file__).parents[2] / "proofs"
+
+
+def text_of(page: str) -> str:
+    """What is read on a page: without tags, marks of code and escapes."""
+    return " ".join(
+        html.unescape(re.sub(r"(?<!\\)</?[a-zA-Z][^<>]*>", " ", page)).replace("`", "").replace("\\", "").split()
+    )
+
+
+def lacking(page: str, family: str, name: str, findings: list[list[str]], pictured: bool) -> Iterator[str]:
+    """What is not on a page: theorem with its note, names in Coq, paper, picture, and each check with its result."""
+    text = text_of(page)
+    if "What it does" not in text or not re.search(r"\bLaw\b", text):
+        yield "what it does"
+    if family != "draft":
+        rule = next(a for a in specsim.algorithms() if (a.family, a.name) == (family, name))
+        note = next(PROOFS.glob(f"{rule.theorem}_*.md"), None)
+        if rule.theorem not in text or (note is not None and f"proofs/{note.stem}" not in page):
+            yield f"theorem {rule.theorem}"
+        if not rule.proved and "machine-checked in Coq not yet" not in text.replace("| ", ""):
+            yield "that nothing is proved"
+        yield from (f"Coq: {coq}" for coq in rule.proved.values() if text_of(coq) not in text)
+        papers = re.findall(r"arXiv:(\d{4}\.\d{5})", rule.paper)
+        yield from (f"paper {number}" for number in papers if f"https://arxiv.org/abs/{number}" not in page)
+        if not papers and text_of(rule.paper) not in text:
+            yield f"paper {rule.paper}"
+    if pictured != bool(re.search(rf"{family}_{name}\d*\.svg", page)):
+        yield "picture"
+    if not findings:
+        yield "checks"
+    for check, result, _ in findings:
+        if not re.search(rf"\b{check}\b[ |]*{result}\b", text):
+            yield f"check {check}: {result}"

@@ -1,0 +1,134 @@
+"""CI's script as a whole: two rows of stages, a failure in either ends the run. What it calls are stand-ins."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+CI = Path(__file__).parents[2] / ".ci"
+VENV = """#!/bin/sh
+for last; do :; done
+mkdir -p "$last/bin"
+for name in pip ruff mypy pytest specsim-real; do ln -sf "$STANDINS/$name" "$last/bin/$name"; done
+"""
+README = """\
+test "$1" = main && last=specsim-real || last=pytest
+echo "python3 -m venv .venv && .venv/bin/pip install x && .venv/bin/$last"
+"""
+BESIDE = (
+    "machine proofs",
+    "quick tests on Python 3.11",
+    "quick tests on Python 3.12",
+    "quick tests on Python 3.13",
+    "wheel",
+)
+FRONT = (
+    "lint",
+    "install for types and tests",
+    "types",
+    "quick tests on this Python",
+    "README command: main, installation included",
+    "site",
+)
+LAST = "README command: tests"
+
+
+def checkout(folder: Path, **lines: str) -> Path:
+    """A checkout with CI's own script and a stand-in for all that it calls: a line of shell, or nothing."""
+    standins = folder / "standins"
+    (folder / "checkout" / ".ci").mkdir(parents=True)
+    standins.mkdir()
+    (folder / "tmp").mkdir()
+    programs = {name: standins / name for name in ("pip", "ruff", "mypy", "pytest", "specsim-real")}
+    scripts = {name: folder / "checkout" / ".ci" / name for name in ("quick", "wheel", "proofs", "site", "readme")}
+    for name, path in (programs | scripts).items():
+        path.write_text(f"#!/bin/sh\n{README if name == 'readme' else lines.get(name, 'exit')}\n")
+    (standins / "python3").write_text(VENV)
+    (folder / "checkout" / ".ci" / "run").write_bytes((CI / "run").read_bytes())
+    for path in (*standins.iterdir(), *(folder / "checkout" / ".ci").iterdir()):
+        path.chmod(0o755)
+    subprocess.run(["git", "init", "-q"], cwd=folder / "checkout", check=True)
+    return folder / "checkout" / ".ci" / "run"
+
+
+def run(folder: Path, **lines: str) -> tuple[int, list[str]]:
+    """Its status, and what it said."""
+    script = checkout(folder, **lines)
+    path = f"{folder / 'standins'}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "STANDINS": str(folder / "standins"), "TMPDIR": str(folder / "tmp")}
+    done = subprocess.run([script], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    assert not list((folder / "tmp").iterdir()), "something is left in the temporary folder"
+    return done.returncode, done.stdout.splitlines()
+
+
+def stages(said: list[str]) -> list[str]:
+    """Those that came to their end."""
+    return [found[1] for line in said if (found := re.fullmatch(r"== (.*): \d+ s", line))]
+
+
+def test_every_stage_in_order(tmp_path: Path) -> None:
+    status, said = run(
+        tmp_path, wheel="echo begun; sleep 0.3; echo built", specsim="sleep 0.1; echo row", mypy="echo row"
+    )
+    assert (status, stages(said)) == (0, [*FRONT, *BESIDE, LAST, "all of it"])
+    assert "FAILED" not in "".join(said)
+    at = said.index("== wheel")
+    assert said[at + 1 : at + 3] == ["begun", "built"], "the words of one row lie between those of the other"
+
+
+@pytest.mark.parametrize(
+    ("where", "stage"),
+    [
+        ("ruff", "lint"),
+        ("pip", "lint"),
+        ("mypy", "types"),
+        ("specsim-real", FRONT[4]),
+        ("site", "site"),
+        ("proofs", "machine proofs"),
+        ("wheel", "wheel"),
+        ("pytest", LAST),
+    ],
+)
+def test_a_failure_in_any_stage_fails_the_run(tmp_path: Path, where: str, stage: str) -> None:
+    status, said = run(tmp_path, **{where: f"echo {where} says why; exit 3"})
+    assert status == 3
+    assert said.count(f"{where} says why") == 1
+    assert f"== FAILED: {stage}" in said
+    assert stage not in stages(said)
+    assert LAST not in stages(said), "the whole suite ran after a failure"
+
+
+@pytest.mark.parametrize("version", ["", "3.12"])
+def test_quick_tests_fail_on_any_python(tmp_path: Path, version: str) -> None:
+    status, said = run(tmp_path, quick=f'test "$1" != "{version}"')
+    assert status == 1
+    assert "== FAILED: quick tests on " + (f"Python {version}" if version else "this Python") in said
+    assert LAST not in stages(said)
+
+
+def test_what_fails_ends_the_other_row(tmp_path: Path) -> None:
+    mark, began = tmp_path / "mark", time.monotonic()
+    status, said = run(tmp_path, wheel=f"echo begun; sleep 20; touch {mark}", mypy="sleep 1; exit 2")
+    assert (status, time.monotonic() - began < 15) == (2, True)
+    assert "begun" in said
+    assert not mark.exists()
+
+
+def test_an_interruption_ends_both_rows(tmp_path: Path) -> None:
+    script = checkout(tmp_path, quick="sleep 20", mypy="echo here; sleep 20")
+    path = f"{tmp_path / 'standins'}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "STANDINS": str(tmp_path / "standins"), "TMPDIR": str(tmp_path / "tmp")}
+    process = subprocess.Popen([script], env=env, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    while "here" not in process.stdout.readline():
+        pass
+    os.killpg(process.pid, signal.SIGTERM)
+    process.communicate(timeout=15)
+    assert process.returncode
+    assert not list((tmp_path / "tmp").iterdir())
