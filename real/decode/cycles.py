@@ -36,6 +36,8 @@ def cycle_for(
     fixed = possible and (target.device.type == "cuda" if fixed is None else fixed)
     if isinstance(rule, TreeVerifier):
         check_trees(target, draft, warping, rule, gamma)
-        return TreeCycle(target, draft, len(ends), warping, rule, mark, max(ends), gamma, fixed)
-    work = target, draft, len(ends), warping, rule, draw, mark
-    return graphs.Graphs(*work, max(ends), gamma, kept) if fixed else Eager(*work)
+    if fixed:
+        return graphs.Graphs(target, draft, len(ends), warping, rule, draw, mark, max(ends), gamma, kept)
+    if isinstance(rule, TreeVerifier):
+        return TreeCycle(target, draft, len(ends), warping, rule, mark, max(ends), gamma)
+    return Eager(target, draft, len(ends), warping, rule, draw, mark)

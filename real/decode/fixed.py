@@ -7,12 +7,14 @@ a text that was not asked for writes lies beyond its end or repeats what is ther
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from real.decode.cycle import Verifier, outcome
 from real.decode.draft import Draw, readable
+from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, probabilities
 from real.models import llama
 from real.models.model import Cache, LanguageModel, fit_logits
@@ -29,10 +31,10 @@ class Fixed:
         By name: "target", and "draft" where one drafts.
     warping : Warping
         Of both.
-    rule : Verifier
+    rule : Verifier or TreeVerifier
         Decides what is kept.
     draw : callable
-        Draws the drafts.
+        Draws the drafts of a chain.
     sequences : Tensor, shape (batch, 1), int64
         0, 1, ..., on the device.
     """
@@ -40,7 +42,7 @@ class Fixed:
     models: dict[str, LanguageModel]
     caches: dict[str, Cache]
     warping: Warping
-    rule: Verifier
+    rule: Any
     draw: Draw
     sequences: Tensor
 
@@ -50,7 +52,7 @@ def made(
     draft: LanguageModel | None,
     batch: int,
     warping: Warping,
-    rule: Verifier,
+    rule: Verifier | TreeVerifier,
     draw: Draw,
     capacity: int,
 ) -> Fixed:

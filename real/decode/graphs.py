@@ -1,7 +1,8 @@
 """Cycles of fixed shapes: on a GPU captured once and replayed as one graph, on a CPU simply called.
 
-The host waits once a cycle, for the outcome. A graph is captured for the length that is asked for; the few shorter
-blocks at a text's end run as they are. What is captured can be kept for the next texts of the same shape.
+The host waits once a cycle, for the outcome. A graph is captured for the length that is asked for, before the first
+text is read; the few shorter blocks at a text's end run as they are. What is captured can be kept for the next texts of
+the same shape.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from torch import Tensor
 from real.decode.cycle import Verifier
 from real.decode.draft import Draw, readable
 from real.decode.fixed import Fixed, cycle, made
+from real.decode.tree_plan import TreeVerifier
+from real.decode.trees_block import Trees
+from real.decode.trees_block import cycle as tree_cycle
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 
@@ -40,10 +44,12 @@ def supports(target: LanguageModel, draft: LanguageModel | None, warping: Warpin
 class Engine:
     """Cycles that are ready to run: what they work on, a captured one for some lengths, and the memory these share.
 
-    `fixed` knows nothing of `graphs`, which may hold it: no reference leads back, and the memory goes with the last.
+    `fixed` knows nothing of `run` and `graphs`, which hold it: no reference leads back, and the memory goes with the
+    last.
     """
 
     fixed: Fixed
+    run: Callable[[int, Tensor, Tensor], Tensor]  # of so many drafts, or levels of a tree, from texts and uniforms
     graphs: dict[int, Run] = field(default_factory=dict)
     pool: Any = None  # of every graph: they run one at a time
 
@@ -89,13 +95,15 @@ def _fits(
     draft: LanguageModel | None,
     batch: int,
     warping: Warping,
-    rule: Verifier,
+    rule: Verifier | TreeVerifier,
     draw: Draw,
     capacity: int,
 ) -> bool:
     same = fixed.models["target"] is target and fixed.models.get("draft") is draft
     size = fixed.sequences.shape[0], fixed.caches["target"].kv.shape[4]
-    work = fixed.warping == warping and fixed.rule is rule and fixed.draw is draw
+    # A tree's rule is made anew for each text; another of the same shape, scheme and step does the same.
+    alike = fixed.rule is rule or (isinstance(rule, TreeVerifier) and fixed.rule == rule)
+    work = fixed.warping == warping and alike and fixed.draw is draw
     return same and work and size == (batch, capacity)
 
 
@@ -113,16 +121,21 @@ def _engine(kept: Kept | None, **wanted: Any) -> Engine:
         return found
     pool = torch.cuda.graph_pool_handle() if wanted["target"].device.type == "cuda" else None
     try:
-        return Engine(made(**wanted), pool=pool)
+        return _engine_on(made(**wanted), pool)
     except (ValueError, MemoryError):  # no room: what is kept for later takes some
         if not kept:
             raise
         kept.clear()
-    return Engine(made(**wanted), pool=pool)
+    return _engine_on(made(**wanted), pool)
+
+
+def _engine_on(fixed: Fixed, pool: Any) -> Engine:
+    trees = isinstance(fixed.rule, TreeVerifier)
+    return Engine(fixed, partial(tree_cycle, Trees(fixed, fixed.rule)) if trees else partial(cycle, fixed), pool=pool)
 
 
 class Graphs:
-    """A `real.decode.cycle.Cycle` of fixed shapes.
+    """A `real.decode.cycle.Cycle` of fixed shapes, of chains or of trees.
 
     Parameters are those of `real.decode.cycle.Eager`, `longest`, the number of positions that texts may reach, `gamma`,
     the length to be captured, and `kept`, where the engine comes from and goes to when this is let go.
@@ -134,18 +147,20 @@ class Graphs:
         draft: LanguageModel | None,
         batch: int,
         warping: Warping,
-        rule: Verifier,
+        rule: Verifier | TreeVerifier,
         draw: Draw,
         mark: Callable[[str], None],
         longest: int,
         gamma: int,
         kept: Kept | None = None,
     ) -> None:
-        capacity = _ROUND * math.ceil((longest + gamma + 1) / _ROUND)  # texts that wait may run past their end
+        most = rule.nodes(gamma) if isinstance(rule, TreeVerifier) else gamma
+        capacity = _ROUND * math.ceil((longest + most + 1) / _ROUND)  # texts that wait may run past their end
         self._engine = _engine(
             kept, target=target, draft=draft, batch=batch, warping=warping, rule=rule, draw=draw, capacity=capacity
         )
-        self._gamma, self._mark = gamma, mark
+        self._mark = mark
+        self._capture(gamma)
         if kept is not None:
             weakref.finalize(self, kept.give, self._engine).atexit = False  # also where a loop is driven by hand
 
@@ -167,7 +182,7 @@ class Graphs:
         whole[group] = u.cpu()
         now = torch.tensor([[text[-2:][0], text[-1], len(text) - 1] for text in texts]), whole
         self._mark("host")
-        rows = self._cycle(length, now)(*now).tolist()
+        rows = self._cycle(length)(*now).tolist()
         self._mark("verify")
         for i in group:
             self.fixed.caches["target"].lengths[i] = len(texts[i]) + length
@@ -177,13 +192,24 @@ class Graphs:
         """Forget positions of text i: the next cycle says where it stands."""
         self.fixed.caches["target"].rollback(i, length)
 
-    def _cycle(self, length: int, now: tuple[Tensor, ...]) -> Run:
+    def _cycle(self, length: int) -> Run:
         """The cycle of so many drafts: captured if it is the usual one, or was in an earlier call."""
-        device, graphs = self.fixed.sequences.device, self._engine.graphs
-        function = torch.inference_mode()(partial(cycle, self.fixed, length))
-        if length == self._gamma and length not in graphs:
-            graphs[length] = captured(function, tuple(x.to(device) for x in now), self._engine.pool)
-        return graphs.get(length, lambda *now: function(*(x.to(device) for x in now)))
+        where, function = self.fixed.sequences.device, self._function(length)
+        return self._engine.graphs.get(length, lambda *now: function(*(x.to(where) for x in now)))
+
+    def _function(self, length: int) -> Run:
+        function: Run = torch.inference_mode()(partial(self._engine.run, length))
+        return function
+
+    def _capture(self, length: int) -> None:
+        """Capture the usual cycle, if no earlier call has: on texts of nothing, of which nothing stays."""
+        engine, batch = self._engine, len(self.fixed.sequences)
+        if length in engine.graphs:
+            return
+        texts = torch.zeros(batch, 3, dtype=torch.int64, device=self.fixed.sequences.device)
+        u = texts.new_zeros(batch, length + self.fixed.rule.uniforms(length), dtype=torch.float64)
+        engine.graphs[length] = captured(self._function(length), (texts, u), engine.pool)
+        _emptied(engine.fixed)
 
 
 def captured(function: Run, arguments: tuple[Tensor, ...], pool: Any = None) -> Run:

@@ -90,9 +90,10 @@ def decode(
     rule: Verifier | TreeVerifier = tokenwise,
     draw: Draw = pick,
     mark: Callable[[str], None] = silent,
+    kept: graphs.Kept | None = None,
 ) -> Decoded:
     """Write up to `max_tokens` tokens after one prompt: `decode_batch` with a batch of one."""
-    more: dict[str, Any] = {"warping": warping, "stop": stop, "rule": rule, "draw": draw, "mark": mark}
+    more: dict[str, Any] = {"warping": warping, "stop": stop, "rule": rule, "draw": draw, "mark": mark, "kept": kept}
     return decode_batch(target, draft, [prompt], max_tokens=max_tokens, gamma=gamma, uniforms=[uniforms], **more)[0]
 
 
@@ -219,7 +220,8 @@ class Loop:
         self.gamma, self._target, self._uniforms = gamma, target, uniforms
         self._rule, self._mark = rule, mark
         draft = draft if gamma else None
-        self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept)
+        with explain_oom(f"a pass over {gamma + 1} tokens of {len(prompts)} texts", "a smaller gamma or fewer texts"):
+            self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept)
         for i, prompt in enumerate(prompts):
             with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
                 self._cycle.read(i, prompt[:-1])

@@ -153,6 +153,10 @@ class TreeVerifier:
         """What is known of the shape cut to so many levels."""
         return planned(self.parents, self.scheme, levels)
 
+    def nodes(self, levels: int) -> int:
+        """Nodes of the shape cut to so many levels."""
+        return len(self.plan(levels).parents)
+
     def uniforms(self, levels: int) -> int:
         """Uniforms of a block of so many levels, beyond one for each level: what a loop asks of its rule."""
         if levels not in self._counts:
@@ -173,7 +177,7 @@ def check_trees(
         raise ValueError(
             f"repetition_penalty is {warping.repetition_penalty}; with trees it must be 1: paths have different tokens"
         )
-    nodes = len(rule.plan(gamma).parents)
+    nodes = rule.nodes(gamma)
     for name, model in (("target", target), ("draft", draft)):
         if model is None:
             continue

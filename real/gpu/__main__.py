@@ -13,7 +13,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from real.gpu.book import BUDGET, Part, is_good, run_part
 from real.gpu.device import described, find_device, free
-from real.gpu.parts import pair, parity, rules, shapes
+from real.gpu.parts import pair, parity, rules, shapes, trees
 from real.gpu.table import NAMES, markdown
 from specsim.base.files import check_writable
 
@@ -23,7 +23,8 @@ app = typer.Typer(add_completion=False)
 def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
     """A part by name."""
     make: dict[str, Callable[..., Part]] = {
-        "parity": parity.part, "shapes": shapes.part, "pair": partial(pair.part, folder=folder), "rules": rules.part
+        "parity": parity.part, "shapes": shapes.part, "pair": partial(pair.part, folder=folder), "rules": rules.part,
+        "trees": trees.part,
     }  # fmt: skip
     return make[name](device, tiny=tiny)
 

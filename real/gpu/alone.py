@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from real.decode.clock import synchronize
 from real.decode.fixed import logits_of, made
 from real.decode.graphs import captured
+from real.decode.tree_plan import TreeVerifier
+from real.decode.trees_block import Texts, Trees, nodes_logits, place_of
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from specsim.base.arrays import pick
+from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
 
@@ -57,3 +61,40 @@ def pass_seconds(model: LanguageModel, batch: int, tokens: int, position: int, s
     places = position + torch.arange(tokens, device=model.device).expand(batch, -1)
     replay = captured(partial(logits_of, fixed, "target", rows=tokens), (ids, places))
     return seconds_of(lambda: replay(ids, places), model.device, calls=calls)
+
+
+@torch.inference_mode()
+def tree_pass_seconds(
+    model: LanguageModel, batch: int, parents: Array, position: int, span: int, *, calls: int
+) -> float:
+    """Seconds of a pass of fixed shape, head included, over the last token of each text and the nodes of a tree.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        On the fast path.
+    batch : int
+        Texts.
+    parents : array of int, shape (n,)
+        The shape.
+    position, span, calls
+        As for `pass_seconds`.
+
+    Returns
+    -------
+    float
+        Seconds; on a GPU of a replayed graph.
+    """
+    rule = TreeVerifier("target_only", parents, "deterministic")
+    fixed = made(model, None, batch, Warping(), rule, pick, span)
+    rows = torch.arange(len(parents) + 1, device=model.device)
+    plan = rule.plan(rule.depth).held(rows)
+    on, root = Trees(fixed, rule), torch.full((batch,), position, device=model.device)
+    ids = torch.zeros(batch, len(rows), dtype=torch.int64, device=model.device)
+
+    def whole(root: Tensor, ids: Tensor) -> Tensor:
+        texts = Texts(ids[:, :2], root, fixed.sequences, None, span)
+        return nodes_logits(on, "target", place_of(on, "target", plan, texts), texts, ids)
+
+    replay = captured(whole, (root, ids))
+    return seconds_of(lambda: replay(root, ids), model.device, calls=calls)

@@ -137,7 +137,32 @@ def _rules(rows: Rows) -> list[str]:
     return _table(["rule, rows, drafts", "microseconds a call (/ in a graph)", "one softmax"], lines)
 
 
+def _trees(rows: Rows) -> list[str]:
+    """Parity, a line for each entry with graphs and eager cycles, and t(m)."""
+    checked = [row for row in rows if "cases" in row]
+    said = [
+        f"{row['key']}: {row['tokens']} tokens in {row['cases']} cases, {len(row['different'])} differ from the CPU's: "
+        f"{'passed' if row['passed'] else '**failed**'}."
+        for row in checked
+    ]
+    passes = [
+        f"t({row['tokens']}) = {row['plain_steps']:.2f} ({row['chain_plain_steps']:.2f})"
+        for row in rows
+        if "plain_steps" in row
+    ]
+    if passes:
+        said.append(f"A target pass over a tree of m rows (m tokens in a row), in plain steps: {', '.join(passes)}.")
+    lines = [
+        [row["key"], str(len(row["parents"])), f"{row['tau']['measured']:.3f}", f"{1e3 * row['cycle_s']:.2f}",
+         f"{row['speedup']['measured']:.2f}"]
+        for row in rows
+        if "speedup" in row
+    ]  # fmt: skip
+    table = _table(["cycle, tree, rule", "nodes", "tau", "cycle, ms", "speedup"], lines)
+    return [*(f"{line}\n" for line in said), *table]
+
+
 TABLES: dict[str, Callable[[Rows], list[str]]] = {
-    "parity": _parity, "shapes": _shapes, "pair": _pair, "rules": _rules
+    "parity": _parity, "shapes": _shapes, "pair": _pair, "rules": _rules, "trees": _trees
 }  # fmt: skip
 NAMES = tuple(TABLES)

@@ -6,18 +6,20 @@ torch (CPU, CUDA). Inputs are already validated (specsim.base.check); nothing he
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import array_api_compat
 import numpy as np
-from array_api_compat import device, is_array_api_obj, is_jax_array, is_numpy_array, is_torch_array
+from array_api_compat import device, is_array_api_obj, is_jax_array, is_torch_array
 
 from specsim.types import Array
 
 _NUMPY = array_api_compat.array_namespace(np.zeros(1))
 EXCESS = 1e-3  # what sums of rows that sum to 1 + 1e-6 stay below
 MANY, _PIECE = 1 << 13, 256  # tokens from which `pick` goes by pieces, and tokens of a piece
+FEW = 8  # rows up to which NumPy looks a bound up in one after the other, rather than compare it with every entry
 
 
 def array_namespace(*arrays: Array) -> Any:
@@ -48,6 +50,8 @@ def wide(w: Array) -> Array:
 
 def mass(w: Array) -> Array:
     """Sum over the last axis in the type of `wide`, without a copy in it."""
+    if type(w) is np.ndarray and not is_exact(w):
+        return np.add.reduce(w, axis=-1, dtype=np.float64)
     xp = array_namespace(w)
     return xp.sum(w, axis=-1, dtype=None if is_exact(w) or is_jax_array(w) else xp.float64)
 
@@ -63,14 +67,14 @@ def at(w: Array, token: Array) -> Array:
     if w.shape[:-1] != token.shape:
         batch = np.broadcast_shapes(w.shape[:-1], token.shape)
         w, token = xp.broadcast_to(w, (*batch, w.shape[-1])), xp.broadcast_to(token, batch)
-    if is_numpy_array(w):
+    if type(w) is np.ndarray:
         return w[(*_grid(token.shape), token)] if token.ndim else w[..., token]
     return _along(w, token[..., None], -1)[..., 0]
 
 
 def row_at(w: Array, i: Array) -> Array:
     """w[..., i, :], for i with the leading axes of w (..., n, V)."""
-    if is_numpy_array(w):
+    if type(w) is np.ndarray:
         return w[(*_grid(i.shape), i)] if i.ndim else w[..., i, :]
     return _along(w, array_namespace(w, i).broadcast_to(i[..., None, None], (*i.shape, 1, w.shape[-1])), -2)[..., 0, :]
 
@@ -97,6 +101,30 @@ def one_hot(token: Array, like: Array) -> Array:
 def positive_part(w: Array) -> Array:
     """max(w, 0)."""
     return array_namespace(w).where(w > 0, w, 0)
+
+
+def excess(w: Array, q: Array) -> Array:
+    """max(w - q, 0), to the last digit: w less the smaller of the two is no subtraction where q is the larger."""
+    return w - array_namespace(w, q).minimum(w, q)
+
+
+def chosen(take: Array, new: Array, old: Array) -> Array:
+    """`new` where `take` (..., 1) says so, else `old`, row by row; NumPy writes into `new`: nobody else may hold it."""
+    alike = type(new) is np.ndarray and new.dtype == old.dtype and new.shape[:-1] == take.shape[:-1]
+    if not (alike and new.ndim):
+        return array_namespace(new).where(take, new, old)
+    if not take.all():
+        np.copyto(new, old, where=~take)
+    return new
+
+
+def emptied(w: Array, token: Array) -> Array:
+    """A copy of w (..., V) with 0 at token (...), which may be none, -1."""
+    if type(w) is np.ndarray and token.ndim and w.shape[:-1] == token.shape and (token >= 0).all():
+        out = w.copy()
+        out[(*_grid(token.shape), token)] = 0
+        return out
+    return array_namespace(w).where(ids(w) == token[..., None], 0, w)
 
 
 def overlap(p: Array, q: Array) -> Array:
@@ -140,7 +168,7 @@ def normalize_or(w: Array, fallback: Array) -> Array:
     xp = array_namespace(w, fallback)
     total = xp.sum(w, axis=-1, keepdims=True)
     real = total > noise(w)
-    return xp.where(real, w / xp.where(real, total, 1), fallback)
+    return chosen(real, w / xp.where(real, total, 1), fallback)
 
 
 def residual(p: Array, q: Array) -> Array:
@@ -180,12 +208,17 @@ def pick(w: Array, u: Array) -> Array:
     kind = xp.result_type(w.dtype, u.dtype)
     if w.shape[-1] >= MANY and w.shape[:-1] == u.shape and not is_exact(w):
         return _pick_by_pieces(w, u, kind)
-    cdf = xp.cumulative_sum(xp.astype(w, kind), axis=-1)
+    cdf = xp.cumulative_sum(w, axis=-1, dtype=kind)
     return _up_to(cdf, u[..., None] * cdf[..., -1:])
 
 
 def _up_to(cdf: Array, bound: Array) -> Array:
     """How many entries of the increasing cdf (..., n) are at most bound (..., 1)."""
+    lead = cdf.shape[:-1]
+    if type(cdf) is np.ndarray and not is_exact(cdf) and lead == bound.shape[:-1] and math.prod(lead) <= FEW:
+        pairs = zip(cdf.reshape(-1, cdf.shape[-1]), bound.ravel().tolist(), strict=True)
+        found = [row.searchsorted(most, "right") if most == most else 0 for row, most in pairs]  # NaN exceeds nothing
+        return np.array(found, dtype=np.int64).reshape(lead)[()]
     xp = array_namespace(cdf, bound)
     if is_torch_array(cdf) and cdf.shape[:-1] == bound.shape[:-1]:  # in one call: drafting does little else
         return xp.searchsorted(cdf, bound, right=True)[..., 0]

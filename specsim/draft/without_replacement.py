@@ -9,7 +9,7 @@ Cost.        O(K V); O(V^K) for Pr[all in H].
 
 from __future__ import annotations
 
-from specsim.base.arrays import array_namespace, at, ids, pick
+from specsim.base.arrays import array_namespace, at, chosen, emptied, ids, pick
 from specsim.types import Array
 
 
@@ -52,7 +52,7 @@ def without(q: Array, token: Array) -> Array:
     The rest is summed rather than subtracted from 1, so a rest of 1e-300 is a rest: no guard against rounding.
     """
     xp = array_namespace(q)
-    rest = xp.where(ids(q) == token[..., None], 0, q)
+    rest = emptied(q, token)
     total = xp.sum(rest, axis=-1, keepdims=True)
     some = total > 0
-    return xp.where(some, rest / xp.where(some, total, 1), q)
+    return chosen(some, rest / xp.where(some, total, 1), q)

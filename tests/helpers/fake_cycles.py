@@ -6,12 +6,9 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from real.decode import fixed
-from real.decode.clock import silent
+from real.decode import fixed, trees_block
 from real.decode.tree_plan import TreeVerifier
-from real.decode.trees_cycle import TreeCycle, _Texts
 from real.decode.warp import Warping
 from real.models import store
 from real.models.model import LanguageModel
@@ -62,13 +59,7 @@ def cycle(rule: Any, warping: Warping, length: int, batch: int = 2, **model: Any
 
 
 def tree_cycle(rule: TreeVerifier, warping: Warping, batch: int = 2) -> tuple[Any, ...]:
-    """One cycle of whole trees, and its arguments: last tokens, positions, uniforms."""
-    models = fake_model(), fake_model()
-    made = TreeCycle(*models, batch, warping, rule, silent, 40, rule.depth, True)
-
-    def block(last: Tensor, root: Tensor, u: Tensor) -> Any:
-        return made._block(rule.depth, _Texts(last, root, made._sequences, None, made._capacity), u)
-
-    last = torch.zeros(batch, 2, dtype=torch.int64, device="cuda")
-    u = torch.zeros(batch, rule.depth + rule.uniforms(rule.depth), dtype=torch.float64, device="cuda")
-    return block, last, torch.zeros(batch, dtype=torch.int64, device="cuda"), u
+    """One cycle of whole trees, and its arguments: texts and uniforms."""
+    function, texts, u = cycle(rule, warping, rule.depth, batch)
+    on = trees_block.Trees(function.args[0], rule)
+    return partial(trees_block.cycle, on, rule.depth), texts, u

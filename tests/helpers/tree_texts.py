@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from helpers.texts import TEXT, Law, exact
-from real.decode import trees_cycle
+from real.decode import trees_block
 from real.decode.loop import Block, Decoded, Uniforms, decode
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, probabilities
@@ -46,7 +47,7 @@ def forked_tree_law(
             verify=verify,
         )
         forked = TreeVerifier(rule, verifier.parents, verifier.scheme, verifier.step, verifier.draws)
-        with patch("real.decode.trees_cycle.drawn", drawn):
+        with patch("real.decode.trees_block.drawn", drawn):
             return decode(
                 target,
                 draft,
@@ -107,11 +108,12 @@ def uncached_text(
 
 
 def planted(*lines: tuple[str, str]) -> ModuleType:
-    """The file of the cycle with other lines in place of its own, each of which it has once."""
-    source = inspect.getsource(trees_cycle)
+    """The file of the block with other lines in place of its own, each of which it has once."""
+    source = inspect.getsource(trees_block)
     for old, new in lines:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
     module = ModuleType("planted")
-    exec(compile(source, "planted", "exec"), vars(module))
+    with patch.dict(sys.modules, {"planted": module}):  # where its dataclass looks for it
+        exec(compile(source, "planted", "exec"), vars(module))
     return module

@@ -64,20 +64,38 @@ def _mode(fixed: bool) -> str:
     return "graphs" if fixed else "eager"
 
 
-def same_tokens(seeds: range, cases: int, device: torch.device, fixed: bool) -> Row:
+def case(rng: np.random.Generator) -> dict[str, Any]:
+    """Prompts of several lengths, speculation length, end, stop tokens and sampling."""
+    sizes = rng.integers(1, 7, size=rng.integers(1, 6))
+    return {
+        "prompts": [rng.integers(_VOCAB, size=size).tolist() for size in sizes],
+        "max_tokens": int(rng.integers(1, 25)),
+        "gamma": int(rng.integers(0, 7)),
+        "stop": frozenset(rng.choice(_VOCAB, size=rng.integers(0, 3), replace=False).tolist()),
+        "warping": _WARPINGS[rng.integers(len(_WARPINGS))],
+    }
+
+
+def same_tokens(
+    seeds: range,
+    cases: int,
+    device: torch.device,
+    fixed: bool,
+    draw: Callable[[np.random.Generator], dict[str, Any]] = case,
+) -> Row:
     """Decode random cases here and, eagerly in float64, on the CPU; `different` holds the cases that disagree."""
     tokens, run, different = 0, 0, []
     for seed in seeds:
         here, there = _pair(seed, device)
         rng = np.random.default_rng([seed, cases])
-        for case in (_case(rng) for _ in range(cases)):
-            if fixed and not graphs.supports(*here, case["warping"]):
+        for told in (draw(rng) for _ in range(cases)):
+            if fixed and not graphs.supports(*here, told["warping"]):
                 continue
-            wanted = _decoded(there, case, seed, fixed=False)
-            found = _decoded(here, case, seed, fixed=fixed)
+            wanted = _decoded(there, told, seed, fixed=False)
+            found = _decoded(here, told, seed, fixed=fixed)
             tokens, run = tokens + sum(len(r.tokens) for r in wanted), run + 1
             if [(r.tokens, r.blocks) for r in found] != [(r.tokens, r.blocks) for r in wanted]:
-                different.append({"seed": seed} | {name: repr(value) for name, value in case.items()})
+                different.append({"seed": seed} | {name: repr(value) for name, value in told.items()})
     return {"cases": run, "tokens": tokens, "different": different, "passed": run > 0 and not different}
 
 
@@ -93,18 +111,6 @@ def _pair(seed: int, device: torch.device) -> tuple[Both, Both]:
     return here, there
 
 
-def _case(rng: np.random.Generator) -> dict[str, Any]:
-    """Prompts of several lengths, speculation length, end, stop tokens and sampling."""
-    sizes = rng.integers(1, 7, size=rng.integers(1, 6))
-    return {
-        "prompts": [rng.integers(_VOCAB, size=size).tolist() for size in sizes],
-        "max_tokens": int(rng.integers(1, 25)),
-        "gamma": int(rng.integers(0, 7)),
-        "stop": frozenset(rng.choice(_VOCAB, size=rng.integers(0, 3), replace=False).tolist()),
-        "warping": _WARPINGS[rng.integers(len(_WARPINGS))],
-    }
-
-
-def _decoded(pair: Both, case: dict[str, Any], seed: int, *, fixed: bool) -> list[Decoded]:
-    sources = [keyed(seed, i) for i in range(len(case["prompts"]))]
-    return decode_batch(*pair, uniforms=sources, fixed=fixed, **case)
+def _decoded(pair: Both, told: dict[str, Any], seed: int, *, fixed: bool) -> list[Decoded]:
+    sources = [keyed(seed, i) for i in range(len(told["prompts"]))]
+    return decode_batch(*pair, uniforms=sources, fixed=fixed, **told)

@@ -71,6 +71,16 @@ def compare(
     scheme: Annotated[
         str, typer.Option(help="How siblings of trees are drawn. [default: iid]", show_default=False)
     ] = "",
+    step: Annotated[
+        str,
+        typer.Option(
+            help="Step rule that the tree rules tokenwise and lifted run. [default: that of the scheme]",
+            show_default=False,
+        ),
+    ] = "",
+    draws: Annotated[
+        str, typer.Option(help="With --scheme distinct: different siblings expected at a node.", show_default=False)
+    ] = "",
     chains: Annotated[
         str,
         typer.Option(
@@ -88,7 +98,7 @@ def compare(
     outputs(out)  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    check_options(tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains)
+    check_options(tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains, step=step, draws=draws)
     gammas, lengths = parse_numbers(gamma or GAMMAS), parse_numbers(chains, "chains") if chains else ()
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
     every = read_prompts(prompts or TINY / "prompts.json")
@@ -107,7 +117,9 @@ def compare(
     warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
     settings: Settings | TreeSettings
     if tree:
-        settings = TreeSettings(tuple(tree), scheme or "iid", parse_names(rule), lengths, max_tokens, warping, seed)
+        number = _whole(draws) if draws else None
+        rules, own = parse_names(rule), step or None
+        settings = TreeSettings(tuple(tree), scheme or "iid", rules, lengths, max_tokens, warping, seed, own, number)
     else:
         settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed)
     torch.set_num_threads(threads)
@@ -154,15 +166,20 @@ def compare(
 
 def check_options(tree: list[str] | None, **given: str) -> None:
     """ValueError for an option of chains beside trees, or of trees without one."""
-    wrong, remedy = ("scheme", "chains"), "is for trees: give --tree, too"
+    wrong, remedy = ["scheme", "chains", "step", "draws"], "is for trees: give --tree, too"
     if tree:
-        wrong, remedy = (
-            ("gamma", "calibrate"),
-            "is for chains alone: with --tree give --chains, and every pass is timed",
-        )
+        wrong = ["gamma", "calibrate"]
+        remedy = "is for chains alone: with --tree give --chains, and every pass is timed"
     for name in wrong:
         if given[name]:
             raise ValueError(f"{name} {given[name]!r} {remedy}")
+
+
+def _whole(draws: str) -> int:
+    try:
+        return int(draws)
+    except ValueError:
+        raise ValueError(f"draws {draws!r} is no whole number: give the different siblings expected, as 2") from None
 
 
 def _run_chains(

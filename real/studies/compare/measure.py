@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from real.decode.clock import PHASES, Clock, silent
+from real.decode.graphs import Kept
 from real.decode.loop import Decoded, check_fit, decode, keyed
 from real.decode.score import predict_blocks, score
 from real.decode.warp import Warping
@@ -163,7 +164,7 @@ def write_and_score(
     texts = []
     for i, prompt in enumerate(prompts):
         step("writing and scoring")
-        written = _decode(pair, prompt, settings, settings.plain, i, WRITE, silent).tokens
+        written = _decode(pair, prompt, settings, settings.plain, i, WRITE, silent, pair.kept).tokens
         scored = score(pair.target, pair.draft, prompt, written, settings.warping)
         texts.append(Text(scored, len(written) < settings.max_tokens))
     return texts
@@ -176,6 +177,7 @@ def take_turns(
     calibrations = _calibrations(pair, prompts, settings)
     jobs, timed = [settings.plain, *settings.jobs], {0, *settings.timed}
     order = [Job(g, rule) for g in sorted({*timed, *settings.gammas}) for rule in settings.rules]
+    kept = Kept(len(order))  # what a prompt has captured serves the next one
     for i in range(first, len(prompts)):
         turn = Turn({}, {}, {})
         for job in order if i % 2 else reversed(order):
@@ -186,7 +188,7 @@ def take_turns(
                 clock = Clock(pair.target.device)
                 on_clock = job.gamma and pair.target.device.type == "cpu"
                 mark = clock.mark if on_clock else silent
-                turn.runs[job] = run_of(_decode(pair, prompts[i], settings, job, i, MEASURE, mark))
+                turn.runs[job] = run_of(_decode(pair, prompts[i], settings, job, i, MEASURE, mark, kept))
                 if on_clock:
                     turn.phases[job] = {name: clock.seconds[name] for name in PHASES}
         yield turn
@@ -222,7 +224,14 @@ def rows_of(
 
 
 def _decode(
-    pair: Pair, prompt: list[int], settings: Settings, job: Job, i: int, stream: int, mark: Callable[[str], None]
+    pair: Pair,
+    prompt: list[int],
+    settings: Settings,
+    job: Job,
+    i: int,
+    stream: int,
+    mark: Callable[[str], None],
+    kept: Kept,
 ) -> Decoded:
     """Decode prompt i; a key of its own for every run but for the rule, so that what rules gain comes out sharply."""
     end = pair.tokenizer.eos_token_id
@@ -237,6 +246,7 @@ def _decode(
         stop=frozenset() if end is None else frozenset([end]),
         rule=chain_rule(job.rule),
         mark=mark,
+        kept=kept,
     )
 
 

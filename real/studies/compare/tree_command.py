@@ -55,6 +55,7 @@ def run_trees(
         "chains": list(settings.gammas),
         "shape_texts": len(spare),
     }
+    what |= {name: told for name in ("step", "draws") if (told := getattr(settings, name)) is not None}
     table = partial(tree_report.table, wide=wide)
     old = begun(out, tree_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:

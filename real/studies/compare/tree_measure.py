@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from real.decode.clock import PHASES, Clock, silent
+from real.decode.graphs import Kept
 from real.decode.loop import decode, keyed
 from real.decode.score import Score, laws
 from real.decode.tree_plan import check_trees
@@ -52,7 +53,11 @@ PLAIN = Job(0, CHAIN)
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """What runs: trees as they are asked for, how siblings are drawn, tree rules, chains beside them, texts, seed."""
+    """What runs: trees as they are asked for, how siblings are drawn, tree rules, chains beside them, texts, seed.
+
+    `step` is the step rule that the tree rules run, by default the scheme's; `draws`, for siblings drawn "distinct",
+    how many different ones are expected at a node.
+    """
 
     trees: tuple[str, ...]
     scheme: str = "iid"
@@ -61,6 +66,8 @@ class TreeSettings:
     max_tokens: int = 64
     warping: Warping = Warping()  # noqa: RUF009 - frozen
     seed: int = 0
+    step: str | None = None
+    draws: int | None = None
 
     def __post_init__(self) -> None:
         for name, words in (("trees", self.trees), ("rules", self.rules)):
@@ -73,7 +80,15 @@ class TreeSettings:
                     f"{CHAIN!r} run beside them)"
                 )
             tree_rule(rule, self.scheme)
-            require_lossless(rule, temperature=self.warping.temperature, family="tree", scheme=self.scheme)
+            require_lossless(
+                rule, temperature=self.warping.temperature, family="tree", scheme=self.scheme, step=self.step
+            )
+        if self.draws is None and self.scheme == "distinct":
+            raise ValueError("scheme 'distinct' needs draws, how many different siblings are expected at a node")
+        if self.draws is not None:
+            check.integer(self.draws, "draws", 1)
+            if self.scheme != "distinct":
+                raise ValueError(f"draws is for scheme 'distinct', not {self.scheme!r}: as many siblings as places")
         for gamma in self.gammas:
             check.integer(gamma, "chains", 1)
         check.integer(self.max_tokens, "max_tokens", 1)
@@ -102,7 +117,8 @@ class TreeSettings:
         found = [chain_entry(gamma, CHAIN) for gamma in self.gammas]
         for i, asked in enumerate(self.asked):
             parents = shaped(asked, self.scheme, known)
-            found += [tree_entry(i, asked, rule, self.scheme, parents) for rule in self.rules]
+            more = (self.scheme, parents, self.step, self.draws)
+            found += [tree_entry(i, asked, rule, *more) for rule in self.rules]
         return found
 
 
@@ -153,6 +169,7 @@ def scored(
         uniforms=uniforms,
         warping=settings.warping,
         stop=stop,
+        kept=pair.kept,
     ).tokens
     p, q = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, prompt, written, settings.warping))
     y = np.array(written)
@@ -161,7 +178,7 @@ def scored(
     ranks = np.zeros((1, len(y), 0))
     if settings.scheme in tree_texts.STEPS:
         ranks = tree_texts.acceptance_by_rank(p, q, y, most, scheme=settings.scheme, seed=i)
-    found = {shape: call_samples(settings.scheme, p, q, y, shape, i) for shape in shapes}
+    found = {shape: call_samples(settings.scheme, p, q, y, shape, i, settings.step) for shape in shapes}
     return Text(score, ended, ranks, found)
 
 
@@ -189,6 +206,7 @@ def take_turns(
     """Decode each prompt, from the `first` on, plainly and with every entry, and time each pass beside it."""
     calibrations = _calibrations(pair, prompts, settings, entries)
     order: list[Entry | None] = [None, *entries]
+    kept = Kept(len(order))  # what a prompt has captured serves the next one
     for i in range(first, len(prompts)):
         turn = Turn({}, {}, {})
         for entry in order if i % 2 else reversed(order):
@@ -209,6 +227,7 @@ def take_turns(
                 stop=frozenset() if end is None else frozenset([end]),
                 rule=chain_rule(CHAIN) if entry is None else entry.verifier,
                 mark=clock.mark if on_clock else silent,
+                kept=kept,
             )
             turn.runs[job] = run_of(decoded)
             if on_clock:

@@ -36,6 +36,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
         passes(rows),
         elsewhere(rows),
         shapes(record),
+        siblings(what),
         suggested(record),
         verdict(rows),
         "Brackets: 95 % over prompts. All took turns with plain decoding, prompt by prompt.",
@@ -168,6 +169,16 @@ def shapes(record: dict[str, Any]) -> str | None:
     )
 
 
+def siblings(what: dict[str, Any]) -> str | None:
+    """One sentence: the step rule, and the number of draws, where they are not those of the scheme."""
+    said = []
+    if "step" in what:
+        said.append(f"tree rules run the step rule {what['step']!r}")
+    if "draws" in what:
+        said.append(f"a node draws until {what['draws']} different siblings are expected, or its places are full")
+    return ", and ".join(said).capitalize() + "." if said else None
+
+
 def missed(rows: list[dict[str, Any]]) -> list[str]:
     """Whose interval of measured less predicted tau does not hold 0."""
     ends = [(row, row["tau"]["difference_interval"]) for row in rows]
@@ -207,7 +218,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         text.append(f"| {' | '.join(cells)} |")
     warping, off = what["warping"], vars(Warping())
     filters = [f"{n} {v:g}" for n, v in warping.items() if n not in ("temperature", "logit_bias") and v != off[n]]
-    lines = [faster(record), elsewhere(rows), shapes(record), suggested(record), verdict(rows)]
+    lines = [faster(record), elsewhere(rows), shapes(record), siblings(what), suggested(record), verdict(rows)]
     text += [
         "",
         f"Target: {report.target_name(what)}; siblings drawn {what['scheme']!r}; temperature "

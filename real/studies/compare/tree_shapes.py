@@ -15,10 +15,12 @@ from real.decode.tree_plan import TreeVerifier
 from real.studies.compare.record import Job
 from specsim import discover, trees
 from specsim.base import limits
+from specsim.draft import distinct
 from specsim.lengths import lifted_texts, traversal_texts, tree_texts
 from specsim.lengths.blocks import Renewal, renewal
-from specsim.types import Array
+from specsim.types import Array, Draws
 from specsim.verify.lookup import chain_rule
+from specsim.verify.tree import lifted
 
 SEQUOIA = "sequoia:"
 RANKS = 8  # siblings whose acceptance shapes a tree, if there are as many tokens
@@ -31,6 +33,18 @@ class Asked(NamedTuple):
     name: str
     branching: tuple[int, ...]  # () where the shape is to be found
     nodes: int
+
+
+@dataclass(frozen=True)
+class Expecting:
+    """As many draws at a node as give so many distinct siblings on average, or as it has places."""
+
+    number: int
+    places: int
+
+    def __call__(self, q: Array) -> Draws:
+        """The law of the number of draws for rows q (..., V)."""
+        return distinct.draws(q, self.number, self.places)
 
 
 class Text(NamedTuple):
@@ -113,9 +127,21 @@ def chain_entry(gamma: int, rule: str) -> Entry:
     return Entry(Job(gamma, rule), f"chain of {gamma}", rule, chain_rule(rule), gamma, gamma)
 
 
-def tree_entry(place: int, asked: Asked, rule: str, scheme: str, parents: Sequence[int]) -> Entry:
+def tree_entry(
+    place: int,
+    asked: Asked,
+    rule: str,
+    scheme: str,
+    parents: Sequence[int],
+    step: str | None = None,
+    draws: int | None = None,
+) -> Entry:
     """A tree under a tree rule; `place` keeps its randomness apart from that of others, whatever the rule."""
-    verifier = TreeVerifier(rule, parents, scheme)
+    places = max(map(len, trees.children(parents)))
+    if draws is not None and draws > places:
+        raise ValueError(f"draws is {draws}, but a node of tree {asked.name} has {places} places for siblings at most")
+    law = None if draws is None else Expecting(draws, places)
+    verifier = TreeVerifier(rule, parents, scheme, step, law)
     return Entry(Job(FIRST_TREE + place, rule), asked.name, rule, verifier, verifier.depth, len(verifier.parents))
 
 
@@ -149,18 +175,21 @@ def is_walk(verifier: TreeVerifier) -> bool:
 def has_calls(verifier: TreeVerifier) -> bool:
     """Whether the rule calls nodes with weights in a way whose law given the text is known.
 
-    Lifting recursive rejection without replacement makes traversal verification (T23).
+    Lifting recursive rejection without replacement makes traversal verification (T23); of i.i.d. siblings the law is
+    known for every step rule.
     """
     name, scheme = discover.name_of(verifier.rule), verifier.scheme
     if scheme == "iid":
         return name == "lifted"
-    return scheme == "without_replacement" and name in ("traversal", "lifted")
+    return scheme == "without_replacement" and name in ("traversal", "lifted") and _own_step(verifier)
 
 
-def call_samples(scheme: str, p: Array, q: Array, y: Array, parents: tuple[int, ...], seed: int) -> Array:
+def call_samples(
+    scheme: str, p: Array, q: Array, y: Array, parents: tuple[int, ...], seed: int, step: str | None = None
+) -> Array:
     """P(n >= i) along a text under a rule that `has_calls`: estimates (M, T, depth)."""
     if scheme == "iid":
-        return lifted_texts.lifted_samples(p, q, y, parents, seed=seed)
+        return lifted_texts.lifted_samples(p, q, y, parents, step=step or lifted.STEPS[scheme], seed=seed)
     return traversal_texts.traversal_samples(p, q, y, parents, seed=seed)
 
 
@@ -170,4 +199,10 @@ def _chain_rule(entry: Entry) -> ModuleType | None:
         return entry.verifier  # type: ignore[no-any-return]
     name, verifier = discover.facts(entry.verifier.rule).chain, entry.verifier
     one_path = verifier.most == 1 and len(verifier.parents) == verifier.depth
-    return None if name is None or not one_path or verifier.scheme == "deterministic" else chain_rule(name)
+    drawn = verifier.scheme != "deterministic" and _own_step(verifier)
+    return chain_rule(name) if name is not None and one_path and drawn else None
+
+
+def _own_step(verifier: TreeVerifier) -> bool:
+    """Whether a rule runs the step rule that is its own for the scheme, or none."""
+    return verifier.step in (None, discover.facts(verifier.rule).steps.get(verifier.scheme))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.commands.plan.read import Given
 from specsim.commands.plan.sentence import Facts, flagged, sentence, span
+from specsim.commands.plan.tree import Tree, best_tree
+from specsim.commands.plan.tree import speed as tree_speed
 from specsim.latency import LatencyModel, Timing
 from specsim.lengths.acceptance import Acceptance, from_hazards
 from specsim.speed.grid import context_boundary, helpful_contexts
 from specsim.speed.plan import break_even_alpha, plan
-from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction, interval, predict
-from specsim.speed.shapes import fastest_shapes
-from specsim.trees import tree_value
-from specsim.trees.topology import depths
+from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction, predict
 
 # What is tried to find the assumption that matters most. None of it is a claim about a machine, but the last: what
 # MagicDec's table 3a (arXiv:2408.11049) leaves over for a cycle, fitted by `specsim validate`.
@@ -32,17 +30,6 @@ class Doubt(NamedTuple):
     assumption: str
     failing: str
     speedup: float
-
-
-class Tree(NamedTuple):
-    """The fastest tree of one point, where the acceptance of siblings is given."""
-
-    batch: int
-    context: int
-    parents: tuple[int, ...]
-    levels: int
-    tau: float
-    speedup: Estimate
 
 
 class Answer(NamedTuple):
@@ -79,10 +66,12 @@ def answer(
     notes: Sequence[str] = (),
     nodes: int = NODES,
     allowed: float = 0.0,
+    steps: Sequence[float] = (),
 ) -> Answer:
     """Plan every point, and look for what the first depends on; `notes` stand before those of the predictions.
 
     nodes: of the largest tree tried. allowed: overhead of a cycle that is in no value, but in intervals' low ends.
+    steps: of trees, the time of a draft step at each level, where that is known.
     """
     acceptance = given.acceptance
     late = _later(latency, allowed)
@@ -98,11 +87,11 @@ def answer(
     best = max(tried[1:], key=lambda one: one.speedup.value)  # where none helps, the one that comes closest
     trees: tuple[Tree, ...] = ()
     if given.ranks:
-        trees = tuple(_tree(latency, late, given.ranks, one, max_gamma, nodes, level) for one in points)
+        trees = tuple(best_tree(latency, late, given.ranks, one, max_gamma, nodes, level, steps) for one in points)
     if first.gamma:
         doubts = _chain_doubts(latency, acceptance, best, level)
     else:
-        doubts = _tree_doubts(latency, given.ranks, trees[0]) if trees and trees[0].parents else ()
+        doubts = _tree_doubts(latency, given.ranks, trees[0], steps) if trees and trees[0].parents else ()
     even = break_even_alpha(latency, gamma=best.gamma, batch=best.batch, context=best.context)
     found, between = _boundaries(latency, acceptance, batches, max(CONTEXTS, *contexts), max_gamma)
     said = [*notes, *_longest(acceptance, points, max_gamma), *_largest(trees, nodes, max_gamma)]
@@ -190,29 +179,6 @@ def _largest(trees: Sequence[Tree], nodes: int, depth: int) -> list[str]:
     return said
 
 
-def _tree(
-    latency: LatencyModel,
-    late: LatencyModel,
-    ranks: Sequence[float],
-    at: Prediction,
-    depth: int,
-    nodes: int,
-    level: float,
-) -> Tree:
-    best = fastest_shapes(latency, ranks, nodes=nodes, depth=depth, batch=at.batch, context=at.context).tree
-    parents = tuple(int(p) for p in best.parents)
-    levels = int(max(depths(parents), default=0))
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    error = latency.error(at.batch * (len(parents) + 1)) if parents else 0.0
-    variance = None if error is None else error**2
-    speedup = interval(float(best.speedup), variance, z)
-    if parents and speedup.low is not None:
-        more = late.overhead(at.batch, at.context).value - latency.overhead(at.batch, at.context).value
-        slower = float(best.speedup) * best.cycle_s / (best.cycle_s + more)
-        speedup = speedup._replace(low=interval(slower, variance, z).low)
-    return Tree(at.batch, at.context, parents, levels, float(best.value), speedup)
-
-
 def _predict(latency: LatencyModel, acceptance: Acceptance, gamma: int, at: Prediction, level: float) -> Prediction:
     return predict(latency, acceptance, gamma=gamma, batch=at.batch, context=at.context, level=level)
 
@@ -225,13 +191,11 @@ def _chain_doubts(latency: LatencyModel, acceptance: Acceptance, best: Predictio
     return _doubts(latency, speed, best.gamma + 1, acceptance, lower, "at every position")
 
 
-def _tree_doubts(latency: LatencyModel, ranks: Sequence[float], tree: Tree) -> tuple[Doubt, ...]:
-    at = (tree.batch, tree.context)
-
+def _tree_doubts(
+    latency: LatencyModel, ranks: Sequence[float], tree: Tree, steps: Sequence[float]
+) -> tuple[Doubt, ...]:
     def speed(model: LatencyModel, kept: Any) -> float:
-        verify = model.target(len(tree.parents) + 1, *at).value
-        cycle = tree.levels * model.draft(*at).value + verify + model.overhead(*at).value
-        return float(tree_value(tree.parents, kept)) * model.target(1, *at).value / cycle
+        return tree_speed(tree, latency, model, kept, steps)
 
     lower = [a * max(1 - ALPHA / sum(ranks), 0.0) for a in ranks]
     return _doubts(latency, speed, len(tree.parents) + 1, ranks, lower, "at every level, all siblings together")

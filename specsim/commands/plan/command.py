@@ -5,28 +5,34 @@ from __future__ import annotations
 import json
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from specsim.base import check
 from specsim.base.files import check_writable, write_bytes
 from specsim.commands.plan import answer, models, read, shown
+from specsim.commands.plan.comparison import Compared, read_comparison
 from specsim.commands.plan.emit import ENGINES, emit
 from specsim.latency import Hardware, LatencyModel, ModelShape, Timing, constant, hardware, roofline
 from specsim.latency.kernels import BYTES, KNOWN, NO_OVERHEAD
 from specsim.speed.grid import batch_schedule
 from specsim.speed.shapes import fastest_shapes
 
+NONE = (1, 1, "bf16", None)  # nothing said of parallel devices, types and the draft's head
 # A schedule asks for every batch size and length: so many predictions take some seconds.
 MOST_ASKED = 1 << 18
 
 
 class Costs(NamedTuple):
-    """What cycles cost, what drafts ("model" where only numbers are given), what to say, what intervals allow for."""
+    """What cycles cost, what drafts ("model" where only numbers are given), what to say, what intervals allow for.
+
+    steps: the time of a draft step at each level, where that was measured.
+    """
 
     latency: LatencyModel
     method: str = "model"
     notes: tuple[str, ...] = ()
     allowed: float = 0.0
+    steps: tuple[float, ...] = ()
 
 
 def run(
@@ -36,6 +42,7 @@ def run(
     hazards: Path | None,
     histogram: Path | None,
     rows: Path | None,
+    comparison: Path | None,
     target: str | None,
     draft: str | None,
     device: str | None,
@@ -70,13 +77,22 @@ def run(
         )
     if plot is not None:
         check_writable(plot)
-    given = read.acceptance(alpha, ranks, hazards, histogram, rows)
+    compared = None if comparison is None else read_comparison(comparison)
+    if compared is not None and all(one is None for one in (alpha, ranks, hazards, histogram, rows)):
+        given = compared.given
+    else:
+        given = read.acceptance(alpha, ranks, hazards, histogram, rows)
     curve = None if verify_cost is None else read.numbers(verify_cost, "verify_cost", "(0, inf)")
     if curve is not None:
         if len(curve) < 2:
             raise ValueError("verify_cost has 1 entry; t(1), t(2), ... of one draft or more are needed")
         max_gamma = min(max_gamma, len(curve) - 1)
-    if all(name is None for name in (target, draft, device)):
+    if compared is not None:
+        told = {"--target": target, "--draft": draft, "--hardware": device, "--cost-ratio": cost_ratio,
+                "--verify-cost": verify_cost, "--overhead": overhead}  # fmt: skip
+        costs = _measured(compared, told, batches, (tp, draft_tp, dtype, draft_vocab))
+        max_gamma, nodes = min(max_gamma, compared.most - 1), min(nodes, compared.most - 1)
+    elif all(name is None for name in (target, draft, device)):
         costs = _declared(cost_ratio, curve, overhead, (tp, draft_tp, dtype, draft_vocab))
     else:
         missing = [
@@ -103,9 +119,11 @@ def run(
         from specsim.report import plots
 
         kept = next((f"acceptance of {path.name}" for path in (hazards, histogram, rows) if path is not None), None)
-        kept = kept or (f"alpha = {alpha:g}" if alpha is not None else f"acceptance by rank {ranks}")
+        said = f"acceptance by rank {ranks}" if ranks is not None else "acceptance of the same record"
+        kept = kept or (f"alpha = {alpha:g}" if alpha is not None else said)
         parts = f"{tp} x " if tp > 1 else ""
-        timed = f"c = {cost_ratio:g}" if target is None else f"{target} with {draft} on {parts}{device}"
+        timed = f"times of {comparison.name}" if comparison is not None else f"c = {cost_ratio or 0:g}"
+        timed = timed if target is None else f"{target} with {draft} on {parts}{device}"
         title = f"{timed}, {kept}"
         write_bytes(plot, plots.plan(latency, given.acceptance, batches, contexts, max_gamma=max_gamma, title=title))
     if engine is not None:
@@ -124,13 +142,29 @@ def run(
         notes=notes,
         nodes=nodes,
         allowed=costs.allowed,
+        steps=costs.steps,
     )
     if not as_json:
         return shown.text(found, as_markdown), ""
-    asked = {"target": target, "draft": draft, "hardware": device, "tp": tp, "draft_tp": draft_tp, "dtype": dtype,
+    asked = {"comparison": None if comparison is None else str(comparison),
+             "target": target, "draft": draft, "hardware": device, "tp": tp, "draft_tp": draft_tp, "dtype": dtype,
              "draft_vocab": draft_vocab, "cost_ratio": cost_ratio, "verify_cost": curve, "overhead": overhead,
              "batch": batches, "context": contexts, "max_gamma": max_gamma, "nodes": nodes}  # fmt: skip
     return json.dumps({"asked": asked} | shown.as_json(found), allow_nan=False), ""
+
+
+def _measured(
+    compared: Compared, told: dict[str, Any], batches: list[int], other: tuple[int, int, str, int | None]
+) -> Costs:
+    """Costs of a comparison."""
+    named = [name for name, value in told.items() if value is not None]
+    if named:
+        raise ValueError(f"--comparison has costs of its own; leave out {', '.join(named)}")
+    if other != NONE:
+        raise ValueError("--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --comparison; leave them out")
+    if batches != [1]:
+        raise ValueError(f"--comparison has the costs of one text at a time; leave out --batch, got {batches}")
+    return Costs(compared.latency, notes=compared.notes, steps=compared.steps)
 
 
 def _declared(
@@ -139,7 +173,7 @@ def _declared(
     """Costs given as numbers."""
     if cost_ratio is None:
         raise ValueError("what costs what? give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)")
-    if other != (1, 1, "bf16", None):
+    if other != NONE:
         raise ValueError("--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --cost-ratio; leave them out")
     found = constant(cost_ratio, verify_cost=curve, overhead=0 if overhead is None else overhead)
     if overhead is None:
@@ -244,7 +278,10 @@ def _emit(
         notes[0] += "; WARNING: acceptance is forced, so the text is no answer: for benchmarks only, never to be served"
     tree: tuple[int, ...] = ()
     if given.ranks and engine == "sglang":
-        best = fastest_shapes(latency, given.ranks, nodes=nodes, depth=max_gamma, batch=batches[0], context=context)
+        steps = costs.steps or None
+        best = fastest_shapes(
+            latency, given.ranks, nodes=nodes, depth=max_gamma, draft_s=steps, batch=batches[0], context=context
+        )
         tree = tuple(int(p) for p in best.tree.parents)
         notes.append("- bounds of the best tree; SGLang fills them by the draft's confidence, not by this shape")
     elif given.ranks:

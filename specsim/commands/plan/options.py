@@ -37,6 +37,10 @@ class Plan(NamedTuple):
     rows: Annotated[
         Path | None, typer.Option(help="safetensors: p, q (n, V) along texts of the target; tokens, lengths if known.")
     ] = None
+    comparison: Annotated[
+        Path | None,
+        typer.Option(help="Record of specsim-real compare: its times, and its acceptance unless another is given."),
+    ] = None
     target: Annotated[
         str | None,
         typer.Option(

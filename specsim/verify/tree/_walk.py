@@ -32,6 +32,8 @@ class Level(NamedTuple):
     count: Array  # (..., W) children
     below: int  # N
     numbers: Array  # the rows as NumPy integers
+    span: slice | None  # the same, where they lie side by side
+    straight: bool  # whether every node has one place for a child, and those lie in the order of the nodes
 
 
 def levels(tree: TokenTree) -> list[Level]:
@@ -39,7 +41,7 @@ def levels(tree: TokenTree) -> list[Level]:
     xp, where = array_namespace(tree.tokens), device(tree.tokens)
     batch, merged, parents = tuple(tree.tokens.shape[:-1]), tree.scheme == "paths", _parents(tree)
     if is_numpy_array(tree.tokens) and parents.ndim == 1 and not merged and (tree.tokens >= 0).all():
-        return _whole(tree.tokens, _places(parents.astype(np.int64).tobytes()))
+        return _whole(tree.tokens, parents.astype(np.int64, copy=False).tobytes())
     nodes, found = np.array([-1]), list[Level]()
     owner = xp.ones((*batch, 1), dtype=xp.bool, device=where)  # which nodes have children of their own
     alike = xp.ones((1, 1), dtype=xp.bool, device=where)  # which nodes share their children, all of them the owner's
@@ -56,24 +58,39 @@ def levels(tree: TokenTree) -> list[Level]:
         same = kin & (drawn[..., :, None] == drawn[..., None, :])
         earlier = held(np.tri(len(below), k=-1, dtype=bool), drawn)
         first = there & ~xp.any(same & earlier, axis=-1)
-        found.append(_level(nodes, drawn, owner[..., :, None] & hung & there[..., None, :], first, most))
+        straight = parents.ndim == 1 and not merged and _straight(nodes, parents[below])
+        child = owner[..., :, None] & hung & there[..., None, :]
+        found.append(_level(nodes, drawn, child, first, most)._replace(straight=straight))
         alike = same if merged else held(np.eye(len(below), dtype=bool), drawn)
         nodes, owner = below, first if merged else there
     none = xp.zeros((*batch, len(nodes), 0), dtype=tree.tokens.dtype, device=where)
-    last = Level(held(nodes + 1, none), none, none, none > 0, xp.sum(none, axis=-1), 0, nodes + 1)
+    last = Level(held(nodes + 1, none), none, none, none > 0, xp.sum(none, axis=-1), 0, nodes + 1, _span(nodes), False)
     return [*found, last]
 
 
+def _span(nodes: Array) -> slice | None:
+    """The rows of nodes (W,), in increasing order, if they lie side by side."""
+    return slice(int(nodes[0]) + 1, int(nodes[-1]) + 2) if int(nodes[-1] - nodes[0]) + 1 == len(nodes) else None
+
+
+def _straight(nodes: Array, parents: Array) -> bool:
+    """Whether each of these nodes has one child, in their order."""
+    return len(nodes) == len(parents) and bool((nodes == parents).all())
+
+
 class _Place(NamedTuple):
-    """What is known of a level of a shape: the fields of `Level`, which nodes are below, and their earlier siblings."""
+    """What is known of a level of a shape: the fields of `Level`, and which nodes its children are."""
 
     rows: Array
+    kids: Array  # (W, M) nodes
     places: Array  # (W, M)
     there: Array  # (W, M)
     count: Array  # (W,)
-    below: Array  # (N,)
-    earlier: Array  # (N, N)
+    below: int
+    span: slice | None
+    straight: bool
     alone: bool  # nobody has a sibling
+    full: bool  # all have equally many children
 
 
 @lru_cache(maxsize=256)
@@ -87,31 +104,42 @@ def _places(parents: bytes) -> list[_Place]:
         most = int(count.max(initial=0))
         there = np.arange(most) < count[:, None]
         places = np.where(there, np.argsort(~child, axis=-1, stable=True)[:, :most], 0)
-        kin = found[below][:, None] == found[below]
-        out.append(_Place(nodes + 1, places, there, count, below, kin & np.tri(len(below), k=-1, dtype=bool), most < 2))
+        kids = below[places] if len(below) else places
+        facts = _span(nodes), _straight(nodes, found[below]), most < 2, bool(there.all())
+        out.append(_Place(nodes + 1, kids, places, there, count, len(below), *facts))
         nodes = below
     return out
 
 
-def _whole(tokens: Array, places: list[_Place]) -> list[Level]:
-    """The levels of a NumPy tree with all its nodes: only the tokens, and which of them are equal, are not known."""
-    out, batch = list[Level](), tokens.shape[:-1]
-    for here in places:
-        drawn = tokens[..., here.below]
-        first = _each(here.there, batch)
-        if not here.alone:
-            again = (here.earlier & (drawn[..., :, None] == drawn[..., None, :])).any(axis=-1)
-            first = here.there & ~again[..., here.places]
-        mine = np.where(here.there, drawn[..., here.places], 0) if len(here.below) else first.astype(tokens.dtype)
-        slots, count = _each(here.places, batch), _each(here.count, batch)
-        out.append(Level(here.rows, mine, slots, first, count, len(here.below), here.rows))
+@lru_cache(maxsize=256)
+def _spread(parents: bytes, batch: tuple[int, ...]) -> list[tuple[Array, ...]]:
+    """Of each level places, which of them are taken, and their number, for every tree of a batch; not to be changed."""
+    out = []
+    for here in _places(parents):
+        each = tuple(np.broadcast_to(w, (*batch, *w.shape)).copy() for w in (here.places, here.there, here.count))
+        for w in each:
+            w.flags.writeable = False
+        out.append(each)
     return out
 
 
-def _each(w: Array, batch: tuple[int, ...]) -> Array:
-    """The same for every tree of a batch; `broadcast_to` takes several times as long."""
-    out = np.empty((*batch, *w.shape), dtype=w.dtype)
-    out[...] = w
+@lru_cache(maxsize=256)
+def _earlier(parents: bytes) -> Array:
+    """Which nodes are earlier siblings of which, (n, n)."""
+    found = np.frombuffer(parents, dtype=np.int64)
+    return (found[:, None] == found) & np.tri(len(found), k=-1, dtype=bool)
+
+
+def _whole(tokens: Array, parents: bytes) -> list[Level]:
+    """The levels of a NumPy tree with all its nodes: only the tokens, and which of them are equal, are not known."""
+    out, shape = list[Level](), _places(parents)
+    if not all(here.alone for here in shape):
+        new = ~(_earlier(parents) & (tokens[..., :, None] == tokens[..., None, :])).any(axis=-1)
+    for here, (places, there, count) in zip(shape, _spread(parents, tokens.shape[:-1]), strict=True):
+        first = there if here.alone else there & new[..., here.kids]
+        drawn = tokens[..., here.kids] if here.below else first.astype(tokens.dtype)
+        mine = drawn if here.full else np.where(there, drawn, 0)
+        out.append(Level(here.rows, mine, places, first, count, here.below, here.rows, here.span, here.straight))
     return out
 
 
@@ -124,7 +152,8 @@ def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) ->
         xp.sum(xp.where(slot, w[..., None, None, :], 0), axis=-1) for w in (drawn, _range(drawn.shape[-1], drawn))
     )
     new = xp.any(slot & first[..., None, None, :], axis=-1)
-    return Level(held(nodes + 1, drawn), tokens, places, new, rank[..., -1], drawn.shape[-1], nodes + 1)
+    facts = drawn.shape[-1], nodes + 1, _span(nodes), False
+    return Level(held(nodes + 1, drawn), tokens, places, new, rank[..., -1], *facts)
 
 
 def most_children(tree: TokenTree) -> list[int]:
@@ -189,9 +218,36 @@ def walk_law(plan: list[Level], rows: list[Array]) -> Array:
     return by_node(plan, parts)
 
 
+def of_level(w: Array, level: Level) -> Array:
+    """Rows (..., W, V) of w (..., n+1, V): without a copy where they lie side by side, as in trees level by level."""
+    return w[..., level.rows if level.span is None else level.span, :]
+
+
+def post_order(tree: TokenTree) -> Array | None:
+    """Nodes (n,), children in their order before their parent; None where the tokens decide who is whose child."""
+    parents = _parents(tree)
+    if tree.scheme == "paths" or parents.ndim > 1:
+        return None
+    return held(_post_order(parents.astype(np.int64, copy=False).tobytes()), tree.tokens)
+
+
+@lru_cache(maxsize=256)
+def _post_order(parents: bytes) -> Array:
+    below: dict[int, list[int]] = {}
+    for node, parent in enumerate(np.frombuffer(parents, dtype=np.int64).tolist()):
+        below.setdefault(parent, []).append(node)
+    found, left = list[int](), [-1]
+    while left:
+        found.append(left.pop())
+        left += below.get(found[-1], [])
+    return np.array(found[:0:-1], dtype=np.int64)  # the root last, and left out
+
+
 def to_children(level: Level, values: Array) -> Array:
     """Values (..., W, M) of children as (..., N) in the order of the next level; 0 where a node is nobody's child."""
     xp = array_namespace(values)
+    if level.straight:
+        return xp.where(level.first, values, 0)[..., 0]
     place = xp.arange(level.below, device=device(values))
     hit = (level.places[..., None] == place) & level.first[..., None]
     return xp.sum(xp.where(hit, values[..., None], 0), axis=(-3, -2))
@@ -199,6 +255,10 @@ def to_children(level: Level, values: Array) -> Array:
 
 def by_node(plan: list[Level], parts: list[Array]) -> Array:
     """What was computed level by level, (..., W, V) each, as (..., n+1, V) in the order of the nodes."""
-    rows, numbers = array_namespace(parts[0]).concat(parts, axis=-2), np.concatenate([level.numbers for level in plan])
-    in_order = bool((numbers[1:] > numbers[:-1]).all())
-    return rows if in_order else rows[..., held(np.argsort(numbers), rows), :]
+    rows, stop = array_namespace(parts[0]).concat(parts, axis=-2), 0
+    for level in plan:
+        if level.span is None or level.span.start != stop:
+            order = np.argsort(np.concatenate([each.numbers for each in plan]))
+            return rows[..., held(order, rows), :]
+        stop = level.span.stop
+    return rows

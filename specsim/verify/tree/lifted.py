@@ -24,13 +24,13 @@ from types import ModuleType
 
 from array_api_compat import device, is_numpy_array
 
-from specsim.base.arrays import array_namespace, ids, is_exact, normalize_or, wide
+from specsim.base.arrays import array_namespace, ids, is_exact, wide
 from specsim.discover import facts
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.lookup import step_rule
 from specsim.verify.tree import traversal
-from specsim.verify.tree._walk import Level, by_node, levels, most_children, to_children
+from specsim.verify.tree._walk import Level, by_node, levels, most_children, of_level, post_order, to_children
 
 STEPS = {
     "iid": "optimal",
@@ -59,10 +59,11 @@ def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws:
     siblings = SIBLINGS.get(tree.scheme, tree.scheme)
     rule = step_rule(step or STEPS.get(tree.scheme, "optimal"), max(most_children(tree), default=1), siblings)
     xp, p = array_namespace(p, q), wide(p)
-    shape, weight, laws, ends = levels(tree), 1 + 0 * p[..., 0, :1], [], []
+    shape, weight, laws, ends, weights = levels(tree), 1 + 0 * p[..., 0, :1], [], [], []
     for level in shape:
-        target = xp.concat([weight[..., None] * p[..., level.rows, :], 1 - weight[..., None]], axis=-1)
-        law = _law(rule, target, q[..., level.rows, :], level, draws)
+        weights.append(weight[..., None])
+        target = xp.concat([weight[..., None] * of_level(p, level), 1 - weight[..., None]], axis=-1)
+        law = _law(rule, target, of_level(q, level), level, draws)
         law = law * Fraction(1) if is_exact(law) else law  # integers among Fractions would divide to floats
         laws.append(law)
         ends.append(_without_children(law[..., :-1], level))
@@ -73,10 +74,10 @@ def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws:
             goes = xp.where(less, goes / xp.where(less, left, 1), xp.where(goes > 0, 1, 0 * goes))
             weight = to_children(level, goes)
     rest = by_node(shape, ends)
-    own = xp.sum(rest, axis=-1)
+    own = xp.where(by_node(shape, weights)[..., 0] > 0, xp.sum(rest, axis=-1), 0)  # without weight nothing is called
     total = own + by_node(shape, laws)[..., -1]
     chance = xp.where(total > 0, own / xp.where(total > 0, total, 1), 1)
-    return Plan(chance, normalize_or(rest, p), shape)
+    return Plan(chance, rest, p, shape, post_order(tree))
 
 
 def uniforms(tree: TokenTree, step: str | None = None) -> int:

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from specsim.base.arrays import array_namespace, at, normalize_or, pick, positive_part, row_at, wide
+from specsim.base.arrays import array_namespace, at, chosen, excess, mass, normalize_or, pick, row_at, wide
 from specsim.draft.without_replacement import without
 from specsim.types import Array, TokenTree
-from specsim.verify.tree._walk import Level, by_node, levels, to_children
+from specsim.verify.tree._walk import Level, by_node, levels, of_level, post_order, to_children
 
 CHILDREN = ("without_replacement", "iid", "paths", "beam")
 CHAIN = "block"
@@ -35,16 +35,28 @@ PAPER = "arXiv:2505.12398"
 
 class Plan(NamedTuple):
     chance: Array  # (..., n+1) that a node succeeds by itself, once its children have failed; 1 at the root
-    rows: Array  # (..., n+1, V) what is left of p there
+    rows: Array  # (..., n+1, V) what is left of p there, in proportion
+    instead: Array  # (..., n+1, V) the row where nothing is
     levels: list[Level]
+    order: Array | None  # (n,) the nodes in the order of their tests, where the shape decides it
 
 
 def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
-    """Weights and what is left of p (..., n+1, V), from the root down."""
+    """Weights and what is left of p (..., n+1, V), from the root down.
+
+    What a last child leaves nobody below asks for: that is worked out for all levels in one pass.
+    """
     xp, plan = array_namespace(p, q), levels(tree)
-    weight, chances, rows = wide(0 * p[..., :1, 0] + 1), [], []
+    weight, states = wide(0 * p[..., :1, 0] + 1), []
+
+    def failed(weight: Array, row: Array, draft: Array) -> tuple[Array, Array]:
+        """What is left of a row, in proportion, and of its weight when a child has failed."""
+        over = excess(xp.astype(weight, p.dtype)[..., None] * row, draft)
+        left, full = mass(over), weight >= 1
+        return over, xp.where(full, 1, left / xp.where(full, 1, left + (1 - weight)))
+
     for level in plan:
-        row, draft = (w[..., level.rows, :] for w in (p, q))
+        row, draft = (of_level(w, level) for w in (p, q))
         handed = []
         most = level.tokens.shape[-1]
         for k in range(most):
@@ -52,23 +64,24 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
             reached, drawn = weight * wide(at(row, x)), wide(at(draft, x))
             less = reached < drawn
             handed.append(xp.where(less, reached / xp.where(less, drawn, 1), 1))
-            over = positive_part(xp.astype(weight, p.dtype)[..., None] * row - draft)
-            mass, full = xp.sum(wide(over), axis=-1), weight >= 1
-            failed = xp.where(full, 1, mass / xp.where(full, 1, mass + (1 - weight)))
-            weight = xp.where(tried, failed, weight)
-            row = xp.where(tried[..., None], normalize_or(over, row), row)
-            if k + 1 < most:  # what the last child leaves of q nobody asks for
-                draft = xp.where(tried[..., None], without(draft, x), draft)
-        chances.append(weight[..., None])
-        rows.append(row)
+            if k + 1 < most:
+                over, lighter = failed(weight, row, draft)
+                row = chosen(tried[..., None], normalize_or(over, row), row)
+                draft = chosen(tried[..., None], without(draft, x), draft)
+                weight = xp.where(tried, lighter, weight)
+        tried = level.first[..., -1] if most else weight < 0
+        states.append((weight[..., None], row, draft if most else row, tried[..., None]))
         if level.below:
-            weight = to_children(level, xp.stack(handed, axis=-1))
-    return Plan(by_node(plan, chances)[..., 0], by_node(plan, rows), plan)
+            weight = to_children(level, handed[0][..., None] if most == 1 else xp.stack(handed, axis=-1))
+    weights, row, draft, last = (by_node(plan, list(parts)) for parts in zip(*states, strict=True))
+    over, lighter = failed(weights[..., 0], row, draft)
+    chance = xp.where(last[..., 0], lighter, weights[..., 0])
+    return Plan(chance, chosen(last, over, row), row, plan, post_order(tree))
 
 
 def transition(plan: Plan) -> Array:
     """Joint law (..., n+1, V) of (kept node, next token)."""
-    xp = array_namespace(plan.rows)
+    xp, rows = array_namespace(plan.rows), normalize_or(plan.rows, plan.instead)
     fails, lost = [], None  # lost: probability that a node of the level below fails, if it is called
     for level in reversed(plan.levels):
         own = 1 - plan.chance[..., level.rows]
@@ -84,7 +97,7 @@ def transition(plan: Plan) -> Array:
             calls.append(called)
             called = called * factor
         chance = called * plan.chance[..., level.rows]
-        parts.append(xp.astype(chance, plan.rows.dtype)[..., None] * plan.rows[..., level.rows, :])
+        parts.append(xp.astype(chance, rows.dtype)[..., None] * rows[..., level.rows, :])
         if level.below:
             called = to_children(level, xp.stack(calls, axis=-1))
     return by_node(plan.levels, parts)
@@ -97,19 +110,32 @@ def uniforms(tree: TokenTree) -> int:
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
     """(kept node (...), next token (...)) from u (..., n+1)."""
-    xp = array_namespace(plan.rows)
+    node = _first_success(plan, u)
+    return node, pick(normalize_or(row_at(plan.rows, node), row_at(plan.instead, node)), u[..., -1])
+
+
+def _first_success(plan: Plan, u: Array) -> Array:
+    """The node (...) whose call succeeds first.
+
+    Where the shape decides the order of the calls, it is the first in that order whose own test succeeds: what is not
+    called has no weight, and never does. The children of merged paths are known only from their tokens.
+    """
+    xp, n = array_namespace(plan.rows), plan.chance.shape[-1] - 1
+    if plan.order is not None and n:
+        passed = (u[..., :n] < plan.chance[..., 1:])[..., plan.order]
+        first = xp.argmax(xp.astype(passed, xp.uint8), axis=-1)
+        return xp.where(xp.any(passed, axis=-1), plan.order[first] + 1, 0)  # the root's call always succeeds
     end: Array = None  # of the node of the level below, if it is called: where its call ends, -1 if it fails
     for level in reversed(plan.levels):
         if level is plan.levels[0]:
-            mine = xp.broadcast_to(level.rows, level.count.shape)  # the root's call always succeeds
+            mine = xp.broadcast_to(level.rows, level.count.shape)
         else:
             mine = xp.where(u[..., level.rows - 1] < plan.chance[..., level.rows], level.rows, -1)
         for k in reversed(range(level.tokens.shape[-1])):  # the first child that succeeds wins, so it is written last
             theirs = _at_places(end, level, k)
             mine = xp.where(level.first[..., k] & (theirs >= 0), theirs, mine)
         end = mine
-    node = end[..., 0]
-    return node, pick(row_at(plan.rows, node), u[..., -1])
+    return end[..., 0]
 
 
 def _at_places(values: Array, level: Level, k: int) -> Array:

@@ -2,6 +2,7 @@
 
 from types import FunctionType
 
+from specsim.base.arrays import normalize_or
 from specsim.verify.tree import lifted
 from specsim.verify.tree.lifted import *
 from specsim.verify.tree.lifted import _law

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.fixed_texts import PAIR, RULES, TREE, VOCAB, texts, tree, write
 from helpers.tiny_models import tiny_llama
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,39 +17,17 @@ from hypothesis import strategies as st
 import real
 from real.decode import graphs
 from real.decode.graphs import Graphs, Kept
-from real.decode.loop import Decoded, Loop, decode_batch, keyed
+from real.decode.loop import Loop, keyed
 from real.decode.warp import Warping
 from real.models import llama, store
-from real.models.model import LanguageModel, from_hf
+from real.models.model import from_hf
 from real.studies.forced.measure import Forced
 from specsim.base.arrays import pick
+from specsim.trees import chain
 from specsim.verify.chain import block, tokenwise
 
-VOCAB = 8
 
-
-def pair(seed: int = 0) -> tuple[LanguageModel, LanguageModel]:
-    plain = (tiny_llama(VOCAB, seed=2 * seed + i, dtype=torch.float64, context=128) for i in (0, 1))
-    target, draft = map(from_hf, plain)
-    return target, draft
-
-
-PAIR = pair()
-
-
-def write(kept: Kept | None = None, batch: int = 2, key: int = 0, **options: Any) -> list[Decoded]:
-    arguments = {"max_tokens": 12, "gamma": 3, "fixed": True, **options}
-    target, draft = arguments.pop("models", PAIR)
-    prompts = [[1, 2], [3], [4, 5, 6]][:batch]
-    sources = [keyed(key, i) for i in range(batch)]
-    return decode_batch(target, draft, prompts, uniforms=sources, kept=kept, **arguments)
-
-
-def texts(runs: list[Decoded]) -> list[list[int]]:
-    return [run.tokens for run in runs]
-
-
-def alive_after_return(monkeypatch: pytest.MonkeyPatch, kept: Kept | None = None) -> list[bool]:
+def alive_after_return(monkeypatch: pytest.MonkeyPatch, rule: Any, kept: Kept | None = None) -> list[bool]:
     """Of every cycle and every tensor of keys and values that three calls make: whether it outlives them, gc off."""
     made: list[weakref.ref[Any]] = []
     reserve, begin = store.Llama.reserve, Graphs.__init__
@@ -67,93 +46,42 @@ def alive_after_return(monkeypatch: pytest.MonkeyPatch, kept: Kept | None = None
     gc.disable()
     try:
         for gamma in (0, 3, 8):
-            write(kept, gamma=gamma)
+            write(kept, gamma=gamma, rule=rule)
         return [one() is not None for one in made]
     finally:
         gc.enable()
 
 
-def test_nothing_lives_on_when_the_texts_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+@RULES
+def test_nothing_lives_on_when_the_texts_are_written(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory comes back with the last reference: a capture does not make Python look for cycles, nor does a cache."""
-    found = alive_after_return(monkeypatch)
+    found = alive_after_return(monkeypatch, rule)
     assert len(found) == 8  # three cycles, three caches of the target, two of the draft
     assert not any(found)
 
 
-def test_a_cycle_of_references_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@RULES
+def test_a_cycle_of_references_is_caught(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was: what is kept for a length holds the cycle that keeps it."""
     honest = Graphs._cycle
 
-    def holding(self: Graphs, length: int, now: Any) -> Any:
-        self._engine.graphs[-1] = lambda *now: self._gamma
-        return honest(self, length, now)
+    def holding(self: Graphs, length: int) -> Any:
+        self._engine.graphs[-1] = lambda *now: torch.zeros(len(str(self._mark)))
+        return honest(self, length)
 
     monkeypatch.setattr(Graphs, "_cycle", holding)
-    assert any(alive_after_return(monkeypatch))
+    assert any(alive_after_return(monkeypatch, rule))
     gc.collect()
 
 
-def test_what_is_kept_lives_as_long_as_its_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
+@RULES
+def test_what_is_kept_lives_as_long_as_its_keeper(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept()
-    assert any(alive_after_return(monkeypatch, kept))
+    assert any(alive_after_return(monkeypatch, rule, kept))
     engines = [weakref.ref(engine) for engine in kept._engines]
     assert len(engines) == 2  # gamma 0 has no draft; 3 and 8 share one
     kept.clear()
     assert [engine() for engine in engines] == [None, None]
-
-
-@pytest.fixture
-def captures(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Any]]:
-    """Batch and pool of every capture; on a CPU a capture is the function itself, so its calls can be counted."""
-    found: list[tuple[int, Any]] = []
-    honest = graphs.captured
-
-    def counting(function: Any, arguments: Any, pool: Any = None) -> Any:
-        found.append((len(arguments[0]), pool))
-        return honest(function, arguments, pool)
-
-    monkeypatch.setattr(graphs, "captured", counting)
-    return found
-
-
-def test_a_text_is_captured_once(captures: list[tuple[int, Any]]) -> None:
-    """Only the length that was asked for, whatever is left at a text's end; and not again for the next texts."""
-    runs = write()
-    assert {one.drafted for run in runs for one in run.blocks} > {3}  # there were shorter blocks
-    assert len(captures) == 1
-    kept = Kept()
-    for key in range(4):
-        write(kept, key=key)
-    assert len(captures) == 2
-    write(kept, max_tokens=40)  # 64 positions hold these, too
-    assert len(captures) == 2
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"gamma": 2},
-        {"batch": 3},
-        {"max_tokens": 61},
-        {"warping": Warping(0.7)},
-        {"rule": block},
-        {"models": pair(1)},
-        {"draw": lambda w, u: pick(w, u)},
-    ],
-)
-def test_another_shape_is_captured_anew(change: dict[str, Any], captures: list[tuple[int, Any]]) -> None:
-    kept = Kept()
-    for _ in range(2):
-        write(kept)
-        write(kept, **change)
-    assert len(captures) == 2
-
-
-def test_lengths_of_one_shape_share_their_engine(captures: list[tuple[int, Any]]) -> None:
-    kept = Kept()
-    for gamma in (1, 2, 4):
-        write(kept, gamma=gamma)
-    assert (len(kept), len(captures)) == (1, 3)
 
 
 calls = st.lists(
@@ -163,7 +91,9 @@ calls = st.lists(
             "batch": st.integers(1, 3),
             "key": st.integers(0, 50),
             "max_tokens": st.integers(1, 20),
-            "rule": st.sampled_from([tokenwise, block, Forced((0.5, 0.2, 0.9, 0.4))]),
+            "rule": st.sampled_from(
+                [tokenwise, block, Forced((0.5, 0.2, 0.9, 0.4)), TREE, tree("tokenwise", chain(4))]
+            ),
         }
     ),
     min_size=2,
@@ -186,16 +116,17 @@ def _spoil(kept: Kept) -> None:
             cache.kv.fill_(torch.nan)
 
 
-def test_what_an_earlier_text_left_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@RULES
+def test_what_an_earlier_text_left_is_not_read(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Kept()
-    expected = texts(write(kept))
+    expected = texts(write(kept, rule=rule))
     _spoil(kept)
-    assert texts(write(kept)) == expected
+    assert texts(write(kept, rule=rule)) == expected
     _spoil(kept)
     lengths_only = lambda fixed: [c.rollback(i, 0) for c in fixed.caches.values() for i in (0, 1)]  # noqa: E731
     monkeypatch.setattr(graphs, "_emptied", lengths_only)
     with pytest.raises(ValueError, match=r"logits at position \d+ .*are not finite"):
-        write(kept)
+        write(kept, rule=rule)
 
 
 def test_an_engine_in_use_is_no_one_elses() -> None:

@@ -14,11 +14,11 @@ from helpers.texts import difference, text_law
 from helpers.tiny_models import tiny_llama, tiny_qwen2, tiny_qwen3, tiny_windowed_qwen2
 from helpers.tree_texts import forked_tree_law, planted, uncached_text
 
-from real.decode import cycles, trees_cycle
+from real.decode import trees_block, trees_cycle
 from real.decode.clock import silent
+from real.decode.graphs import Graphs
 from real.decode.loop import Loop, decode, decode_batch, keyed
 from real.decode.tree_plan import TreeVerifier
-from real.decode.trees_cycle import TreeCycle
 from real.decode.warp import Warping
 from real.models import llama
 from real.models.model import LanguageModel, from_hf, full_logits
@@ -41,14 +41,14 @@ ARCHITECTURES = {
 
 
 def assert_logits_of_every_node(
-    target: LanguageModel, draft: LanguageModel, prompts: list[list[int]], fixed: bool, module: ModuleType = trees_cycle
+    target: LanguageModel, draft: LanguageModel, prompts: list[list[int]], fixed: bool, module: ModuleType = trees_block
 ) -> int:
     """Over six blocks: each row of either model is that of an uncached pass over the text and a node's path."""
     rule = TreeVerifier("traversal", [-1, -1, -1, 0, 0, 1, 3, 5], "without_replacement")
     told: list[Any] = []
-    honest, checked = trees_cycle.probabilities, 0
+    honest, checked = trees_block.probabilities, 0
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cycles, "TreeCycle", module.TreeCycle)
+        patched.setattr(trees_cycle, "block", module.block)
         patched.setattr(module, "probabilities", lambda logits, w: told.append(logits.clone()) or honest(logits, w))
         patched.setattr(rule.rule, "prepare", _told(rule.rule.prepare, told))
         sources = [keyed(3, i) for i in range(len(prompts))]
@@ -117,7 +117,7 @@ def test_law_of_a_text_with_trees_is_the_targets(rule: str, scheme: str, parents
 def test_a_tree_whose_draft_reports_another_law_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     target, draft = models(2, 7)
     goal = text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1], 2, Warping())
-    monkeypatch.setattr(trees_cycle, "reported", lambda scheme, q, k: q**2 / (q**2).sum(-1, keepdims=True))
+    monkeypatch.setattr(trees_block, "reported", lambda scheme, q, k: q**2 / (q**2).sum(-1, keepdims=True))
     law = forked_tree_law(target, draft, [0, 1], TreeVerifier("tokenwise", (-1, -1, 0), "iid"), Warping())
     assert difference(law, goal) > 1e-3
 
@@ -185,10 +185,10 @@ def test_a_cycle_of_trees_reads_nothing_back(monkeypatch: pytest.MonkeyPatch) ->
     """On meta tensors, which hold no values, any look at one fails: a GPU could capture this cycle."""
     target, draft = (from_hf(tiny_llama(VOCAB, seed=s).to("meta")) for s in (0, 1))
     rule = TreeVerifier("traversal", k_ary((2, 1, 1)), "without_replacement")
-    cycle = TreeCycle(target, draft, 2, Warping(), rule, silent, 20, 3, True)
-    last = torch.zeros(2, 2, dtype=torch.int64, device="meta")
+    cycle = Graphs(target, draft, 2, Warping(), rule, pick, silent, 20, 3)
+    texts = torch.zeros(2, 3, dtype=torch.int64, device="meta")
     u = torch.zeros(2, 3 + rule.uniforms(3), dtype=torch.float64, device="meta")
-    assert cycle._replayed(3, last, last[:, 0], u).shape == (2, 2 + 3 + 4 + 3)
+    assert cycle._cycle(3)(texts, u).shape == (2, 2 + 3 + 4 + 3)
 
     def peeking(weights: Any, seen: Any, new: Any, place: Any, tokens: torch.Tensor, rows: int) -> torch.Tensor:
         bool(tokens.sum() > 0)
@@ -196,4 +196,4 @@ def test_a_cycle_of_trees_reads_nothing_back(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(llama, "forward", peeking)
     with pytest.raises((RuntimeError, NotImplementedError)):
-        cycle._replayed(3, last, last[:, 0], u)
+        cycle._cycle(3)(texts, u)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from helpers.tree_texts import planted, uncached_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from real.decode import cycles, trees_cycle
+from real.decode import trees_block, trees_cycle
 from real.decode.loop import Block, at_tokens, decode, decode_batch, keyed
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
@@ -156,10 +157,10 @@ def by_hand(key: int) -> tuple[list[int], list[Block]]:
     return uncached_text(*models(1), [1, 2, 3], MOVES, max_tokens=20, uniforms=keyed(key, 0))
 
 
-def assert_text_by_hand(cycle: type = trees_cycle.TreeCycle) -> None:
+def assert_text_by_hand(block: Callable[..., Any] = trees_block.block) -> None:
     """Texts of several seeds are those drafted and verified by hand: most blocks move a path, keep a leaf, or both."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cycles, "TreeCycle", cycle)
+        patched.setattr(trees_cycle, "block", block)
         for key in range(4):
             run = decode(*models(1), [1, 2, 3], max_tokens=20, gamma=3, uniforms=keyed(key, 0), rule=MOVES)
             assert (run.tokens, run.blocks) == by_hand(key)
@@ -177,11 +178,11 @@ ONE_BY_ONE = """        for j in reversed(range(path.shape[1])):
 """
 SIBLINGS_TOO = "(plan.sees | (plan.depth[:, None] == torch.nn.functional.pad(plan.depth, (1, 1), value=-1)))"
 MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
-    "position is the slot": (("texts.root[:, None] + plan.depth[rows]", "slots.clone()"),),
+    "position is the slot": (("texts.root[:, None] + plan.depth\n", "slots.clone()\n"),),
     "siblings are visible": (("masked_fill_(~plan.sees,", f"masked_fill_(~{SIBLINGS_TOO},"),),
     "a path is written before it is read": ((READ_FIRST, ONE_BY_ONE),),
     "the draft's path stays where it was": (
-        ("[cache.kv for cache in self._caches.values()]", "[self._caches['target'].kv]"),
+        ("[cache.kv for cache in on.fixed.caches.values()]", "[on.fixed.caches['target'].kv]"),
     ),
     "a leaf is not read again": (
         ("slots = torch.stack([(texts.root - 1).clamp(min=0), texts.root], 1)", "slots = texts.root[:, None]"),
@@ -195,4 +196,4 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_wrong_lines_of_the_cycle_are_caught(name: str) -> None:
     with pytest.raises(AssertionError, match="assert"):
-        assert_text_by_hand(planted(*MUTANTS[name]).TreeCycle)
+        assert_text_by_hand(planted(*MUTANTS[name]).block)

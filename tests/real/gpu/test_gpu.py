@@ -98,7 +98,7 @@ def test_a_record_of_another_machine_is_set_aside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nosuch"], "part 'nosuch' is unknown; known: parity, shapes, pair, rules"),
+        (["nosuch"], "part 'nosuch' is unknown; known: parity, shapes, pair, rules, trees"),
         ([], "device cuda: torch"),
         (["rules", "--device", "tpu"], "device 'tpu' is unknown; known: cuda, cpu"),
         (["rules", "--device", "cpu", "--budget", "0"], "budget must be positive, got 0"),

@@ -1,0 +1,232 @@
+"""One block of trees, as a function of tensors: drafted level by level, read by the target in one pass, verified.
+
+Slots.   A text of L tokens has its last token, the root (row 0), at slot L-1 of both caches; node i lies at slot L+i,
+         whatever its depth, and is rotated for position L-1+depth. A row sees the slots before L-1 and those of its
+         ancestors.
+Path.    What the rule keeps is moved to slots L, L+1, ...: the caches are again those of a text. Leaves, which the
+         draft does not read, are read in its next block, which begins with the last two tokens of the text.
+Shapes.  They follow from the plan and the batch; where texts stand is data. Nothing is read back before the outcome,
+         so that a graph can hold the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from array_api_compat import array_namespace, device
+from torch import Tensor
+
+from real.decode.clock import silent
+from real.decode.draft import readable
+from real.decode.fixed import Fixed
+from real.decode.tree_plan import Level, TreePlan, TreeVerifier
+from real.decode.warp import probabilities
+from real.models import llama
+from real.models.model import fit_logits
+from real.models.store import layers
+from specsim.trees._siblings import drawn, reported
+from specsim.types import Array
+
+
+def _itself(w: Tensor) -> Tensor:
+    return w
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """What blocks of trees work on.
+
+    Parameters
+    ----------
+    fixed : Fixed
+        Models and caches.
+    rule : TreeVerifier
+        Its rule, with shape and scheme.
+    plain : callable
+        Turns a tensor into what draws and rule compute in.
+    mark : callable
+        Told the phase of `real.decode.clock` that ends.
+    """
+
+    fixed: Fixed
+    rule: TreeVerifier
+    plain: Callable[[Tensor], Array] = _itself
+    mark: Callable[[str], None] = silent
+    plans: dict[int, tuple[TreePlan, TreePlan]] = field(default_factory=dict)  # by levels, as `_plans` makes them
+
+
+class Texts(NamedTuple):
+    """Where the texts of one block stand."""
+
+    last: Tensor  # (b, 2) their last two tokens
+    root: Tensor  # (b,) slot of the last
+    sequences: Tensor  # (b, 1) their rows of the caches
+    take: Tensor | None  # (b,) the same, if they are not all
+    span: int  # slots that are looked at
+
+
+def cycle(on: Trees, length: int, texts: Tensor, u: Tensor) -> Array:
+    """Blocks of all texts in fixed shapes, as `real.decode.fixed.cycle` runs those of chains.
+
+    Parameters
+    ----------
+    on : Trees
+        Models, caches and the rule; `plain` leaves tensors as they are.
+    length : int
+        Levels.
+    texts : Tensor, shape (batch, 3), int64
+        Of each text its last two tokens, and the position of the last.
+    u : Tensor, shape (batch, length + uniforms of the rule)
+        Uniforms.
+
+    Returns
+    -------
+    Tensor, shape (batch, 3 + 3 length)
+        Rows of `block`.
+    """
+    span = on.fixed.caches["target"].kv.shape[4]
+    return block(on, length, Texts(texts[:, :2], texts[:, 2], on.fixed.sequences, None, span), u)
+
+
+@torch.inference_mode()
+def block(on: Trees, length: int, texts: Texts, u: Tensor) -> Array:
+    """Draft a tree of `length` levels after each text from uniforms (b, count), and verify it.
+
+    The row of a text: how many levels are kept, the next token, the tokens of the kept path (those beyond mean
+    nothing), and for each depth whether its logits were finite, the target's, then the draft's.
+    """
+    uniforms, rule = on.plain(u), on.rule.rule
+    here, plan = _plans(on, length, texts.root, uniforms)
+    tokens, laws, tops = _draft(on, here, plan, texts, uniforms)
+    xp, read = array_namespace(tokens), torch.cat([texts.last[:, 1:], _tensor(tokens).clamp(min=0)], 1)
+    logits = nodes_logits(on, "target", place_of(on, "target", here, texts), texts, read)
+    on.mark("verify")
+    p = on.plain(probabilities(logits, on.fixed.warping))
+    q = xp.concat(laws, axis=1)[:, plan.law] if laws else p
+    tree = plan.tree(tokens, on.rule.scheme)
+    prepared = rule.prepare(p, xp.astype(q, p.dtype, copy=False), tree, **on.rule.told)
+    node, token = rule.verify(prepared, uniforms[:, plan.drawn :])
+    path, kept = plan.path[node], plan.depth[node]
+    moved = path if isinstance(path, Tensor) else path[:, : kept.max()]  # beyond, all stand in their own place
+    if plan.moves and moved.shape[1]:
+        _move([cache.kv for cache in on.fixed.caches.values()], texts, _tensor(moved))
+    tops = on.plain(torch.cat([logits.amax(-1), *(top.to(logits.dtype) for top in tops)], 1).float())
+    bad = ~xp.isfinite(tops)[:, None, :] & plan.by_level
+    fine = xp.astype(~xp.any(bad, axis=-1), tokens.dtype)
+    return xp.concat([kept[:, None], token[:, None], xp.take_along_axis(tokens, path, axis=1), fine], axis=1)
+
+
+def _plans(on: Trees, length: int, root: Tensor, uniforms: Array) -> tuple[TreePlan, TreePlan]:
+    """The plan as the models need it, and as draws and rule do; made once, before a graph is captured."""
+    if length not in on.plans:
+        plan = on.rule.plan(length)
+        on.plans[length] = plan.held(root), plan.held(uniforms)
+    return on.plans[length]
+
+
+def _draft(
+    on: Trees, here: TreePlan, plan: TreePlan, texts: Texts, u: Array
+) -> tuple[Array, list[Array], list[Tensor]]:
+    """Tokens (b, n), -1 where a node is absent; level by level the laws (b, W, V) and the largest logits (b, W)."""
+    xp, laws, tops = array_namespace(u), list[Array](), list[Tensor]()
+    tokens = xp.full((u.shape[0], len(plan.parents)), -1, dtype=xp.int64, device=device(u))
+    place = place_of(on, "draft", here, texts) if len(plan.levels) > 1 else None
+    for read, level in zip(here.levels, plan.levels, strict=True):
+        if place is None or not laws:
+            logits = _root_logits(on, texts)
+        else:
+            above = _tensor(tokens[:, level.above]).clamp(min=0)
+            logits = nodes_logits(on, "draft", _only(place, read.rows), texts, above)
+        on.mark("draft")
+        law = on.plain(probabilities(logits, on.fixed.warping))
+        _draw(on, level, law, u, tokens, root=not laws)
+        laws.append(reported(on.rule.scheme, law, 1))
+        tops.append(logits.amax(-1))
+        on.mark("sample")
+    return tokens, laws, tops
+
+
+def _draw(on: Trees, level: Level, law: Array, u: Array, tokens: Array, *, root: bool) -> None:
+    """Draw the children of a level's nodes from their laws (b, W, V); below absent nodes they are absent."""
+    for family in level.families:
+        rows = law if len(level.families) == 1 else law[:, family.places]
+        count = family.children.shape[1]
+        new = drawn(on.rule.scheme, rows, u[:, family.uniforms], count, on.rule.draws)
+        if isinstance(new, Tensor):
+            new = new.clamp(max=law.shape[-1] - 1)  # of rows without a law, which are told of later
+        if not root:
+            new = array_namespace(new).where(tokens[:, family.above, None] >= 0, new, -1)
+        tokens[:, family.children] = new
+
+
+def _root_logits(on: Trees, texts: Texts) -> Tensor:
+    """Logits (b, 1, V) of the draft after the texts: it reads two tokens, for it may not have seen the first."""
+    slots = torch.stack([(texts.root - 1).clamp(min=0), texts.root], 1)
+    weights = on.fixed.models["draft"].weights
+    assert weights is not None  # `check_trees` was asked
+    place = llama.ragged(weights, slots, texts.sequences, texts.span)._replace(take=texts.take)
+    return _forward(on, "draft", place, texts, texts.last, 1)
+
+
+def place_of(on: Trees, name: str, plan: TreePlan, texts: Texts) -> llama.Place:
+    """Where all rows of the trees stand for one of the models, and what each may look at."""
+    weights = on.fixed.models[name].weights
+    assert weights is not None
+    slots = texts.root[:, None] + torch.arange(len(plan.sees), device=texts.root.device)
+    positions = texts.root[:, None] + plan.depth
+    known = positions.clamp(max=weights.cos.shape[0] - 1)  # a text that waits may stand past the context
+    # Of each slot, which column of `sees` it is: what lies before the root is the first, what lies beyond the last.
+    relative = torch.arange(texts.span, device=slots.device) - texts.root[:, None]
+    bias = torch.zeros(plan.sees.shape, dtype=weights.cos.dtype, device=slots.device)
+    bias = bias.masked_fill_(~plan.sees, -torch.inf)
+    mask, near = bias[:, (relative + 1).clamp(0, bias.shape[1] - 1)].transpose(0, 1)[:, None], None
+    if weights.window is not None:  # which counts positions, not slots
+        deep = torch.where(relative > 0, plan.depth[relative.clamp(0, len(plan.depths))], relative)
+        near = llama.nearby(weights, mask, positions, (texts.root[:, None] + deep)[:, None, None])
+    return llama.Place(weights.cos[known], weights.sin[known], mask, (texts.sequences, slots), texts.take, near)
+
+
+def _only(place: llama.Place, rows: Tensor) -> llama.Place:
+    """The same of some rows (m,)."""
+    assert place.mask is not None
+    assert place.at is not None
+    near, (sequences, slots) = place.near, place.at
+    return place._replace(
+        cos=place.cos[:, rows],
+        sin=place.sin[:, rows],
+        mask=place.mask[:, :, rows],
+        at=(sequences, slots[:, rows]),
+        near=None if near is None else near[:, :, rows],
+    )
+
+
+def nodes_logits(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Tensor) -> Tensor:
+    """Logits (b, m, V) after tokens (b, m) of the trees, which stand there."""
+    return _forward(on, name, place, texts, tokens, tokens.shape[1])
+
+
+def _forward(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Tensor, rows: int) -> Tensor:
+    model, kv = on.fixed.models[name], on.fixed.caches[name].kv
+    weights = model.weights
+    assert weights is not None
+    new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(kv)]
+    seen = layers(kv[..., : texts.span, :])
+    hidden = llama.forward(weights, seen, new, place, readable(model, tokens), rows)
+    return fit_logits(llama.linear(hidden, weights.head, weights.head_bias), model.vocab_size)
+
+
+def _tensor(w: Array) -> Tensor:
+    return w if isinstance(w, Tensor) else torch.from_numpy(w)
+
+
+def _move(caches: list[Tensor], texts: Texts, path: Tensor) -> None:
+    """Bring keys and values of a path's nodes (b, D) behind the root: all are read before the first is written."""
+    first = texts.root[:, None] + 1
+    goal, source = first + torch.arange(path.shape[1], device=path.device), first + path
+    for kv in caches:
+        by_slot = kv.transpose(3, 4)  # (2, layers, batch, slots, kv heads, head_dim)
+        moved = by_slot[:, :, texts.sequences, source]
+        by_slot[:, :, texts.sequences, goal] = moved

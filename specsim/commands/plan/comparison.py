@@ -1,0 +1,174 @@
+"""Costs and acceptance that a comparison has measured, from the record that `specsim-real compare --out` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.commands.plan.read import Given
+from specsim.latency import LatencyModel, from_measurements
+from specsim.lengths.acceptance import from_alpha, from_hazards
+
+CHAINS, RULES, TREES = "specsim-compare/2", "specsim-chains/1", "specsim-compare-trees/1"
+PHASES = ("draft", "sample", "verify", "rule", "host")
+
+
+class Compared(NamedTuple):
+    """What a record says.
+
+    latency: in plain steps, of passes over up to `most` tokens. steps: the time of a draft step at each level. given:
+    acceptance, and that of siblings by rank where trees were compared.
+    """
+
+    latency: LatencyModel
+    steps: tuple[float, ...]
+    most: int
+    given: Given
+    notes: tuple[str, ...]
+
+
+class Timed(NamedTuple):
+    """Seconds of a cycle's parts: of a chain, or of a tree, of so many levels, which the target reads in one pass."""
+
+    levels: int
+    tokens: int
+    plain: float  # a whole cycle of plain decoding beside it
+    draft: float
+    verify: float
+    rest: float
+
+
+def read_comparison(path: Path) -> Compared:
+    """A record of `specsim-real compare`; ValueError, with the place, for one that says nothing of a plan.
+
+    Times are medians over the lines that were timed with the same number of tokens, or of levels: t(m) of a target
+    pass, c of a draft step by level, the differences of the times to draft one level more. Between what was timed they
+    lie on lines; beyond it there is none.
+    """
+    held = _record(path)
+    run, where = held, ""
+    if held["schema"] == RULES:
+        run, where = _at(path, _at(path, held, "runs"), 0, "runs"), "runs[0]."
+    lines = list(_trees(path, held) if held["schema"] == TREES else _chains(path, run, where))
+    if not lines:
+        raise ValueError(f"{path.name} has no line whose cycles were timed")
+    if not any(line.draft for line in lines):
+        raise ValueError(
+            f"{path.name}: cycles were timed as a whole, as a GPU's are: draft and pass are not told apart"
+        )
+    plain = float(np.median([line.plain for line in lines]))
+    passes = {1: 1.0} | {m: found / plain for m, found in _medians((line.tokens, line.verify) for line in lines)}
+    drafts = dict(_medians((line.levels, line.draft / plain) for line in lines))
+    rest = float(np.median([line.rest for line in lines])) / plain
+    step = float(np.median([line.draft / line.levels for line in lines])) / plain
+    found = from_measurements(passes, {None: step}, overhead=rest, unit="target steps")
+    said = f"times are those of {path.name}, one text at a time, at the lengths of its texts"
+    found = found._replace(assumptions=(*found.assumptions, said))
+    given = _ranks(path, held) if held["schema"] == TREES else _hazards(path, run, where)
+    notes = [f"{path.name} timed passes over {max(passes)} tokens at most: no larger block is tried"]
+    if not given.ranks:
+        notes.append(f"{path.name} has no acceptance by rank: trees are planned with --ranks, too")
+    return Compared(found, _steps(drafts), max(passes), given, tuple(notes))
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise ValueError(f"{path.name} is nested too deep") from None
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise ValueError(f"{path.name} is not JSON: {error}") from None
+    schema = held.get("schema") if isinstance(held, dict) else None
+    if schema not in (CHAINS, RULES, TREES):
+        raise ValueError(f"{path.name} has schema {schema!r}; a comparison has {CHAINS}, {RULES} or {TREES}")
+    return held  # type: ignore[no-any-return]
+
+
+def _chains(path: Path, run: dict[str, Any], where: str) -> Iterator[Timed]:
+    costs = _at(path, run, "costs", where)
+    for i, gamma in enumerate(_numbers(path, costs, "gammas", f"{where}costs.", "[0, inf)")):
+        if i:  # the first is plain decoding
+            yield _timed(path, costs, i, int(gamma), int(gamma) + 1, f"{where}costs.")
+
+
+def _trees(path: Path, held: dict[str, Any]) -> Iterator[Timed]:
+    for i, row in enumerate(_at(path, held, "rows")):
+        where = f"rows[{i}]."
+        tokens = _at(path, _at(path, row, "pass", where), "tokens", f"{where}pass.")
+        levels = check.integer(_at(path, row, "levels", where), f"{path.name}: {where}levels", 1)
+        read = check.integer(tokens, f"{path.name}: {where}pass.tokens", 2)
+        yield _timed(path, _at(path, row, "costs", where), 1, levels, read, f"{where}costs.")
+
+
+def _timed(path: Path, costs: Any, i: int, levels: int, tokens: int, where: str) -> Timed:
+    parts = {name: _numbers(path, costs, f"{name}_s", where, "[0, inf)") for name in (*PHASES, "cycle")}
+    for name, found in parts.items():
+        if len(found) <= i:
+            raise ValueError(f"{path.name}: {where}{name}_s has {len(found)} entries; entry {i} is needed")
+    plain, draft, sample, verify, rule, host = (
+        parts[name][j] for name, j in (("cycle", 0), *((name, i) for name in PHASES))
+    )
+    for name, value in (("cycle_s[0]", plain), (f"verify_s[{i}]", verify)):
+        check.scalar(value, f"{path.name}: {where}{name}", "(0, inf)")
+    return Timed(levels, tokens, plain, draft + sample, verify, rule + host)
+
+
+def _medians(pairs: Any) -> list[tuple[int, float]]:
+    found: dict[int, list[float]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return [(key, float(np.median(found[key]))) for key in sorted(found)]
+
+
+def _steps(drafts: dict[int, float]) -> tuple[float, ...]:
+    """What each level adds to the time of drafting, which does not fall with their number."""
+    levels = np.arange(max(drafts) + 1)
+    totals = np.interp(levels, [0, *drafts], np.maximum.accumulate([0.0, *drafts.values()]))
+    return tuple(float(step) for step in np.diff(totals))
+
+
+def _hazards(path: Path, run: dict[str, Any], where: str) -> Given:
+    found = _numbers(path, _at(path, run, "acceptance", where), "hazards", f"{where}acceptance.", "[0, 1]")
+    if not found:
+        raise ValueError(f"{path.name}: {where}acceptance.hazards is empty")
+    rule = f"under rule {run['rule']!r} " if where and isinstance(run.get("rule"), str) else ""
+    words = f"hazards {rule}as a decoder of {len(found)} drafts meets them along the texts of {path.name}, no error"
+    return Given(from_hazards(np.array(found), words))
+
+
+def _ranks(path: Path, held: dict[str, Any]) -> Given:
+    """By rank over the texts that shapes were chosen by, else over those reported; else the mean of first drafts."""
+    texts = _at(path, held, "acceptance")
+    for where, home in (("", held), ("acceptance.", texts)):
+        name = "ranks" if where else "shape_ranks"
+        if isinstance(home, dict) and home.get(name):
+            found = _numbers(path, home, name, where, "[0, 1]")
+            if sum(found) > 1 + check.TOLERANCE:
+                raise ValueError(f"{path.name}: {where}{name} sums to {sum(found):g}; one sibling at most is kept")
+            words = f"sibling k is kept as often as along the texts of {path.name}, whatever came before"
+            return Given(from_alpha(found[0], words), tuple(found))
+    mean = check.scalar(_at(path, texts, "mean", "acceptance."), f"{path.name}: acceptance.mean", "[0, 1]")
+    return Given(from_alpha(float(mean), f"the mean acceptance along the texts of {path.name}, at every position"))
+
+
+def _at(path: Path, held: Any, key: str | int, where: str = "") -> Any:
+    """An entry of an object or of a list."""
+    try:
+        return held[key]
+    except (KeyError, IndexError, TypeError):
+        shown = f"{where}{key}" if isinstance(key, str) else f"{where}[{key}]"
+        raise ValueError(f"{path.name} has no {shown}") from None
+
+
+def _numbers(path: Path, held: Any, key: str, where: str, allowed: str) -> list[float]:
+    found = _at(path, held, key, where)
+    if not isinstance(found, list):
+        raise ValueError(f"{path.name}: {where}{key} is no list of numbers")
+    return [float(check.scalar(value, f"{path.name}: {where}{key}[{i}]", allowed)) for i, value in enumerate(found)]
