@@ -140,4 +140,3 @@ def _rules(rows: Rows) -> list[str]:
 TABLES: dict[str, Callable[[Rows], list[str]]] = {
     "parity": _parity, "shapes": _shapes, "pair": _pair, "rules": _rules
 }  # fmt: skip
-NAMES = tuple(TABLES)
