@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from real.decode.score import Score, predict_blocks
+from real.decode.blocks import Score, predict_blocks
 from real.decode.tree_plan import TreeVerifier
 from real.studies.compare.record import Job
 from specsim import discover, trees
@@ -19,6 +19,7 @@ from specsim.lengths import lifted_texts, traversal_texts, tree_texts
 from specsim.lengths.blocks import Renewal, renewal
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
+from specsim.verify.stepwise import Stepwise
 
 SEQUOIA = "sequoia:"
 RANKS = 8  # siblings whose acceptance shapes a tree, if there are as many tokens
@@ -164,7 +165,7 @@ def call_samples(scheme: str, p: Array, q: Array, y: Array, parents: tuple[int, 
     return traversal_texts.traversal_samples(p, q, y, parents, seed=seed)
 
 
-def _chain_rule(entry: Entry) -> ModuleType | None:
+def _chain_rule(entry: Entry) -> ModuleType | Stepwise | None:
     """The chain rule that an entry runs, if it does."""
     if not entry.is_tree:
         return entry.verifier  # type: ignore[no-any-return]

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import RepetitionPenaltyLogitsProcessor
 
+from real.decode.blocks import predict_blocks
 from real.decode.draft import LMDraft
 from real.decode.loop import Decoded, decode, decode_batch, keyed
-from real.decode.score import laws, predict_blocks, score
+from real.decode.score import laws, score
 from real.decode.warp import Warping, seen_rows
 from real.models.model import Cache, LanguageModel, from_hf, full_logits
 from specsim.verify.chain import block, tokenwise
