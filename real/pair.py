@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -14,17 +14,15 @@ from real.decode.graphs import Kept
 from real.decode.loop import Block, Stop, check_fit, decode_batch, keyed
 from real.decode.score import Score, score
 from real.decode.stops import Stream, check_strings, cut, stopping
-from real.decode.tree_plan import TreeVerifier
+from real.decode.verifier import verifier_of
 from real.decode.warp import Warping
 from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
 from specsim.base import check
 from specsim.base.renamed import renamed
-from specsim.discover import Rule, facts, find
-from specsim.exact.guarantee import require_lossless
+from specsim.discover import Rule
 from specsim.types import Array, Draws
-from specsim.verify.lookup import chain_rule
 
 
 class Generation(NamedTuple):
@@ -64,8 +62,10 @@ class Pair:
         gamma: int | None = None,
         parents: Sequence[int] | None = None,
         scheme: str | None = None,
-        step: str | None = None,
+        step: Rule | None = None,
         draws: Callable[[Array], Draws] | None = None,
+        params: Mapping[str, Any] | None = None,
+        step_params: Mapping[str, Any] | None = None,
         max_tokens: int = 64,
         seed: int = 0,
         warping: Warping = Warping(),  # noqa: B008 - frozen
@@ -80,17 +80,22 @@ class Pair:
         prompt : str, or sequence of str
             What to write after; at least one token each.
         rule : str, path or module
-            Name of a chain rule, or with `parents` of a tree rule; its file, or itself; lossless at this temperature.
+            Name of a chain rule or of a step rule of one draft, or with `parents` of a tree rule; its file, or itself;
+            lossless at this temperature.
         gamma : int, optional
             Drafts per target call, 4 by default; 0 is plain decoding. A tree has its own depth.
         parents : sequence of int, optional
             Draft trees of this shape (see `specsim.trees`), as `specsim.trees.k_ary((2, 1, 1))`.
         scheme : str, optional
             How the siblings of a tree are drawn; by default as its rule prefers.
-        step : str, optional
+        step : str, path or module, optional
             The step rule of a tree rule that runs one, if not its own choice.
         draws : callable, optional
             For scheme "distinct": q (..., V) -> `specsim.types.Draws`, the law of the number of draws at a node.
+        params : mapping, optional
+            The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+        step_params : mapping, optional
+            The parameters of the rule named by `step`, in the same way.
         max_tokens : int
             Tokens to write at most; the tokenizer's end token ends a text earlier.
         seed : int
@@ -129,7 +134,8 @@ class Pair:
             raise TypeError(f"warping must be a real.Warping, got {type(warping).__name__}")
         if stream is not None and len(prompts) != 1:
             raise ValueError(f"stream takes one prompt, got {len(prompts)}")
-        verifier, length = _verifier(rule, gamma, parents, scheme, step, draws, warping.temperature)
+        told: dict[str, Any] = {"params": params, "step": step, "step_params": step_params}
+        verifier, length = verifier_of(rule, gamma, parents, scheme, draws, warping.temperature, **told)
         ids = [list(self.tokenizer(text)["input_ids"]) for text in prompts]
         shown = Stream(self._reader(ids[0]), stop, stream) if stream is not None else None
         runs = decode_batch(
@@ -226,30 +232,6 @@ class Pair:
         """Characters of new tokens, as they look after the prompt (some decoders strip a leading space)."""
         before = self.tokenizer.decode(prompt, skip_special_tokens=True)
         return lambda tokens: self.tokenizer.decode(prompt + tokens, skip_special_tokens=True)[len(before) :]
-
-
-def _verifier(
-    rule: Rule,
-    gamma: int | None,
-    parents: Sequence[int] | None,
-    scheme: str | None,
-    step: str | None,
-    draws: Callable[[Array], Draws] | None,
-    temperature: float,
-) -> tuple[Any, int]:
-    """What verifies the blocks of chains or of trees, and how many tokens or levels they have."""
-    if parents is None:
-        for name, value in (("scheme", scheme), ("step", step), ("draws", draws)):
-            if value is not None:
-                raise ValueError(f"{name} is for trees: give parents, the shape of a tree, too")
-        require_lossless(rule, temperature=temperature)
-        return chain_rule(rule), 4 if gamma is None else gamma
-    if gamma is not None:
-        raise ValueError(f"gamma={gamma} and parents are both given: a block is a chain of gamma drafts or a tree")
-    scheme = facts(find("tree", rule)).own[0] if scheme is None else scheme
-    verifier = TreeVerifier(rule, parents, scheme, step, draws)
-    require_lossless(verifier.rule, temperature=temperature, family="tree", scheme=scheme, step=step)
-    return verifier, verifier.depth
 
 
 def load(

@@ -108,7 +108,7 @@ class Algorithm(NamedTuple):
     left_over: bool = False  # `keeps` and `left_over` say what `verify` does
     one_file: bool = False  # ... and all of these were written together, none was put in another's place
     chain: str | None = None  # the chain rule that a tree rule is on one path
-    steps: Mapping[str, str] = MappingProxyType({})  # scheme -> the step rule that a tree rule is on one level
+    steps: Mapping[str, Rule] = MappingProxyType({})  # scheme -> the step rule that a tree rule is on one level
     parameters: Mapping[str, inspect.Parameter] = MappingProxyType({})
 
 
@@ -196,14 +196,14 @@ def _get(module: Any, name: str, default: Any) -> Any:
     return getattr(module, name, default)
 
 
-def with_params(rule: ModuleType, params: Mapping[str, Any] | None) -> ModuleType:
+def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: str = "params") -> ModuleType:
     """The rule with some of its own parameters given, others as they are; ValueError for a name it does not have."""
     if params is None:
         return rule
     if not isinstance(params, Mapping):
         from specsim.base.values import shown  # here: a command's help loads no NumPy
 
-        raise TypeError(f"params must be a mapping from names to values, got {shown(params)}")
+        raise TypeError(f"{argument} must be a mapping from names to values, got {shown(params)}")
     known = parameters(rule)
     for name in params:
         if name not in known:
@@ -215,24 +215,34 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None) -> ModuleTyp
     return own
 
 
-def parsed_params(rule: ModuleType, words: Sequence[str]) -> dict[str, Any]:
+def parsed_params(rule: ModuleType, words: Sequence[str], argument: str = "param") -> dict[str, Any]:
     """Parameters from words like epsilon=0.2, as the rule annotates them: int, float, or else an exact Fraction."""
     known, params = parameters(rule), {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise ValueError(f"param {word!r} must be name=value")
+            raise ValueError(f"{argument} {word!r} must be name=value")
         if name in params:
-            raise ValueError(f"param {name!r} is given twice")
+            raise ValueError(f"{argument} {name!r} is given twice")
         kind = str(known[name].annotation) if name in known else ""
         convert = int if kind.startswith("int") else Fraction
         try:
             number = convert(value)
             params[name] = float(number) if kind.startswith("float") else number
         except (ValueError, ZeroDivisionError, OverflowError):
-            raise ValueError(f"param {word!r}: {value!r} is no {'integer' if convert is int else 'number'}") from None
+            what = "integer" if convert is int else "number"
+            raise ValueError(f"{argument} {word!r}: {value!r} is no {what}") from None
     with_params(rule, params)  # refuses names that it does not have
     return params
+
+
+def parsed_step_params(step: Rule | None, words: Sequence[str]) -> dict[str, Any] | None:
+    """The same of the step rule that a tree rule is told; None for no words."""
+    if not words:
+        return None
+    if step is None:
+        raise ValueError(f"--step-param {words[0]} is a step rule's: name it, by --step")
+    return parsed_params(find("step", step), words, "step_param")
 
 
 def algorithms() -> list[Algorithm]:

@@ -1,33 +1,123 @@
 """Record what `specsim check` says of every rule: `python docs/_generate/checks.py` runs what is not recorded yet.
 
 All checks of all rules take minutes, too long for a build. So a page shows the record, and a record is of one source:
-it carries a digest of the rule's code (without docstrings and imports), and counts for nothing once that has changed.
+it carries a digest of all that the result depends on, and counts for nothing once that has changed. That is the code
+(without docstrings and imports) of the rule, of the checks of its family, of the rules and schemes that both name, and
+of every module of specsim that any of them imports, at whatever remove. Other packages are not in it.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
-import inspect
 import json
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from specsim import discover
 
+ROOT = Path(discover.__file__).parents[1]
 RECORD = Path(__file__).with_name("checks.json")
 Findings = list[list[str]]  # check, "pass" | "FAIL" | "skipped", detail
 
 
-def digest(module: ModuleType) -> str:
-    """Of what a rule computes: its syntax tree without docstrings and imports."""
-    tree = ast.parse(inspect.getsource(module))
+def digest(family: str, name: str) -> str:
+    """Of everything that the checks of a rule run, but for other packages."""
+    codes = sorted(code(module) for module in sources(family, name))
+    return hashlib.sha256(" ".join(codes).encode()).hexdigest()[:16]
+
+
+def sources(family: str, name: str) -> set[str]:
+    """The modules of specsim that the checks of a rule depend on."""
+    todo = [f"specsim.testing.{family}_checks", *_named(family, name)]
+    found = set[str]()
+    while todo:
+        module = todo.pop()
+        if module not in found:
+            found.add(module)
+            todo += imported(module)
+    return found
+
+
+def _named(family: str, name: str) -> Iterator[str]:
+    """The rule, and the rules and schemes that it, or a check on it, finds by their names."""
+    yield f"{discover.FAMILIES[family]}.{name}"
+    if family == "draft":
+        return
+    facts = discover.facts(discover.find(family, name))
+    yield from (f"{discover.FAMILIES['step']}.{step}" for step in facts.steps.values())
+    if facts.chain:
+        yield f"{discover.FAMILIES['chain']}.{facts.chain}"
+    known = set(discover.names("draft"))
+    for scheme in {"iid", "without_replacement", *facts.schemes} & known:  # beams and other trees draw by these
+        yield f"{discover.FAMILIES['draft']}.{scheme}"
+
+
+@cache
+def _file(module: str) -> Path | None:
+    """The file of a module of specsim; None for the name of anything else."""
+    if module.partition(".")[0] != "specsim":
+        return None
+    path = ROOT.joinpath(*module.split("."))
+    return next((f for f in (path.parent / f"{path.name}.py", path / "__init__.py") if f.is_file()), None)
+
+
+@cache
+def imported(module: str) -> tuple[str, ...]:
+    """The modules of specsim that one imports, anywhere in its file."""
+    found = set[str]()
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if _file(alias.name) is not None}
+        elif isinstance(node, ast.ImportFrom) and _file(node.module or "") is not None:
+            found |= {_home(str(node.module), alias.name) for alias in node.names}
+    return tuple(sorted(found))
+
+
+def _home(module: str, name: str) -> str:
+    """The module that a name comes from: itself one, or what a package passes on from one of its modules."""
+    if _file(f"{module}.{name}") is not None:
+        return f"{module}.{name}"
+    for node in ast.walk(_tree(module)) if _is_package(module) else ():
+        if isinstance(node, ast.ImportFrom) and name in [alias.asname or alias.name for alias in node.names]:
+            return _home(str(node.module), name)
+    return module
+
+
+def _is_package(module: str) -> bool:
+    path = _file(module)
+    return path is not None and path.name == "__init__.py"
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = _file(module)
+    assert path is not None, module
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def code(module: str) -> str:
+    """Of what a module computes: its syntax tree without docstrings and imports, the same on every Python."""
+    tree = copy.deepcopy(_tree(module))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [n for n in body if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]  # type: ignore[attr-defined]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()
+
+
+def _plain(node: Any) -> Any:
+    """A syntax tree as tuples, without fields that are empty: newer Pythons have more of these."""
+    if isinstance(node, ast.AST):
+        fields = ((name, _plain(value)) for name, value in ast.iter_fields(node))
+        return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
+    if isinstance(node, list):
+        return tuple(_plain(one) for one in node)
+    return node
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -48,7 +138,7 @@ def recorded(family: str, name: str) -> Findings | None:
     """What is recorded of this very source of a rule; None if nothing is."""
     known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     entry = known.get(f"{family}/{name}")
-    if entry is None or entry["source"] != digest(discover.find(family, name)):
+    if entry is None or entry["source"] != digest(family, name):
         return None
     findings: Findings = entry["findings"]
     return findings
@@ -65,7 +155,7 @@ def main() -> None:
         for name, module in discover.rules(family).items():
             if recorded(family, name) is None:
                 findings = [[f.check, state(f), f.detail] for f in conform(module, family)]
-                known[f"{family}/{name}"] = {"source": digest(module), "findings": findings}
+                known[f"{family}/{name}"] = {"source": digest(family, name), "findings": findings}
                 RECORD.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
                 print(family, name, ", ".join(f"{check} {what}" for check, what, _ in findings if what != "pass"))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:  # a record is shown without torch
+    import torch
 
 PHASES = ("draft", "sample", "verify", "rule", "host")  # draft and verify are the two models; the rest is overhead
 
@@ -13,6 +15,8 @@ PHASES = ("draft", "sample", "verify", "rule", "host")  # draft and verify are t
 def synchronize(device: torch.device) -> None:
     """Wait for a GPU to finish; nothing on a CPU."""
     if device.type == "cuda":
+        import torch
+
         torch.cuda.synchronize(device)
 
 

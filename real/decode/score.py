@@ -2,67 +2,30 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import NamedTuple
+from collections.abc import Iterable
+from types import MappingProxyType
 
 import numpy as np
 import torch
 
+from real.decode.blocks import Score as Score
+from real.decode.blocks import StepScore
 from real.decode.draft import readable
 from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel, full_logits
-from specsim.base import check
 from specsim.base.arrays import at, overlap
-from specsim.discover import Rule
-from specsim.lengths.blocks import Renewal, renewal, text_survival
 from specsim.types import Array
-from specsim.verify.lookup import chain_rule
+from specsim.verify.stepwise import Stepwise
 
 
-class Score(NamedTuple):
-    """A text under target and draft: p and q of its own tokens, and the acceptance at each position; all (T,)."""
-
-    p: Array
-    q: Array
-    acceptance: Array
-
-    @property
-    def ratio(self) -> Array:
-        """q/p of each token.
-
-        One that the target wrote in another block size can round to p = 0 here: then 1 if the draft knows it, else 0.
-        """
-        some = self.p > 0
-        return np.where(some, self.q / np.where(some, self.p, 1), np.where(self.q > 0, 1.0, 0.0))
-
-    def tau(self, gamma: int, rule: Rule = "tokenwise") -> float:
-        """Predicted tokens per target call when the target writes this text with `gamma` drafts per block.
-
-        Parameters
-        ----------
-        gamma : int
-            Drafts per block, at least 0.
-        rule : str
-            Chain rule.
-
-        Returns
-        -------
-        float
-            In [1, gamma + 1].
-
-        Raises
-        ------
-        ValueError
-            If the target would never write this text: it gives one of its tokens no probability.
-        """
-        check.integer(gamma, "gamma", 0)
-        if (self.p == 0).any():
-            i = int(np.argmax(self.p == 0))
-            raise ValueError(f"token {i} of the text has probability 0 under the target: it would not write this text")
-        return float(predict_blocks(self, gamma, chain_rule(rule)).tau)
-
-
-def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Score:
+def score(
+    target: LanguageModel,
+    draft: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    warping: Warping,
+    rules: Iterable[Stepwise] = (),
+) -> Score:
     """Score `text`, written after `prompt`, under both models.
 
     Parameters
@@ -73,6 +36,8 @@ def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: 
         At least one token each.
     warping : Warping
         The setting the text was written with.
+    rules : iterable of Stepwise
+        Step rules that it is scored for, too.
 
     Returns
     -------
@@ -81,7 +46,13 @@ def score(target: LanguageModel, draft: LanguageModel, prompt: list[int], text: 
     """
     p, q = laws(target, draft, prompt, text, warping)
     y = torch.tensor(text, device=target.device)
-    return Score(*(np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q))))
+    own, drafted, kept = (np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q)))
+    return Score(own, drafted, kept, MappingProxyType({rule: _of_step(rule, p, q, y) for rule in rules}))
+
+
+def _of_step(rule: Stepwise, p: Array, q: Array, y: Array) -> StepScore:
+    kept = rule.step.acceptance(rule.step.prepare(p, q, 1))
+    return StepScore(*(np.asarray(w.double().cpu()) for w in (kept, rule.posterior(p, q, y))))
 
 
 def laws(
@@ -96,11 +67,3 @@ def laws(
         seen = seen_rows(before, tokens[None, :-1])[0, len(prompt) - 1 :]
     p, q = (probabilities(logits[len(prompt) - 1 :], warping, seen) for logits in both)
     return p, q
-
-
-def predict_blocks(scores: Score, gamma: int, rule: ModuleType, *, ended: bool = False) -> Renewal:
-    """Expected target calls to write the text with this rule and gamma, by the renewal law of block starts.
-
-    `ended`: the text ended with a stop token of its own.
-    """
-    return renewal(text_survival(rule.survival, scores.ratio, gamma), ended=ended)

@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from real.decode.warp import Warping
-from real.models.model import LanguageModel
+from real.decode.warping import Warping
 from specsim.base import check, limits
 from specsim.base.held import held
+from specsim.discover import Rule
 from specsim.trees import _siblings, drawn, topology
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify.lookup import step_params, tree_rule
+from specsim.verify.lookup import step_told, tree_rule
+
+if TYPE_CHECKING:
+    from real.models.model import LanguageModel
 
 
 class Family(NamedTuple):
@@ -88,7 +91,7 @@ class TreeVerifier:
         The shape (see `specsim.trees`): node i hangs below node parents[i] < i, or below the text at -1.
     scheme : str
         How siblings are drawn: a draft scheme, "paths" or "deterministic"; one that the rule verifies.
-    step : str, optional
+    step : str, path or module, optional
         For "tokenwise" and "lifted": the step rule, if not the one that is theirs for the scheme.
     draws : callable, optional
         For "distinct" under "lifted": q (..., V) -> `specsim.types.Draws`, the law of the number of draws.
@@ -118,7 +121,7 @@ class TreeVerifier:
     rule: Any
     parents: Any
     scheme: str
-    step: str | None = None
+    step: Rule | None = None
     draws: Callable[[Array], Draws] | None = None
     _counts: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -147,7 +150,7 @@ class TreeVerifier:
     def told(self) -> dict[str, Any]:
         """What `prepare` of the rule is told beside the laws and the tree."""
         more = {} if self.draws is None else {"draws": self.draws}
-        return step_params(self.rule, self.step) | more
+        return step_told(self.rule, self.step) | more
 
     def plan(self, levels: int) -> TreePlan:
         """What is known of the shape cut to so many levels."""
@@ -162,7 +165,7 @@ class TreeVerifier:
         if levels not in self._counts:
             plan = self.plan(levels)
             tree = plan.tree(np.zeros(len(plan.parents), dtype=np.int64), self.scheme)
-            own = int(self.rule.uniforms(tree, **step_params(self.rule, self.step)))
+            own = int(self.rule.uniforms(tree, **step_told(self.rule, self.step)))
             self._counts[levels] = plan.drawn + own - levels
         return self._counts[levels]
 

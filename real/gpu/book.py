@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import torch
 
 from real.gpu.device import alive, free, reason
+from real.gpu.parts import BUDGET
 from specsim.base.files import write_json
 
-BUDGET = 480.0  # seconds after which a part begins no other task
 Row = dict[str, Any]
 
 

@@ -165,4 +165,3 @@ def _trees(rows: Rows) -> list[str]:
 TABLES: dict[str, Callable[[Rows], list[str]]] = {
     "parity": _parity, "shapes": _shapes, "pair": _pair, "rules": _rules, "trees": _trees
 }  # fmt: skip
-NAMES = tuple(TABLES)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from specsim.types import Array
 
@@ -54,6 +53,8 @@ def jackknife(sums: tuple[Array, ...], statistic: Callable[..., Array], *, level
     value, n = float(statistic(*(d.sum() for d in data))), len(data[0])
     if n < 2:
         return Estimate(value, float("-inf"), float("inf"))
+    from scipy import stats  # which takes longer to import than a record to show
+
     without = statistic(*(d.sum() - d for d in data))
     half = stats.t.ppf((1 + level) / 2, n - 1) * np.sqrt((n - 1) * np.var(without))
     return Estimate(value, float(value - half), float(value + half))
@@ -65,6 +66,8 @@ def bootstrap(data: tuple[Array, ...], statistic: Callable[..., Array], level: f
     value = float(statistic(*data))
     if len(data[0]) < 2:  # one prompt says nothing about the spread between prompts
         return Estimate(value, float("-inf"), float("inf"))
+    from scipy import stats
+
     result = stats.bootstrap(
         data,
         lambda *d, axis: statistic(*d),

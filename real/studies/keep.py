@@ -8,20 +8,33 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from specsim.base.files import check_writable, json_text, write_json
+from specsim.commands.options import alone
+
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the record's tables as Markdown.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the record as JSON, as --out holds it.")]
+Form = Literal["table", "markdown", "json"]  # of what is printed
 Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.")]
 _WHEN = {"date", "command"}  # in which provenances of one study may differ
 
 
+def form_of(as_markdown: bool, as_json: bool, wide: bool = False) -> Form:
+    """The form of the output; ValueError for two of them."""
+    alone("json", as_json, markdown=as_markdown, wide=wide)
+    alone("markdown", as_markdown, wide=wide)
+    if as_json:
+        return "json"
+    return "markdown" if as_markdown else "table"
+
+
 def outputs(out: Path) -> None:
     """ValueError unless the record and its plot can be written; folders that are not there will be made."""
-    from specsim.base.files import check_writable
-
     if out.suffix != ".json":
         raise ValueError(f"out {out} must end in .json (the plot takes the same name with .png)")
     for path in (out, out.with_suffix(".png")):
@@ -72,8 +85,6 @@ def kept(record: dict[str, Any], out: Path) -> Iterator[None]:
 
     An interruption, a lost device, memory that ran out and numbers that are not finite all end here.
     """
-    from specsim.base.files import write_json
-
     out.parent.mkdir(parents=True, exist_ok=True)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill keeps rows as Ctrl-C does
@@ -101,19 +112,30 @@ def finish(
     shown: Callable[[dict[str, Any]], Any],
     plot: Callable[[Path, Any], None],
     *,
+    form: Form = "table",
     again: bool = False,
 ) -> None:
-    """Show and plot what was measured, now or before; status 130 after an interruption, 1 after a failure."""
-    rows = rows_of(record)
+    """Show and plot what was measured, now or before; status 130 after an interruption, 1 after a failure.
+
+    Sentences for a person go to standard error where a program, or a document, reads standard output.
+    """
+    rows, aside = rows_of(record), console if form == "table" else Console(stderr=True)
     if not record["complete"]:
-        console.print(f"{record['failed']}{_held(record, rows)}", markup=False, highlight=False)
-    if rows:
+        aside.print(f"{record['failed']}{_held(record, rows)}", markup=False, highlight=False)
+    if form == "json":
+        typer.echo(json_text(record))
+    elif rows and form == "markdown":
+        from real.studies.table import markdown  # which reads records, by this file
+
+        typer.echo(markdown(record, str(out.with_suffix(".png"))))
+    elif rows:
         console.print(shown(record), crop=False)
+    if rows:
         if again:
             said = f"{out} holds this study, measured {record['provenance']['date'][:10]} (--force measures it anew)"
         else:
             said = _plotted(record, out, plot)
-        console.print("\n" + said, markup=False, highlight=False, soft_wrap=True)
+        aside.print("\n" + said, markup=False, highlight=False, soft_wrap=True)
     if not record["complete"]:
         raise typer.Exit(130 if record["failed"] == "interrupted" else 1)
 

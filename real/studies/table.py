@@ -24,12 +24,18 @@ def table(
         bool, typer.Option("--brief", help="Of one rule's comparison four columns, for a README (markers: face).")
     ] = False,
     write: Annotated[Path | None, typer.Option(help="Refresh the table between this file's markers.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record itself, as JSON.")] = False,
 ) -> None:
     """Print a recorded comparison as Markdown, or refresh it in a document (markers: the record's name)."""
-    from specsim.base.files import write_bytes
+    from specsim.base.files import json_text, write_bytes
+    from specsim.commands.options import alone
     from specsim.report.markers import refresh
 
+    alone("json", as_json, brief=brief, write=write)
     found = read_record(record)
+    if as_json:
+        typer.echo(json_text(found))
+        return
     make = face if brief else partial(markdown, plot=str(record.with_suffix(".png")))
     try:
         text = make(found)

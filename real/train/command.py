@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from real.train.recipe import Recipe
+from specsim.base.files import json_text
+from specsim.commands.options import alone
 
 EXAMPLES = (
     "specsim-real train-pair runs/pair",
@@ -26,9 +27,13 @@ def train(
     distil_steps: Annotated[int, typer.Option(help="Steps of the draft, KL to the target.")] = Recipe.distil_steps,
     seed: Annotated[int, typer.Option(help="Of every random number.")] = 0,
     threads: Annotated[int, typer.Option(help="Torch threads.")] = 1,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: what recipe.json holds.")] = False,
 ) -> None:
     """Train a small Llama target and draft; a rerun carries an interrupted one on to the same weights."""
+    alone("json", as_json, markdown=as_markdown)
     from real.train.pair import train_pair
+    from specsim.report.text import table
 
     recipe = Recipe(seed=seed, target_steps=target_steps, draft_steps=draft_steps, distil_steps=distil_steps)
     try:
@@ -36,4 +41,8 @@ def train(
     except KeyboardInterrupt as stopped:
         typer.echo(f"interrupted: {stopped}", err=True)
         raise typer.Exit(130) from None
-    Console().print_json(data=record["measured"])
+    if as_json:
+        typer.echo(json_text(record))
+    else:
+        rows = [[name.replace("_", " "), f"{value:.4f}"] for name, value in record["measured"].items()]
+        typer.echo(table([["measured", "value"], *rows], as_markdown))

@@ -65,9 +65,14 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
+def json_text(value: Any) -> str:
+    """JSON as files hold it and commands print it; NaN and infinity are refused, as JSON has none."""
+    return json.dumps(value, indent=1, allow_nan=False)
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically; NaN and infinity are refused, as JSON has none."""
-    write_bytes(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+    """Write JSON atomically."""
+    write_bytes(path, (json_text(value) + "\n").encode())
 
 
 def _through(path: Path) -> bool:

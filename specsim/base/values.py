@@ -53,6 +53,8 @@ def record(value: Any, name: str, kind: type[Kind]) -> Kind:
 
 def shown(value: Any) -> str:
     """How a value is written in a message: on one line, and not at any length."""
+    if isinstance(value, (np.str_, np.bytes_)):  # an entry of an array of texts: to the user a text
+        value = value.item()
     huge = isinstance(value, int) and abs(value) > 1 << 99  # Python refuses to write thousands of digits
     text = f"an integer of {value.bit_length()} bits" if huge else repr(value)
     line = " ".join(text.split())

@@ -7,9 +7,13 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import PARAM, examples, takes
+from specsim.commands.options import PARAM, STEP_PARAM, alone, examples, takes
 
-EXAMPLES = examples("specsim check rejection", "specsim check my_rule.py", "specsim check tokenwise --family tree")
+EXAMPLES = examples(
+    "specsim check rejection",
+    "specsim check my_rule.py",
+    "specsim check tokenwise --family tree --step kseq --step-param rho=3",
+)
 
 
 class Check(NamedTuple):
@@ -20,6 +24,11 @@ class Check(NamedTuple):
         str | None, typer.Option(help="step, chain, tree or draft; by default what the rule is.", show_default=False)
     ] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
+    step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None
+    step_param: Annotated[list[str] | None, typer.Option(help=STEP_PARAM)] = None
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a table as Markdown, when all is done.")] = (
+        False
+    )
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
@@ -27,21 +36,26 @@ class Check(NamedTuple):
 def check(told: Check) -> None:
     """Run every conformance check on a rule; status 1 if one fails. What is skipped says why."""
     from specsim import discover
-    from specsim.testing.findings import findings
+    from specsim.report.text import markdown
+    from specsim.testing.findings import findings, with_step
 
+    alone("json", told.as_json, markdown=told.as_markdown)
     own = discover.own_rule(told.rule)
     family = told.family or (discover.family_of(own) if own else _family(told.rule))
     module = own or discover.find(family, told.rule)
     module = discover.with_params(module, discover.parsed_params(module, told.param or []))
+    module = with_step(module, family, told.step, discover.parsed_step_params(told.step, told.step_param or []))
     done = []
     for finding in findings(module, family):  # each is shown as it ends: some checks take a minute
         done.append(finding)
-        if not told.as_json:
+        if not (told.as_json or told.as_markdown):
             typer.echo(f"{finding.outcome}  {finding.check}  {finding.detail}".rstrip())
     count = {outcome: sum(one.outcome == outcome for one in done) for outcome in ("pass", "FAIL", "skipped")}
     if told.as_json:
         typer.echo(json.dumps([finding._asdict() for finding in done], indent=1))
     else:
+        if told.as_markdown:
+            typer.echo(markdown([["check", "outcome", "detail"], *map(list, done)]) + "\n")
         verdict = "this rule differs from what it states" if count["FAIL"] else "no difference found"
         typer.echo(f"{count['pass']} passed, {count['FAIL']} failed, {count['skipped']} skipped: {verdict}")
     if count["FAIL"]:

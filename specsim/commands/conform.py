@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.options import examples, takes
+from specsim.commands.options import alone, examples, takes
 
 EXAMPLES = examples(
     "specsim conform rejection", "specsim conform my_rule.py --property marginal", "specsim conform --list"
@@ -33,6 +33,7 @@ class Conform(NamedTuple):
     certificate: Annotated[Path | None, typer.Option(help="Write what was judged to this file.")] = None
     check: Annotated[Path | None, typer.Option(help="Is the subject the one of this certificate?")] = None
     as_list: Annotated[bool, typer.Option("--list", help="Every adapter, and what is missing to run it.")] = False
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown, when all is done.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
@@ -40,11 +41,16 @@ class Conform(NamedTuple):
 def conform(told: Conform) -> None:
     """Judge somebody's verifier; status 0 if it passed, 1 if it is convicted, 2 if that is undecided."""
     from specsim.conform import certificate, registry, report
+    from specsim.report.text import table
 
+    alone("json", told.as_json, markdown=told.as_markdown)
     _writable(told)
     if told.as_list:
-        for name, words in registry.listed():
-            typer.echo(f"{name:32} {words}")
+        listed = registry.listed()
+        if told.as_json:
+            typer.echo(json.dumps([{"adapter": name, "state": words} for name, words in listed], indent=1))
+        else:
+            typer.echo(table([["adapter", "what it is of, and what is missing"], *map(list, listed)], told.as_markdown))
         return
     if told.counts is not None:
         module = None
@@ -56,7 +62,10 @@ def conform(told: Conform) -> None:
         module = registry.find(told.subject)
         if told.check is not None:
             certificate.check(told.check, module)
-            typer.echo(f"{told.subject}: what {told.check} certifies is what is installed")
+            if told.as_json:
+                typer.echo(json.dumps({"subject": told.subject, "certificate": str(told.check), "holds": True}))
+            else:
+                typer.echo(f"{told.subject}: what {told.check} certifies is what is installed")
             return
         reports = _judged(told, module)
         if told.certificate is not None:
@@ -65,6 +74,11 @@ def conform(told: Conform) -> None:
         _page(told, module, reports)
     if told.as_json:
         typer.echo(json.dumps([report.as_json(one) for one in reports], indent=1))
+    if told.as_markdown:
+        for one in reports:
+            *shown, last = report.ending(one)
+            seen = ["```text", *shown, "```", ""] if shown else []
+            typer.echo("\n".join([table(report.rows(one), True), "", *seen, last, ""]))
     statuses = {one.status for one in reports}
     if statuses != {0}:
         raise typer.Exit(1 if 1 in statuses else 2)
@@ -138,5 +152,5 @@ def _seconds(budget: str) -> float:
 
 
 def _say(line: str, told: Conform) -> None:
-    if not told.as_json and line:
+    if line and not (told.as_json or told.as_markdown):
         typer.echo(line)

@@ -34,7 +34,22 @@ def takes(record: Callable[..., Options]) -> Callable[[Callable[[Options], None]
     return decorate
 
 
+def alone(name: str, given: bool, **others: object) -> None:
+    """ValueError for two options that each say in which form, or where, the output goes.
+
+    >>> alone("json", True, markdown=False)
+    >>> alone("json", True, markdown=True)
+    Traceback (most recent call last):
+        ...
+    ValueError: --json and --markdown are both given: the output has one form at a time
+    """
+    beside = next((f"--{other}" for other, value in others.items() if value), None)
+    if given and beside is not None:
+        raise ValueError(f"--{name} and {beside} are both given: the output has one form at a time")
+
+
 PARAM = "name=value of one of the rule's own parameters; may be given several times."
+STEP_PARAM = "The same of the rule given by --step."
 
 
 def examples(*lines: str) -> str:

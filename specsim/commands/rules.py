@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import examples, takes
+from specsim.commands.options import alone, examples, takes
 
 EXAMPLES = examples("specsim rules", "specsim rules --markdown > rules.md", "specsim rules --json")
 
@@ -32,6 +32,8 @@ def rules(told: Rules) -> None:
     from specsim.report.markers import refresh
     from specsim.report.text import table
 
+    alone("json", told.as_json, markdown=told.as_markdown, brief=told.brief, write=told.write)
+    alone("markdown", told.as_markdown, write=told.write)
     if told.write is not None:
         text = _read(told.write)
         check_writable(told.write)

@@ -8,13 +8,15 @@ from typing import Annotated, NamedTuple
 import typer
 
 from specsim.commands.errors import INTERRUPTED
-from specsim.commands.options import PARAM, examples, takes
+from specsim.commands.options import PARAM, STEP_PARAM, alone, examples, takes
 
 EXAMPLES = examples(
     "specsim simulate --target law:1/3,2/3 --draft law:2/3,1/3 \\",
     "    --rule block --gamma 4 --blocks 1e5",
     "specsim simulate --target law:1/3,2/3 --draft law:2/3,1/3 \\",
     "    --rule traversal --tree 2,2,1 --blocks 1e4 --json",
+    "specsim simulate --target law:1/3,2/3 --draft law:2/3,1/3 \\",
+    "    --rule lifted --tree 2,2 --step kseq --step-param rho=2 --blocks 1e4",
 )
 
 
@@ -38,6 +40,7 @@ class Simulate(NamedTuple):
     scheme: Annotated[str | None, typer.Option(help="How candidates, or a tree's children, are drawn.")] = None
     step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
+    step_param: Annotated[list[str] | None, typer.Option(help=STEP_PARAM)] = None
     blocks: Annotated[float | None, typer.Option(help="Target calls in all; 1e5 if no tokens are given.")] = None
     tokens: Annotated[float | None, typer.Option(help="Instead of blocks: tokens emitted in all.")] = None
     burn_in: Annotated[int, typer.Option(help="First blocks of every text that are not counted.")] = 0
@@ -58,6 +61,7 @@ def simulate(told: Simulate) -> None:
     """Decode with a rule on toy models whose laws are known: tokens per block beside the exact value, hazards."""
     from specsim.commands import simulate_run
 
+    alone("json", told.as_json, markdown=told.as_markdown)
     shown, finished = simulate_run.run(told)
     typer.echo(shown)
     if not finished:

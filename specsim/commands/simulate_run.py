@@ -121,6 +121,7 @@ def run(told: Simulate) -> tuple[str, bool]:
         "scheme": told.scheme, "step": told.step, "burn_in": told.burn_in, "sequences": told.sequences, **much,
     }  # fmt: skip
     options["params"] = _params(options, told.param or [])
+    options["step_params"] = discover.parsed_step_params(told.step, told.step_param or [])
     found, console = models(told.target, told.draft), Console(stderr=True)
     trace: Trace | None = None
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -171,7 +172,8 @@ def exact_tau(target: Automaton, draft: Automaton, **options: Any) -> float | No
 
     Texts that end with their tokens, not their blocks, have no such average unless all blocks are alike.
     """
-    what = {name: options[name] for name in ("rule", "gamma", "parents", "num_drafts", "scheme", "step", "params")}
+    names = ("rule", "gamma", "parents", "num_drafts", "scheme", "step", "params", "step_params")
+    what = {name: options[name] for name in names}
     pair = paired(target, draft)
     rounds, alike = loop(**what, vocab=pair.p.shape[-1]), len(pair.p) == 1
     if rounds.lasting or (options["blocks"] is None and not alike):

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import examples, takes
+from specsim.commands.options import alone, examples, takes
 
 EXAMPLES = examples(
     "specsim validate",
@@ -33,6 +33,7 @@ def validate(told: Validate) -> None:
     from specsim.claims import score as scores
     from specsim.report import text
 
+    alone("json", told.as_json, markdown=told.as_markdown)
     rows = published.shipped() if told.file is None else published.read(told.file)
     found = scores.validate(rows, fit=[name.strip() for name in told.fit.split(",") if name.strip()])
     if told.as_json:

@@ -44,6 +44,12 @@ def ending(report: Report) -> Iterator[str]:
     yield f"{report.subject}: {report.outcome}{unfinished}"
 
 
+def rows(report: Report) -> list[list[str]]:
+    """The verdicts as rows of a table, the head first."""
+    found = [[v.outcome, v.property, v.evidence, str(v.runs), v.words or v.reach] for v in report.verdicts]
+    return [["outcome", "property", "evidence", "runs", "seen, or as far as it reaches"], *found]
+
+
 def counterexample(shown: Counterexample) -> Iterator[str]:
     """The input, and where the laws differ most."""
     yield f"counterexample: {shown.case}"

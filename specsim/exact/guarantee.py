@@ -27,7 +27,7 @@ from specsim.exact.step import enumerate_step
 from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify.lookup import step_params, step_rule, tree_rule
+from specsim.verify.lookup import step_rule, step_told, tree_rule
 
 ROUNDING = 1e-12  # the largest distance that is none, for a step rule that is enumerated in float64
 
@@ -36,7 +36,7 @@ class Guarantee(NamedTuple):
     """Verdict on a rule: lossless or not, the largest bias (TV) met, its witness, and how many cases were run."""
 
     lossless: bool
-    bias: Fraction
+    bias: Fraction | float  # a float64 where the rule has no Fractions
     cases: int
     reason: str
 
@@ -50,8 +50,9 @@ def guarantee(
     scheme: str | None = None,
     temperature: float = 1.0,
     family: str | None = None,
-    step: str | None = None,
+    step: Rule | None = None,
     params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
 ) -> Guarantee:
     """Decide whether a rule keeps the target's law, by exact enumeration on small vocabularies.
 
@@ -69,17 +70,19 @@ def guarantee(
         0 restricts targets to one-hot laws, which is what greedy decoding makes of them.
     family : str, optional
         "step", "chain" or "tree", where rules of several have the name; by default the first that has it.
-    step : str, optional
+    step : str, path or module, optional
         The step rule of a tree rule that runs one, if not its own choice: "tokenwise", "lifted".
     params : mapping, optional
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+    step_params : mapping, optional
+        The parameters of the rule named by `step`, in the same way.
 
     Returns
     -------
     Guarantee
-        lossless; bias: the largest total variation distance met (0 when lossless; of a step rule that says EXACT =
-        False a float64's, and distances up to 1e-12 are rounding); cases: how many pairs of laws
-        were enumerated; reason: one sentence, with the witness if there is one.
+        lossless; bias: the largest total variation distance met, a Fraction (0 when lossless), or a float of a rule
+        that says EXACT = False, where distances up to 1e-12 are rounding; cases: how many pairs of laws were
+        enumerated; reason: one sentence, with the witness if there is one.
 
     Raises
     ------
@@ -116,9 +119,12 @@ def guarantee(
     if family == "tree":
         if num_drafts != 1:
             raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")
-        return _tree_verdict(discover.with_params(discover.find("tree", rule), params), scheme, temperature == 0, step)
-    if step is not None:
-        raise ValueError(f"{family} rule {rule!r} asks for no step rule, got step={check.shown(step)}")
+        module = discover.with_params(discover.find("tree", rule), params)
+        told = step_told(module, step, step_params)
+        return _tree_verdict(module, scheme, temperature == 0, told.get("step"))
+    for name, value in (("step", step), ("step_params", step_params)):
+        if value is not None:
+            raise ValueError(f"{family} rule {rule!r} asks for no step rule, got {name}={check.shown(value)}")
     if scheme is not None:
         discover.find("draft", scheme)
     if family == "chain":
@@ -138,10 +144,13 @@ def require_lossless(
     temperature: float = 1.0,
     family: str | None = None,
     scheme: str | None = None,
-    step: str | None = None,
+    step: Rule | None = None,
+    params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
 ) -> None:
     """ValueError with the witness if `guarantee` finds the rule lossy."""
-    verdict = guarantee(rule, num_drafts=num_drafts, scheme=scheme, temperature=temperature, family=family, step=step)
+    told: dict[str, Any] = {"family": family, "step": step, "params": params, "step_params": step_params}
+    verdict = guarantee(rule, num_drafts=num_drafts, scheme=scheme, temperature=temperature, **told)
     if not verdict.lossless:
         raise ValueError(f"rule {rule!r} is not lossless at temperature {temperature:g}: {verdict.reason}")
 
@@ -179,20 +188,20 @@ def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
 
 
 @lru_cache
-def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: str | None) -> Guarantee:
+def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rule | None) -> Guarantee:
     known = [*discover.names("draft"), *topology.SCHEMES]
     if scheme not in (None, *known):
         raise ValueError(f"scheme {scheme!r} is unknown; schemes of trees: {', '.join(known)}")
     if scheme is not None:
         tree_rule(rule, scheme)  # refuses a scheme that is none of its
-    params = step_params(rule, step)
+    told = step_told(rule, step)
     rng, worst, witness, cases, run = np.random.default_rng(0), Fraction(0), "", 0, _on_rationals(rule)
-    for drawn in (_schemes(rule, params) if params else rule.CHILDREN) if scheme is None else (scheme,):
+    for drawn in (verified_schemes(rule, told) if told else rule.CHILDREN) if scheme is None else (scheme,):
         for shape, vocab in itertools.product(_SHAPES.get(drawn, _SHAPES["iid"]), (2, 3)):
             target, draft = (rational_table(rng, vocab, 2, one_hot=h) for h in (one_hot, False))
             draws = {"draws": _one_or_two} if drawn == "distinct" else {}
             found = drawn_trees(draft.__getitem__, shape, drawn, **draws)
-            law = kept_law(run, target.__getitem__, found, **params, **draws)
+            law = kept_law(run, target.__getitem__, found, **told, **draws)
             texts = continued_law(law, target.__getitem__, 3)
             bias = sum((max(goal - made, Fraction(0)) for _, made, goal in texts), Fraction(0))
             cases += 1
@@ -214,18 +223,23 @@ def _on_rationals(rule: ModuleType) -> ModuleType:
     return own
 
 
-def _schemes(rule: ModuleType, params: dict[str, str]) -> list[str]:
+def verified_schemes(rule: ModuleType, told: Mapping[str, Any]) -> list[str]:
     """The CHILDREN of a tree rule that it verifies with such a step rule; all of them if none: one will say why."""
-    half, two = np.full((3, 2), 0.5), np.arange(2)
 
     def verified(scheme: str) -> bool:
         try:
-            rule.prepare(half, half, TokenTree(0 * two - 1, two, 0 * two + 1, scheme), **params)
+            try_siblings(rule, scheme, told)
         except ValueError:
             return False
         return True
 
     return [scheme for scheme in rule.CHILDREN if verified(scheme)] or list(rule.CHILDREN)
+
+
+def try_siblings(rule: ModuleType, scheme: str, told: Mapping[str, Any]) -> None:
+    """Let a tree rule prepare for two siblings: ValueError says why it, or its step rule, does not verify them."""
+    half, two = np.full((3, 2), 0.5), np.arange(2)
+    rule.prepare(half, half, TokenTree(0 * two - 1, two, 0 * two + 1, scheme), **told)
 
 
 _SHAPES: dict[str, list[tuple[int, ...]]] = {  # parents; (width, depth) of beams
@@ -242,11 +256,12 @@ def _one_or_two(q: Array) -> Draws:
 
 
 def _verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str) -> Guarantee:
+    bias = worst if rule.EXACT else float(worst)
     if worst:
-        shown = worst if rule.EXACT else f"{float(worst):.6g} in float64"
-        return Guarantee(False, worst, cases, f"{witness}, bias (TV) {shown}")
+        shown = worst if rule.EXACT else f"{bias:.6g} in float64"
+        return Guarantee(False, bias, cases, f"{witness}, bias (TV) {shown}")
     exact = "exact cases" if rule.EXACT else f"cases in float64 above {ROUNDING:g}"
-    return Guarantee(True, worst, cases, f"no difference in {cases} {exact}; in general by {rule.THEOREM}")
+    return Guarantee(True, bias, cases, f"no difference in {cases} {exact}; in general by {rule.THEOREM}")
 
 
 def _show(row: Array) -> str:

@@ -15,8 +15,9 @@ from specsim.base import arrays, check
 from specsim.base.renamed import renamed, rule_no_longer_first
 from specsim.discover import Rule
 from specsim.trees import enumerate_beams, enumerate_trees
+from specsim.trees.drawn import count_trees, few_enough
 from specsim.types import Array, Draws, Model, TokenTree
-from specsim.verify.lookup import step_params, tree_rule
+from specsim.verify.lookup import step_told, tree_rule
 
 Text = tuple[int, ...]
 Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children were drawn from, its probability
@@ -32,9 +33,10 @@ def expected_kept(
     rule: Rule,
     parents: Any,
     scheme: str = "iid",
-    step: str | None = None,
+    step: Rule | None = None,
     draws: Callable[[Array], Draws] | None = None,
     params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
 ) -> Any:
     r"""Expected number of drafts that a tree rule keeps, E[n]; a block has E[n] + 1 tokens on average.
 
@@ -51,12 +53,14 @@ def expected_kept(
         The tree's parents (see `specsim.trees`).
     scheme : str
         How siblings are drawn: one of the rule's CHILDREN.
-    step : str, optional
+    step : str, path or module, optional
         The step rule, for "tokenwise" and "lifted".
     draws : callable, optional
         For scheme "distinct": a row of q -> `Draws`.
     params : mapping, optional
         The rule's own parameters by name.
+    step_params : mapping, optional
+        The parameters of the rule named by `step`, in the same way.
 
     Returns
     -------
@@ -86,7 +90,9 @@ def expected_kept(
     laws = check.models_or_laws(target, draft)
     p, q = (lambda text: laws[0], lambda text: laws[1]) if laws else (target, draft)
     check.models(p, q)
-    told = step_params(module, step)
+    if laws and scheme != "beam":
+        few_enough(count_trees(int((laws[1] > 0).sum()), parents, scheme))
+    told = step_told(module, step, step_params)
     if draws is not None:
         told["draws"] = draws
     law = kept_law(module, p, drawn_trees(q, parents, scheme, draws), **told)

@@ -66,8 +66,9 @@ def block_chain(
     parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
-    step: str | None = None,
+    step: Rule | None = None,
     params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
 ) -> BlockChain:
     r"""The Markov chain of the contexts that blocks start in, by summing over everything that can be drafted.
 
@@ -79,9 +80,7 @@ def block_chain(
         Models. Fractions keep the answer exact.
     rule : str, path or module
         As in `simulate`; not one that changes the target of later blocks.
-    gamma, parents : optional
-        Drafted positions per block; or the parents of the nodes of a token tree.
-    num_drafts, scheme, step, params : optional
+    gamma, parents, num_drafts, scheme, step, params, step_params : optional
         As in `simulate`; "distinct" candidates are too many to sum over.
 
     Returns
@@ -105,7 +104,8 @@ def block_chain(
     >>> str(chain.tau[0])
     '19/9'
     """
-    pair, run = paired(target, draft), loop(rule, gamma, parents, num_drafts, scheme, step, params=params)
+    pair = paired(target, draft)
+    run = loop(rule, gamma, parents, num_drafts, scheme, step, params=params, step_params=step_params)
     check_support(run, pair)
     if run.lasting:
         name = discover.name_of(run.rule)
@@ -182,7 +182,7 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
     target, draft : Automaton or array_like, shape (V,)
         Models. Fractions keep the answer exact.
     **options : Any
-        rule, gamma, parents, num_drafts, scheme, step, params as in `simulate`.
+        rule, gamma, parents, num_drafts, scheme, step, params, step_params as in `simulate`.
 
     Returns
     -------

@@ -49,13 +49,14 @@ def conditional_tau(
     parents: Sequence[int],
     scheme: str | None = None,
     num_drafts: int = 1,
-    step: str | None = None,
+    step: Rule | None = None,
     blocks: int = 10_000,
     sequences: int = 256,
     seed: int = 0,
     level: float = 0.99,
     starts: Sequence[int] | None = None,
     params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
 ) -> Estimate:
     r"""Tokens per block in decoded texts, each block counted by its expectation given the drafted tree.
 
@@ -82,7 +83,7 @@ def conditional_tau(
         How siblings are drawn.
     num_drafts : int
         Distinct siblings expected, for scheme "distinct".
-    step : str, optional
+    step : str, path or module, optional
         The step rule of a tree rule that runs one.
     blocks : int
         In all, shared out over the sequences.
@@ -97,6 +98,8 @@ def conditional_tau(
         contexts differ, too, and is wider than the chance of the run alone asks for.
     params : mapping, optional
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+    step_params : mapping, optional
+        The parameters of the rule named by `step`, in the same way.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def conditional_tau(
     True
     """
     pair = paired(target, draft)
-    run = loop(rule, None, parents, num_drafts, scheme, step, pair.p.shape[-1], params)
+    run = loop(rule, None, parents, num_drafts, scheme, step, pair.p.shape[-1], params, step_params)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
     seed, level = checked_seed(seed), float(check.scalar(level, "level", "(0, 1)"))
     each = -(-check.integer(blocks, "blocks", 1) // check.integer(sequences, "sequences", 2, limits.MAX_COUNT))

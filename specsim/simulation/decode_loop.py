@@ -17,7 +17,7 @@ from specsim.trees import drawn as trees
 from specsim.trees import topology
 from specsim.trees.beam import beam_sizes, beam_uniforms
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify.lookup import step_params, takes
+from specsim.verify.lookup import step_told, takes
 
 CELLS = 2**22  # of the rows of p of a batch of trees: 32 MiB
 
@@ -32,7 +32,7 @@ class Loop(NamedTuple):
     scheme: str
     parents: tuple[int, ...] | None = None  # of a tree of one shape
     beam: tuple[int, int] | None = None  # width and depth of trees whose parents differ from text to text
-    step: str | None = None  # the step rule that a tree rule runs, if it is told one
+    step: Rule | None = None  # the step rule that a tree rule runs, if it is told one, its parameters bound
     vocab: int = 0
 
     @property
@@ -108,9 +108,10 @@ def loop(
     parents: Sequence[int] | None,
     num_drafts: int,
     scheme: str | None,
-    step: str | None = None,
+    step: Rule | None = None,
     vocab: int = 0,
     params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
 ) -> Loop:
     """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
     if (gamma is None) == (parents is None):
@@ -126,9 +127,11 @@ def loop(
     if family != "step" and num_drafts != 1 and (parents is None or scheme != "distinct"):
         raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
     if parents is not None:
-        return _tree_loop(module, name, parents, num_drafts, scheme, step, vocab)
-    if step is not None:
-        raise ValueError(f"step={check.shown(step)} is for tree rules; {family} rule {name!r} runs none")
+        told = step_told(module, step, step_params)
+        return _tree_loop(module, name, parents, num_drafts, scheme, told.get("step"), vocab)
+    for argument, value in (("step", step), ("step_params", step_params)):
+        if value is not None:
+            raise ValueError(f"{argument}={check.shown(value)} is for tree rules; {family} rule {name!r} runs none")
     depth = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     known = discover.facts(module).schemes
     scheme = known[0] if scheme is None else scheme
@@ -166,13 +169,12 @@ def _tree_loop(
     shape: Sequence[int],
     num_drafts: int,
     scheme: str | None,
-    step: str | None,
+    step: Rule | None,
     vocab: int,
 ) -> Loop:
     scheme = module.CHILDREN[0] if scheme is None else scheme
     if scheme not in (known := discover.facts(module).schemes):
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
-    step_params(module, step)  # refuses a step rule that is not asked for
     if scheme == "beam":
         if np.shape(shape) != (2,):
             raise ValueError(f"parents must be (width, depth) for scheme 'beam', got {check.shown(shape)}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from specsim import discover
 from specsim.base import check
 from specsim.base.files import check_writable
 from specsim.base.renamed import renamed
@@ -42,8 +43,9 @@ def simulate(
     parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
-    step: str | None = None,
+    step: Rule | None = None,
     params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
     blocks: int | None = None,
     tokens: int | None = None,
     burn_in: int = 0,
@@ -84,10 +86,12 @@ def simulate(
     scheme : str, optional
         How a step rule's candidates or a tree's children are drawn, if the rule verifies several schemes; by default
         the first that it names. With "distinct", num_drafts is how many distinct candidates are expected.
-    step : str, optional
+    step : str, path or module, optional
         The step rule that "tokenwise" and "lifted" trees run, if not their own choice.
     params : mapping, optional
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+    step_params : mapping, optional
+        The parameters of the rule named by `step`, in the same way.
     blocks, tokens : int
         How much to simulate, one of the two: blocks, or tokens emitted, in all. Every sequence runs the same number of
         blocks, or until it has its share of the tokens; shares are rounded up.
@@ -135,7 +139,7 @@ def simulate(
     """
     pair = paired(target, draft)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
-    run = loop(rule, gamma, parents, num_drafts, scheme, step, pair.p.shape[-1], params)
+    run = loop(rule, gamma, parents, num_drafts, scheme, step, pair.p.shape[-1], params, step_params)
     check_support(run, pair)
     if (blocks is None) == (tokens is None):
         raise ValueError("give blocks or tokens, one of the two")
@@ -159,8 +163,9 @@ def simulate(
         "rule": run.rule.__name__,
         "gamma": None if run.family == "tree" else run.depth,
         "tree": run.beam or run.parents,
-        "step": run.step,
-        "params": {name: str(value) for name, value in params.items()} if params else None,
+        "step": None if step is None else discover.name_of(discover.find("step", step)),
+        "params": _written(params),
+        "step_params": _written(step_params),
         "num_drafts": run.num_drafts,
         "scheme": run.scheme,
         "blocks per sequence": each_blocks,
@@ -176,6 +181,11 @@ def simulate(
     path = None if checkpoint is None else check_writable(Path(checkpoint))
     rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
     return _pooled(job, sequences, rounds, path, force, progress or (lambda share, so_far: None))
+
+
+def _written(params: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """Parameters as JSON holds them, whatever numbers they are."""
+    return {name: str(value) for name, value in params.items()} if params else None
 
 
 def _amount(value: int, name: str, least: int) -> int:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from specsim import discover
+from specsim.discover import Rule
+from specsim.exact.guarantee import try_siblings, verified_schemes
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.outcomes import Check, Finding, find
 from specsim.testing.step_checks import STEP_CHECKS
 from specsim.testing.tree_checks import TREE_CHECKS
+from specsim.verify.lookup import step_told
 
 Checks = Mapping[str, Check]
 _FAMILIES: dict[str, Checks] = {
@@ -54,7 +58,14 @@ def checks(family: str) -> Checks:
     return _FAMILIES[family]
 
 
-def conform(module: ModuleType, family: str, *, params: Mapping[str, Any] | None = None) -> list[Finding]:
+def conform(
+    module: ModuleType,
+    family: str,
+    *,
+    params: Mapping[str, Any] | None = None,
+    step: Rule | None = None,
+    step_params: Mapping[str, Any] | None = None,
+) -> list[Finding]:
     """Run every check of a family on a module; after a broken contract, no other.
 
     Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees), against Fractions up to
@@ -68,6 +79,10 @@ def conform(module: ModuleType, family: str, *, params: Mapping[str, Any] | None
         "step", "chain", "tree" or "draft".
     params : mapping, optional
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+    step : str, path or module, optional
+        The step rule of a tree rule that runs one, if not its own choice; lossless.
+    step_params : mapping, optional
+        The parameters of the rule named by `step`, in the same way.
 
     Returns
     -------
@@ -77,7 +92,7 @@ def conform(module: ModuleType, family: str, *, params: Mapping[str, Any] | None
     Raises
     ------
     ValueError
-        The family is unknown.
+        The family is unknown; there is a step rule, and the rule asks for none, or the step rule is lossy.
 
     References
     ----------
@@ -89,7 +104,38 @@ def conform(module: ModuleType, family: str, *, params: Mapping[str, Any] | None
     >>> any(finding.failed for finding in conform(rejection, "step"))
     False
     """
-    return list(findings(discover.with_params(module, params), family))
+    return list(findings(with_step(discover.with_params(module, params), family, step, step_params), family))
+
+
+def with_step(rule: ModuleType, family: str, step: Rule | None, params: Mapping[str, Any] | None = None) -> ModuleType:
+    """A tree rule with its step rule settled: what it says of itself is then what holds for any lossless step rule."""
+    if family != "tree":
+        for name, value in (("step", step), ("step_params", params)):
+            if value is not None:
+                raise ValueError(
+                    f"{family} rule {discover.name_of(rule)!r} asks for no step rule, got {name}={value!r}"
+                )
+        return rule
+    told = step_told(rule, step, params)
+    if not told:
+        return rule
+    chosen = discover.find("step", told["step"])
+    if discover.facts(chosen).bias:
+        name = discover.name_of(chosen)
+        raise ValueError(f"step {name!r} is lossy, and a tree rule states no bias to hold it to; guarantee computes it")
+    schemes = verified_schemes(rule, told)
+    try_siblings(rule, schemes[0], told)  # says why, if it verifies none
+    own = ModuleType(rule.__name__, rule.__doc__)
+    vars(own).update(
+        vars(rule),
+        prepare=partial(rule.prepare, **told),
+        uniforms=partial(rule.uniforms, **told),
+        CHILDREN=tuple(schemes),
+        STEPS=dict.fromkeys(schemes, chosen),
+        CHAIN=None,  # a step rule need not be rejection where there is one draft
+        EXACT=rule.EXACT and chosen.EXACT,
+    )
+    return own
 
 
 def findings(module: ModuleType, family: str) -> Iterator[Finding]:

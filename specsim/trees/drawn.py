@@ -14,6 +14,7 @@ those of drafted nodes are arrays (...), and the model returns (V,) or (..., V).
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -200,11 +201,16 @@ def enumerate_trees(
     partial[0].rows[0] = root = law_after(model, prefix, ())
     for row, siblings in _families(below):
         longer: list[_Partial] = []
-        for tree in partial:
-            q = law_after(model, tree.texts[row], (), root)
+        laws, least = [], 0
+        for tree in partial:  # counted before any is drawn: that is what takes long
+            laws.append(law_after(model, tree.texts[row], (), root))
+            support = int((laws[-1] > 0).sum())
+            least += least_tuples(scheme, support, len(siblings)) if draws is None else 1
+            few_enough(least)
+        for tree, q in zip(partial, laws, strict=True):
             absent = row > 0 and tree.tokens[row - 1] < 0
-            if scheme != "deterministic" and len(longer) + int((q > 0).sum()) ** len(siblings) > MAX_TREES:
-                raise ValueError(f"about {MAX_TREES} trees or more; give fewer tokens, siblings or nodes")
+            if scheme != "deterministic":
+                few_enough(len(longer) + int((q > 0).sum()) ** len(siblings))
             for drawn, chance in _tuples(scheme, q, len(siblings), draws, absent):
                 one = _Partial(tree.tokens.copy(), tree.rows.copy(), tree.texts.copy(), tree.weight * chance)
                 one.rows[row] = _siblings.reported(scheme, q, len(siblings))
@@ -216,6 +222,29 @@ def enumerate_trees(
         (TokenTree(parents, np.array(t.tokens, dtype=np.int64), depth, scheme), np.stack(_filled(t.rows)), t.weight)
         for t in partial
     ]
+
+
+def least_tuples(scheme: str, support: int, k: int) -> int:
+    """How many k-tuples of siblings a law of so many tokens has, where that is known without drawing; else 1."""
+    if scheme in ("iid", "paths", "independent"):
+        return int(support**k)
+    return math.perm(support, min(k, support)) if scheme == "without_replacement" else 1
+
+
+def few_enough(count: int) -> None:
+    """ValueError where trees are too many to enumerate."""
+    if count > MAX_TREES:
+        raise ValueError(f"about {MAX_TREES} trees or more; give fewer tokens, siblings or nodes")
+
+
+def count_trees(support: int, parents: Any, scheme: str) -> int:
+    """The least number of trees of a shape if the law after every text has so many tokens.
+
+    >>> count_trees(50, [-1, -1, 0], "iid")
+    125000
+    """
+    families = _families(topology.children(topology.shape(parents)))
+    return math.prod(least_tuples(scheme, support, len(siblings)) for _, siblings in families)
 
 
 class _Partial(NamedTuple):

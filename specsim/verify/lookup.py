@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ from specsim.base import arrays, check, limits
 from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws
+from specsim.verify.stepwise import Stepwise
 
 TAKES = {
     "chain": "expected_tokens and verify_chain take it",
@@ -30,12 +32,17 @@ def _only(name: Rule) -> str | None:
     return next((family for family in TAKES if name in discover.names(family)), None)
 
 
-def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
-    """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
+def _step(name: Rule) -> ModuleType:
+    """The step rule called `name`, whatever it verifies."""
     family = _only(name)
     if family is not None:
         raise ValueError(f"rule {name!r} is a {family} rule, not a step rule; {TAKES[family]}")
-    rule = discover.find("step", name)
+    return discover.find("step", name)
+
+
+def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:
+    """The step rule called `name`; ValueError if it cannot verify that many drafts, or drafts of that scheme."""
+    rule = _step(name)
     name = discover.name_of(rule)
     if scheme is not None:
         discover.find("draft", scheme)  # an unknown scheme gets the list of known ones
@@ -88,9 +95,14 @@ def _checked(draws: Draws, q: Array) -> Draws:
     return Draws(least, extra, limit)
 
 
-def chain_rule(name: Rule) -> ModuleType:
-    """The chain rule called `name`; ValueError if a decode loop that goes on from the target cannot run it."""
-    rule = discover.find("chain", name)
+def chain_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise:
+    """The chain rule called `name`, or a step rule of one draft at every position, with its own parameters.
+
+    ValueError if a decode loop that goes on from the target cannot run it.
+    """
+    if _is_step(name):
+        return Stepwise(discover.with_params(step_rule(name, 1), params))
+    rule = discover.with_params(discover.find("chain", name), params)
     name = discover.name_of(rule)
     if discover.facts(rule).continuation:
         plain = [n for n, r in discover.rules("chain").items() if discover.facts(r).survival]
@@ -99,6 +111,14 @@ def chain_rule(name: Rule) -> ModuleType:
             f"rules that leave it as it is: {', '.join(plain)}"
         )
     return rule
+
+
+def _is_step(name: Rule) -> bool:
+    """Whether a name, or one's own rule, is that of a step rule and of no chain rule."""
+    own = discover.own_rule(name)
+    if own is not None:
+        return discover.family_of(own) == "step"
+    return name in discover.names("step") and name not in discover.names("chain")
 
 
 def _in_support(q: Array, places: Array, drafts: Array) -> None:
@@ -125,8 +145,17 @@ def tree_rule(name: Rule, scheme: str) -> ModuleType:
     return rule
 
 
-def step_params(module: ModuleType, step: str | None) -> dict[str, Any]:
-    """What `prepare` is told of a step rule; ValueError if the tree rule has none to choose."""
-    if step is not None and "step" not in inspect.signature(module.prepare).parameters:
+def step_told(module: ModuleType, step: Rule | None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What `prepare` and `uniforms` of a tree rule are told of its step rule, `params` being the step rule's own.
+
+    ValueError if the tree rule has none to choose, or the step rule no such parameter.
+    """
+    if step is None:
+        if params is not None:
+            raise ValueError(f"step_params={check.shown(params)} are a step rule's: name it, by step")
+        return {}
+    if "step" not in inspect.signature(module.prepare).parameters:
         raise ValueError(f"rule {discover.name_of(module)!r} asks for no step rule, got step={check.shown(step)}")
-    return {} if step is None else {"step": step}
+    rule = _step(step)  # refuses what is none
+    bound = discover.with_params(rule, params, "step_params")
+    return {"step": step if bound is rule else bound}

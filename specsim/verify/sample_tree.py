@@ -14,7 +14,7 @@ from specsim.base.arrays import at
 from specsim.discover import Rule
 from specsim.trees import validity
 from specsim.types import Array, Draws, TokenTree, TreeResult
-from specsim.verify.lookup import step_params, tree_rule
+from specsim.verify.lookup import step_told, tree_rule
 
 
 @np.errstate(under="ignore")
@@ -25,9 +25,10 @@ def verify_tree(
     u: Array,
     *,
     rule: Rule = "tokenwise",
-    step: str | None = None,
+    step: Rule | None = None,
     draws: Callable[[Array], Draws] | None = None,
     params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
 ) -> TreeResult:
     """Run a tree rule: a tree of drafted tokens in, the kept path and one more token out.
 
@@ -43,12 +44,14 @@ def verify_tree(
         Uniforms, with the broadcast leading axes of p, q and the tokens.
     rule : str, path or module
         Name of a tree rule (see `algorithms`), the path of its file, or itself.
-    step : str, optional
+    step : str, path or module, optional
         For "tokenwise" and "lifted": the step rule, if not the one that its STEPS has for the scheme.
     draws : callable, optional
         For a tree of scheme "distinct" under "lifted": what `draw_tree` was given, a row of q -> `Draws`.
     params : mapping, optional
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+    step_params : mapping, optional
+        The parameters of the rule named by `step`, in the same way.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def verify_tree(
     (3, 2, 0)
     """
     module = discover.with_params(tree_rule(rule, validity.token_tree(tree).scheme), params)
-    told = step_params(module, step)
+    told = step_told(module, step, step_params)
     if (tree.scheme == "distinct") != (draws is not None):
         raise ValueError(f"a tree of scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
     more: dict[str, Any] = {} if draws is None else {"draws": draws}

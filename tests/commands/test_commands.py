@@ -33,7 +33,7 @@ NAMES = ["rules", "check", "conform", "plan", "validate", "plots", "simulate"]
 LAWS = "simulate --target law:1/3,2/3 --draft law:2/3,1/3"
 RUNS = [
     "rules", "rules --markdown", "rules --json",
-    "check rejection", "check rejection --json",
+    "check rejection", "check rejection --json", "check rejection --markdown",
     "plots pictures", "plots pictures --json", "validate", "validate --markdown", "validate --json",
     f"{LAWS} --gamma 8 --blocks 2000", f"{LAWS} --gamma 8 --blocks 2000 --markdown",
     f"{LAWS} --gamma 2 --blocks 2000 --json",
@@ -194,6 +194,25 @@ BAD: list[tuple[str, str]] = [
     ("plan 0.8 --target deep.json --draft llama-3.2-1b --hardware h100-sxm", "config deep.json is nested too deep"),
     ("validate wide.csv", "wide.csv, line 2: field larger than field limit (131072)"),
     ("validate '[bold]x[/bold] of the run/[1].csv'", "[bold]x[/bold] of the run/[1].csv cannot be read: No such file"),
+    *(
+        (
+            f"{words} --{one} {two}",
+            f"--{one} and {two.partition(' ')[0]} are both given: the output has one form at a time",
+        )
+        for words, one, two in (
+            ("rules", "json", "--markdown"),
+            ("rules", "json", "--brief"),
+            ("rules", "json", "--write x.md"),
+            ("rules", "markdown", "--write x.md"),
+            ("check rejection", "json", "--markdown"),
+            ("plan 0.8 --cost-ratio 0.1", "json", "--markdown"),
+            ("plan 0.8 --cost-ratio 0.1", "json", "--emit vllm"),
+            ("plan 0.8 --cost-ratio 0.1", "markdown", "--emit vllm"),
+            ("validate", "json", "--markdown"),
+            (f"{LAWS} --gamma 2", "json", "--markdown"),
+            ("conform --list", "json", "--markdown"),
+        )
+    ),
     ("plan 0.8 --cost-ratio 0.1 --plot a.txt", "output a.txt must end in .png"),
     ("rules --write gone/README.md", "gone/README.md: No such file or directory"),
     ("rules --write deep.json", "the markers <!-- rules: begin --> and <!-- rules: end --> were not found"),
@@ -289,3 +308,14 @@ def test_a_bug_keeps_its_traceback() -> None:
         errors.one_line(lambda: __import__("specsim.nothing"))()
     with pytest.raises(OSError, match="No space"):  # of standard output: left to `run`
         errors.one_line(lambda: (_ for _ in ()).throw(OSError(28, "No space")))()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_json(name: str) -> None:
+    assert "--json" in invoke([name, "-h"]).output
+
+
+def test_a_check_as_markdown() -> None:
+    shown = invoke("check rejection --markdown").output.splitlines()
+    assert shown[:3] == ["| check | outcome | detail |", "| --- | --- | --- |", "| contract | pass |  |"]
+    assert shown[-1] == "1 passed, 0 failed, 0 skipped: no difference found"

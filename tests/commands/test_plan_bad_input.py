@@ -84,6 +84,11 @@ FILES: list[tuple[str, str, str]] = [
     ),
     ("hazards", "position,tried\n1,5\n", "or position and count, or position, tried and kept"),
     ("hazards", "position,rate\n1,0.5\n2,0.6\n", "f.csv, row 2: rate is 0.6, above the 0.5 before it; of all blocks"),
+    (
+        "hazards",
+        "position,hazard,Hazard\n1,0.5,0.5\n",
+        "f.csv has two columns hazard; leave out what is not to be read",
+    ),
     ("hazards", "position,rate,hazard\n1,0.5,0.5\n", "f.csv has hazard beside rate; leave out"),
     ("hazards", "position,rate\n1,1.5\n", "f.csv, row 1: rate is 1.5; it must lie in [0, 1]"),
     ("hazards", "position,count\n1,5\n", "f.csv, row 1: position is '1'; rows must count up from 0"),

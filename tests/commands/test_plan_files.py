@@ -81,6 +81,12 @@ def test_rows_with_their_tokens_follow_the_renewal_law(tmp_path: Path) -> None:
     assert read.read_rows(tmp_path / "r.safetensors").hazards(1) == [pytest.approx(mean)]
 
 
+def test_the_case_of_a_head_does_not_matter(tmp_path: Path) -> None:
+    for head in ("Position,Hazard", "POSITION, hazard ", "position,hazard"):
+        (tmp_path / "h.csv").write_text(f"{head}\n1,0.5\n2,0.25\n")
+        assert read.read_hazards(tmp_path / "h.csv").hazards(2) == [0.5, 0.25]
+
+
 def test_rates_are_not_hazards(tmp_path: Path) -> None:
     """The same numbers under three names: what an engine prints by position is no hazard, and counts have errors."""
     hazards = [0.8, 0.75, 0.7, 0.7, 0.7]

@@ -94,6 +94,26 @@ def test_bad_words() -> None:
     assert run("--list")[0] == 0
 
 
+def test_forms(mine: Path, tmp_path: Path) -> None:
+    """One list of adapters, one set of verdicts, as a table and as JSON."""
+    listed = json.loads(run("--list", "--json")[1])
+    assert "transformers" in [one["adapter"] for one in listed]
+    shown = run("--list", "--markdown")[1].splitlines()
+    assert shown[0] == "| adapter | what it is of, and what is missing |"
+    assert len(shown) == 2 + len(listed)
+    for law, last in ((RIGHT, "mine: lossless"), (WRONG, "mine: convicted")):
+        mine.write_text(MINE.format(law=law))
+        status, said = run(str(mine), "--property", "marginal", "--markdown")
+        lines = said.rstrip().splitlines()
+        assert (status, lines[-1]) == (int(law == WRONG), last)
+        assert lines[0] == "| outcome | property | evidence | runs | seen, or as far as it reaches |"
+        assert ("```text" in lines) == (law == WRONG)
+    mine.write_text(MINE.format(law=RIGHT))
+    held = str(tmp_path / "certificate.json")
+    run(str(mine), "--certificate", held)
+    assert json.loads(run(str(mine), "--check", held, "--json")[1])["holds"] is True
+
+
 SUITE = """
 from specsim.testing import lossless_suite
 

@@ -6,13 +6,18 @@ import importlib
 import importlib.util
 import json
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from helpers.rule_pages import lacking
+from typer.testing import CliRunner
 
+import specsim
+import specsim.testing
 from specsim import discover
+from specsim.cli import app
 
 pytestmark = pytest.mark.fast
 
@@ -83,13 +88,75 @@ def test_recorded_checks_are_of_these_rules() -> None:
 def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = load(DOCS / "_generate" / "checks.py")
     record = tmp_path / "checks.json"
-    found = {"step/rejection": {"source": checks.digest(discover.find("step", "rejection")), "findings": []}}
+    found = {"step/rejection": {"source": checks.digest("step", "rejection"), "findings": []}}
     record.write_text(json.dumps(found))
     monkeypatch.setattr(checks, "RECORD", record)
     assert checks.recorded("step", "rejection") == []
     found["step/rejection"]["source"] = "another"
     record.write_text(json.dumps(found))
     assert checks.recorded("step", "rejection") is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "module", "counts"),
+    [
+        ("step/rejection", "specsim.verify.step.rejection", True),
+        ("step/rejection", "specsim.testing.step_checks", True),
+        ("step/rejection", "specsim.testing.statistics", True),  # what checks share
+        ("step/rejection", "specsim.base.arrays", True),  # what rules share
+        ("step/rejection", "specsim.draft.iid", True),  # found by its name
+        ("step/rejection", "specsim.verify.step.typical", False),
+        ("step/rejection", "specsim.testing.tree_checks", False),
+        ("tree/tokenwise", "specsim.verify.tree._walk", True),
+        ("tree/tokenwise", "specsim.verify.step.spechub", True),
+        ("tree/tokenwise", "specsim.draft.hub", True),
+        ("draft/hub", "specsim.testing.draft_checks", True),
+    ],
+)
+def test_a_change_of_what_a_result_depends_on_shows(
+    rule: str, module: str, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = load(DOCS / "_generate" / "checks.py")
+    honest, before = checks.code, checks.digest(*rule.split("/"))
+    monkeypatch.setattr(checks, "code", lambda name: "changed" if name == module else honest(name))
+    assert (checks.digest(*rule.split("/")) != before) == counts
+
+
+def test_the_digest_reads_code_not_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = load(DOCS / "_generate" / "checks.py")
+    path = tmp_path / "rule.py"
+    monkeypatch.setattr(checks, "_file", lambda module: path)
+
+    def of(text: str) -> str:
+        path.write_text(text)
+        checks._tree.cache_clear()
+        return str(checks.code.__wrapped__("rule"))
+
+    first = of('"""Words."""\nimport math\n\ndef f(x: int) -> float:\n    """More."""\n    return x / 2  # half\n')
+    assert of("from math import pi\ndef f(x: int) -> float:\n    return (x / 2)\n") == first
+    assert of("def f(x: int) -> float:\n    return x / 3\n") != first
+
+
+@pytest.mark.parametrize(("rule", "names"), [("step/rejection", ("contract", "edges", "batches")),
+                                             ("tree/tokenwise", ("contract", "batches"))])  # fmt: skip
+def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]) -> None:
+    """Every file of specsim whose functions are called."""
+    checks, (family, name) = load(DOCS / "_generate" / "checks.py"), rule.split("/")
+    module, ran = discover.find(family, name), set[str]()
+    for known_family in discover.FAMILIES:  # importing a rule, to read its THEOREM, is not running it
+        discover.rules(known_family)
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, value: ran.add(frame.f_code.co_filename))
+    try:
+        for check in names:
+            specsim.testing.checks(family)[check](module)
+    finally:
+        sys.setprofile(before)
+    root = Path(specsim.__file__).parent
+    called = {path for path in ran if Path(path).is_relative_to(root)} - {str(root / "testing" / "findings.py")}
+    known = {str(checks._file(source)) for source in checks.sources(family, name)}
+    assert len(called) >= 8
+    assert called - known == set()
 
 
 @pytest.mark.parametrize(
@@ -137,3 +204,20 @@ def test_paths_in_the_layout_exist() -> None:
     named = re.findall(r"`((?:specsim|real|proofs|tests|docs)/[\w/.]*)`", text)
     assert len(named) >= 25
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_lines_of_the_schedule_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Section 6 shows a log, and two commands that read it: the second prints options of an engine."""
+    text = (DOCS / "tutorials" / "schedule.md").read_text(encoding="utf-8").partition("## 6.")[2]
+    (log,) = re.findall(r"```json\n(.*?)```", text, re.S)
+    lines = [block.replace("\\\n", " ").split() for block in re.findall(r"```bash\n(.*?)```", text, re.S)]
+    (tmp_path / "log.json").write_text(log)
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    for words in lines:
+        assert words[0] == "specsim"
+        ended = CliRunner().invoke(app, words[1:])
+        assert ended.exit_code == 0, ended.output
+        shown.append(ended.stdout)
+    assert "speedup" in shown[0]
+    assert json.loads(shown[1])["num_speculative_tokens"] >= 1

@@ -12,12 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specsim import draw_tree, eagle2_tree, heap_tree, optimal_tree, sequoia_tree, speed_of_light, tree_value, trees
+from specsim import (
+    draw_tree,
+    eagle2_tree,
+    expected_kept,
+    heap_tree,
+    optimal_tree,
+    sequoia_tree,
+    speed_of_light,
+    tree_value,
+    trees,
+)
 from specsim.base.arrays import row_at
 from specsim.exact import forking
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
 from specsim.testing import backends
+from specsim.trees import _siblings
+from specsim.trees.drawn import count_trees
 from specsim.types import Draws, TokenTree
 
 Array = Any
@@ -168,6 +180,30 @@ def test_an_enumeration_that_would_not_fit() -> None:
     law = np.array([Fraction(1, 3)] * 3)
     with pytest.raises(ValueError, match=r"^about 20000 trees or more; give fewer tokens, siblings or nodes$"):
         trees.enumerate_trees(lambda text: law, trees.k_ary((10,)))
+
+
+@pytest.mark.parametrize("scheme", ["iid", "without_replacement"])
+@pytest.mark.parametrize("of_models", [False, True])
+def test_trees_are_counted_before_any_is_drawn(scheme: str, of_models: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary of 50 and three nodes: of one law nothing is drawn, of a model nothing below the first level."""
+    asked: list[int] = []
+    honest = _siblings.probability
+    monkeypatch.setattr(_siblings, "probability", lambda *args: asked.append(args[3]) or honest(*args))
+    law = np.full(50, 0.02)
+    models: list[Any] = [lambda text: law] * 2 if of_models else [law] * 2
+    with pytest.raises(ValueError, match=r"^about 20000 trees or more; give fewer tokens, siblings or nodes$"):
+        expected_kept(*models, rule="tokenwise", parents=[-1, 0, 1], scheme=scheme)
+    assert len(asked) == (50 + 50**2 if of_models else 0)
+
+
+@pytest.mark.parametrize(("scheme", "count"), [("iid", 27), ("without_replacement", 18), ("hub", 1), ("paths", 27)])
+def test_no_more_trees_are_counted_than_there_are(scheme: str, count: int) -> None:
+    """On three tokens: a count that is too large would refuse what can be done."""
+    law, shape = np.array([Fraction(1, 3)] * 3), [-1, -1, 0] if scheme != "paths" else [-1, 0, 1]
+    if scheme == "hub":
+        shape = [-1, -1]
+    there = trees.enumerate_trees(lambda text: law, shape, scheme=scheme)
+    assert count_trees(3, shape, scheme) == count <= len(there)
 
 
 def tree(parents: Any, tokens: Any, scheme: str = "iid", depth: Any = None) -> TokenTree:

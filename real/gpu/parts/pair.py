@@ -18,9 +18,9 @@ from real.gpu.plot import speedups
 from real.gpu.training import Plan, Text, read_text, train
 from real.models.loading import load_hf
 from real.models.memory import explain_oom
-from real.studies.calibrate import Costs
 from real.studies.compare import measure
 from real.studies.compare.record import Bandwidth, Scored, as_json
+from real.studies.costs import Costs
 from real.train.corpus import cut_prompts
 from real.train.evaluate import held_out_loss
 from real.train.recipe import Recipe, Shape

@@ -14,7 +14,8 @@ from real.gpu.plot import speedups
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel
 from real.models.shapes import find_shape, random_model
-from real.studies.calibrate import Costs, copy_bandwidth, read_bandwidth
+from real.studies.calibrate import copy_bandwidth, read_bandwidth
+from real.studies.costs import Costs
 from real.studies.forced.measure import Timing, measure
 
 

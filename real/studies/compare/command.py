@@ -12,15 +12,17 @@ from rich.console import Console
 
 from real import TINY
 from real.options import parse_names, parse_numbers, positive, read_prompts, within
-from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
 from real.studies.settings import Device, Dtype, MinP, RepetitionPenalty, Seed, Temperature, Threads, TopK, TopP
 from specsim.base import limits
+from specsim.commands.options import PARAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from real.pair import Pair
-    from real.studies.compare.measure import Settings
+    from real.studies.compare.settings import Settings
+    from real.studies.keep import Form
 
 EXAMPLES = (
     "specsim-real compare",
@@ -28,6 +30,8 @@ EXAMPLES = (
     "specsim-real compare TARGET DRAFT --prompts prompts.txt --out runs/mine.json",
     "specsim-real compare --rule tokenwise,block --gamma 1-16 --calibrate 1,4,16",
     "specsim-real compare --tree sequoia:8 --scheme without_replacement",
+    "specsim-real compare --rule typical --param epsilon=0.2 --temperature 0",
+    "specsim-real compare --out compare.json --json",
 )
 GAMMAS = "1-8"
 WIDEN = 50  # millions, float32: plain steps wait for memory there, and the default run ends within two minutes
@@ -64,6 +68,7 @@ def compare(
     rule: Annotated[
         str, typer.Option(help="Chain rule, or several to compare: tokenwise,block; with --tree tree rules.")
     ] = "tokenwise",
+    param: Annotated[list[str] | None, typer.Option(help=f"{PARAM} For every rule of --rule that has it.")] = None,
     tree: Annotated[
         list[str] | None,
         typer.Option(help="A tree, children by level: 2,1,1,1; or the best of 8 nodes: sequoia:8. May be repeated."),
@@ -93,43 +98,43 @@ def compare(
     threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
     force: Force = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
+    form = form_of(as_markdown, as_json, wide)
     outputs(out)  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    check_options(tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains, step=step, draws=draws)
+    own = " ".join(param or ())
+    check_options(
+        tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains, step=step, draws=draws, param=own
+    )
     gammas, lengths = parse_numbers(gamma or GAMMAS), parse_numbers(chains, "chains") if chains else ()
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
     every = read_prompts(prompts or TINY / "prompts.json")
     texts = every[: positive(count, "count")]
     positive(threads, "threads", limits.MAX_THREADS)
-    import torch
-    from transformers.utils.logging import disable_progress_bar
-
-    from real.decode.warp import Warping
-    from real.models.device import parse_device, parse_dtype
-    from real.pair import load
-    from real.studies.compare import report
-    from real.studies.compare.measure import Settings
-    from real.studies.compare.tree_measure import TreeSettings
-
-    warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
-    settings: Settings | TreeSettings
-    if tree:
-        number = _whole(draws) if draws else None
-        rules, own = parse_names(rule), step or None
-        settings = TreeSettings(tuple(tree), scheme or "iid", rules, lengths, max_tokens, warping, seed, own, number)
-    else:
-        settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed)
-    torch.set_num_threads(threads)
     if widen is None:
         widen = 0 if target else WIDEN
     if widen < 0:
         raise ValueError(f"widen must be a number of millions, at least 1, or 0 for the target as it is; got {widen}")
     within(widen, "widen", 0)
-    disable_progress_bar()
-    types = parse_dtype(dtype), parse_device(device)
+    from real.decode.warping import Warping
+    from real.studies.compare import report
+    from real.studies.compare.settings import Settings
+    from real.studies.compare.tree_settings import TreeSettings
+
+    warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
+    settings: Settings | TreeSettings
+    if tree:
+        number = _whole(draws) if draws else None
+        rules = parse_names(rule)
+        settings = TreeSettings(
+            tuple(tree), scheme or "iid", rules, lengths, max_tokens, warping, seed, step or None, number
+        )
+    else:
+        settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed, tuple(param or ()))
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]),
         target=target or "bundled",
@@ -146,28 +151,40 @@ def compare(
         max_tokens=max_tokens,
         widened_to_millions=widen or None,
     )
+    if param:
+        what["params"] = param
 
     def open_pair() -> Pair:
+        import torch
+        from transformers.utils.logging import disable_progress_bar
+
+        from real.models.device import parse_device, parse_dtype
+        from real.pair import load
+
+        torch.set_num_threads(threads)
+        disable_progress_bar()
         return load(
             target or TINY / "target",
             draft or TINY / "draft",
-            dtype=types[0],
-            device=types[1],
+            dtype=parse_dtype(dtype),
+            device=parse_device(device),
             widen_to=widen * 1_000_000 or None,
         )
 
     if isinstance(settings, TreeSettings):
         from real.studies.compare.tree_command import run_trees
 
-        run_trees(settings, what, every, count, open_pair, out=out, force=force, wide=wide)
+        run_trees(settings, what, every, count, open_pair, out=out, force=force, wide=wide, form=form)
     else:
-        _run_chains(settings, what, texts, open_pair, out=out, force=force, wide=wide)
+        _run_chains(settings, what, texts, open_pair, out=out, force=force, wide=wide, form=form)
 
 
 def check_options(tree: list[str] | None, **given: str) -> None:
     """ValueError for an option of chains beside trees, or of trees without one."""
     wrong, remedy = ["scheme", "chains", "step", "draws"], "is for trees: give --tree, too"
     if tree:
+        if given["param"]:
+            raise ValueError(f"param {given['param']!r} is for rules of chains: those of trees run as they are")
         wrong = ["gamma", "calibrate"]
         remedy = "is for chains alone: with --tree give --chains, and every pass is timed"
     for name in wrong:
@@ -191,10 +208,10 @@ def _run_chains(
     out: Path,
     force: bool,
     wide: bool,
+    form: Form,
 ) -> None:
     """Compare chains, of one rule or of several."""
     from real.studies.compare import answer, report, rules_report
-    from real.studies.compare.measure import check_models
 
     what |= {"gammas": settings.gammas, "calibrated": settings.timed}
     schema, shown, plot = (
@@ -204,20 +221,22 @@ def _run_chains(
     )
     old = begun(out, schema, what, force=force)
     if old is not None and old["complete"]:
-        return finish(old, out, Console(), partial(shown, wide=wide), plot, again=True)
+        return finish(old, out, Console(), partial(shown, wide=wide), plot, form=form, again=True)
     pair = open_pair()
+    from real.studies.compare.measure import check_models
+
     ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
     check_models(pair, ids, settings)
     record = {"schema": schema, "complete": False, "provenance": what, "turns": (old or {}).get("turns", [])}
     _run(pair, ids, settings, out, record)
-    finish(record, out, Console(), partial(shown, wide=wide), plot)
+    finish(record, out, Console(), partial(shown, wide=wide), plot, form=form)
 
 
 def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, record: dict[str, Any]) -> None:
     """Run, and record every turn and row: one rule's record is flat, several have a run each."""
-    from real.studies.calibrate import Costs
     from real.studies.compare import measure
     from real.studies.compare.record import Bandwidth, Gain, Scored, Turn, as_json, turn_as_json, turn_of
+    from real.studies.costs import Costs
     from specsim.base.files import write_json
 
     runs: dict[str, dict[str, Any]] = {name: {"rule": name, "pairs": []} for name in settings.rules}

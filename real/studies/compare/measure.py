@@ -12,71 +12,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from real.decode.blocks import predict_blocks
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.graphs import Kept
 from real.decode.loop import Decoded, check_fit, decode, keyed
-from real.decode.score import predict_blocks, score
-from real.decode.warp import Warping
+from real.decode.score import score
 from real.pair import Pair
-from real.studies.calibrate import Calibration, copy_bandwidth, costs_of
+from real.studies.calibrate import Calibration, copy_bandwidth
 from real.studies.compare.record import Bandwidth, Found, Job, Turn, run_of
 from real.studies.compare.rows import Side, Text, acceptance, gain, row
-from specsim.base import check
-from specsim.exact.guarantee import require_lossless
-from specsim.verify.lookup import chain_rule
+from real.studies.compare.settings import Settings as Settings
+from real.studies.costs import costs_of
 
 WRITE, MEASURE = 0, 1  # streams of randomness: the texts scored, and the decoding measured
 SIMULTANEOUS = 0.99  # level at which all intervals of differences hold at once
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What `compare` runs: gammas, those timed (None: all of them), tokens per text, sampling, chain rules, seed."""
-
-    gammas: tuple[int, ...] = tuple(range(1, 9))
-    calibrated: tuple[int, ...] | None = None
-    max_tokens: int = 64
-    warping: Warping = Warping()  # noqa: RUF009 - frozen
-    rules: tuple[str, ...] = ("tokenwise",)
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, lengths in (("gammas", self.gammas), ("calibrated", self.timed)):
-            for gamma in lengths:
-                check.integer(gamma, name, 1)
-            if not lengths:
-                raise ValueError(f"{name} is empty: give at least one speculation length")
-        if not self.rules or len(set(self.rules)) < len(self.rules):
-            raise ValueError(f"rules {', '.join(self.rules)!r}: give at least one, and none twice")
-        check.integer(self.max_tokens, "max_tokens", 1)
-        check.integer(self.seed, "seed", 0)
-        if self.seed >= 1 << 63:
-            raise ValueError(f"seed must be below 2^63, got {self.seed}")
-        for rule in self.rules:
-            chain_rule(rule)
-            require_lossless(rule, temperature=self.warping.temperature)
-
-    @property
-    def timed(self) -> tuple[int, ...]:
-        """The lengths whose cycles are timed; those of other lengths are extrapolated."""
-        return self.gammas if self.calibrated is None else self.calibrated
-
-    @property
-    def jobs(self) -> list[Job]:
-        """Speculative decodings of a prompt, in order."""
-        return [Job(*pair) for pair in itertools.product(self.gammas, self.rules)]
-
-    @property
-    def plain(self) -> Job:
-        """Plain decoding; no rule has a say in it."""
-        return Job(0, self.rules[0])
-
-    @property
-    def intervals(self) -> int:
-        """How many intervals of measured less predicted hold at once: of each rule's tau, and of gains in tau."""
-        return len(self.gammas) * (2 * len(self.rules) - 1)
 
 
 def check_prompts(pair: Pair, prompts: Sequence[list[int]], max_tokens: int) -> None:
@@ -141,7 +91,7 @@ def compare(
     check_models(pair, prompts, settings)
     texts = write_and_score(pair, prompts, settings, step)
     for name in settings.rules:
-        yield name, acceptance(texts, chain_rule(name), max(settings.gammas))
+        yield name, acceptance(texts, settings.verifier(name), max(settings.gammas))
     copied = copy_bandwidth(pair.target.device)
     turns, stopped = list(finished), None
     try:
@@ -165,7 +115,7 @@ def write_and_score(
     for i, prompt in enumerate(prompts):
         step("writing and scoring")
         written = _decode(pair, prompt, settings, settings.plain, i, WRITE, silent, pair.kept).tokens
-        scored = score(pair.target, pair.draft, prompt, written, settings.warping)
+        scored = score(pair.target, pair.draft, prompt, written, settings.warping, settings.step_rules)
         texts.append(Text(scored, len(written) < settings.max_tokens))
     return texts
 
@@ -208,7 +158,7 @@ def rows_of(
     plain = [turn.runs[settings.plain] for turn in turns]
     sides = {
         job: Side(
-            [predict_blocks(one.score, job.gamma, chain_rule(job.rule), ended=one.ended) for one in texts],
+            [predict_blocks(one.score, job.gamma, settings.verifier(job.rule), ended=one.ended) for one in texts],
             [turn.runs[job] for turn in turns],
             costs[job.rule],
         )
@@ -218,7 +168,7 @@ def rows_of(
         job = Job(g, name)
         seconds = [turn.phases[job] for turn in turns if job in turn.phases]
         phases = {phase: sum(each[phase] for each in seconds) for phase in PHASES if seconds}
-        yield name, row(g, texts, chain_rule(name), sides[job], plain, phases, level)
+        yield name, row(g, texts, settings.verifier(name), sides[job], plain, phases, level)
     for name, g in itertools.product(settings.rules[1:], settings.gammas):
         yield name, gain(g, sides[Job(g, settings.rules[0])], sides[Job(g, name)], level)
 
@@ -244,7 +194,7 @@ def _decode(
         uniforms=keyed(settings.seed, (i << 20) + 2 * job.gamma + stream),
         warping=settings.warping,
         stop=frozenset() if end is None else frozenset([end]),
-        rule=chain_rule(job.rule),
+        rule=settings.verifier(job.rule),
         mark=mark,
         kept=kept,
     )
@@ -262,7 +212,7 @@ def _calibrations(pair: Pair, prompts: Sequence[list[int]], settings: Settings) 
             pair.draft,
             [text],
             warping=settings.warping,
-            rule=chain_rule(name),
+            rule=settings.verifier(name),
             gammas=settings.timed,
             max_tokens=max(settings.max_tokens - half, longest + 1),
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from real.decode.loop import Decoded
-from real.studies.calibrate import Costs, Visit
+from real.studies.costs import Costs, Visit
 from real.studies.intervals import Estimate
+
+if TYPE_CHECKING:
+    from real.decode.loop import Decoded
 
 
 class Job(NamedTuple):

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from real.decode.blocks import Score, predict_blocks
 from real.decode.clock import PHASES
-from real.decode.score import Score, predict_blocks
 from real.studies import intervals
-from real.studies.calibrate import Costs
 from real.studies.compare.record import Gain, Row, Run, Scored
+from real.studies.costs import Costs
 from specsim.lengths.blocks import Renewal, text_survival
 from specsim.types import Array
+from specsim.verify.stepwise import Stepwise
 
 
 class Text(NamedTuple):
@@ -51,10 +52,10 @@ class Side(NamedTuple):
         return np.array([run.cycle for run in self.runs])
 
 
-def acceptance(texts: list[Text], rule: ModuleType, gamma: int) -> Scored:
+def acceptance(texts: list[Text], rule: ModuleType | Stepwise, gamma: int) -> Scored:
     """Mean acceptance over positions, and the hazards a decoder with this gamma meets."""
     lengths = np.array([len(text.score.p) for text in texts])
-    sums = np.array([text.score.acceptance.sum() for text in texts])
+    sums = np.array([text.score.of(rule).acceptance.sum() for text in texts])
     runs = [predict_blocks(text.score, gamma, rule, ended=text.ended) for text in texts]
     tried = sum(r.tried for r in runs)
     hazards = sum(r.hazards * r.tried for r in runs) / np.where(tried > 0, tried, 1)
@@ -64,7 +65,7 @@ def acceptance(texts: list[Text], rule: ModuleType, gamma: int) -> Scored:
 def row(
     gamma: int,
     texts: list[Text],
-    rule: ModuleType,
+    rule: ModuleType | Stepwise,
     side: Side,
     plain: list[Run],
     phases: dict[str, float],
@@ -132,14 +133,14 @@ def gain(gamma: int, base: Side, side: Side, level: float) -> Gain:
     )
 
 
-def over_positions(scores: list[Score], rule: ModuleType, gamma: int) -> float | None:
+def over_positions(scores: list[Score], rule: ModuleType | Stepwise, gamma: int) -> float | None:
     """tau if a block started at every position equally often: what averaging acceptance amounts to.
 
     None where every text is shorter than a block.
     """
     totals, positions = 0.0, 0
     for s in scores:
-        survival = text_survival(rule.survival, s.ratio, gamma)
+        survival = text_survival(rule.survival, s.of(rule).posterior, gamma)
         full = survival[: max(len(survival) - gamma + 1, 0)]  # windows that end inside the text
         totals, positions = totals + float(full.sum()), positions + len(full)
     return 1 + totals / positions if positions else None

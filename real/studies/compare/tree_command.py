@@ -11,17 +11,10 @@ from rich.console import Console
 from real.studies.compare import tree_report
 from real.studies.compare.record import Bandwidth, Turn, turn_as_json, turn_of
 from real.studies.compare.record import as_json as found_as_json
-from real.studies.compare.tree_measure import (
-    PLAIN,
-    TreeSettings,
-    check_models,
-    shape_ranks,
-    take_turns,
-    write_and_score,
-)
 from real.studies.compare.tree_rows import as_json, fastest_as_json, fastest_of, rows_of
+from real.studies.compare.tree_settings import PLAIN, TreeSettings
 from real.studies.compare.tree_shapes import mean_ranks
-from real.studies.keep import begun, finish, kept, progress_bar
+from real.studies.keep import Form, begun, finish, kept, progress_bar
 from specsim.base.files import write_json
 
 if TYPE_CHECKING:
@@ -42,6 +35,7 @@ def run_trees(
     out: Path,
     force: bool,
     wide: bool,
+    form: Form,
 ) -> None:
     """Compare trees with chains after the first `count` of these texts, and shape trees by the texts after them.
 
@@ -59,15 +53,17 @@ def run_trees(
     table = partial(tree_report.table, wide=wide)
     old = begun(out, tree_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
-        return finish(old, out, Console(), table, tree_report.write_plot, again=True)
+        return finish(old, out, Console(), table, tree_report.write_plot, form=form, again=True)
     pair = open_pair()
+    from real.studies.compare.tree_measure import check_models
+
     prompts, others = ([list(pair.tokenizer(text)["input_ids"]) for text in some] for some in (texts[:count], spare))
     check_models(pair, [*prompts, *others], settings)
     turns = (old or {}).get("turns", [])
     record = {"schema": tree_report.SCHEMA, "complete": False, "provenance": what, "rows": [], "turns": turns}
     with kept(record, out), progress_bar() as progress:
         _run(pair, prompts, others, first, settings, out, record, progress)
-    finish(record, out, Console(), table, tree_report.write_plot)
+    finish(record, out, Console(), table, tree_report.write_plot, form=form)
 
 
 def _run(
@@ -82,6 +78,7 @@ def _run(
 ) -> None:
     """Run, and record every turn; a run that is stopped leaves the rows of the prompts that were finished."""
     from real.studies.calibrate import copy_bandwidth
+    from real.studies.compare.tree_measure import check_models, shape_ranks, take_turns, write_and_score
 
     turns = [turn_of(turn) for turn in record["turns"]]
     lines = 1 + len(settings.entries())

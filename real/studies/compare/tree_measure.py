@@ -10,7 +10,6 @@ nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,106 +19,18 @@ from real.decode.graphs import Kept
 from real.decode.loop import decode, keyed
 from real.decode.score import Score, laws
 from real.decode.tree_plan import check_trees
-from real.decode.warp import Warping
 from real.pair import Pair
 from real.studies.calibrate import Calibration
 from real.studies.compare.measure import check_prompts
 from real.studies.compare.record import Job, Turn, run_of
-from real.studies.compare.tree_shapes import (
-    RANKS,
-    Asked,
-    Entry,
-    Text,
-    call_samples,
-    chain_entry,
-    has_calls,
-    is_walk,
-    mean_ranks,
-    parse_tree,
-    shaped,
-    tree_entry,
-)
-from specsim import discover
-from specsim.base import check
+from real.studies.compare.tree_settings import CHAIN, PLAIN
+from real.studies.compare.tree_settings import TreeSettings as TreeSettings
+from real.studies.compare.tree_shapes import RANKS, Entry, Text, call_samples, has_calls, is_walk, mean_ranks
 from specsim.base.arrays import at, overlap
-from specsim.exact.guarantee import require_lossless
 from specsim.lengths import tree_texts
-from specsim.verify.lookup import chain_rule, tree_rule
+from specsim.verify.lookup import chain_rule
 
 WRITE, MEASURE, SHAPE = 0, 1, 2  # streams of randomness; those of decoding are odd, and shapes have texts of their own
-CHAIN = "block"  # the rule of the chains beside the trees
-PLAIN = Job(0, CHAIN)
-
-
-@dataclass(frozen=True)
-class TreeSettings:
-    """What runs: trees as they are asked for, how siblings are drawn, tree rules, chains beside them, texts, seed.
-
-    `step` is the step rule that the tree rules run, by default the scheme's; `draws`, for siblings drawn "distinct",
-    how many different ones are expected at a node.
-    """
-
-    trees: tuple[str, ...]
-    scheme: str = "iid"
-    rules: tuple[str, ...] = ("tokenwise",)
-    chains: tuple[int, ...] = ()  # lengths; (): 1 to 4, and the nodes of every tree
-    max_tokens: int = 64
-    warping: Warping = Warping()  # noqa: RUF009 - frozen
-    seed: int = 0
-    step: str | None = None
-    draws: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, words in (("trees", self.trees), ("rules", self.rules)):
-            if not words or len(set(words)) < len(words):
-                raise ValueError(f"{name} {', '.join(words)!r}: give at least one, and none twice")
-        for rule in self.rules:
-            if rule in discover.names("chain") and rule not in discover.names("tree"):
-                raise ValueError(
-                    f"rule {rule!r} verifies chains; rules of trees: {', '.join(discover.names('tree'))} (chains under "
-                    f"{CHAIN!r} run beside them)"
-                )
-            tree_rule(rule, self.scheme)
-            require_lossless(
-                rule, temperature=self.warping.temperature, family="tree", scheme=self.scheme, step=self.step
-            )
-        if self.draws is None and self.scheme == "distinct":
-            raise ValueError("scheme 'distinct' needs draws, how many different siblings are expected at a node")
-        if self.draws is not None:
-            check.integer(self.draws, "draws", 1)
-            if self.scheme != "distinct":
-                raise ValueError(f"draws is for scheme 'distinct', not {self.scheme!r}: as many siblings as places")
-        for gamma in self.gammas:
-            check.integer(gamma, "chains", 1)
-        check.integer(self.max_tokens, "max_tokens", 1)
-        if check.integer(self.seed, "seed", 0) >= 1 << 63:
-            raise ValueError(f"seed must be below 2^63, got {self.seed}")
-        self.entries()
-
-    @property
-    def asked(self) -> list[Asked]:
-        """The trees, read."""
-        return [parse_tree(text, self.scheme) for text in self.trees]
-
-    @property
-    def gammas(self) -> tuple[int, ...]:
-        """Lengths of the chains."""
-        return self.chains or tuple(sorted({1, 2, 3, 4, *(tree.nodes for tree in self.asked)}))
-
-    @property
-    def shapes_wanted(self) -> bool:
-        """Whether a shape is to be found."""
-        return any(not tree.branching for tree in self.asked)
-
-    def entries(self, ranks: Sequence[float] | None = None) -> list[Entry]:
-        """Every line, chains first; shapes that are to be found are single nodes until acceptance by rank is known."""
-        known = None if ranks is None else np.array(ranks)
-        found = [chain_entry(gamma, CHAIN) for gamma in self.gammas]
-        for i, asked in enumerate(self.asked):
-            parents = shaped(asked, self.scheme, known)
-            more = (self.scheme, parents, self.step, self.draws)
-            found += [tree_entry(i, asked, rule, *more) for rule in self.rules]
-        return found
 
 
 def check_models(

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Group
 
 from real.decode.clock import PHASES
-from real.decode.warp import Warping
+from real.decode.warping import Warping
 from real.studies.columns import shown
 from real.studies.compare import answer, report
 from specsim.base.files import write_bytes

@@ -10,9 +10,9 @@ import numpy as np
 
 from real.decode.clock import PHASES
 from real.studies import intervals
-from real.studies.calibrate import Costs, costs_of
 from real.studies.compare.record import Run, Turn, span_of
 from real.studies.compare.tree_shapes import Entry, Text, predicted
+from real.studies.costs import Costs, costs_of
 from real.studies.intervals import Estimate
 from specsim.lengths.tree_texts import jackknife_error
 from specsim.types import Array

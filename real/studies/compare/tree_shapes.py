@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from real.decode.score import Score, predict_blocks
+from real.decode.blocks import Score, predict_blocks
 from real.decode.tree_plan import TreeVerifier
 from real.studies.compare.record import Job
 from specsim import discover, trees
@@ -20,6 +20,7 @@ from specsim.lengths import lifted_texts, traversal_texts, tree_texts
 from specsim.lengths.blocks import Renewal, renewal
 from specsim.types import Array, Draws
 from specsim.verify.lookup import chain_rule
+from specsim.verify.stepwise import Stepwise
 from specsim.verify.tree import lifted
 
 SEQUOIA = "sequoia:"
@@ -193,7 +194,7 @@ def call_samples(
     return traversal_texts.traversal_samples(p, q, y, parents, seed=seed)
 
 
-def _chain_rule(entry: Entry) -> ModuleType | None:
+def _chain_rule(entry: Entry) -> ModuleType | Stepwise | None:
     """The chain rule that an entry runs, if it does."""
     if not entry.is_tree:
         return entry.verifier  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from real import TINY
 from real.options import parse_numbers, positive, read_prompts, within
-from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
 from real.studies.settings import Seed, Temperature, Threads, TopK, TopP
 from specsim.base import limits
 
@@ -37,8 +37,11 @@ def drafts(
     threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("drafts.json"),
     force: Force = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
+    form = form_of(as_markdown, as_json)
     outputs(out)  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
@@ -48,19 +51,12 @@ def drafts(
     texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
-    import torch
-    from transformers.utils.logging import disable_progress_bar
-
-    from real.decode.warp import Warping
-    from real.pair import load
+    from real.decode.warping import Warping
     from real.studies.compare import report
     from real.studies.drafts import report as drafts_report
-    from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
     from specsim.base.files import write_json
 
     warping = Warping(temperature, top_k, top_p)
-    torch.set_num_threads(threads)
-    disable_progress_bar()
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]),
         target=target or "bundled",
@@ -79,7 +75,15 @@ def drafts(
     )
     old = begun(out, drafts_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
-        return finish(old, out, Console(), drafts_report.table, drafts_report.write_plot, again=True)
+        return finish(old, out, Console(), drafts_report.table, drafts_report.write_plot, form=form, again=True)
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.pair import load
+    from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
+
+    torch.set_num_threads(threads)
+    disable_progress_bar()
     pair = load(target or TINY / "target", draft or TINY / "draft")
     runs = [] if old is None else old["runs"]
     done = {run["name"] for run in runs}
@@ -93,4 +97,4 @@ def drafts(
             progress.update(task, total=None, description=group.name)
             record["runs"].append(measure(group, counts, samples=samples, seed=seed))
             write_json(out, record)
-    finish(record, out, Console(), drafts_report.table, drafts_report.write_plot)
+    finish(record, out, Console(), drafts_report.table, drafts_report.write_plot, form=form)

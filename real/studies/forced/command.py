@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from real.options import parse_numbers, positive, within
-from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
 from real.studies.settings import Device, Dtype, Threads
 from specsim.base import limits
 
@@ -36,8 +36,11 @@ def forced(
     threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("forced.json"),
     force: Force = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
+    form = form_of(as_markdown, as_json)
     outputs(out)  # what can be said at once is said before torch is loaded
     batches = parse_numbers(batch, "batch", limits.MAX_BATCH)
     contexts = parse_numbers(context, "context", limits.MAX_TOKENS)
@@ -48,21 +51,11 @@ def forced(
         raise ValueError(f"alpha is {alpha}; it must lie in [0, 1]")
     positive(turns, "turns")
     positive(threads, "threads", limits.MAX_THREADS)
-    import torch
-
-    from real.models.device import parse_device, parse_dtype
-    from real.models.shapes import find_shape, random_model
-    from real.studies.calibrate import Costs
     from real.studies.compare import report
+    from real.studies.costs import Costs
     from real.studies.forced import report as forced_report
-    from real.studies.forced.measure import check, measure
     from specsim.base.files import write_json
 
-    shapes = [find_shape(name) for name in (target, draft)]
-    if shapes[0].vocab != shapes[1].vocab:
-        shapes[1] = dataclasses.replace(shapes[1], vocab=shapes[0].vocab)
-    torch.set_num_threads(threads)
-    types = parse_dtype(dtype), parse_device(device)
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]),
         target=target,
@@ -78,7 +71,18 @@ def forced(
     )
     old = begun(out, forced_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
-        return finish(old, out, Console(), forced_report.table, forced_report.write_plot, again=True)
+        return finish(old, out, Console(), forced_report.table, forced_report.write_plot, form=form, again=True)
+    import torch
+
+    from real.models.device import parse_device, parse_dtype
+    from real.models.shapes import find_shape, random_model
+    from real.studies.forced.measure import check, measure
+
+    shapes = [find_shape(name) for name in (target, draft)]
+    if shapes[0].vocab != shapes[1].vocab:
+        shapes[1] = dataclasses.replace(shapes[1], vocab=shapes[0].vocab)
+    torch.set_num_threads(threads)
+    types = parse_dtype(dtype), parse_device(device)
     models = [random_model(s, dtype=types[0], device=types[1], seed=i) for i, s in enumerate(shapes)]
     for b, c in grid:
         check(models[0], models[1], b, c, gammas, turns)
@@ -110,4 +114,4 @@ def forced(
                 else:
                     run["rows"].append(forced_report.as_json(each))
                     write_json(out, record)
-    finish(record, out, Console(), forced_report.table, forced_report.write_plot)
+    finish(record, out, Console(), forced_report.table, forced_report.write_plot, form=form)

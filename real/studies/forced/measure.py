@@ -21,7 +21,8 @@ from real.decode.clock import silent, synchronize
 from real.decode.loop import Loop, Uniforms, keyed
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
-from real.studies.calibrate import Calibration, Costs
+from real.studies.calibrate import Calibration
+from real.studies.costs import Costs
 from specsim.base import check as _check
 from specsim.base.arrays import pick
 from specsim.lengths.blocks import block_efficiency

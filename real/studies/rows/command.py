@@ -11,7 +11,7 @@ from real import TINY
 from real.options import positive, read_prompts
 from real.studies.settings import Device, Dtype, MinP, Seed, Temperature, Threads, TopK, TopP
 from specsim.base import limits
-from specsim.base.files import check_writable, write_bytes
+from specsim.base.files import check_writable, json_text, write_bytes
 
 if TYPE_CHECKING:
     from real.decode.warp import Warping
@@ -44,6 +44,7 @@ def rows(
     device: Device = "cpu",
     dtype: Dtype = "float32",
     threads: Threads = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
     check_writable(out)  # what can be said at once is said before torch is loaded
@@ -74,7 +75,12 @@ def rows(
         )
     held = along(pair, texts, max_tokens=max_tokens, warping=warping, seed=seed)
     write_bytes(out, save(held))
-    typer.echo(f"{len(held['lengths'])} texts, {len(held['tokens'])} tokens: specsim plan --rows {out} ...")
+    texts_written, tokens = len(held["lengths"]), len(held["tokens"])
+    if as_json:
+        found = {"out": str(out), "texts": texts_written, "tokens": tokens, "vocab": pair.target.vocab_size}
+        typer.echo(json_text(found | {"lengths": held["lengths"].tolist()}))
+    else:
+        typer.echo(f"{texts_written} texts, {tokens} tokens: specsim plan --rows {out} ...")
 
 
 def along(pair: Pair, prompts: list[str], *, max_tokens: int, warping: Warping, seed: int) -> dict[str, Array]:

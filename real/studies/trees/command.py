@@ -11,7 +11,7 @@ from rich.console import Console
 
 from real import TINY
 from real.options import parse_numbers, read_prompts, within
-from real.studies.keep import Force, begun, finish, kept, outputs, progress_bar
+from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
 
@@ -37,8 +37,11 @@ def trees(
     threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("trees.json"),
     force: Force = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
+    form = form_of(as_markdown, as_json)
     outputs(out)  # what can be said at once is said before torch is loaded
     sizes = parse_numbers(budgets, "budgets", limits.MAX_NODES)
     for name, value, least in (
@@ -51,13 +54,8 @@ def trees(
     ):
         within(value, name, least)
     within(threads, "threads", 1, limits.MAX_THREADS)
-    import torch
-    from transformers.utils.logging import disable_progress_bar
-
-    from real.decode.warp import Warping
-    from real.pair import load
+    from real.decode.warping import Warping
     from real.studies.compare import report
-    from real.studies.drafts.measure import written
     from real.studies.trees import report as trees_report
     from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
     from specsim.base.files import write_json
@@ -65,8 +63,6 @@ def trees(
     warping = Warping(top_k=top_k)
     for name, value in (("symbols", symbols), ("top_k", top_k or SIBLINGS)):
         within(value, name, SIBLINGS)
-    torch.set_num_threads(threads)
-    disable_progress_bar()
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
     what = report.provenance(
         command=" ".join(["specsim-real", *sys.argv[1:]]),
@@ -87,7 +83,15 @@ def trees(
     )
     old = begun(out, trees_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
-        return finish(old, out, Console(), trees_report.table, trees_report.write_plot, again=True)
+        return finish(old, out, Console(), trees_report.table, trees_report.write_plot, form=form, again=True)
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.pair import load
+    from real.studies.drafts.measure import written
+
+    torch.set_num_threads(threads)
+    disable_progress_bar()
     runs = [] if old is None else [run for run in old["runs"] if len(run["rows"]) == steps(sizes)]
     done = {run["name"] for run in runs}
     record: dict[str, Any] = {"schema": trees_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}
@@ -118,7 +122,7 @@ def trees(
                 progress.update(
                     task, advance=1, description=f"{models.name}, {row['topology']}, {row['rule']}, {row['budget']}"
                 )
-    finish(record, out, Console(), trees_report.table, trees_report.write_plot)
+    finish(record, out, Console(), trees_report.table, trees_report.write_plot, form=form)
 
 
 def _text(pair: Pair, prompts: list[str], max_tokens: int, seed: int) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from real.studies.drafts.measure import Rows
 from real.studies.trees.report import ORACLE
 from specsim import guarantee, simulate
 from specsim.simulation import Automaton, Trace, conditional_tau, ngram, recorded
@@ -21,6 +20,9 @@ from specsim.simulation.chain_of_blocks import grown_chains
 from specsim.trees import Grown, chain, depths, eagle2_tree, heap_tree, k_ary, paths, sequoia_tree
 from specsim.trees.likeliest import pruned
 from specsim.types import Array, Model
+
+if TYPE_CHECKING:
+    from real.studies.drafts.measure import Rows
 
 SMOOTHING = 0.1  # of the trigram models
 RANKS = 8  # siblings whose acceptance by rank shapes Sequoia's trees, if there are as many tokens

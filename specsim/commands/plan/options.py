@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import examples, takes
+from specsim.commands.options import alone, examples, takes
 
 EXAMPLES = examples(
     "specsim plan 0.8 --cost-ratio 0.05",
@@ -88,6 +88,8 @@ def plan(told: Plan) -> None:
     from specsim.base.files import check_writable
     from specsim.commands.plan import command
 
+    alone("json", told.as_json, markdown=told.as_markdown, emit=told.emit)
+    alone("markdown", told.as_markdown, emit=told.emit)
     if told.kept is not None and told.alpha is not None:
         raise ValueError(f"alpha is given twice: {told.kept:g} and {told.alpha:g}")
     if told.plot is not None:

@@ -90,7 +90,7 @@ def read_ranks(text: str) -> Given:
 
 
 def read_hazards(path: Path) -> Acceptance:
-    """A CSV of `position` and one column more that says what its numbers are; none is assumed.
+    """A CSV of `position` and one column more that says what its numbers are, in any case; none is assumed.
 
     hazard: probability that the draft is kept if all before it were. rate: that it is kept, of all blocks, as engines
     print it by position; each over the one before is the hazard. count: blocks that kept that many drafts or more, from
@@ -98,9 +98,14 @@ def read_hazards(path: Path) -> Acceptance:
     """
     table = csv.DictReader(_text(path).splitlines())
     try:
-        lines, names = list(table), table.fieldnames or ()
+        names = [name.strip().lower() for name in table.fieldnames or ()]
+        table.fieldnames = names
+        lines = list(table)
     except csv.Error as error:
         raise ValueError(f"{path.name}, line {table.line_num + 1}: {error}") from None
+    for name in names:
+        if name and names.count(name) > 1:
+            raise ValueError(f"{path.name} has two columns {name}; leave out what is not to be read")
     pairs = "tried" in names and "kept" in names
     kinds = [name for name in ("hazard", "rate", "count") if name in names] + (["tried and kept"] if pairs else [])
     if "position" not in names or not kinds:

@@ -25,7 +25,7 @@ from types import ModuleType
 from array_api_compat import device, is_numpy_array
 
 from specsim.base.arrays import array_namespace, ids, is_exact, wide
-from specsim.discover import facts
+from specsim.discover import Rule, facts
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.lookup import step_rule
@@ -52,7 +52,7 @@ Plan = traversal.Plan
 transition, verify = traversal.transition, traversal.verify  # the same once prepared
 
 
-def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws: Counts | None = None) -> Plan:
+def prepare(p: Array, q: Array, tree: TokenTree, step: Rule | None = None, draws: Counts | None = None) -> Plan:
     """T at every node, from the root down; for "distinct" siblings with the `draws` that draw_tree was given."""
     if (tree.scheme == "distinct") != (draws is not None):
         raise ValueError(f"scheme {tree.scheme!r} {'takes no' if draws else 'needs'} draws")
@@ -80,7 +80,7 @@ def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None, draws:
     return Plan(chance, rest, p, shape, post_order(tree))
 
 
-def uniforms(tree: TokenTree, step: str | None = None) -> int:
+def uniforms(tree: TokenTree, step: Rule | None = None) -> int:
     """One test per node, one draw, whatever the step rule."""
     return traversal.uniforms(tree)
 

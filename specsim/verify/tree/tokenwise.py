@@ -22,6 +22,7 @@ import numpy as np
 from array_api_compat import array_namespace, is_numpy_array
 
 from specsim.base.arrays import pick, row_at
+from specsim.discover import Rule, find, name_of
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, TokenTree
 from specsim.verify.lookup import step_rule
@@ -51,8 +52,8 @@ class Plan(NamedTuple):
     levels: list[Level]
 
 
-def prepare(p: Array, q: Array, tree: TokenTree, step: str | None = None) -> Plan:
-    """Target and draft rows (..., n+1, V) after the root and after every node; the step rule by name."""
+def prepare(p: Array, q: Array, tree: TokenTree, step: Rule | None = None) -> Plan:
+    """Target and draft rows (..., n+1, V) after the root and after every node; the step rule by name, or itself."""
     return Plan(p, q, _step_rule(tree, step), levels(tree))
 
 
@@ -69,7 +70,7 @@ def transition(plan: Plan) -> Array:
     return walk_law(plan.levels, rows)
 
 
-def uniforms(tree: TokenTree, step: str | None = None) -> int:
+def uniforms(tree: TokenTree, step: Rule | None = None) -> int:
     """The step rule's own for every level, and one after the last."""
     return sum(_needs(_step_rule(tree, step), most) for most in [*most_children(tree), 0])
 
@@ -93,15 +94,15 @@ def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
     return walk(plan.levels, tuple(plan.p.shape[:-2]), emit)
 
 
-def _step_rule(tree: TokenTree, name: str | None) -> ModuleType:
+def _step_rule(tree: TokenTree, name: Rule | None) -> ModuleType:
     """The step rule; ValueError if it is none for these siblings."""
     name, most = STEPS[tree.scheme] if name is None else name, max(most_children(tree), default=1)
     if name == "naive":  # looks at no draft
         return step_rule(name, most)
     if tree.scheme == "deterministic":
         raise ValueError(
-            f"step {name!r} verifies siblings drawn from q; those of a tree of scheme 'deterministic' were chosen, "
-            "which only 'naive' may ignore: not lossless"
+            f"step {name_of(find('step', name))!r} verifies siblings drawn from q; those of a tree of scheme "
+            "'deterministic' were chosen, which only 'naive' may ignore: not lossless"
         )
     drawn = SIBLINGS.get(tree.scheme, tree.scheme)
     return step_rule(name, most, None if most == 1 else drawn)  # a single child is a draw from q under every scheme

@@ -15,9 +15,10 @@ from helpers.tiny_models import tiny_llama
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from real.decode.blocks import predict_blocks
 from real.decode.draft import LMDraft
 from real.decode.loop import decode, decode_batch, keyed
-from real.decode.score import predict_blocks, score
+from real.decode.score import score
 from real.decode.warp import Warping
 from real.models.model import Cache, from_hf, full_logits
 from specsim.verify.chain import block, tokenwise

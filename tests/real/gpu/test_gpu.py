@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,8 +18,8 @@ from real.gpu import __main__ as gpu
 from real.gpu import book, device, law, markdown
 from real.gpu.book import Part, Task, one, run_part
 from real.gpu.law import DrawsFromTarget
-from real.gpu.parts import pair, rules, shapes
-from real.gpu.table import MISSING, NAMES
+from real.gpu.parts import NAMES, pair, parity, rules, shapes
+from real.gpu.table import MISSING, TABLES
 from specsim.verify.chain import tokenwise
 
 CPU = torch.device("cpu")
@@ -40,6 +42,36 @@ def rows_of(keys: list[str], fail: dict[str, BaseException], wanted: list[str]) 
         if key in fail:
             raise fail[key]
         yield key, {"value": keys.index(key)}
+
+
+def test_every_part_has_a_table() -> None:
+    assert tuple(TABLES) == NAMES
+
+
+def test_help_needs_no_torch() -> None:
+    code = (
+        "import sys; sys.modules.update(torch=None, transformers=None)\n"
+        "from typer.testing import CliRunner\n"
+        "from real.gpu.__main__ import app\n"
+        "for option in ('-h', '--help'):\n"
+        "    shown = CliRunner().invoke(app, [option])\n"
+        "    assert shown.exit_code == 0 and 'parity, shapes, pair, rules' in shown.output, shown.output\n"
+        "ended = CliRunner().invoke(app, ['nonsense'])\n"
+        "assert ended.exit_code == 2 and 'is unknown' in ended.stderr, ended.stderr\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+
+
+def test_without_torch_it_is_one_line(tmp_path: Path) -> None:
+    code = (
+        "import runpy, sys; sys.modules['torch'] = None\n"
+        f"sys.argv = ['real.gpu', '--device', 'cpu', '--out', {str(tmp_path)!r}]\n"
+        "runpy.run_module('real.gpu', run_name='__main__')"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (found.returncode, len(found.stderr.splitlines())) == (2, 1), found.stderr
+    assert "needs torch: install the extra `real`" in found.stderr
 
 
 def test_a_failed_row_costs_no_other_and_is_tried_again(tmp_path: Path) -> None:
@@ -151,7 +183,7 @@ def test_a_verifier_that_is_wrong_fails_the_law_test(tmp_path: Path, monkeypatch
     swapped = lambda rule: DrawsFromTarget() if rule is tokenwise else tokenwise  # noqa: E731
     monkeypatch.setattr(law, "_counts", lambda a, b, rule, *rest: honest(a, b, swapped(rule), *rest))
     passed = {"cases": 1, "tokens": 1, "different": [], "passed": True}
-    monkeypatch.setattr(gpu.parity, "same_tokens", lambda *args: passed)
+    monkeypatch.setattr(parity, "same_tokens", lambda *args: passed)
     result = command(tmp_path, "parity")
     assert result.exit_code == 1
     rows = {row["key"]: row for row in record(tmp_path, "parity")["rows"]}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import real.cli
 import real.studies.compare.measure
-from real.decode.score import Score
+from real.decode.blocks import Score
 from real.studies import intervals
 from real.studies.compare import rules_report
 from real.studies.compare.rows import over_positions

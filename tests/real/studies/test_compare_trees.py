@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import real.cli
 from real.decode import loop
-from real.decode.score import Score, predict_blocks
+from real.decode.blocks import Score, predict_blocks
 from real.decode.tree_plan import TreeVerifier
 from real.studies.compare import tree_measure, tree_report, tree_shapes
 from real.studies.compare.tree_shapes import Text, call_samples, chain_entry, parse_tree, predicted, shaped, tree_entry

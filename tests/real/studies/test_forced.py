@@ -21,7 +21,8 @@ from real.decode.clock import PHASES
 from real.decode.loop import Loop, decode_batch, keyed
 from real.decode.warp import Warping
 from real.models.model import LanguageModel, from_hf
-from real.studies.calibrate import Costs, calibrate, copy_bandwidth, costs_of, read_bandwidth
+from real.studies.calibrate import calibrate, copy_bandwidth, read_bandwidth
+from real.studies.costs import Costs, costs_of
 from real.studies.forced import report as forced_report
 from real.studies.forced.measure import Forced, Timing, even, measure
 from specsim import accepted_length_law, block_efficiency

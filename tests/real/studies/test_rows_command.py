@@ -48,6 +48,14 @@ def test_rows_are_what_plan_reads(tmp_path: Path) -> None:
     assert kept.tau(3).error > 0
 
 
+def test_json_says_what_was_written(tmp_path: Path) -> None:
+    out = tmp_path / "r.safetensors"
+    found, held = json.loads(run(f"--count 2 --max-tokens 4 --json --out {out}").stdout), load_file(out)
+    assert found["lengths"] == held["lengths"].tolist()
+    assert (found["out"], found["texts"]) == (str(out), len(held["lengths"]))
+    assert (found["tokens"], found["vocab"]) == held["p"].shape
+
+
 def test_bad_input_ends_with_one_line(tmp_path: Path) -> None:
     for words, message in (
         ("--count 0", "count must be at least 1, got 0"),

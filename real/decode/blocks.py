@@ -1,0 +1,87 @@
+"""What the scores of a text say of its blocks, without a model: the acceptance half of a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.discover import Rule, name_of
+from specsim.lengths.blocks import Renewal, renewal, text_survival
+from specsim.types import Array
+from specsim.verify.lookup import chain_rule
+from specsim.verify.stepwise import Stepwise
+
+
+class StepScore(NamedTuple):
+    """What a step rule makes of a text: its acceptance at each position, and b of each token (see `Stepwise`)."""
+
+    acceptance: Array
+    posterior: Array
+
+
+class Score(NamedTuple):
+    """A text under target and draft: p and q of its own tokens, and the acceptance at each position; all (T,).
+
+    `steps` says what the step rules that it was scored for make of it, for which these numbers are too few.
+    """
+
+    p: Array
+    q: Array
+    acceptance: Array
+    steps: Mapping[Stepwise, StepScore] = MappingProxyType({})
+
+    def of(self, rule: ModuleType | Stepwise) -> StepScore:
+        """Acceptance at each position, and what the rule's `survival` takes of each token."""
+        if not isinstance(rule, Stepwise):
+            return StepScore(self.acceptance, self.ratio)
+        if rule not in self.steps:
+            name = name_of(rule.step)
+            raise ValueError(f"rule {name!r} is a step rule: its tau needs whole rows, which were not scored for it")
+        return self.steps[rule]
+
+    @property
+    def ratio(self) -> Array:
+        """q/p of each token.
+
+        One that the target wrote in another block size can round to p = 0 here: then 1 if the draft knows it, else 0.
+        """
+        some = self.p > 0
+        return np.where(some, self.q / np.where(some, self.p, 1), np.where(self.q > 0, 1.0, 0.0))
+
+    def tau(self, gamma: int, rule: Rule = "tokenwise") -> float:
+        """Predicted tokens per target call when the target writes this text with `gamma` drafts per block.
+
+        Parameters
+        ----------
+        gamma : int
+            Drafts per block, at least 0.
+        rule : str
+            Chain rule.
+
+        Returns
+        -------
+        float
+            In [1, gamma + 1].
+
+        Raises
+        ------
+        ValueError
+            If the target would never write this text: it gives one of its tokens no probability; or for a step rule.
+        """
+        check.integer(gamma, "gamma", 0)
+        if (self.p == 0).any():
+            i = int(np.argmax(self.p == 0))
+            raise ValueError(f"token {i} of the text has probability 0 under the target: it would not write this text")
+        return float(predict_blocks(self, gamma, chain_rule(rule)).tau)
+
+
+def predict_blocks(scores: Score, gamma: int, rule: ModuleType | Stepwise, *, ended: bool = False) -> Renewal:
+    """Expected target calls to write the text with this rule and gamma, by the renewal law of block starts.
+
+    `ended`: the text ended with a stop token of its own.
+    """
+    return renewal(text_survival(rule.survival, scores.of(rule).posterior, gamma), ended=ended)

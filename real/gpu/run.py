@@ -1,0 +1,54 @@
+"""Run parts one after another, and say how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer
+from transformers.utils.logging import disable_progress_bar
+
+from real.gpu.book import Part, run_part
+from real.gpu.device import described, free
+from real.gpu.parts import pair, parity, rules, shapes, trees
+
+
+def run(names: list[str], device: torch.device, folder: Path, tiny: bool, budget: float) -> list[dict[str, Any]]:
+    """The records of the parts; KeyboardInterrupt leaves those that were finished in the folder."""
+    disable_progress_bar()
+    torch.set_num_threads(1)  # the steadiest where a processor is shared
+    return [*_run(names, device, folder, tiny, budget)]
+
+
+def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
+    """A part by name."""
+    make: dict[str, Callable[..., Part]] = {
+        "parity": parity.part, "shapes": shapes.part, "pair": partial(pair.part, folder=folder), "rules": rules.part,
+        "trees": trees.part,
+    }  # fmt: skip
+    return make[name](device, tiny=tiny)
+
+
+def _run(names: list[str], device: torch.device, folder: Path, tiny: bool, budget: float) -> Iterator[dict[str, Any]]:
+    """Run parts one after another; a device that is lost ends it, since this process will not see it again."""
+    say = partial(typer.echo, err=True)
+    for name in names:
+        command = f"python -m real.gpu {name} --device {device.type}{' --tiny' if tiny else ''}"
+        made = part_of(name, device, folder, tiny)
+        record = run_part(made, folder, described(device, command=command, tiny=tiny), device, budget=budget, say=say)
+        try:
+            if made.plot and any("speedup" in row for row in record["rows"]):
+                made.plot(folder / f"{name}.png", record)
+        except ModuleNotFoundError:
+            say(f"{name}: no plot (install the extra `plot`)")
+        yield record
+        if record["stopped"] == "device lost":
+            say(f"{name}: the device is lost; run the command again to carry on")
+            return
+        if record["stopped"] == "budget":
+            say(f"{name}: {budget:g} s are spent; run the command again to carry on")
+        del made  # its models
+        free(device)

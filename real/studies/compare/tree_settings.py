@@ -1,0 +1,90 @@
+"""What `compare --tree` runs, checked before torch is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from real.decode.warping import Warping
+from real.studies.compare.record import Job
+from real.studies.compare.tree_shapes import Asked, Entry, chain_entry, parse_tree, shaped, tree_entry
+from specsim import discover
+from specsim.base import check
+from specsim.exact.guarantee import require_lossless
+from specsim.verify.lookup import tree_rule
+
+CHAIN = "block"  # the rule of the chains beside the trees
+PLAIN = Job(0, CHAIN)
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """What runs: trees as they are asked for, how siblings are drawn, tree rules, chains beside them, texts, seed.
+
+    `step` is the step rule that the tree rules run, by default the scheme's; `draws`, for siblings drawn "distinct",
+    how many different ones are expected at a node.
+    """
+
+    trees: tuple[str, ...]
+    scheme: str = "iid"
+    rules: tuple[str, ...] = ("tokenwise",)
+    chains: tuple[int, ...] = ()  # lengths; (): 1 to 4, and the nodes of every tree
+    max_tokens: int = 64
+    warping: Warping = Warping()  # noqa: RUF009 - frozen
+    seed: int = 0
+    step: str | None = None
+    draws: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, words in (("trees", self.trees), ("rules", self.rules)):
+            if not words or len(set(words)) < len(words):
+                raise ValueError(f"{name} {', '.join(words)!r}: give at least one, and none twice")
+        for rule in self.rules:
+            if rule in discover.names("chain") and rule not in discover.names("tree"):
+                raise ValueError(
+                    f"rule {rule!r} verifies chains; rules of trees: {', '.join(discover.names('tree'))} (chains under "
+                    f"{CHAIN!r} run beside them)"
+                )
+            tree_rule(rule, self.scheme)
+            require_lossless(
+                rule, temperature=self.warping.temperature, family="tree", scheme=self.scheme, step=self.step
+            )
+        if self.draws is None and self.scheme == "distinct":
+            raise ValueError("scheme 'distinct' needs draws, how many different siblings are expected at a node")
+        if self.draws is not None:
+            check.integer(self.draws, "draws", 1)
+            if self.scheme != "distinct":
+                raise ValueError(f"draws is for scheme 'distinct', not {self.scheme!r}: as many siblings as places")
+        for gamma in self.gammas:
+            check.integer(gamma, "chains", 1)
+        check.integer(self.max_tokens, "max_tokens", 1)
+        if check.integer(self.seed, "seed", 0) >= 1 << 63:
+            raise ValueError(f"seed must be below 2^63, got {self.seed}")
+        self.entries()
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The trees, read."""
+        return [parse_tree(text, self.scheme) for text in self.trees]
+
+    @property
+    def gammas(self) -> tuple[int, ...]:
+        """Lengths of the chains."""
+        return self.chains or tuple(sorted({1, 2, 3, 4, *(tree.nodes for tree in self.asked)}))
+
+    @property
+    def shapes_wanted(self) -> bool:
+        """Whether a shape is to be found."""
+        return any(not tree.branching for tree in self.asked)
+
+    def entries(self, ranks: Sequence[float] | None = None) -> list[Entry]:
+        """Every line, chains first; shapes that are to be found are single nodes until acceptance by rank is known."""
+        known = None if ranks is None else np.array(ranks)
+        found = [chain_entry(gamma, CHAIN) for gamma in self.gammas]
+        for i, asked in enumerate(self.asked):
+            parents = shaped(asked, self.scheme, known)
+            more = (self.scheme, parents, self.step, self.draws)
+            found += [tree_entry(i, asked, rule, *more) for rule in self.rules]
+        return found
