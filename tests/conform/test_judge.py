@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim import discover
-from specsim.conform import Report, SamplingParams, Subject, judge, registry, rules
-from specsim.conform.cases import peaked, warped
+from specsim.conform import Report, SamplingParams, Subject, judge, registry
+from specsim.conform.cases import warped
 from specsim.conform.judgement import PROPERTIES
-from specsim.conform.properties import _laws
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS
 from specsim.types import Array
@@ -120,29 +118,6 @@ def test_lossy_by_design_is_priced() -> None:
     report = judge(Subject("wrong", "chain", wrong, sizes=(1,), lossless=False))
     assert (report.outcome, report.status) == ("lossy by design", 0)
     assert max(v.distance for v in report.verdicts) > 0.01
-
-
-def in_batches(shared: bool, followed: bool) -> Any:
-    """Tokenwise rejection; coins that are turned into floats cannot be followed."""
-
-    def batch(p: Array, q: Array, drafts: Array, u: Array) -> Any:
-        rule = discover.find("chain", "tokenwise")
-        u = u if followed else np.array(u, dtype=float)
-        return rule.verify(rule.prepare(p, q), drafts, np.stack([u[0]] * len(u)) if shared else u)
-
-    return batch
-
-
-@pytest.mark.parametrize(("followed", "evidence"), [(True, "scripted"), (False, "Monte Carlo")])
-@pytest.mark.parametrize("shared", [False, True])
-def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
-    """Two rows exactly; the frequencies of many where that cannot be had."""
-    rule = discover.find("chain", "tokenwise")
-    subject = rules.subject(rule)._replace(batch=in_batches(shared, followed), sizes=(1,))
-    assert judge(subject, properties=["joint"]).outcome == "lossless", "single calls are right"
-    found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
-    assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
-    assert ("two rows are not scripted" in found.words) is not followed
 
 
 def impossible(p: Array, q: Array, drafts: Array, random: Any) -> Any:
@@ -269,27 +244,6 @@ def test_every_property_is_on_the_page() -> None:
     page = (Path(__file__).parents[2] / "docs" / "api" / "conform.md").read_text(encoding="utf-8")
     for name in names(PROPERTIES):
         assert f"\n| {name} | " in page
-
-
-def sure(p: Array, q: Array, drafts: Array, random: Any) -> Any:
-    """A draft of which its model is nearly certain is not tested."""
-    x = drafts[0]
-    if 0.9 < q[0, x] < 1 or random.random() * q[0, x] <= p[0, x]:
-        return 1, random.choice(p.shape[1], p=p[1])
-    rest = (p[0] - q[0]).clip(0)
-    return 0, random.choice(p.shape[1], p=rest / rest.sum())
-
-
-@pytest.mark.fast
-def test_laws_with_their_peaks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only they convict a rule that trusts a draft which is sure of itself."""
-    monkeypatch.setattr(_laws, "SHRINKING", 0.0)
-    (found,) = judge(Subject("sure", "chain", sure, sizes=(1,)), properties=["joint"]).verdicts
-    assert (found.outcome, found.reach) == ("convicted", "V=3, 1 draft: peaked")
-    target, draft = peaked(3, 0), peaked(3, 1)
-    for text in ((), (0,), (1,), (2,), (1, 2)):
-        assert target.law(text).max() == draft.law(text).max() == 0.97
-        assert target.law(text).argmax() != draft.law(text).argmax()
 
 
 def test_an_adapter_is_one_file(tmp_path: Path) -> None:

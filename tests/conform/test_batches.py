@@ -1,0 +1,35 @@
+"""Rows of a batch are judged together: coins that they share convict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim import discover
+from specsim.conform import judge, rules
+from specsim.types import Array
+
+
+def in_batches(shared: bool, followed: bool) -> Any:
+    """Tokenwise rejection; coins that are turned into floats cannot be followed."""
+
+    def batch(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+        rule = discover.find("chain", "tokenwise")
+        u = u if followed else np.array(u, dtype=float)
+        return rule.verify(rule.prepare(p, q), drafts, np.stack([u[0]] * len(u)) if shared else u)
+
+    return batch
+
+
+@pytest.mark.parametrize(("followed", "evidence"), [(True, "scripted"), (False, "Monte Carlo")])
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
+    """Two rows exactly; the frequencies of many where that cannot be had."""
+    rule = discover.find("chain", "tokenwise")
+    subject = rules.subject(rule)._replace(batch=in_batches(shared, followed), sizes=(1,))
+    assert judge(subject, properties=["joint"]).outcome == "lossless", "single calls are right"
+    found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
+    assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
+    assert ("two rows are not scripted" in found.words) is not followed
