@@ -23,7 +23,6 @@ import specsim.report.plots
 import specsim.testing
 from specsim.base.extras import EXTRA
 from specsim.cli import app
-from specsim.commands import errors
 from specsim.report import tables, text
 from specsim.testing.findings import Finding
 from specsim.verify.step import rejection
@@ -269,45 +268,6 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path, monke
     assert ended.stderr.startswith("error: ")
     assert ended.stderr.count("\n") == 1
     assert "jax" in ended.stderr
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (FileNotFoundError(2, "No such file or directory", "a [1].json"), "a [1].json: No such file or directory"),
-        (OSError("org/x is no folder and no model of the hub"), "org/x is no folder and no model of the hub"),
-        (OSError(28, "No space left on device", "run.npz"), "run.npz: No space left on device"),
-        (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
-        (MemoryError("Unable to allocate 8 GiB"), "memory ran out: Unable to allocate 8 GiB"),
-        (MemoryError(), "memory ran out"),
-        (ValueError("two\nlines"), "two lines"),
-        (ValueError(), "ValueError"),
-        (ImportError("plots need matplotlib (extra `plot`)"), "plots need matplotlib (extra `plot`)"),
-        (ModuleNotFoundError("No", name="scipy.sparse"), "No"),
-        (ModuleNotFoundError("No", name="cvxpy.x"), "this needs cvxpy: install the extra `solve` (specsim-llm[solve])"),
-    ],
-)
-def test_one_line_for_every_kind(error: Exception, said: str) -> None:
-    def raises() -> None:
-        raise error
-
-    assert errors.sentence(error) == said
-    small = __import__("typer").Typer()
-    small.command()(errors.one_line(raises))
-    ended = CliRunner().invoke(small, [])
-    assert (ended.exit_code, ended.stderr) == (2, f"error: {said}\n")
-
-
-def test_a_bug_keeps_its_traceback() -> None:
-    def raises() -> Any:
-        raise ZeroDivisionError("a bug")
-
-    with pytest.raises(ZeroDivisionError):
-        errors.one_line(raises)()
-    with pytest.raises(ImportError):
-        errors.one_line(lambda: __import__("specsim.nothing"))()
-    with pytest.raises(OSError, match="No space"):  # of standard output: left to `run`
-        errors.one_line(lambda: (_ for _ in ()).throw(OSError(28, "No space")))()
 
 
 @pytest.mark.parametrize("name", NAMES)
