@@ -33,7 +33,8 @@ def judge(subject: Subject, *, budget: float, say: Callable[[Verdict], None], **
     child = context.Process(target=_in_child, args=(sender, subject, {"budget": budget} | more))
     deadline, verdicts = time.monotonic() + (1 + LATE) * budget, list[Verdict]()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, none of which holds what a judgement needs
+        for kind in (DeprecationWarning, RuntimeWarning):  # of threads, none of which holds what a judgement needs
+            warnings.simplefilter("ignore", kind)
         child.start()
     sender.close()
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from specsim.commands import errors
