@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from specsim import discover
+from specsim.base.values import shown
 from specsim.discover import Rule
 from specsim.exact.guarantee import try_siblings, verified_schemes
 from specsim.testing.chain_checks import CHAIN_CHECKS
@@ -113,7 +114,7 @@ def with_step(rule: ModuleType, family: str, step: Rule | None, params: Mapping[
         for name, value in (("step", step), ("step_params", params)):
             if value is not None:
                 raise ValueError(
-                    f"{family} rule {discover.name_of(rule)!r} asks for no step rule, got {name}={value!r}"
+                    f"{family} rule {discover.name_of(rule)!r} asks for no step rule, got {name}={shown(value)}"
                 )
         return rule
     told = step_told(rule, step, params)

@@ -247,6 +247,14 @@ def swept(what: str) -> dict[str, tuple[str, str, list[str]]]:
     return {name: (own | of_real)[name]} if what.startswith("command ") else {}
 
 
+class NotInstalled:
+    """Finds no torch; None in sys.modules would trip NumPy's helpers, which look for it there."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] in ("torch", "transformers"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def main(what: str, number: str = "0") -> None:
     """Print the complaints of a function, a command, or a sample: `specsim.speedup`, `command plan`, `sample 200`.
 
@@ -260,7 +268,7 @@ def main(what: str, number: str = "0") -> None:
     good: dict[str, Any] = {}
     public: dict[str, Callable[..., Any]] = {}
     if what == "real options":
-        sys.modules.update(dict.fromkeys(("torch", "transformers")))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, NotInstalled())  # type: ignore[arg-type]
     elif what.startswith(("command real", "real.")):
         forbid(lambda place, other: mock.patch(place, other).start())
     if what.startswith("real."):
