@@ -41,6 +41,7 @@ nb_merge_streams = True
 nb_execution_show_tb = True
 
 # API
+autodoc_preserve_defaults = True  # a default as it is written: a module has no other name than its path
 autodoc_typehints = "none"  # numpydoc's sections say types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
