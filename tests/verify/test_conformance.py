@@ -41,6 +41,8 @@ def test_rule_passes(family: str, name: str, check: str) -> None:
 
 @pytest.mark.parametrize(("family", "path"), marked(PLANTED), ids=lambda v: getattr(v, "stem", v))
 def test_mutant_is_killed(family: str, path: Path) -> None:
+    if path.stem.startswith("torch_"):  # wrong on torch alone
+        pytest.importorskip("torch")
     mutant = load(path)
     with pytest.raises((AssertionError, *LOUD.get(mutant.KILLED_BY, ()))):
         checks(family)[mutant.KILLED_BY](mutant)
