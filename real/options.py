@@ -9,18 +9,18 @@ from specsim.base import limits
 
 
 def parse_numbers(text: str, name: str = "gamma", most: int = limits.MAX_GAMMA) -> tuple[int, ...]:
-    """Whole numbers from 1 to `most`, from "4", "1-8" or "1,2,4"."""
-    first, _, last = text.partition("-")
+    """Whole numbers from 1 to `most`, from "4", "1-8", "1,2,4" or "1-4,8"."""
+    parts = [part.partition("-") for part in text.split(",")]
     try:
-        ends = [int(first), int(last)] if last else [int(part) for part in text.split(",")]
+        ends = [(int(first), int(last) if dash else int(first)) for first, dash, last in parts]
     except ValueError:
-        raise ValueError(f"{name} {_brief(text)} is not a number, a range like 1-8 or a list like 1,2,4") from None
-    if min(ends) < 1:
+        raise ValueError(f"{name} {_brief(text)} is not a number, a range like 1-8 or a list like 1,2,4-6") from None
+    if min(map(min, ends)) < 1:
         raise ValueError(f"{name} must be at least 1, got {_brief(text)}")
-    if max(ends) > most:  # before a range is written out
+    if max(map(max, ends)) > most:  # before a range is written out
         raise ValueError(f"{name} is {_brief(text)}; the largest number that is sensible is {most}")
-    found = tuple(range(ends[0], ends[1] + 1) if last else ends)
-    if not found or len(set(found)) != len(found):
+    found = tuple(number for low, high in ends for number in range(low, high + 1))
+    if any(low > high for low, high in ends) or len(set(found)) != len(found):
         raise ValueError(f"{name} {_brief(text)} is an empty range or names a length twice")
     return found
 

@@ -70,7 +70,7 @@ class Eager:
         draw: Draw,
         mark: Callable[[str], None],
     ) -> None:
-        self._target, self._sampling, self._rule, self._mark = target, warping, rule, mark
+        self._target, self._warping, self._rule, self._mark = target, warping, rule, mark
         self._cache = target.cache(batch)
         self._proposer = None if draft is None else LMDraft(draft, warping, draw, batch, mark)
 
@@ -85,7 +85,7 @@ class Eager:
         """Draft and verify for the texts of a group."""
         target, mine = self._target, [texts[i] for i in group]
         last = torch.tensor([text[-1:] for text in mine], device=target.device)
-        seen = _seen(mine, target) if self._sampling.repetition_penalty != 1 else None
+        seen = _seen(mine, target) if self._warping.repetition_penalty != 1 else None
         u = u.to(target.device)
         self._mark("host")
         if self._proposer is not None and length:
@@ -97,7 +97,7 @@ class Eager:
         # A draft may know tokens that the target cannot read; it never keeps them, whatever it reads instead.
         logits = self._cache.forward(readable(target, read), length + 1, group)
         self._mark("verify")
-        p = probabilities(logits, self._sampling, None if seen is None else seen_rows(seen, read))
+        p = probabilities(logits, self._warping, None if seen is None else seen_rows(seen, read))
         p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, u[:, length:]))
         kept, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
         tops = torch.cat([logits.amax(-1), largest.to(logits.dtype)], 1).float()

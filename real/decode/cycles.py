@@ -32,7 +32,7 @@ def cycle_for(
     """
     possible = graphs.supports(target, draft, warping)
     if fixed and not possible:
-        raise ValueError("fixed: these models or this sampling cannot run in fixed shapes (see real.decode.graphs)")
+        raise ValueError("fixed: these models or this warping cannot run in fixed shapes (see real.decode.graphs)")
     fixed = possible and (target.device.type == "cuda" if fixed is None else fixed)
     if isinstance(rule, TreeVerifier):
         check_trees(target, draft, warping, rule, gamma)

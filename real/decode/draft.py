@@ -48,7 +48,7 @@ class LMDraft:
         mark: Callable[[str], None] = silent,
     ) -> None:
         self._model, self._cache = model, model.cache(batch)
-        self._sampling, self._draw, self._mark = warping, draw, mark
+        self._warping, self._draw, self._mark = warping, draw, mark
 
     def read(self, i: int, text: Sequence[int]) -> None:
         """Read the beginning of text i."""
@@ -89,7 +89,7 @@ class LMDraft:
         for k in range(gamma):
             logits = cache.forward(readable(self._model, new), 1, which)[:, 0]
             self._mark("draft")
-            law = probabilities(logits, self._sampling, seen)
+            law = probabilities(logits, self._warping, seen)
             new = self._draw(law, u[:, k]).clamp(max=law.shape[-1] - 1)[:, None]
             if seen is not None:
                 seen = seen.scatter(-1, new, True)

@@ -127,9 +127,9 @@ def test_a_fixed_cycle_reads_nothing_back(warping: Warping, monkeypatch: pytest.
 def test_fixed_shapes_are_refused_where_they_cannot_be() -> None:
     (target, draft), generic = models(0)
     options = {"max_tokens": 3, "gamma": 1, "uniforms": [keyed(0, 0)], "fixed": True}
-    with pytest.raises(ValueError, match="fixed: these models or this sampling cannot run in fixed shapes"):
+    with pytest.raises(ValueError, match="fixed: these models or this warping cannot run in fixed shapes"):
         decode_batch(*generic, [[1]], **options)
-    with pytest.raises(ValueError, match="fixed: these models or this sampling"):
+    with pytest.raises(ValueError, match="fixed: these models or this warping"):
         decode_batch(target, draft, [[1]], warping=Warping(repetition_penalty=1.1), **options)
 
 

@@ -121,6 +121,10 @@ def test_numbers_are_told_in_brief() -> None:
         within(10**400, "x", 1, 5)
     assert parse_numbers("1-4", most=4) == (1, 2, 3, 4)
     assert parse_numbers("4,1", most=4) == (4, 1)
+    assert parse_numbers("1-4,8,10-11") == (1, 2, 3, 4, 8, 10, 11)
+    for text in ("1-4,3", "1-4,8-6"):
+        with pytest.raises(ValueError, match=f"gamma '{text}' is an empty range or names a length twice"):
+            parse_numbers(text)
 
 
 @pytest.mark.parametrize("call", [check_strings, lambda value: Warping(logit_bias=value)])
