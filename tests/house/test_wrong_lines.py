@@ -49,19 +49,8 @@ def status(folder: Path, test: str) -> tuple[int, str]:
     """Exit status and output of pytest on one test of the fast tier."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST"))}
     env = kept | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-n0",
-        "-m",
-        "fast and not slow",
-        "-p",
-        "no:cacheprovider",
-        test,
-    ]
+    told = ["-q", "-x", "-n0", "-m", "fast and not slow", "-p", "no:cacheprovider"]
+    words = [sys.executable, "-m", "pytest", *told, test]
     run = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
     return run.returncode, run.stdout[-2000:]
 
