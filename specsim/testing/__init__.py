@@ -5,11 +5,13 @@ a stated false-alarm rate and a stated smallest detectable distance. Only the st
 `float_laws`, `tables`, `edge_uniforms`) need the extra ``testing``, which brings hypothesis.
 """
 
+from typing import NoReturn
+
 from specsim.testing.capture import Violation, check_capture, count_kernels
 from specsim.testing.cases import drafted_tuples, grid
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
-from specsim.testing.findings import checks, conform
+from specsim.testing.findings import check_rule, checks
 from specsim.testing.outcomes import Finding, Skipped
 from specsim.testing.sampler import sampler_law
 from specsim.testing.statistics import LawTest, assert_law, law_test
@@ -30,8 +32,8 @@ __all__ = [
     "assert_law",
     "assert_lossless_batch",
     "check_capture",
+    "check_rule",
     "checks",
-    "conform",
     "count_kernels",
     "drafted_tuples",
     "edge_uniforms",
@@ -43,3 +45,8 @@ __all__ = [
     "sampler_law",
     "tables",
 ]
+
+
+def conform(*_args: object, **_kwargs: object) -> NoReturn:
+    """The old name of `check_rule`, for one release; a function, since `from ... import` hides what a module says."""
+    raise TypeError("specsim.testing.conform is now specsim.testing.check_rule")

@@ -59,12 +59,12 @@ def checks(family: str) -> Checks:
     return _FAMILIES[family]
 
 
-def conform(
+def check_rule(
     module: ModuleType,
     family: str,
     *,
-    params: Mapping[str, Any] | None = None,
     step: Rule | None = None,
+    params: Mapping[str, Any] | None = None,
     step_params: Mapping[str, Any] | None = None,
 ) -> list[Finding]:
     """Run every check of a family on a module; after a broken contract, no other.
@@ -78,10 +78,10 @@ def conform(
         A rule or a draft scheme (see specsim.types).
     family : str
         "step", "chain", "tree" or "draft".
-    params : mapping, optional
-        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
     step : str, path or module, optional
         The step rule of a tree rule that runs one, if not its own choice; lossless.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
     step_params : mapping, optional
         The parameters of the rule named by `step`, in the same way.
 
@@ -102,7 +102,7 @@ def conform(
     Examples
     --------
     >>> from specsim.verify.step import rejection
-    >>> any(finding.failed for finding in conform(rejection, "step"))
+    >>> any(finding.failed for finding in check_rule(rejection, "step"))
     False
     """
     return list(findings(with_step(discover.with_params(module, params), family, step, step_params), family))
@@ -140,7 +140,7 @@ def with_step(rule: ModuleType, family: str, step: Rule | None, params: Mapping[
 
 
 def findings(module: ModuleType, family: str) -> Iterator[Finding]:
-    """What `conform` returns, each as soon as its check is done: some take a minute."""
+    """What `check_rule` returns, each as soon as its check is done: some take a minute."""
     for name, check in checks(family).items():
         finding = find(name, check, module)
         yield finding

@@ -11,7 +11,7 @@ import pytest
 
 import specsim
 from specsim import discover
-from specsim.testing import checks, conform
+from specsim.testing import check_rule, checks
 from specsim.verify.step import rejection
 
 pytestmark = pytest.mark.fast
@@ -59,7 +59,7 @@ def test_unknown_names_list_the_known() -> None:
             call()
     for call in (
         lambda: checks("magic"),
-        lambda: conform(rejection, "magic"),
+        lambda: check_rule(rejection, "magic"),
         lambda: discover.names("magic"),
     ):
         with pytest.raises(ValueError, match=r"^family 'magic' is unknown; known: step, chain, tree, draft$"):

@@ -69,11 +69,11 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_verifiers_are_checked_on_the_base_install() -> None:
     done = run(
-        "from specsim.testing import assert_law, conform, sampler_law\n"
+        "from specsim.testing import assert_law, check_rule, sampler_law\n"
         "from specsim.verify.step import rejection, typical\n"
         "assert_law([0, 1] * 5000, [0.5, 0.5])\n"
         "for rule in (rejection, typical):\n"
-        "    print(*(f'{f.check}={f.outcome}' for f in conform(rule, 'step')), sep='\\n')\n"
+        "    print(*(f'{f.check}={f.outcome}' for f in check_rule(rule, 'step')), sep='\\n')\n"
     )
     assert done.returncode == 0, done.stderr
     found = [line.split("=") for line in done.stdout.splitlines()]

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import specsim
-from specsim import trees
+from specsim import testing, trees
 from specsim.testing import cases, sampler
+from specsim.verify.step import rejection
 
 pytestmark = pytest.mark.fast
 
@@ -42,7 +43,7 @@ def test_a_trees_shape_is_now_parents(function: Callable[..., Any], old: str) ->
 
 
 def test_the_rule_no_longer_comes_first() -> None:
-    wanted = r"^expected_kept takes its rule by name: expected_kept\(target, draft, \*, rule, parents, scheme, step\)$"
+    wanted = r"^expected_kept takes its rule by name: expected_kept\(target, draft, \*, rule, scheme, step, parents\)$"
     with pytest.raises(TypeError, match=wanted):
         specsim.expected_kept("traversal", [0.5, 0.5], [0.5, 0.5], [-1])  # type: ignore[call-arg, misc]
 
@@ -57,6 +58,14 @@ def test_real_says_warping() -> None:
     for method in (real.Pair.generate, real.Pair.score):
         with pytest.raises(TypeError, match=rf"^{method.__name__}: sampling is now warping, a real\.Warping$"):
             method(None, "text", sampling=real.Warping())
+
+
+def test_the_checks_of_a_rule_are_run_by_check_rule() -> None:
+    """`conform` is the harness for other people's verifiers, and its command."""
+    with pytest.raises(TypeError, match=r"^specsim\.testing\.conform is now specsim\.testing\.check_rule$"):
+        testing.conform(rejection, "step")
+    assert "conform" not in testing.__all__
+    assert "check_rule" in testing.__all__
 
 
 def test_laws_or_models() -> None:

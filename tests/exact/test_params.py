@@ -15,7 +15,7 @@ import specsim
 from specsim import discover
 from specsim.cli import app
 from specsim.discover import with_params
-from specsim.testing import conform
+from specsim.testing import check_rule
 from specsim.verify.lookup import chain_rule
 from specsim.verify.step import kseq, rejection, typical
 
@@ -111,7 +111,7 @@ def test_words_become_what_the_rule_annotates() -> None:
 
 @pytest.mark.slow
 def test_checks_pass_with_other_parameters() -> None:
-    assert not [f for f in conform(typical, "step", params={"epsilon": 0.2, "delta": 0.5}) if f.failed]
+    assert not [f for f in check_rule(typical, "step", params={"epsilon": 0.2, "delta": 0.5}) if f.failed]
 
 
 def test_the_commands_take_them() -> None:

@@ -16,7 +16,7 @@ import specsim
 from specsim import discover
 from specsim.cli import app
 from specsim.simulation import conditional_tau
-from specsim.testing import TREE_CHECKS, conform
+from specsim.testing import TREE_CHECKS, check_rule
 from specsim.testing.findings import with_step
 from specsim.testing.tree_checks import strongly_lossless
 from specsim.trees import draw_tree, uniforms
@@ -100,7 +100,7 @@ TAKE = {
     "simulate": call(specsim.simulate, target=FLOATS[0], draft=FLOATS[1], parents=(-1,), blocks=1),
     "block_chain": call(specsim.block_chain, target=P, draft=Q, parents=(-1,)),
     "guarantee": call(specsim.guarantee, family="tree"),
-    "conform": lambda rule, **more: conform(discover.find("tree", rule), "tree", **more),
+    "check_rule": lambda rule, **more: check_rule(discover.find("tree", rule), "tree", **more),
 }
 BAD: list[tuple[dict[str, Any], str]] = [
     (
@@ -136,7 +136,7 @@ def test_no_step_rule_for_rules_that_run_none() -> None:
     with pytest.raises(ValueError, match=r"^step rule 'kseq' asks for no step rule, got step_params=\{'rho': 2\}$"):
         specsim.guarantee("kseq", step_params={"rho": 2})
     with pytest.raises(ValueError, match=r"^step rule 'kseq' asks for no step rule, got step='kseq'$"):
-        conform(kseq, "step", step="kseq")
+        check_rule(kseq, "step", step="kseq")
 
 
 @pytest.mark.parametrize("rule", [tokenwise, lifted], ids=lambda rule: rule.__name__)
@@ -153,13 +153,13 @@ def test_checks_run_on_the_step_rule_that_is_told(rule: Any) -> None:
 
 def test_a_lossy_step_rule_has_nothing_to_be_held_to() -> None:
     with pytest.raises(ValueError, match=r"^step 'greedy' is lossy, and a tree rule states no bias to hold it to"):
-        conform(tokenwise, "tree", step="greedy")
+        check_rule(tokenwise, "tree", step="greedy")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", [tokenwise, lifted], ids=lambda rule: rule.__name__)
 def test_all_checks_pass(rule: Any) -> None:
-    assert not [f for f in conform(rule, "tree", step="kseq", step_params={"rho": 4}) if f.failed]
+    assert not [f for f in check_rule(rule, "tree", step="kseq", step_params={"rho": 4}) if f.failed]
 
 
 def test_the_commands_take_them() -> None:

@@ -224,7 +224,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "check_capture": {"function": lambda *w: None, "make_arguments": lambda: ()},
         "assert_lossless_batch": {"verify": target_draws, "layout": "flat", "budget": 40, "sizes": (1,)},
         "checks": {"family": "draft"},
-        "conform": {"module": importance, "family": "draft"},
+        "check_rule": {"module": importance, "family": "draft"},
         "count_kernels": {"function": lambda *w: None, "make_arguments": lambda: ()},
         "drafted_tuples": {"q": [0.5, 0.0, 0.5], "num_drafts": 2},
         "edge_uniforms": {"count": 2},

@@ -17,7 +17,7 @@ import specsim.cli
 import specsim.verify.step as family
 from specsim import discover
 from specsim.report import tables
-from specsim.testing import conform
+from specsim.testing import check_rule
 
 ROOT = Path(__file__).parents[2]
 RIGHT = (ROOT / "docs" / "developer" / "skeletons" / "step.py").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_the_right_one_passes_everything(folder: Path) -> None:
     assert {"own", "rejection"} <= discover.rules("step").keys()
-    failed = [finding for finding in conform(discover.find("step", "own"), "step") if not finding.passed]
+    failed = [finding for finding in check_rule(discover.find("step", "own"), "step") if not finding.passed]
     assert failed == []
     assert specsim.guarantee("own", num_drafts=3).lossless
     p, q = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)]
@@ -72,7 +72,7 @@ def test_it_needs_no_folder(tmp_path: Path) -> None:
 
 
 def test_the_wrong_one_is_convicted(folder: Path) -> None:
-    failed = {finding.check for finding in conform(discover.find("step", "own_wrong"), "step") if not finding.passed}
+    failed = {finding.check for finding in check_rule(discover.find("step", "own_wrong"), "step") if not finding.passed}
     assert failed == {"sampler_is_transition", "edges", "frequencies"}
 
 

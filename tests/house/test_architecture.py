@@ -7,7 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -190,6 +190,30 @@ def test_the_check_of_names_can_fail() -> None:
     package.__path__ = [str(ROOT / "specsim" / "laws")]  # type: ignore[attr-defined]
     package.warp = print  # type: ignore[attr-defined]
     assert names_that_are_both(package) == ["warp"]
+
+
+def named_like_rooms(names: Iterable[str]) -> list[str]:
+    """Public names that are a room's, in whatever package they stand: one word for two things."""
+    return sorted({name for package in FLOORS.values() for level in package for name in level} & set(names))
+
+
+WITH_NAMES = sorted(
+    ".".join(path.parent.relative_to(ROOT).parts)
+    for package in FLOORS
+    for path in (ROOT / package).rglob("__init__.py")
+    if "\n__all__ =" in path.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("name", WITH_NAMES)
+def test_no_public_function_is_a_room_elsewhere(name: str) -> None:
+    """`specsim.conform` is the harness, so nothing that a package hands out is called `conform`."""
+    assert named_like_rooms(import_module(name).__all__) == []
+
+
+def test_the_check_of_rooms_names_can_fail() -> None:
+    assert {"specsim", "specsim.testing", "specsim.trees", "real"} <= set(WITH_NAMES)
+    assert named_like_rooms(["checks", "conform", "grid"]) == ["conform"]
 
 
 def test_import_is_light() -> None:

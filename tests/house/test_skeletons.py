@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from specsim.testing import checks, conform
+from specsim.testing import check_rule, checks
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "developer" / "skeletons"
@@ -42,7 +42,7 @@ def test_there_is_one_for_each_family() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_it_passes_every_check(family: str, tmp_path: Path) -> None:
     text = (FOLDER / f"{family}.py").read_text(encoding="utf-8")
-    findings = conform(load(text, tmp_path / f"own_{family}.py"), family)
+    findings = check_rule(load(text, tmp_path / f"own_{family}.py"), family)
     assert findings
     assert [finding for finding in findings if not finding.passed] == []
 

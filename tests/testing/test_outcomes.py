@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from specsim import discover
 from specsim.cli import app
-from specsim.testing import STEP_CHECKS, backends, conform
+from specsim.testing import STEP_CHECKS, backends, check_rule
 from specsim.testing.contract import theorems
 from specsim.testing.outcomes import written
 from specsim.verify.step import rejection
@@ -28,7 +28,7 @@ def changed(**names: object) -> ModuleType:
 def test_without_a_second_library_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends, "backends", lambda kernel: {})
     for family, name in (("step", "rejection"), ("chain", "block"), ("tree", "target_only"), ("draft", "iid")):
-        found = {finding.check: finding for finding in conform(discover.find(family, name), family)}
+        found = {finding.check: finding for finding in check_rule(discover.find(family, name), family)}
         same = found.pop("same_on_every_backend")
         assert (same.outcome, same.passed, same.failed) == ("skipped", False, False)
         assert same.detail.startswith("neither jax nor torch is installed")
@@ -46,14 +46,14 @@ def test_without_a_second_library_nothing_is_compared(monkeypatch: pytest.Monkey
     ],
 )
 def test_a_broken_contract_is_all_that_is_said(names: dict[str, object], words: str) -> None:
-    (finding,) = conform(changed(**names), "step")
+    (finding,) = check_rule(changed(**names), "step")
     assert (finding.check, finding.outcome) == ("contract", "FAIL")
     assert words in finding.detail
 
 
 @pytest.mark.parametrize("family", ["chain", "tree", "draft"])
 def test_a_rule_of_another_family_is_recognised(family: str) -> None:
-    (finding,) = conform(rejection, family)
+    (finding,) = check_rule(rejection, family)
     assert finding.detail.startswith("AssertionError: this looks like a step rule; ")
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim.cli import app
-from specsim.testing import STEP_CHECKS, conform
+from specsim.testing import STEP_CHECKS, check_rule
 from specsim.testing.cases import random_laws
 from specsim.types import LossyStepRule
 from specsim.verify.step import typical
@@ -60,7 +60,7 @@ def test_both_parameters_move_the_set() -> None:
 
 
 def test_checks_in_fractions_are_skipped_by_name() -> None:
-    outcomes = {finding.check: finding.outcome for finding in conform(typical, "step")}
+    outcomes = {finding.check: finding.outcome for finding in check_rule(typical, "step")}
     exact = {"sampler_is_transition", "output_is_target", "acceptance_is_exact", "acceptance_below_optimum"}
     exact |= {"transition_is_a_law", "floats_follow_fractions"}
     assert outcomes == {name: "skipped" if name in exact else "pass" for name in STEP_CHECKS}
