@@ -59,10 +59,10 @@ class Pair:
         prompt: str | Sequence[str],
         *,
         rule: Rule = "tokenwise",
-        gamma: int | None = None,
-        parents: Sequence[int] | None = None,
         scheme: str | None = None,
         step: Rule | None = None,
+        gamma: int | None = None,
+        parents: Sequence[int] | None = None,
         draws: Callable[[Array], Draws] | None = None,
         params: Mapping[str, Any] | None = None,
         step_params: Mapping[str, Any] | None = None,
@@ -82,14 +82,14 @@ class Pair:
         rule : str, path or module
             Name of a chain rule or of a step rule of one draft, or with `parents` of a tree rule; its file, or itself;
             lossless at this temperature.
-        gamma : int, optional
-            Drafts per target call, 4 by default; 0 is plain decoding. A tree has its own depth.
-        parents : sequence of int, optional
-            Draft trees of this shape (see `specsim.trees`), as `specsim.trees.k_ary((2, 1, 1))`.
         scheme : str, optional
             How the siblings of a tree are drawn; by default as its rule prefers.
         step : str, path or module, optional
             The step rule of a tree rule that runs one, if not its own choice.
+        gamma : int, optional
+            Drafts per target call, 4 by default; 0 is plain decoding. A tree has its own depth.
+        parents : sequence of int, optional
+            Draft trees of this shape (see `specsim.trees`), as `specsim.trees.k_ary((2, 1, 1))`.
         draws : callable, optional
             For scheme "distinct": q (..., V) -> `specsim.types.Draws`, the law of the number of draws at a node.
         params : mapping, optional

@@ -24,16 +24,16 @@ Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children wer
 
 
 @np.errstate(under="ignore")
-@rule_no_longer_first("target, draft, *, rule, parents, scheme, step")
+@rule_no_longer_first("target, draft, *, rule, scheme, step, parents")
 @renamed(shape="parents", sampling="scheme")
 def expected_kept(
     target: Model | Array,
     draft: Model | Array,
     *,
     rule: Rule,
-    parents: Any,
     scheme: str = "iid",
     step: Rule | None = None,
+    parents: Any,
     draws: Callable[[Array], Draws] | None = None,
     params: Mapping[str, Any] | None = None,
     step_params: Mapping[str, Any] | None = None,
@@ -49,12 +49,12 @@ def expected_kept(
         context. Laws of Fractions keep the answer exact.
     rule : str, path or module
         Name of a tree rule (see `algorithms`), the path of its file, or itself.
-    parents : array_like of int, or (width, depth) for scheme "beam"
-        The tree's parents (see `specsim.trees`).
     scheme : str
         How siblings are drawn: one of the rule's CHILDREN.
     step : str, path or module, optional
         The step rule, for "tokenwise" and "lifted".
+    parents : array_like of int, or (width, depth) for scheme "beam"
+        The tree's parents (see `specsim.trees`).
     draws : callable, optional
         For scheme "distinct": a row of q -> `Draws`.
     params : mapping, optional

@@ -62,11 +62,11 @@ def block_chain(
     draft: Automaton | Array,
     *,
     rule: Rule,
-    gamma: int | None = None,
-    parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: Rule | None = None,
+    gamma: int | None = None,
+    parents: Sequence[int] | None = None,
     params: Mapping[str, Any] | None = None,
     step_params: Mapping[str, Any] | None = None,
 ) -> BlockChain:
@@ -80,7 +80,7 @@ def block_chain(
         Models. Fractions keep the answer exact.
     rule : str, path or module
         As in `simulate`; not one that changes the target of later blocks.
-    gamma, parents, num_drafts, scheme, step, params, step_params : optional
+    num_drafts, scheme, step, gamma, parents, params, step_params : optional
         As in `simulate`; "distinct" candidates are too many to sum over.
 
     Returns

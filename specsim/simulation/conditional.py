@@ -46,17 +46,17 @@ def conditional_tau(
     draft: Automaton | Array,
     *,
     rule: Rule,
-    parents: Sequence[int],
-    scheme: str | None = None,
     num_drafts: int = 1,
+    scheme: str | None = None,
     step: Rule | None = None,
+    parents: Sequence[int],
+    params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
     blocks: int = 10_000,
     sequences: int = 256,
     seed: int = 0,
     level: float = 0.99,
     starts: Sequence[int] | None = None,
-    params: Mapping[str, Any] | None = None,
-    step_params: Mapping[str, Any] | None = None,
 ) -> Estimate:
     r"""Tokens per block in decoded texts, each block counted by its expectation given the drafted tree.
 
@@ -77,14 +77,18 @@ def conditional_tau(
         Models.
     rule : str, path or module
         Name of a tree rule, the path of its file, or itself.
-    parents : sequence of int
-        Parents of the nodes, or what `simulate` takes for beams and distinct siblings.
-    scheme : str, optional
-        How siblings are drawn.
     num_drafts : int
         Distinct siblings expected, for scheme "distinct".
+    scheme : str, optional
+        How siblings are drawn.
     step : str, path or module, optional
         The step rule of a tree rule that runs one.
+    parents : sequence of int
+        Parents of the nodes, or what `simulate` takes for beams and distinct siblings.
+    params : mapping, optional
+        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+    step_params : mapping, optional
+        The parameters of the rule named by `step`, in the same way.
     blocks : int
         In all, shared out over the sequences.
     sequences : int
@@ -96,10 +100,6 @@ def conditional_tau(
     starts : sequence of int, optional
         Contexts in which the sequences start, one each: rows of `block_chain(...).states`. The interval then counts how
         contexts differ, too, and is wider than the chance of the run alone asks for.
-    params : mapping, optional
-        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
-    step_params : mapping, optional
-        The parameters of the rule named by `step`, in the same way.
 
     Returns
     -------

@@ -39,11 +39,11 @@ def simulate(
     draft: Automaton | Array,
     *,
     rule: Rule,
-    gamma: int | None = None,
-    parents: Sequence[int] | None = None,
     num_drafts: int = 1,
     scheme: str | None = None,
     step: Rule | None = None,
+    gamma: int | None = None,
+    parents: Sequence[int] | None = None,
     params: Mapping[str, Any] | None = None,
     step_params: Mapping[str, Any] | None = None,
     blocks: int | None = None,
@@ -76,11 +76,6 @@ def simulate(
         Models (`markov`, `mixture`, `ngram`, `recorded`), or one law each. Fractions become floats.
     rule : str, path or module
         Name of a chain or step rule, or of a tree rule if parents are given; or a module that is one, or its file.
-    gamma : int, optional
-        Drafted positions per block; 0 is plain decoding.
-    parents : sequence of int, optional
-        Parents of the nodes of a token tree, instead of gamma (see `specsim.trees`); (width, depth) for scheme
-        "beam". For "distinct", of its places: one number of them wherever there is more than one.
     num_drafts : int
         Candidates K per position of a step rule.
     scheme : str, optional
@@ -88,6 +83,11 @@ def simulate(
         the first that it names. With "distinct", num_drafts is how many distinct candidates are expected.
     step : str, path or module, optional
         The step rule that "tokenwise" and "lifted" trees run, if not their own choice.
+    gamma : int, optional
+        Drafted positions per block; 0 is plain decoding.
+    parents : sequence of int, optional
+        Parents of the nodes of a token tree, instead of gamma (see `specsim.trees`); (width, depth) for scheme
+        "beam". For "distinct", of its places: one number of them wherever there is more than one.
     params : mapping, optional
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
     step_params : mapping, optional

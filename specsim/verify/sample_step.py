@@ -28,8 +28,8 @@ def verify_step(
     u: Array,
     *,
     rule: Rule = "rejection",
-    scheme: str | None = None,
     num_drafts: int | Draws | None = None,
+    scheme: str | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> StepResult:
     """Run a step rule: candidates for one position in, one token out.
@@ -47,11 +47,11 @@ def verify_step(
         Uniforms, with the broadcast leading axes of p, q and drafts.
     rule : str, path or module
         Name of a step rule (see `algorithms`), the path of its file, or itself.
-    scheme : str, optional
-        How the drafts were drawn; by default as the rule's DRAFTS says.
     num_drafts : int or Draws, optional
         K, when it is not the number of places: distinct drafts need what `specsim.draft.distinct.draw` was given, the
         expected number of distinct tokens or the law of N itself.
+    scheme : str, optional
+        How the drafts were drawn; by default as the rule's DRAFTS says.
     params : mapping, optional
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
 
