@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from real import TINY as TINY
+from real.decode.blocks import Score
 from real.decode.graphs import Kept
 from real.decode.loop import Block, Stop, check_fit, decode_batch, keyed
-from real.decode.score import Score, score
+from real.decode.score import score
 from real.decode.stops import Stream, check_strings, cut, stopping
 from real.decode.verifier import verifier_of
 from real.decode.warp import Warping
@@ -123,6 +123,7 @@ class Pair:
 
         Examples
         --------
+        >>> from real import TINY
         >>> len(load(TINY / "target", TINY / "draft").generate("def main():", gamma=3, max_tokens=8).tokens)
         8
         """
@@ -191,6 +192,7 @@ class Pair:
 
         Examples
         --------
+        >>> from real import TINY
         >>> load(TINY / "target", TINY / "draft").score([5, 6, 7], prompt="def main():").p.shape
         (3,)
         """
@@ -267,6 +269,7 @@ def load(
 
     Examples
     --------
+    >>> from real import TINY
     >>> load(TINY / "target", TINY / "draft").target.dtype
     torch.float32
     """

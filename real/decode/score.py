@@ -8,8 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import torch
 
-from real.decode.blocks import Score as Score
-from real.decode.blocks import StepScore
+from real.decode.blocks import Score, StepScore
 from real.decode.draft import readable
 from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel, full_logits

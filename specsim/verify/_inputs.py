@@ -8,8 +8,6 @@ from specsim import discover
 from specsim.base import check
 from specsim.types import Array, Draws
 from specsim.verify.lookup import _in_support
-from specsim.verify.lookup import tree_rule as tree_rule
-from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
 def one_library(drafts: Array, u: Array, p: Array, q: Array, low: int = 0) -> tuple[Array, Array, Array, Array]:

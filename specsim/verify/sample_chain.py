@@ -14,8 +14,6 @@ from specsim.discover import Rule
 from specsim.types import Array, ChainResult
 from specsim.verify._inputs import one_library
 from specsim.verify.lookup import _in_support
-from specsim.verify.lookup import tree_rule as tree_rule
-from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
 @np.errstate(under="ignore")

@@ -15,8 +15,6 @@ from specsim.discover import Rule
 from specsim.types import Array, Draws, StepResult
 from specsim.verify._inputs import all_there, can_be_drawn, one_library
 from specsim.verify.lookup import candidates, step_rule
-from specsim.verify.lookup import tree_rule as tree_rule
-from specsim.verify.sample_tree import verify_tree as verify_tree
 
 
 @np.errstate(under="ignore")

@@ -24,7 +24,7 @@ import specsim.testing
 from specsim.base.extras import EXTRA
 from specsim.cli import app
 from specsim.report import tables, text
-from specsim.testing.findings import Finding
+from specsim.testing.outcomes import Finding
 from specsim.verify.step import rejection
 
 ROOT = Path(__file__).parents[2]

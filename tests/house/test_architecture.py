@@ -216,6 +216,16 @@ def test_the_check_of_rooms_names_can_fail() -> None:
     assert named_like_rooms(["checks", "conform", "grid"]) == ["conform"]
 
 
+PASSED_ON = re.compile(r"^from \S+ import (\w+) as \1$", re.M)
+DOORS = {"specsim/base/check.py", "real/decode/warp.py"}  # each a door that its room's readers know
+
+
+def test_names_are_imported_from_their_home() -> None:
+    """A module passes nothing on for another's sake, but for two doors."""
+    assert {str(p.relative_to(ROOT)) for p in MODULES if PASSED_ON.search(p.read_text(encoding="utf-8"))} == DOORS
+    assert not PASSED_ON.search("from real import TINY\nfrom numpy import array as rows\n")
+
+
 def test_import_is_light() -> None:
     """`import specsim` loads no framework, no solver and no test library."""
     code = "import specsim, sys; print(*sorted({m.partition('.')[0] for m in sys.modules}))"

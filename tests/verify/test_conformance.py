@@ -10,7 +10,8 @@ from helpers.rules import FAMILIES, MUTANTS, load
 
 from specsim import discover
 from specsim.testing import Skipped, checks
-from specsim.testing.findings import Finding, findings
+from specsim.testing.findings import findings
+from specsim.testing.outcomes import Finding
 
 SHIPPED = [(family, name, check) for family in FAMILIES for name in discover.names(family) for check in checks(family)]
 PLANTED = [(path.parent.name, path) for path in sorted(MUTANTS.glob("*/*.py"))]

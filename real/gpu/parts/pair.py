@@ -20,6 +20,7 @@ from real.models.loading import load_hf
 from real.models.memory import explain_oom
 from real.studies.compare import measure
 from real.studies.compare.record import Bandwidth, Scored, as_json
+from real.studies.compare.settings import Settings as CompareSettings
 from real.studies.costs import Costs
 from real.train.corpus import cut_prompts
 from real.train.evaluate import held_out_loss
@@ -113,7 +114,7 @@ def _compared(
     ids = [list(pair.tokenizer(prompt)["input_ids"]) for _, prompt in prompts]
     gammas = tuple(g for g in settings.gammas if f"{mode}/gamma {g}" in wanted)
     names = {Scored: "acceptance", Costs: "costs", Bandwidth: "bandwidth"}
-    run = measure.Settings(gammas, settings.calibrated, settings.max_tokens)
+    run = CompareSettings(gammas, settings.calibrated, settings.max_tokens)
     rows, stopped = _until_stopped(measure.compare(pair, ids, run))
     for _, found in rows:
         row = as_json(found)

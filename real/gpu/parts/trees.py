@@ -27,7 +27,8 @@ from real.models.shapes import find_shape, random_model
 from real.options import read_prompts
 from real.studies import intervals
 from real.studies.compare.record import Run, run_of, span_of
-from real.studies.compare.tree_measure import TreeSettings, shape_ranks
+from real.studies.compare.tree_measure import shape_ranks
+from real.studies.compare.tree_settings import TreeSettings
 from real.studies.compare.tree_shapes import Entry, chain_entry
 from specsim.trees import k_ary, sequoia_tree
 

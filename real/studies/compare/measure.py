@@ -22,7 +22,7 @@ from real.pair import Pair
 from real.studies.calibrate import Calibration, copy_bandwidth
 from real.studies.compare.record import Bandwidth, Found, Job, Turn, run_of
 from real.studies.compare.rows import Side, Text, acceptance, gain, row
-from real.studies.compare.settings import Settings as Settings
+from real.studies.compare.settings import Settings
 from real.studies.costs import costs_of
 
 WRITE, MEASURE = 0, 1  # streams of randomness: the texts scored, and the decoding measured

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from real.decode.blocks import Score
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.graphs import Kept
 from real.decode.loop import decode, keyed
-from real.decode.score import Score, laws
+from real.decode.score import laws
 from real.decode.tree_plan import check_trees
 from real.pair import Pair
 from real.studies.calibrate import Calibration
 from real.studies.compare.measure import check_prompts
 from real.studies.compare.record import Job, Turn, run_of
-from real.studies.compare.tree_settings import CHAIN, PLAIN
-from real.studies.compare.tree_settings import TreeSettings as TreeSettings
+from real.studies.compare.tree_settings import CHAIN, PLAIN, TreeSettings
 from real.studies.compare.tree_shapes import RANKS, Entry, Text, call_samples, has_calls, is_walk, mean_ranks
 from specsim.base.arrays import at, overlap
 from specsim.lengths import tree_texts

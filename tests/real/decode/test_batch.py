@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import real
+from real import TINY
 from real.decode import fixed, graphs
 from real.decode.loop import Decoded, at_tokens, decode, decode_batch, keyed
 from real.decode.stops import stopping
 from real.decode.warp import Warping
 from real.models import llama
 from real.models.model import LanguageModel, from_hf, full_logits
-from real.pair import TINY
 from specsim.base.arrays import pick
 from specsim.exact import forking
 from specsim.verify.chain import tokenwise

@@ -13,8 +13,8 @@ from tokenizers import models as models_of_tokens
 from transformers import PreTrainedTokenizerFast
 
 import real
+from real import TINY
 from real.decode.stops import Stream, cut, stopping
-from real.pair import TINY
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import pytest
 from helpers.tiny_models import tiny_gpt2, tiny_llama
 
 import real
+from real import TINY
 from real.decode.loop import decode, keyed
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.models import llama
 from real.models.model import Cache, from_hf
-from real.pair import TINY
 from specsim.trees import chain, k_ary
 from specsim.types import Draws
 

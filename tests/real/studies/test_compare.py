@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 import real.cli
 import real.studies.compare.measure
+from real import TINY
 from real.decode.loop import decode, keyed
 from real.decode.warp import Warping
 from real.options import read_prompts
-from real.pair import TINY, load
+from real.pair import load
 from real.studies.compare import report
 from real.studies.compare.record import Job, Run, Turn, turn_as_json, turn_of
 from specsim.base import files

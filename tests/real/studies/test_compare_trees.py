@@ -15,6 +15,7 @@ from real.decode import loop
 from real.decode.blocks import Score, predict_blocks
 from real.decode.tree_plan import TreeVerifier
 from real.studies.compare import tree_measure, tree_report, tree_shapes
+from real.studies.compare.tree_settings import TreeSettings
 from real.studies.compare.tree_shapes import Text, call_samples, chain_entry, parse_tree, predicted, shaped, tree_entry
 from real.studies.table import markdown
 from specsim import renewal
@@ -138,7 +139,7 @@ def test_shapes_are_chosen_on_other_texts(monkeypatch: Any) -> None:
         return Text(Score(*np.ones((3, 5))), False, ranks)
 
     monkeypatch.setattr(tree_measure, "scored", scored)
-    settings = tree_measure.TreeSettings(("sequoia:6",), "without_replacement")
+    settings = TreeSettings(("sequoia:6",), "without_replacement")
     pair = type("Pair", (), {"target": type("Model", (), {"vocab_size": 9})})
     found = tree_measure.shape_ranks(pair, [[1], [2]], settings, 7, lambda stage: None)  # type: ignore[arg-type]
     assert asked == [(7, tree_measure.SHAPE), (8, tree_measure.SHAPE)]

@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 import real.cli
 from real.decode import graphs, loop
-from real.decode.score import Score
+from real.decode.blocks import Score
 from real.decode.tree_plan import TreeVerifier
 from real.studies.compare import measure, tree_measure, tree_shapes
+from real.studies.compare.tree_settings import TreeSettings
 from real.studies.compare.tree_shapes import Text, call_samples, parse_tree, predicted, shaped, tree_entry
 from specsim.lengths import lifted_texts, tree_texts
 
@@ -53,7 +54,7 @@ def test_a_step_rule_that_is_named_runs_and_is_predicted(tmp_path: Path) -> None
 
 
 def test_a_step_rule_that_is_named_reaches_rule_and_prediction() -> None:
-    settings = tree_measure.TreeSettings(("2",), rules=("lifted",), step="recursive")
+    settings = TreeSettings(("2",), rules=("lifted",), step="recursive")
     (entry,) = [entry for entry in settings.entries() if entry.is_tree]
     assert (entry.verifier.step, entry.verifier.told) == ("recursive", {"step": "recursive"})
     parents, (p, q, y) = (-1, -1, 0), text()[1]
