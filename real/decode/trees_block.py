@@ -69,23 +69,9 @@ class Texts(NamedTuple):
 
 
 def cycle(on: Trees, length: int, texts: Tensor, u: Tensor) -> Array:
-    """Blocks of all texts in fixed shapes, as `real.decode.fixed.cycle` runs those of chains.
+    """Draft and verify for all texts as `real.decode.fixed.cycle` does: the same arguments, rows of `block`.
 
-    Parameters
-    ----------
-    on : Trees
-        Models, caches and the rule; `plain` leaves tensors as they are.
-    length : int
-        Levels.
-    texts : Tensor, shape (batch, 3), int64
-        Of each text its last two tokens, and the position of the last.
-    u : Tensor, shape (batch, length + uniforms of the rule)
-        Uniforms.
-
-    Returns
-    -------
-    Tensor, shape (batch, 3 + 3 length)
-        Rows of `block`.
+    `length` counts levels, and `plain` of `on` leaves tensors as they are.
     """
     span = on.fixed.caches["target"].kv.shape[4]
     return block(on, length, Texts(texts[:, :2], texts[:, 2], on.fixed.sequences, None, span), u)

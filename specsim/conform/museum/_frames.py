@@ -55,7 +55,7 @@ def tokenwise(
 
 def chain(
     name: str,
-    run: Callable[..., tuple[int, int]] | None = None,
+    run: Callable[..., Any] | None = None,
     *,
     accepts: Accepts = ratio,
     correction: Correction = left_over,

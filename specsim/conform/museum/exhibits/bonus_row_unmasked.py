@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain, tokenwise
 from specsim.types import Array
 
 WRONG = (
@@ -18,12 +17,7 @@ PROPERTY = "structured"
 def run(p: Array, q: Array, drafts: Array, random: Any, *, mask: Array | None) -> tuple[int, int]:
     """Test tokenwise under the mask."""
     held = p if mask is None else p * mask / (p * mask).sum(axis=1, keepdims=True)
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > held[i, x]:
-            return i, draw(random, residual(held[i], q[i]))
-    return len(drafts), draw(random, p[-1])
+    return tokenwise(held, q, drafts, random, bonus=lambda masked: p[-1])
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("bonus_row_unmasked", "chain", run, sizes=SIZES, masks=True)
+subject = chain(__name__, run, masks=True)

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain, tokenwise
 from specsim.types import Array
 
 WRONG = (
@@ -20,17 +19,14 @@ def run() -> Callable[..., tuple[int, int]]:
     """Begin a text; its coins are drawn with the first round."""
     coins: list[Any] = []
 
+    def accepts(p: Array, q: Array, i: int, x: int, random: Any) -> Any:
+        return coins[i] * q[i, x] <= p[i, x]
+
     def rounds(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
-        """Test tokenwise."""
         coins.extend(random.random() for _ in drafts[len(coins) :])
-        for i, x in enumerate(drafts):
-            if coins[i] * q[i, x] > p[i, x]:
-                return i, draw(random, residual(p[i], q[i]))
-        return len(drafts), draw(random, p[-1])
+        return tokenwise(p, q, drafts, random, accepts=accepts)
 
     return rounds
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("coins_of_the_first_round", "chain", run, sizes=SIZES, stateful=True)
+subject = chain(__name__, run, stateful=True)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from specsim.conform.museum._parts import SIZES, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import draw, residual
 from specsim.types import Array
 
 WRONG = (
@@ -26,6 +26,4 @@ def run(p: Array, q: Array, drafts: Array, random: Any, *, end: int | None, limi
     return (out if out and out[-1] == end else [*out, draw(random, law)])[:limit]
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("end_token_passed_over", "chain", run, sizes=SIZES, returns="tokens", stops=True)
+subject = chain(__name__, run, returns="tokens", stops=True)

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.museum._parts import SIZES, draw, residual
-from specsim.conform.subject import Subject
+from specsim.conform.museum._frames import chain, tokenwise
 from specsim.types import Array
 
 WRONG = "Tokens are right, and beside those that were drafted stand the logarithms of the draft's probabilities."
@@ -16,18 +15,9 @@ PROPERTY = "logprobs"
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[list[int], list[Any]]:
     """Test tokenwise, and look every token up."""
-    out: list[int] = []
-    said: list[Any] = []
-    for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
-            y = draw(random, residual(p[i], q[i]))
-            return [*out, y], [*said, np.log(p[i, y])]
-        out.append(int(x))
-        said.append(np.log(q[i, x]))
-    y = draw(random, p[-1])
-    return [*out, y], [*said, np.log(p[-1, y])]
+    kept, y = tokenwise(p, q, drafts, random)
+    said = [np.log(q[i, x]) for i, x in enumerate(drafts[:kept])]
+    return [*map(int, drafts[:kept]), y], [*said, np.log(p[kept, y])]
 
 
-def subject() -> Subject:
-    """The chain, on NumPy."""
-    return Subject("logprobs_of_the_draft", "chain", run, sizes=SIZES, returns="tokens", logprobs="warped")
+subject = chain(__name__, run, returns="tokens", logprobs="warped")
