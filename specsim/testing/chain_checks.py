@@ -237,7 +237,7 @@ def two_numbers_a_draft(rule: ModuleType) -> None:
 
 
 def same_on_every_backend(rule: ModuleType) -> None:
-    """NumPy, JAX (eager, jit, vmap) and torch keep the same drafts and emit the same token."""
+    """NumPy, JAX (eager, jit, vmap) and torch keep the same of 1 and of 4 drafts, and emit the same token."""
     for gamma in (1, 4):
         arrays = _random_blocks(rule, vocab=13, rows=64, gamma=gamma)
         backends.assert_same(lambda p, q, x, u: rule.verify(rule.prepare(p, q), x, u), *arrays)

@@ -205,7 +205,11 @@ def frequencies(rule: ModuleType) -> None:
 
 
 def same_on_every_backend(rule: ModuleType) -> None:
-    """NumPy, JAX (jit; eager and vmap for two drafts, if there may be two) and torch agree, but on boundaries."""
+    """NumPy, torch and JAX under jit agree for every number of drafts that is tried, but on boundaries.
+
+    That is for 1, 2 and 3 drafts, and for laws of N where they may be distinct. JAX is asked eagerly and under vmap for
+    two drafts only (one, where a rule takes no more): each operation compiles by itself, which takes seconds.
+    """
     for num_drafts in counts(rule):
         compared(rule, num_drafts, whole=num_drafts == min(2, max(sizes(rule))))
 

@@ -12,7 +12,9 @@ import pytest
 
 from specsim import discover
 from specsim.testing import backends, draft_checks
-from specsim.testing.step_cases import ROWS, VOCAB, compared, drawn
+from specsim.testing.step_cases import ROWS, VOCAB, compared, counts, drawn, sizes
+from specsim.testing.tree_checks import same_trees
+from specsim.types import Draws
 from specsim.verify.lookup import takes
 
 jax = pytest.importorskip("jax")
@@ -20,7 +22,7 @@ torch = pytest.importorskip("torch")
 jax.config.update("jax_enable_x64", True)
 
 Array = Any
-STEP, CHAIN, DRAFT = (discover.rules(family) for family in ("step", "chain", "draft"))
+STEP, CHAIN, TREE, DRAFT = (discover.rules(family) for family in ("step", "chain", "tree", "draft"))
 ON_ALL = {"jax", "jax.jit", "jax.vmap", "torch cpu"}
 
 
@@ -53,10 +55,12 @@ def report(what: str, compared: backends.Compared, count: Count) -> None:
     assert compared.near <= ROWS // 1000
 
 
+def most(rule: ModuleType) -> int:
+    return max(k for k in (1, 2, 4) if takes(rule, k))
+
+
 # As many drafts as `same_on_every_backend` does not ask for, where the rule takes them: the same rows, in any number.
-@pytest.mark.parametrize(
-    ("name", "num_drafts"), [(n, max(k for k in (1, 2, 4) if takes(r, k))) for n, r in STEP.items()]
-)
+@pytest.mark.parametrize(("name", "num_drafts"), [(n, most(r)) for n, r in STEP.items()])
 def test_step_rules_give_the_same_tokens(name: str, num_drafts: int, record_property: Count) -> None:
     report(f"{name} K={num_drafts}", compared(STEP[name], num_drafts), record_property)
 
@@ -78,6 +82,31 @@ def test_draft_schemes_draw_the_same_tokens(name: str, record_property: Count) -
     u = rng.random((ROWS, scheme.uniforms(num_drafts)))
     q = draft_checks.handed(scheme, q, num_drafts)
     report(name, backends.assert_same(partial(scheme.draw, num_drafts=num_drafts), q, u), record_property)
+
+
+def unasked(rule: ModuleType) -> list[int | Draws]:
+    """Numbers of drafts for which neither the check nor the test above asks JAX eagerly and under vmap."""
+    asked = min(2, max(sizes(rule))), most(rule)
+    return [k for k in counts(rule) if k not in asked]
+
+
+@pytest.mark.slow  # JAX compiles every operation of an eager call by itself: up to half a minute each
+@pytest.mark.parametrize(
+    ("name", "place"), [(name, place) for name, rule in STEP.items() for place in range(len(unasked(rule)))]
+)
+def test_every_number_of_drafts_on_every_backend(name: str, place: int, record_property: Count) -> None:
+    num_drafts = unasked(STEP[name])[place]
+    report(f"{name} K={num_drafts}", compared(STEP[name], num_drafts), record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, rule in TREE.items() if len(rule.CHILDREN) > 1])
+def test_every_scheme_of_trees_on_every_backend(name: str) -> None:
+    same_trees(TREE[name], TREE[name].CHILDREN)
+
+
+def test_every_number_of_drafts_is_asked_somewhere() -> None:
+    assert [unasked(STEP[name]) for name in ("rejection", "recursive")] == [[], [1, 3]]
 
 
 def test_uniforms_on_a_boundary_are_counted_as_near() -> None:
