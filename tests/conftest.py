@@ -24,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", choices=("cpu", "cuda"), help="cuda: also run the tests marked cuda")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """In the quick tier a file without a quick test is not imported: collecting all takes each worker half a minute."""
+    quick = "fast" in config.getoption("markexpr").split(" and ") and collection_path.name.startswith("test_")
+    return True if quick and "mark.fast" not in collection_path.read_text(encoding="utf-8") else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Cases named in helpers/minutes.txt are slow; tests that need a GPU run only when one is asked for.

@@ -132,6 +132,8 @@ def test_renewal_counts_the_calls_of_a_tree_decoder() -> None:
     assert renewal(rows).blocks == 2  # tokens 1, 2, 3 in one call, 4 in the next
     deep = tree_survival([-1, 0, 1, 2, 3], [[1, 2, 3, 4, 5], [2, 3, 4, 5, 6], [9, 9, 9, 9, 9]], [1, 2, 3])
     assert deep.tolist() == [[1, 1, 1, 0, 0], [1, 1, 0, 0, 0], [0] * 5]  # a text that ends before its tree
+    absent = tree_survival([-1, 0], [[5, -1], [6, -1]], [5, 6])
+    assert absent.tolist() == [[1, 0], [1, 0]]  # nor is a node that is absent the token that a text lacks
 
 
 @given(st.integers(1, 4).flatmap(law_pairs))

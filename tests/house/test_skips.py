@@ -1,4 +1,4 @@
-"""In CI a skip for a missing package is an error: the suite's own hook, run on tests of three lines."""
+"""The suite's own hooks, run on tests of three lines: a skip for a missing package, and what a tier imports."""
 
 from __future__ import annotations
 
@@ -22,14 +22,19 @@ FOR_A_REASON = "import pytest\n\ndef test_one():\n    pytest.skip('the rule says
 SOURCES = {"test": IN_A_TEST, "file": OF_A_FILE, "ours": OURS, "reason": FOR_A_REASON}
 
 
+def suite(folder: Path) -> None:
+    """All that the suite's hooks read."""
+    (folder / "helpers").mkdir()
+    for name in ("conftest.py", "helpers/minutes.txt"):
+        (folder / name).write_text((TESTS / name).read_text())
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = fast, slow\n")
+
+
 def outcomes(folder: Path, **env: str) -> dict[str, str]:
     """What pytest makes of each of the sources under the suite's conftest."""
-    (folder / "helpers").mkdir()
-    for name in ("conftest.py", "helpers/minutes.txt"):  # all that the hook reads
-        (folder / name).write_text((TESTS / name).read_text())
+    suite(folder)
     for name, source in SOURCES.items():
         (folder / f"test_{name}.py").write_text(source)
-    (folder / "pytest.ini").write_text("[pytest]\n")
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "CI_WITHOUT", "PYTEST_ADDOPTS")}
     record = folder / "record.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--junitxml={record}"]
@@ -56,3 +61,26 @@ def test_elsewhere_it_is_a_skip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("left_out", "outcome"), [("torch,no_such_package", "skipped"), ("torch", "failure")])
 def test_what_a_job_leaves_out_on_purpose_is_skipped(tmp_path: Path, left_out: str, outcome: str) -> None:
     assert outcomes(tmp_path, CI="true", CI_WITHOUT=left_out)["test"] == outcome
+
+
+QUICK = "import pytest\n\n@pytest.mark.fast\ndef test_one():\n    pass\n"
+
+
+@pytest.mark.parametrize(("tier", "status"), [("fast and not slow", 0), ("fast", 0), ("not slow", 2), ("not fast", 2)])
+def test_the_quick_tier_imports_no_file_without_a_quick_test(tmp_path: Path, tier: str, status: int) -> None:
+    suite(tmp_path)
+    (tmp_path / "test_quick.py").write_text(QUICK)
+    (tmp_path / "test_other.py").write_text("raise SystemError('imported')\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", tier, "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, "imported" in done.stdout) == (status, bool(status))
+    assert ("1 passed" in done.stdout) == (status == 0)
+
+
+@pytest.mark.fast
+def test_marks_of_the_quick_tier_stand_in_the_files_of_the_tests() -> None:
+    """Where they came from elsewhere, that hook would leave their tests out."""
+    others = [path for path in TESTS.rglob("*.py") if not path.name.startswith("test_")]
+    marked = {path.name for path in others if "mark.fast" in path.read_text(encoding="utf-8")}
+    assert len(others) > 50
+    assert marked == {"conftest.py"}  # the hook itself
