@@ -25,6 +25,9 @@ RECORDS = {
     "drafts": "drafts",
     "block": "block",
     "trees": "trees",
+    "compare-trees": "trees",
+    "compare-trees-iid": "trees",
+    "compare-trees-widened": "trees",
 }
 TEXTS = {"engine": "engine", "optimal": "drafts", "transport": "drafts", "simulate": "simulate"}
 

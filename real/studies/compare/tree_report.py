@@ -147,7 +147,8 @@ def suggested(record: dict[str, Any]) -> str | None:
     times = {1: float(np.median([row["costs"]["cycle_s"][0] for row in timed]))}
     times |= {int(m): float(np.median(costs["verify"][sizes == m])) for m in sorted(set(sizes.tolist()))}
     best = optimal_tree(ranks, draft_s=step, verify_s=times, overhead_s=float(np.median(costs["rule"] + costs["host"])))
-    what = f"{len(best.parents)} nodes, {depths(best.parents).max()} deep" if len(best.parents) else "no tree"
+    nodes = len(best.parents)
+    what = f"{nodes} node{'s' if nodes > 1 else ''}, {depths(best.parents).max()} deep" if nodes else "no tree"
     return (
         f"By acceptance by rank and these times, with {1e3 * step:.2g} ms a draft step, the fastest shape for a "
         f"tokenwise walk would be {what}, at {best.speedup:.2f} times plain decoding (every position alike: rough)."
@@ -218,7 +219,15 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         text.append(f"| {' | '.join(cells)} |")
     warping, off = what["warping"], vars(Warping())
     filters = [f"{n} {v:g}" for n, v in warping.items() if n not in ("temperature", "logit_bias") and v != off[n]]
-    lines = [faster(record), elsewhere(rows), shapes(record), siblings(what), suggested(record), verdict(rows)]
+    lines = [
+        faster(record),
+        answer.restless(rows),
+        elsewhere(rows),
+        shapes(record),
+        siblings(what),
+        suggested(record),
+        verdict(rows),
+    ]
     text += [
         "",
         f"Target: {report.target_name(what)}; siblings drawn {what['scheme']!r}; temperature "
