@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """In the quick tier a file without a quick test is not imported: collecting all takes each worker half a minute."""
+    """In the quick tier a file without a quick test is not imported, which each worker would do by itself."""
     quick = "fast" in config.getoption("markexpr").split(" and ") and collection_path.name.startswith("test_")
     return True if quick and "mark.fast" not in collection_path.read_text(encoding="utf-8") else None
 
