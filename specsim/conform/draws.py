@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from specsim.conform.guard import OutOfTime
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
+
+PROBE = 20  # runs, after which it is known how long a first look would take
 
 
 @contextmanager
@@ -34,12 +37,21 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
 
 @contextmanager
 def repeated(watch: Watch, program: Callable[[Any], Answer], seed: int) -> Iterator[Callable[[int], list[Answer]]]:
-    """draw(n): n results of program(random)."""
+    """draw(n): n results of program(random); OutOfTime at once where there is no time for a first look."""
+    looks = 0
     with seeded(seed) as own:
 
         def draw(count: int) -> list[Answer]:
-            out = []
+            nonlocal looks
+            looks += 1
+            out, began = list[Answer](), time.monotonic()
+            if looks == 1 and began + watch.pace * count > watch.until:
+                raise OutOfTime
             for _ in range(count):
+                now = time.monotonic()
+                if looks == 1 and len(out) == PROBE and began + (now - began) / PROBE * count > watch.until:
+                    watch.pace = (now - began) / PROBE
+                    raise OutOfTime
                 if watch.left() < 0:
                     raise OutOfTime
                 out.append(program(own))
@@ -85,7 +97,13 @@ def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any)
     if any(len(part) != len(chosen) for part in plain):
         raise Broken(f"returned {[len(part) for part in plain]} rows for a batch of {len(chosen)}")
     pair = subject.kind in ("chain", "tree") and subject.returns == "kept"
-    return [
-        answer(subject, case, drafts[i], tuple(part[n] for part in plain) if pair else plain[0][n])
-        for n, i in enumerate(chosen)
-    ]
+    known: dict[Any, Answer] = {}  # rows that are alike mean the same
+
+    def meant(n: int, i: int) -> Answer:
+        row = tuple(part[n] for part in plain) if pair else plain[0][n]
+        key = (i, *(n if part.dtype == object else part[n].tobytes() for part in plain))
+        if key not in known:
+            known[key] = answer(subject, case, drafts[i], row)
+        return known[key]
+
+    return [meant(n, int(i)) for n, i in enumerate(chosen)]

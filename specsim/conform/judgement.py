@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from specsim.base import check
 from specsim.conform.calls import Broken
+from specsim.conform.cases import Case
 from specsim.conform.guard import OutOfTime
 from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
@@ -90,8 +91,10 @@ def judge(
     longest = min(longest, seconds / 2)
     watch = Watch(subject, deadline=deadline, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
     verdicts: list[Verdict] = []
+    planned = [_cases(name, subject) for name in wanted]
     try:
-        for name in wanted:
+        for i, name in enumerate(wanted):
+            watch.ahead, watch.telling = [case for later in planned[i + 1 :] for case in later], name in FIRST
             verdict = _one(name, subject, watch)
             if verdict is None and properties is not None:
                 verdict = Verdict(subject.name, name, "not available", words=_unasked(name, subject))
@@ -121,6 +124,12 @@ def asked(kind: str) -> list[str]:
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r} is unknown; known: {', '.join(KINDS)}")
     return [name for name in chosen(None) if kind in importlib.import_module(f"{PROPERTIES}.{name}").KINDS]
+
+
+def _cases(name: str, subject: Subject) -> list[Case]:
+    """What a property looks at, if it concerns a subject."""
+    module = importlib.import_module(f"{PROPERTIES}.{name}")
+    return list(module.cases(subject)) if subject.kind in module.KINDS else []
 
 
 def _one(name: str, subject: Subject, watch: Watch) -> Verdict | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,8 +22,9 @@ from specsim.types import Array
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
-SHARE = 4  # one Monte Carlo observation takes at most this part of the time that is left
-EXACT = 3  # and an exact one that part
+SHARE = 4  # a Monte Carlo observation that decides nothing yet takes at most this part of the time that is left
+EXACT = 3  # and an exact one that part,
+SLACK = 3  # or so many times what each of those to come would have
 FEW = 2  # rows of a batch that take no longer than a call
 REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
 _OURS = ("Uniforms", "Exponentials", "Race")
@@ -86,6 +87,11 @@ class Watch:
         self.why: list[str] = []  # stronger evidence was not to be had
         self.most: dict[Evidence, int] = {}  # tokens times drafts for which it took too long
         self.sampled = self.runs = 0
+        self.ahead: list[Case] = []  # cases of the properties that follow
+        self.open = SHARE  # observations among which what is left of the time is shared
+        self.telling = True  # the property that is judged may take more than its share
+        self.until = deadline  # the observation that is made must end by then
+        self.pace = 0.0  # seconds of a single run, once it was too slow for a first look
 
     def left(self) -> float:
         """Seconds."""
@@ -93,10 +99,17 @@ class Watch:
 
     def __call__(self, case: Case, *, exact: bool = False) -> Observation:
         """The observation of a case; `exact` ones only, on demand. Raises Broken, OutOfTime."""
-        key = id(case.target), id(case.draft), case[2:]
+        key = _key(case)
         if key not in self.seen:
             self.seen[key] = self._observed(case, exact)
         return self.seen[key]
+
+    def through(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """The cases of a property, one after the other: those not seen yet share the time with those `ahead`."""
+        own = list(cases)
+        for i, case in enumerate(own):
+            self.open = max(len({_key(one) for one in (*own[i:], *self.ahead)} - self.seen.keys()), 1)
+            yield case
 
     def batches(self, case: Case, *, exact: bool = False) -> Observation:
         """The frequencies of whole batches, whatever the evidence for single calls."""
@@ -111,8 +124,7 @@ class Watch:
         program(self.once, np.random.default_rng(self.seed))  # one that cannot be called is broken
         if "scripted" in self.kinds:
             try:
-                until = time.monotonic() + self.left() / EXACT
-                found = scripted.law(partial(program, self._scripted), deadline=until)
+                found = scripted.law(partial(program, self._scripted), deadline=self._late())
                 rounding = case.length * ROUNDING.get(self.subject.dtype, 1e-5)
                 return Observation(case, found.law, "scripted", found.leaves, rounding=rounding)
             except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong) as reason:
@@ -141,7 +153,8 @@ class Watch:
                 self.kinds.remove(kind)
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
-                self.most[kind] = case.length * len(case.parents)
+                if self.telling:  # with less time it says nothing of cases that have fewer paths
+                    self.most[kind] = case.length * len(case.parents)
                 self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
 
@@ -165,7 +178,7 @@ class Watch:
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
         law: dict[Answer, float] = {}
-        runs, until = 0, time.monotonic() + self.left() / EXACT
+        runs, until = 0, self._late()
         for one in given:
             if kind == "coins":
                 count = number_of_coins(self.subject, case, one.tree)
@@ -191,26 +204,51 @@ class Watch:
                 raise scripted.NotScriptable(str(broken)) from None
             raise
 
+    def _late(self) -> float:
+        """When an exact observation has taken too long."""
+        return time.monotonic() + self.left() / (EXACT if self.telling else max(EXACT, self.open / SLACK))
+
     def _sampled(self, case: Case, draws: Callable[[int], Draws]) -> Observation:
+        """Frequencies until they are as precise as is wanted; earlier if they convict, or if others need the time."""
         self.sampled += 1
         delta = montecarlo.share(self.delta, self.sampled) / TESTS
-        until = time.monotonic() + max(self.left() / SHARE, 0.01)
-        whole = case.length
+        begun, left = time.monotonic(), max(self.left(), SHARE * 0.01)
+        self.until, fair = begun + left / min(SHARE, self.open), begun + left / max(SHARE, self.open)
+        drafter, size = self.subject.kind == "drafter", len(case.parents)
+        width = size if self.subject.kind in ("chain", "tree") or self.subject.block else 0  # drafts that are counted
+        goal = {} if drafter else dict(continued(case.p, (), case.length, case.end))
+        kinds = case.draft.vocab**size + 1  # of a drafter, whose rows are not known yet: as hard as any law of so many
+        law = [1 / kinds] * kinds if drafter else list(goal.values())
+
+        def precision(runs: int, rate: float) -> float:
+            return max(montecarlo.found(law, runs, rate), montecarlo.mean_allowed(width, runs, rate))
+
+        most = montecarlo.needed(precision, delta, montecarlo.WANTED)
+        least = montecarlo.needed(precision, delta, montecarlo.UNDECIDED)  # with fewer nothing is decided
 
         def enough(counts: montecarlo.Counts) -> bool:
-            seen = Observation(case, {a: n / counts.runs for a, n in counts.counts.items()}, "Monte Carlo", counts.runs)
-            used = time.monotonic() - begun
-            if self.subject.kind == "drafter":
-                return time.monotonic() + used > until
-            goal = seen.goal(whole)
-            limit = montecarlo.allowed(list(goal.values()), counts.runs, montecarlo.share(delta, counts.looks))
-            return distance(seen.joint(whole), goal) > limit or time.monotonic() + used > until
+            runs, rate = counts.runs, montecarlo.share(delta, counts.looks)
+            seen = Observation(case, {a: n / runs for a, n in counts.counts.items()}, "Monte Carlo", runs)
+            if not drafter and distance(seen.joint(case.length), goal) > montecarlo.allowed(law, runs, rate):
+                return True
+            now = time.monotonic()
+            decided = precision(runs, rate) <= montecarlo.UNDECIDED
+            following = min(2 * runs, most) if decided else max(least, min(2 * runs, most))
+            return now + (now - begun) * (following - runs) / runs > (fair if decided else self.until)
 
-        begun = time.monotonic()
-        with draws(self.seed + self.sampled) as draw:
-            counts = montecarlo.sample(draw, enough)
-        law = {answer: n / counts.runs for answer, n in counts.counts.items()}
-        return Observation(case, law, "Monte Carlo", counts.runs, montecarlo.share(delta, counts.looks))
+        try:
+            with draws(self.seed + self.sampled) as draw:
+                counts = montecarlo.sample(draw, enough, most=most)
+        except OutOfTime:
+            self.why = list(dict.fromkeys([*self.why, f"no time for {montecarlo.FIRST} runs with random numbers"]))
+            raise
+        frequencies = {answer: n / counts.runs for answer, n in counts.counts.items()}
+        rate = montecarlo.share(delta, counts.looks)
+        return Observation(case, frequencies, "Monte Carlo", counts.runs, rate)
+
+
+def _key(case: Case) -> Any:
+    return id(case.target), id(case.draft), case[2:]
 
 
 class _Fixed:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from helpers.conform_record import ROOT, outcomes, recorded
 
-from specsim.conform import SamplingParams, Subject, record, registry
+from specsim.conform import SamplingParams, record, registry
 from specsim.conform.adapters import _installed, _rows
 from specsim.conform.cases import warped
 from specsim.conform.judgement import judge
 
-ROOT = Path(__file__).parents[2]
-RECORD = ROOT / "tests" / "bench" / "conform.json"
 NAMES = registry.names(registry.ADAPTERS)
 UNIVERSAL = {
     "get_vocab() ordered by id": "lossless",
@@ -43,21 +40,6 @@ def run(p, q, drafts, random):
 def subjects():
     return [Subject("mine", "step", run, sizes=(1,))]
 """
-
-
-def recorded() -> dict[str, Any]:
-    held: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
-    return held
-
-
-def outcomes_of(one: dict[str, Any]) -> dict[str, str]:
-    """Property -> outcome."""
-    return {v["property"]: v["outcome"] for v in one["verdicts"]}
-
-
-def outcomes(found: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """Subject -> property -> outcome."""
-    return {one["subject"]: outcomes_of(one) for one in found["subjects"]}
 
 
 @pytest.mark.fast
@@ -185,62 +167,6 @@ def test_the_page_says_what_was_found() -> None:
     universal = "transformers.generation.UniversalSpeculativeDecodingGenerator"
     said = {words: held["transformers"][f"{universal}, {words}"]["contract"] for words in UNIVERSAL}
     assert said == UNIVERSAL
-
-
-def exact(held: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Subject -> its block of two drafts, where that is scripted."""
-    every = [one for found in held["adapters"].values() for one in found["subjects"]]
-    found = [one for one in every if one["two drafts"]]
-    return {one["subject"]: one["two drafts"] | {"joint": outcomes_of(one)["joint"]} for one in found}
-
-
-def inexact(held: dict[str, Any]) -> list[str]:
-    """Subjects whose block of two drafts is not what the verdict says: equal to 1e-6, or not."""
-    return [name for name, two in exact(held).items() if (two["distance"] <= 1e-6) != (two["joint"] == "lossless")]
-
-
-def late(held: dict[str, Any], most: float = 2.0) -> list[str]:
-    """Subjects whose block of two drafts took longer, if it was timed."""
-    return [name for name, two in exact(held).items() if (two["seconds"] or 0.0) >= most]
-
-
-@pytest.mark.fast
-def test_blocks_of_two_drafts_are_judged_exactly() -> None:
-    held = recorded()
-    assert inexact(held) == []
-    several = {name for name, found in held["adapters"].items() if set(outcomes(found)) & set(exact(held))}
-    assert len(several) >= 5
-    worse = json.loads(json.dumps(held))
-    next(one for one in worse["adapters"]["dflash"]["subjects"] if one["two drafts"])["two drafts"]["distance"] = 2e-6
-    assert len(inexact(worse)) == 1
-
-
-@pytest.mark.fast
-def test_blocks_of_two_drafts_take_two_seconds_at_most() -> None:
-    held = recorded()
-    slow = json.loads(json.dumps(held))
-    next(one for one in slow["adapters"]["dflash"]["subjects"] if one["two drafts"])["two drafts"]["seconds"] = 2.0
-    assert len(late(slow)) == len(late(held)) + 1
-    assert late(held) == []
-    if not [two for two in exact(held).values() if two["seconds"] is not None]:
-        pytest.skip("not measured: the record was made without --timed")
-
-
-@pytest.mark.fast
-def test_two_drafts() -> None:
-    def run(p: Any, q: Any, drafts: Any, random: Any) -> Any:
-        return 0, random.choice(3, p=p[0])
-
-    one = Subject("none", "chain", run)
-    found = record.two_drafts(one, timed=False)
-    assert found is not None
-    assert (found["runs"], found["seconds"]) == (27, None)
-    assert found["distance"] < 1e-12
-    timed = record.two_drafts(one, timed=True)
-    assert timed is not None
-    assert 0 < timed["seconds"] < 2
-    assert record.two_drafts(one._replace(run=lambda *_: 1 / 0), timed=True) is None
-    assert record.two_drafts(one._replace(kind="drafter"), timed=True) is None
 
 
 @pytest.mark.fast

@@ -11,6 +11,7 @@ import pytest
 
 from specsim.conform import Report, SamplingParams, Subject, judge, registry
 from specsim.conform.cases import warped
+from specsim.conform.evidence import montecarlo
 from specsim.conform.judgement import PROPERTIES
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS
@@ -83,11 +84,14 @@ def test_coins(rule: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", [right, wrong])
-def test_monte_carlo(rule: Any) -> None:
+def test_monte_carlo(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many runs as the precision needs, however long they take."""
+    monkeypatch.setattr(montecarlo, "WANTED", 0.09)
     subject = Subject(rule.__name__, "chain", hidden(rule), sizes=(1,))
-    found = judge(subject, budget=20, properties=["marginal"]).verdicts[0]
+    found = judge(subject, budget=1000, properties=["marginal"]).verdicts[0]
     assert (found.outcome, found.evidence) == ("lossless" if rule is right else "convicted", "Monte Carlo")
     if rule is right:
+        assert 15_000 < found.runs < 20_000
         assert "total variations from 0.0" in found.reach
         assert "not scripted" in found.words
 

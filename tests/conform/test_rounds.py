@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, SamplingParams, Subject, judge, likeness, watch
+from specsim.conform import Model, SamplingParams, Subject, judge, likeness
+from specsim.conform.evidence import montecarlo
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
@@ -83,8 +84,8 @@ def remembers_for_ever(p: Array, q: Array, drafts: Array, random: Any) -> Any:
 
 @pytest.mark.parametrize("rule", [chain, remembers_for_ever])
 def test_rounds_by_frequencies(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SHARE", 1000)  # of the time: a first look, which sees a large error only
-    monkeypatch.setattr(_laws, "UNDECIDED", 0.5)
+    monkeypatch.setattr(montecarlo, "WANTED", 0.5)  # a first look, which sees a large error only
+    monkeypatch.setattr(montecarlo, "UNDECIDED", 0.5)
 
     def hidden(p: Array, q: Array, drafts: Array, random: Any) -> Any:
         return rule(p, q, drafts, np.random.Generator(np.random.PCG64(int(float(random.random()) * 2**53))))

@@ -37,7 +37,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"models": set(), "options": set()},
         {"decode": set()},
         {"pair": set()},
-        {"studies": set(), "train": set()},
+        {"studies": set(), "train": set(), "conform": set()},
         {"gpu": set()},
         {"cli": set(), "__main__": {"cli"}},
     ],

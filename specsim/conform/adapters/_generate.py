@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,18 +12,20 @@ from specsim.conform.adapters._rows import beginning, log
 from specsim.conform.subject import Model, SamplingParams
 
 DRAFTS = 2  # of a block
+Written = tuple[list[int], Any]  # tokens, and a log-probability for each
 
 
-def assisted(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
+def assisted(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **told: Any) -> Written:
     """`generate(assistant_model=...)`."""
-    return generated_by(table(target), prompt, n, sampling_params, assistant_model=assistant(draft, DRAFTS))
+    return generated_by(table(target), prompt, n, sampling_params, assistant_model=assistant(draft, DRAFTS), **told)
 
 
-def looked_up(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
+def looked_up(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **told: Any
+) -> Written:
     """`generate(prompt_lookup_num_tokens=...)`: drafts come from the text itself."""
-    return generated_by(
-        table(target), prompt, n, sampling_params, prompt_lookup_num_tokens=DRAFTS, max_matching_ngram_size=1
-    )
+    lookup: dict[str, Any] = {"prompt_lookup_num_tokens": DRAFTS, "max_matching_ngram_size": 1}
+    return generated_by(table(target), prompt, n, sampling_params, **lookup, **told)
 
 
 def sampling(sampling_params: SamplingParams) -> dict[str, Any]:
@@ -32,56 +35,80 @@ def sampling(sampling_params: SamplingParams) -> dict[str, Any]:
     return {"do_sample": True} | sampling_params._asdict()
 
 
-def exits_early(target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams) -> list[int]:
+def exits_early(
+    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, **told: Any
+) -> Written:
     """`generate(assistant_early_exit=1)`: after its first layer the model is the draft, after its second the target."""
     model = early_exit(target, draft)
     model.generation_config.num_assistant_tokens = DRAFTS
     model.generation_config.num_assistant_tokens_schedule = "constant"
-    return generated_by(model, prompt, n, sampling_params, assistant_early_exit=1)
+    return generated_by(model, prompt, n, sampling_params, assistant_early_exit=1, **told)
 
 
 def early_exit(target: Model, draft: Model) -> Any:
     """A model of two layers."""
-    made = table(target, draft)
+    made = table(target, "early exit", early=draft)
     made.config.num_hidden_layers = 2
     made.base_model_prefix, made.whole = "whole", SimpleNamespace(config=made.config)
     made.generation_config.assistant_confidence_threshold = 0.0
     return made
 
 
-def generated_by(model: Any, prompt: Any, n: int, sampling_params: SamplingParams, **how: Any) -> list[int]:
-    """The tokens that a model appends."""
+def generated_by(
+    model: Any,
+    prompt: Any,
+    n: int,
+    sampling_params: SamplingParams,
+    *,
+    end: int | None = None,
+    mask: Callable[[Any], Any] | None = None,
+    **how: Any,
+) -> Written:
+    """The tokens that a model appends, and what it says of their probabilities before the sampling parameters."""
     import torch
 
     ids = beginning(prompt)
-    mask = torch.ones_like(ids)
-    found = model.generate(ids, attention_mask=mask, max_new_tokens=n, **sampling(sampling_params), **how)
-    return [int(x) for x in found[0, ids.shape[1] :]]
+    told = sampling(sampling_params) | {"max_new_tokens": n, "return_dict_in_generate": True, "output_logits": True}
+    if end is not None:
+        told |= {"eos_token_id": end, "pad_token_id": end}
+    if mask is not None:
+        told["prefix_allowed_tokens_fn"] = lambda row, text: mask(text[1:].tolist()).nonzero()[0].tolist()
+    found = model.generate(ids, attention_mask=torch.ones_like(ids), **told, **how)
+    said = model.compute_transition_scores(found.sequences, found.logits, normalize_logits=True)
+    return found.sequences[0, ids.shape[1] :].tolist(), said[0]
 
 
 def assistant(draft: Model, drafts: int) -> Any:
     """A model that drafts so many tokens, whatever became of the last ones and however sure it is."""
-    made = table(draft)
+    made = table(draft, "assistant")
     made.generation_config.num_assistant_tokens = drafts
     made.generation_config.num_assistant_tokens_schedule = "constant"
     made.generation_config.assistant_confidence_threshold = 0.0
     return made
 
 
-_classes: list[Callable[..., Any]] = []
-
-
-def table(model: Model, early: Model | None = None, spelled: Any = None) -> Any:
+def table(model: Model, role: str = "target", *, early: Model | None = None) -> Any:
     """The toy as a PreTrainedModel; what it has seen is kept in the library's own cache, which crops it.
 
-    With `early` it looks laws up there while its configuration says that it has one layer. With `spelled` it has a
-    vocabulary of its own: `text` gives the toy's tokens, `laws` its own laws, and it has embeddings and a head.
+    With `early` it looks laws up there while its configuration says that it has one layer. One model serves in a role,
+    as it does for a user: to make one takes as long as to generate with it.
     """
-    if not _classes:
-        _classes.append(_class())
-    return _classes[0](model, early, spelled)
+    made = _made(model.vocab, role)
+    made.toy, made.early = model, early
+    return made
 
 
+def spelled_table(vocab: int, spelled: Any) -> Any:
+    """One with a vocabulary of its own, embeddings and a head: `text` gives the toy's tokens, `laws` its own laws."""
+    return _class()(vocab, spelled)
+
+
+@cache
+def _made(vocab: int, role: str) -> Any:
+    return _class()(vocab, None)
+
+
+@cache
 def _class() -> Any:
     import numpy as np
     import torch
@@ -95,10 +122,12 @@ def _class() -> Any:
         config_class = library.PretrainedConfig
         main_input_name = "input_ids"
 
-        def __init__(self, model: Model, early: Model | None, spelled: Any) -> None:
+        def __init__(self, vocab: int, spelled: Any) -> None:
             sizes = {"num_hidden_layers": 1, "hidden_size": 1, "num_attention_heads": 1}
-            super().__init__(library.PretrainedConfig(vocab_size=model.vocab, **sizes))
-            self.toy, self.early, self.spelled = model, early, spelled
+            super().__init__(library.PretrainedConfig(vocab_size=vocab, **sizes))
+            self.toy: Any = None
+            self.early: Any = None
+            self.spelled = spelled
             self.embeddings, self.head = torch.nn.Identity(), torch.nn.Identity()
             self.nothing = torch.nn.Parameter(torch.zeros(1))
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from specsim.conform.adapters._candidates import FILE, drafted, told_of
-from specsim.conform.adapters._generate import DRAFTS, generated_by, table
+from specsim.conform.adapters._generate import DRAFTS, Written, generated_by, spelled_table, table
 from specsim.conform.adapters._installed import module
 from specsim.conform.adapters._rows import beginning, log
 from specsim.conform.subject import Model, SamplingParams
@@ -69,13 +69,21 @@ def reencoded(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingPa
 
 
 def generated(
-    target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, *, extra: bool, ordered: bool
-) -> list[int]:
+    target: Model,
+    draft: Model,
+    prompt: Any,
+    n: int,
+    sampling_params: SamplingParams,
+    *,
+    extra: bool,
+    ordered: bool,
+    **told: Any,
+) -> Written:
     """`generate(assistant_model=..., tokenizer=..., assistant_tokenizer=...)`."""
     letters, own, model = _parts(draft.vocab, extra, ordered)
     model.toy, model.generation_config.num_assistant_tokens = draft, DRAFTS
     how = {"assistant_model": model, "tokenizer": letters, "assistant_tokenizer": own}
-    return generated_by(table(target), prompt, n, sampling_params, **how)
+    return generated_by(table(target), prompt, n, sampling_params, **how, **told)
 
 
 @cache  # the library prunes a model when it first sees it, and keeps what it made of two tokenizers
@@ -105,7 +113,7 @@ def _parts(vocab: int, extra: bool, ordered: bool) -> tuple[Letters, Letters, An
             return [of_target.index(token) for token in seen]
 
     size = vocab + int(extra)
-    model = table(Model(lambda text: None, size), spelled=Spelled)
+    model = spelled_table(size, Spelled)
     model.embeddings = torch.nn.Embedding(size, 1)
     model.embeddings.weight.data.copy_(torch.arange(float(size))[:, None])
     model.head = torch.nn.Linear(size, size, bias=False)

@@ -40,7 +40,7 @@ def subjects() -> list[Subject]:
         ]
         return dense(after[0], after[1], drafts)
 
-    whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", note=said)
+    whole = Subject(ENTRY, "chain", dense, "torch", randomness="global", dtypes=("float32", "bfloat16"), note=said)
     return [
         whole,
         whole._replace(name=f"{ENTRY}, draft_indices", run=sparse),

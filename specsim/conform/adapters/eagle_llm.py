@@ -58,6 +58,7 @@ def subjects() -> list[Subject]:
         logits=True,
         warps=True,
         scheme="without_replacement",
+        dtypes=("float32", "bfloat16"),
         note=said,
     )
     return [tree, tree._replace(name=f"{ENTRY}, one path", shapes=((-1,), (-1, 0)))]

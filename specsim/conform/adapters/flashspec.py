@@ -28,22 +28,30 @@ def subjects() -> list[Subject]:
         tokens, kept, _ = rejection.rejection_sample(drafts[None], q[None], p[None, :-1], drafts[None], len(drafts))
         return first(tokens[0], int(kept[0]))
 
-    def step(p: Any, q: Any, drafts: Any) -> Any:
-        return tuple(rejection.rejection_step(drafts[None], q[None], p[None])[0].tolist())
+    def steps(p: Any, q: Any, drafts: Any) -> Any:
+        return rejection.rejection_step(drafts, q, p).unbind(1)
 
-    def one_hot(p: Any, q: None, drafts: Any) -> Any:
-        return tuple(rejection.rejection_step_onehot(drafts[None], p[None])[0].tolist())
+    def one_hots(p: Any, q: None, drafts: Any) -> Any:
+        return rejection.rejection_step_onehot(drafts, p).unbind(1)
+
+    def alone(rows: Any) -> Any:
+        """A batch of one."""
+        return lambda p, q, drafts: tuple(
+            int(found[0]) for found in rows(p[None], None if q is None else q[None], drafts[None])
+        )
 
     def typical(p: Any, q: Any, drafts: Any, *, mass: float = 0.5) -> tuple[int, Any]:
         tokens, kept, _ = typical_sample(q[None], p[None, :-1], drafts[None], len(drafts), typical_p=mass)
         return first(tokens[0], int(kept[0]))
 
     whole = Subject(ENTRY, "chain", sampler, "torch", "float32", "global", logits=True, note=said)
+    whole = whole._replace(dtypes=("float32", "bfloat16"))
+    place = "flashspec.sampling.rejection.rejection_step"
     lossy = whole._replace(lossless=False)
     return [
         whole,
-        whole._replace(name="flashspec.sampling.rejection.rejection_step", run=step),
-        whole._replace(name="flashspec.sampling.rejection.rejection_step_onehot", run=one_hot, takes_q=False),
+        whole._replace(name=place, run=alone(steps), batch=steps),
+        whole._replace(name=f"{place}_onehot", run=alone(one_hots), batch=one_hots, takes_q=False),
         lossy._replace(name="flashspec.sampling.typical.typical_sample, typical_p=0.5", run=typical),
         lossy._replace(
             name="flashspec.sampling.typical.typical_sample, typical_p=1",

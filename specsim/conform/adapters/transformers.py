@@ -37,6 +37,7 @@ def subjects() -> list[Subject]:
         return sampled(p, q, drafts, assistant_ensemble_weight=0.7)
 
     whole = Subject(ENTRY, "chain", sampled, "torch", randomness="global", returns="tokens", logits=True, note=said)
+    whole = whole._replace(dtypes=("float32", "bfloat16"))
     return [
         whole,
         whole._replace(name=f"{ENTRY}, one-hot drafts", run=looked_up, takes_q=False),
@@ -49,6 +50,7 @@ def _whole(said: str) -> list[Subject]:
     """End to end, on tables that are PreTrainedModels, and what is drafted there."""
     decoder = Subject("", "decoder", _generate.assisted, "torch", "float32", "global", sizes=(1, 2), warps=True)
     decoder = decoder._replace(note=said)
+    writes = decoder._replace(stops=True, masks=True, logprobs="raw")
     own = partial(_universal.generated, extra=True)
     found: list[tuple[str, Callable[..., Any]]] = [
         ("(assistant_model=...)", _generate.assisted),
@@ -57,7 +59,7 @@ def _whole(said: str) -> list[Subject]:
         ("(assistant_tokenizer=...), get_vocab() ordered by id", partial(own, ordered=True)),
         ("(assistant_tokenizer=...), get_vocab() in another order", partial(own, ordered=False)),
     ]
-    whole = [decoder._replace(name=f"transformers generate{words}", run=run) for words, run in found]
+    whole = [writes._replace(name=f"transformers generate{words}", run=run) for words, run in found]
     return [*whole, *_drafters(decoder._replace(kind="drafter"))]
 
 

@@ -41,6 +41,7 @@ class Script:
     def __init__(self) -> None:
         self.path: list[tuple[int, tuple[float, ...]]] = []
         self.asked, self.frozen, self.refused = 0, False, ""
+        self.held = False  # whether this run holds a stand-in
         self.intervals: list[tuple[float, float]] = []  # of the uniforms of this run: where each is known to lie
         self.races: dict[int, tuple[Any, int]] = {}  # exponential -> the race that it ran in, and the winner
         self.thread = threading.get_ident()
@@ -48,7 +49,7 @@ class Script:
     def start(self, frozen: bool) -> None:
         """Begin a run along the path; a frozen one must not go further."""
         self.asked, self.frozen, self.thread = 0, frozen, threading.get_ident()
-        self.intervals, self.races = [], {}
+        self.intervals, self.races, self.held = [], {}, False
 
     def choose(self, weights: Sequence[float]) -> int:
         """Index of the answer, with probability in proportion to the weights, which must be non-negative."""

@@ -46,6 +46,7 @@ class StandIn:
 
     def __init__(self, script: Script, cells: Array, factor: Array, library: str) -> None:
         self._script, self._cells, self._factor, self._library = script, cells, factor, library
+        script.held = True
 
     def _with(self, cells: Array, factor: Array) -> Any:
         return type(self)(self._script, cells, factor, self._library)

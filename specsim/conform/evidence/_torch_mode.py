@@ -20,11 +20,11 @@ OPERATORS = {
 }  # fmt: skip
 _METHODS = """reshape view flatten ravel squeeze unsqueeze expand transpose gather unbind to cpu cuda clone detach
  contiguous float double numpy item tolist argmax mul_ size dim numel __getitem__ __len__"""
-METHODS = _METHODS.split()
+METHODS = frozenset(_METHODS.split())
 FACTS = ("shape", "device", "dtype", "ndim", "is_cuda", "layout", "requires_grad")  # of a tensor, not of its numbers
 _RANDOM = """randn randn_like randint randint_like randperm normal normal_ poisson bernoulli_ geometric_ cauchy_
  log_normal_ random_ dropout dropout_ alpha_dropout feature_dropout rrelu native_dropout binomial"""
-RANDOM = _RANDOM.split()
+RANDOM = frozenset(_RANDOM.split())
 
 
 class Mode(TorchFunctionMode):
@@ -44,6 +44,8 @@ class Mode(TorchFunctionMode):
             return getattr(self, f"_{name.strip('_')}")(*args, **kwargs)
         if name in RANDOM and not (name.endswith("dropout") and not kwargs.get("training", True)):
             self.script.refuse(f"torch.{name}")
+        if not self.script.held:  # nothing to follow yet: most calls of a program that reads models
+            return function(*args, **kwargs)
         if name in ("__get__", "__set__"):
             return self._fact(function, args, kwargs)
         if not self._any(args) and not (kwargs and self._any(kwargs.values())):

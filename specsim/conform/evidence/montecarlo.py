@@ -1,13 +1,17 @@
 """Monte Carlo: frequencies, looked at again and again with one false-alarm rate for all looks together.
 
 Look k = 1, 2, ... is at 500 * 2^k runs, and may raise a false alarm with probability delta * 6 / (pi k)^2, so that all
-of them together do with delta. Between looks nothing is decided, and to stop at any of them is allowed.
+of them together do with delta (a union bound). Between looks nothing is decided, and to stop at any of them is allowed,
+whatever was seen. How many runs there are at most is fixed before the first: as many as let the last look see a total
+variation of `WANTED`. So a subject that is right is run equally often on a slow machine, and no longer than that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,26 +19,27 @@ import numpy as np
 from specsim.base.deviation import law_deviation
 
 FIRST = 1000
+WANTED = 0.05  # the smallest distance that is to be seen: after so many runs an observation ends
+UNDECIDED = 0.1  # a test that sees nothing smaller decides nothing
 
 
 class Counts(NamedTuple):
     """How often each answer was seen, and the number of looks so far."""
 
-    counts: dict[Any, int]
+    counts: Mapping[Any, int]
     runs: int
     looks: int
 
 
 def sample(draw: Callable[[int], Sequence[Hashable]], enough: Callable[[Counts], bool], *, most: int = 10**6) -> Counts:
-    """Run until a look is enough: draw(n) gives n answers; looks are at 1000, 2000, 4000, ... answers."""
-    counts: dict[Any, int] = {}
-    runs, looks, due = 0, 0, FIRST
+    """Run until a look is enough: draw(n) gives n answers; looks are at 1000, 2000, 4000, ... answers and at `most`."""
+    counts: Counter[Any] = Counter()
+    runs, looks, due = 0, 0, min(FIRST, most)
     while True:
-        for one in draw(due - runs):
-            counts[one] = counts.get(one, 0) + 1
-        runs, looks, due = due, looks + 1, due * 2
+        counts.update(draw(due - runs))
+        runs, looks, due = due, looks + 1, min(2 * due, most)
         seen = Counts(counts, runs, looks)
-        if due > most or enough(seen):
+        if runs == most or enough(seen):
             return seen
 
 
@@ -47,9 +52,34 @@ def share(delta: float, look: int) -> float:
     return delta * 6 / (math.pi * look) ** 2
 
 
+def needed(precision: Callable[[int, float], float], delta: float, wanted: float) -> int:
+    """The smallest number of runs at which precision(runs, part of delta that the last look has) is as wanted.
+
+    >>> runs = needed(lambda runs, delta: found([0.5, 0.3, 0.2], runs, delta), 1e-8, 0.02)
+    >>> runs, round(found([0.5, 0.3, 0.2], runs, share(1e-8, 8)), 4)
+    (99242, 0.02)
+    """
+    look, last = 1, FIRST
+    while precision(last, share(delta, look)) > wanted:
+        look, last = look + 1, 2 * last
+    if look == 1:
+        return FIRST
+    between = range(last // 2 + 1, last)
+    return between[0] + bisect_left(between, True, key=lambda runs: precision(runs, share(delta, look)) <= wanted)
+
+
 def allowed(law: Any, runs: int, delta: float) -> float:
     """Total variation that a sampler with this law exceeds with probability at most delta."""
     return law_deviation(np.asarray(law), runs, delta)
+
+
+def mean_allowed(width: float, runs: int, delta: float) -> float:
+    """What a mean of numbers in [0, width] exceeds its expectation by with probability at most delta (Hoeffding).
+
+    >>> round(mean_allowed(2, 10_000, 1e-6), 4)
+    0.0526
+    """
+    return width * math.sqrt(math.log(1 / delta) / (2 * runs))
 
 
 def found(law: Any, runs: int, delta: float, miss: float = 0.01) -> float:

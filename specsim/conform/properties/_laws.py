@@ -16,7 +16,6 @@ from specsim.conform.subject import Subject
 from specsim.conform.verdict import Counterexample, Evidence, Outcome, Verdict
 from specsim.conform.watch import Observation, Watch, distance
 
-UNDECIDED = 0.1  # a Monte Carlo test that finds nothing smaller decides nothing
 VISIBLE = 1e-3  # what a shrunken counterexample shows at least
 SHRINKING = 5.0  # seconds
 WEAKEST: tuple[Evidence, ...] = ("one call", "Monte Carlo", "coins", "scripted", "bound")
@@ -55,7 +54,7 @@ def each(
     observe = observe or watch
     looks: list[tuple[Case, Look]] = []
     runs, reach = watch.runs, []
-    for case in cases:
+    for case in watch.through(cases):
         try:
             seen = observe(case)
         except OutOfTime:
@@ -75,7 +74,7 @@ def each(
     where = "; ".join(dict.fromkeys(reach))
     if kind == "Monte Carlo":
         where += f"; total variations from {widest:.2g} would be seen"
-        if widest > UNDECIDED:
+        if widest > montecarlo.UNDECIDED:
             words = f"too few runs to see a total variation below {widest:.2g}: give it a larger budget; {words}"
             return Verdict(subject.name, name, "inconclusive", kind, where, watch.runs - runs, worst, None, words)
     return Verdict(subject.name, name, "lossless", kind, where, watch.runs - runs, worst, None, words)

@@ -8,9 +8,11 @@ emits it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from specsim.conform.calls import inputs
 from specsim.conform.cases import Case, standard
+from specsim.conform.evidence import montecarlo
 from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
@@ -35,6 +37,11 @@ def most(subject: Subject, case: Case) -> float:
     return math.fsum(min(mass, target.get(text, 0.0)) for text, mass in drafted.items())
 
 
+def cases(subject: Subject) -> Iterable[Case]:
+    """The standard ones; a decoder of whole texts may look ahead at passes that it shares between blocks."""
+    return () if subject.kind == "decoder" and not subject.block else standard(subject)
+
+
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Kept drafts; of a decoder, tokens beyond one for every pass of the target."""
 
@@ -46,13 +53,13 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             again.append(seen.case)
             kept = 0.0
         limit = seen.rounding
-        if seen.evidence == "Monte Carlo":  # Hoeffding
-            limit = len(seen.case.parents) * math.sqrt(math.log(1 / seen.delta) / (2 * seen.runs))
+        if seen.evidence == "Monte Carlo":
+            limit = montecarlo.mean_allowed(len(seen.case.parents), seen.runs, seen.delta)
         return Look(max(kept - best, 0.0), limit, limit, {"kept drafts": best}, {"kept drafts": kept}, seen.evidence)
 
     if subject.kind == "decoder" and not subject.block:
-        return None  # it may look ahead at passes that it shares between blocks
-    found = each("bound", subject, watch, standard(subject), look)
+        return None
+    found = each("bound", subject, watch, cases(subject), look)
     if again:
         words = "a block takes several passes of the target, and the bound is of one"
         return found._replace(outcome="not available", evidence="none", words=words)

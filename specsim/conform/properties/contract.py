@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
-from specsim.conform.cases import standard
+from specsim.conform.cases import Case, standard
 from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
@@ -14,6 +15,11 @@ from specsim.conform.watch import Observation, Watch
 
 KINDS = ("drafter",)
 ROUNDED = 1e-5  # the rows are kept to six digits
+
+
+def cases(subject: Subject) -> Iterable[Case]:
+    """The standard ones, and under sampling parameters if the drafter takes them."""
+    return [*standard(subject), *parameters.cases(subject)]
 
 
 def look(seen: Observation) -> Look:
@@ -31,6 +37,5 @@ def look(seen: Observation) -> Look:
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """At the standard cases, and under sampling parameters if the drafter takes them."""
-    cases = [*standard(subject), *(parameters.cases(subject) if subject.warps else ())]
-    return each("contract", subject, watch, cases, look)
+    """Draft by draft, as the rows say."""
+    return each("contract", subject, watch, cases(subject), look)

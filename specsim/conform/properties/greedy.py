@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,11 @@ from specsim.conform.watch import Observation, Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "the subject takes no sampling parameters (warps=True)"
+
+
+def cases(subject: Subject) -> Iterable[Case]:
+    """The standard ones at temperature 0."""
+    return standard(subject, SamplingParams(temperature=0.0), "temperature 0") if subject.warps else ()
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
@@ -39,8 +44,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             observed[plain] = observed.get(plain, 0.0) + observed.pop(text)
         return of_laws(seen, observed, goal)
 
-    case = standard(subject, SamplingParams(temperature=0.0), "temperature 0")
-    found = each("greedy", subject, watch, case, look)
+    found = each("greedy", subject, watch, cases(subject), look)
     if found.counterexample is not None and errors:
         return found._replace(words=f"{found.words}; {errors[-1]}")
     if ties and found.outcome == "lossless":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specsim.conform.cases import standard
+from specsim.conform.cases import standard as cases
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
@@ -19,4 +19,4 @@ def look(seen: Observation) -> Look:
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Over all drafts that q can give."""
-    return each("joint", subject, watch, standard(subject), look)
+    return each("joint", subject, watch, cases(subject), look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from specsim.conform.calls import Answer
@@ -35,11 +36,15 @@ class Reported(NamedTuple):
         return abs(max(self.value, LOWEST) - max(self.target, LOWEST))
 
 
+def cases(subject: Subject) -> Iterable[Case]:
+    """The standard ones, and under sampling parameters."""
+    return [*standard(subject), *parameters.cases(subject)] if subject.logprobs else []
+
+
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of subjects that report them; every answer shows by itself whether they are right."""
     if not subject.logprobs:
         return None
-    cases = [*standard(subject), *(parameters.cases(subject) if subject.warps else ())]
 
     def look(seen: Observation) -> Look:
         found = max((one for answer in seen.law for one in reported(subject, seen.case, answer)), key=_error)
@@ -50,7 +55,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         how = "one call" if seen.evidence == "Monte Carlo" else seen.evidence
         return Look(found.error, limit, limit, expected, observed, how)
 
-    found = each("logprobs", subject, watch, cases, look)
+    found = each("logprobs", subject, watch, cases(subject), look)
     return found if found.counterexample is None else found._replace(words=_words(found, subject))
 
 

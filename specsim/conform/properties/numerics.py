@@ -6,6 +6,8 @@ in both, and a right one is here only as wrong as its floats.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, standard
 from specsim.conform.guard import OutOfTime
@@ -18,11 +20,16 @@ NEEDS = "it names no other types of laws that it takes (dtypes)"
 REFERENCE = "float64"
 
 
+def cases(subject: Subject) -> Iterable[Case]:
+    """The first."""
+    return [next(standard(subject))] if subject.dtypes else []
+
+
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of the types that are named; exact evidence only, as chance would hide what rounding does."""
     if not subject.dtypes:
         return None
-    case, said, distances = next(standard(subject)), list[str](), list[float]()
+    (case,), said, distances = cases(subject), list[str](), list[float]()
     exact, runs, reason = law(subject._replace(dtype=REFERENCE), watch, case)
     if exact is None:
         return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{REFERENCE} {reason}")

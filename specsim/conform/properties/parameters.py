@@ -22,7 +22,9 @@ SAMPLING_PARAMS = {
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """The standard cases of the two smallest sizes, under every parameter."""
+    """The standard cases of the two smallest sizes, under every parameter that the subject takes."""
+    if not subject.warps:
+        return
     few = list(sizes(subject))[:2]
     some = subject._replace(shapes=subject.shapes[:2]) if subject.kind == "tree" else subject._replace(sizes=tuple(few))
     for words, sampling_params in SAMPLING_PARAMS.items():

@@ -32,6 +32,8 @@ def grammar(text: Text, vocab: int) -> Array:
 
 def cases(subject: Subject) -> Iterator[Case]:
     """Positive laws on three tokens, the two smallest sizes."""
+    if not subject.masks:
+        return
     draft = toy(3, 10, positive=True) if subject.takes_q else toy(3, ALLOWED, one_hot=True)
     for size in islice(sizes(subject), 2):
         yield restricted(make(subject, toy(3, 0, positive=True), draft, size, ""), mask=grammar)

@@ -21,7 +21,7 @@ ENDS = (0, 1)  # token 0 is False, and an end token all the same
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """The length limit of every decoder of whole texts; end token and limit of what takes them."""
-    if not subject.stops and (subject.kind != "decoder" or subject.block):
+    if not _asked(subject):
         return None
     complete = subject.kind == "decoder" and not subject.block
 
@@ -38,8 +38,14 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     return each("truncation", subject, watch, cases(subject), look)
 
 
+def _asked(subject: Subject) -> bool:
+    return subject.stops or (subject.kind == "decoder" and not subject.block)
+
+
 def cases(subject: Subject) -> Iterator[Case]:
     """On two tokens: limits within the first block and within a later one; then each token as the end."""
+    if not _asked(subject):
+        return
     if subject.kind == "decoder" and not subject.block:
         made = make(subject, *turning(subject), sizes(subject)[0], "")
         for limit in (1, made.length + 1):
