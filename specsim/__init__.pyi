@@ -7,8 +7,10 @@ from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
 from specsim.bounds.transport import optimal_coupling
 from specsim.claims.check import Claim, check_claim
+from specsim.continuous import gaussian_overlap, gaussian_step
 from specsim.discover import algorithms
 from specsim.exact.chain import expected_tokens
+from specsim.exact.filling import fill, text_law
 from specsim.exact.guarantee import guarantee
 from specsim.exact.posterior import hit_posterior, tree_survival
 from specsim.exact.step import acceptance_rate, output_law
@@ -110,7 +112,10 @@ __all__ = [
     "expected_kept",
     "expected_tokens",
     "fastest_shapes",
+    "fill",
     "from_measurements",
+    "gaussian_overlap",
+    "gaussian_step",
     "guarantee",
     "heap_tree",
     "hit_posterior",
@@ -153,6 +158,7 @@ __all__ = [
     "stationary_tau",
     "survival_hazards",
     "sweep",
+    "text_law",
     "top_k_law",
     "total_variation",
     "tree_survival",

@@ -19,9 +19,10 @@ FAMILIES = {
     "chain": "specsim.verify.chain",
     "tree": "specsim.verify.tree",
     "draft": "specsim.draft",
+    "process": "specsim.process",
 }
 Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
-_NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws")  # of `prepare`: what every rule of a family takes
+_NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws", "length", "batch")  # what a whole family takes
 
 
 def names(family: str) -> list[str]:
@@ -32,6 +33,16 @@ def names(family: str) -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
 
 
+def called(family: str, many: bool = False) -> str:
+    """What a module of a family is called.
+
+    >>> called("draft"), called("chain", many=True), called("process", many=True)
+    ('scheme', 'chain rules', 'processes')
+    """
+    one = {"draft": "scheme", "process": "process"}.get(family, "rule")
+    return one if not many else "processes" if family == "process" else f"{family} {one}s"
+
+
 def find(family: str, name: Rule) -> ModuleType:
     """The module of one rule or scheme; ValueError listing the known names if there is none.
 
@@ -39,7 +50,8 @@ def find(family: str, name: Rule) -> ModuleType:
     """
     module = own_rule(name)
     if module is not None and family_of(module) != family:
-        raise ValueError(f"rule {name_of(module)!r} is a {family_of(module)} rule, not a {family} rule")
+        found, wanted = (f if f == "process" else f"{f} rule" for f in (family_of(module), family))
+        raise ValueError(f"rule {name_of(module)!r} is a {found}, not a {wanted}")
     if module is not None:
         return module
     loaded = sys.modules.get(f"{FAMILIES.get(family)}.{name}")  # listing a folder takes as long as some sorts
@@ -47,8 +59,7 @@ def find(family: str, name: Rule) -> ModuleType:
         return loaded
     known = names(family)
     if name not in known:
-        what = "scheme" if family == "draft" else "rule"
-        raise ValueError(f"{what} {name!r} is unknown; {family} {what}s: {', '.join(known)}")
+        raise ValueError(f"{called(family)} {name!r} is unknown; {called(family, many=True)}: {', '.join(known)}")
     return importlib.import_module(f"{FAMILIES[family]}.{name}")
 
 
@@ -59,7 +70,8 @@ def own_rule(rule: Any) -> ModuleType | None:
         if not path.is_file():
             raise ValueError(f"rule file {path} does not exist")
         return _loaded(path.resolve(), path.stat().st_mtime_ns)
-    return rule if is_rule(rule) or callable(_get(rule, "draw", None)) else None
+    named = any(callable(_get(rule, name, None)) for name in ("draw", "ask"))  # a scheme, a process
+    return rule if is_rule(rule) or named else None
 
 
 @lru_cache
@@ -156,6 +168,11 @@ def scheme_facts(scheme: ModuleType) -> DraftFacts:
     )
 
 
+def process_cases(process: ModuleType) -> tuple[Mapping[str, Any], ...]:
+    """Parameters with which checks and verdicts run a process, one set after the other; if it names none, its own."""
+    return tuple(_get(process, "CASES", ({},)))
+
+
 def _counts_of(scheme: Any) -> tuple[int, ...] | None:
     try:
         return scheme_facts(find("draft", scheme)).counts
@@ -165,7 +182,7 @@ def _counts_of(scheme: Any) -> tuple[int, ...] | None:
 
 def family_of(rule: ModuleType) -> str:
     """The family that a rule's names say it is of."""
-    known = {"CHILDREN": "tree", "DRAFTS": "step", "draw": "draft"}
+    known = {"CHILDREN": "tree", "DRAFTS": "step", "draw": "draft", "ask": "process"}
     return next((family for name, family in known.items() if _get(rule, name, None) is not None), "chain")
 
 
@@ -180,9 +197,17 @@ def name_of(rule: Any) -> str:
 
 
 def parameters(rule: ModuleType) -> dict[str, inspect.Parameter]:
-    """What `prepare` takes beyond the laws and the drafts; `step` and `draws` of a tree are arguments of their own."""
-    prepare = _get(rule, "prepare", None)
-    return _beyond(prepare) if callable(prepare) else {}
+    """What `prepare` takes beyond the laws and the drafts; `step` and `draws` of a tree are arguments of their own.
+
+    Of a process: what `start` takes beyond the length and the batch.
+    """
+    made = _get(rule, taking_parameters(rule), None)
+    return _beyond(made) if callable(made) else {}
+
+
+def taking_parameters(rule: ModuleType) -> str:
+    """The function that takes a module's own parameters."""
+    return "start" if family_of(rule) == "process" else "prepare"
 
 
 @lru_cache
@@ -207,11 +232,15 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: st
     known = parameters(rule)
     for name in params:
         if name not in known:
-            raise ValueError(f"rule {name_of(rule)!r} has no parameter {name!r}; known: {', '.join(known) or 'none'}")
+            what = f"{called(family_of(rule))} {name_of(rule)!r}"
+            raise ValueError(f"{what} has no parameter {name!r}; known: {', '.join(known) or 'none'}")
     if not params:
         return rule
+    made = taking_parameters(rule)
     own = ModuleType(rule.__name__, rule.__doc__)
-    vars(own).update(vars(rule), prepare=partial(rule.prepare, **params))
+    vars(own).update(vars(rule), **{made: partial(getattr(rule, made), **params)})
+    if made == "start":
+        own.CASES = tuple({**case, **params} for case in process_cases(rule))  # type: ignore[attr-defined]
     return own
 
 
@@ -225,7 +254,7 @@ def parsed_params(rule: ModuleType, words: Sequence[str], argument: str = "param
         if name in params:
             raise ValueError(f"{argument} {name!r} is given twice")
         kind = str(known[name].annotation) if name in known else ""
-        convert = int if kind.startswith("int") else Fraction
+        convert = str if kind.startswith(("Literal", "str")) else int if kind.startswith("int") else Fraction
         try:
             number = convert(value)
             params[name] = float(number) if kind.startswith("float") else number

@@ -1,6 +1,6 @@
 """Protocols that modules implement, and the frozen records that functions return.
 
-A rule, a draft scheme or a chain rule is a *module* in its family's folder; the protocols below say which
+A rule, a draft scheme or a process is a *module* in its family's folder; the protocols below say which
 names the module must have. p is always the target and q the draft, both after warping.
 """
 
@@ -177,6 +177,32 @@ class TreeOptions(Protocol):
     ALSO: tuple[str, ...]  # schemes besides CHILDREN whose trees it verifies
     CHAIN: str  # the chain rule that it is on one path
     STEPS: dict[str, str]  # scheme -> the step rule that it is on one level
+
+
+class Process(Protocol):
+    """How the places of a text are filled: passes of a model, whose rows a chain rule verifies.
+
+    ``start`` gives a state of `batch` texts with nothing filled; a process' own parameters come after these two, each
+    with a default and an annotation. ``ask`` says which rows the next pass has to give (`specsim.base.texts.Asked`);
+    ``advance`` makes tokens of them, with `uniforms` numbers for each text (b, n), by ``rule.prepare`` and
+    ``rule.verify``. A state is a record with `text` (b, N), `filled` (b,): places filled, N when a text is done, and
+    `passes` (b,) of the target. What it does not hold is forgotten: the same state, rows and numbers give the same.
+    """
+
+    EXACT: bool
+    THEOREM: str
+    PAPER: str
+
+    def start(self, length: int, batch: int) -> Any: ...
+    def ask(self, state: Any) -> Any: ...
+    def uniforms(self, state: Any, rule: Any) -> int: ...
+    def advance(self, state: Any, rows: Array, rule: Any, u: Array) -> Any: ...
+
+
+class ProcessOptions(Protocol):
+    """What a process may also have."""
+
+    CASES: tuple[dict[str, Any], ...]  # parameters with which checks and `guarantee` run it, one set after the other
 
 
 Model = Callable[[tuple[int, ...]], Array]

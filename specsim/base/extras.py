@@ -13,6 +13,7 @@ EXTRA = {  # the package that is imported -> the extra that installs it
     "matplotlib": "plot",
     "ot": "bench",
     "safetensors": "real",
+    "sklearn": "images",
     "tokenizers": "real",
     "torch": "real",
     "transformers": "real",

@@ -1,8 +1,8 @@
 """Is a rule lossless? Computed from the rule's own exact law, never declared.
 
 A step rule is summed over every tuple of drafts, in rationals, for every pair of laws on a grid; a chain rule over
-every block and a tree rule over every tree, of random context-dependent tables. One difference convicts, with the
-witness and its bias; none leaves the theorem that the rule names to carry the rest.
+every block, a tree rule over every tree and a process over all that it can do, of random context-dependent tables. One
+difference convicts, with the witness and its bias; none leaves the theorem that is named to carry the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,20 +25,10 @@ from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
 from specsim.exact.step import enumerate_step
 from specsim.exact.tree import continued_law, drawn_trees, kept_law
+from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, process_verdict, verdict
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
-from specsim.verify.lookup import step_rule, step_told, tree_rule
-
-ROUNDING = 1e-12  # the largest distance that is none, for a step rule that is enumerated in float64
-
-
-class Guarantee(NamedTuple):
-    """Verdict on a rule: lossless or not, the largest bias (TV) met, its witness, and how many cases were run."""
-
-    lossless: bool
-    bias: Fraction | float  # a float64 where the rule has no Fractions
-    cases: int
-    reason: str
+from specsim.verify.lookup import filling_rule, step_rule, step_told, tree_rule
 
 
 @np.errstate(under="ignore")
@@ -53,6 +43,8 @@ def guarantee(
     step: Rule | None = None,
     params: Mapping[str, Any] | None = None,
     step_params: Mapping[str, Any] | None = None,
+    process: Rule | None = None,
+    process_params: Mapping[str, Any] | None = None,
 ) -> Guarantee:
     """Decide whether a rule keeps the target's law, by exact enumeration on small vocabularies.
 
@@ -76,6 +68,11 @@ def guarantee(
         The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
     step_params : mapping, optional
         The parameters of the rule named by `step`, in the same way.
+    process : str, path or module, optional
+        How a text is filled ("jacobi", "any_subset", ...), if not from left to right: then the law of whole texts is
+        judged, of the process with the chain rule, or with a step rule of one draft at every position.
+    process_params : mapping, optional
+        The process' own parameters; those that are not named take the values of its CASES, one after the other.
 
     Returns
     -------
@@ -102,11 +99,22 @@ def guarantee(
     2/3
     >>> guarantee("greedy", temperature=0).lossless
     True
+    >>> guarantee("block", process="any_subset").lossless
+    True
     """
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     check.scalar(temperature, "temperature", "[0, inf)")
     if family not in (None, "step", "chain", "tree"):
         raise ValueError(f"family {family!r} is unknown; known: step, chain, tree")
+    if process is None and process_params is not None:
+        raise ValueError(f"process_params={check.shown(process_params)} are a process's: name it, by process")
+    if process is not None:
+        others = {"num_drafts": num_drafts - 1, "scheme": scheme, "step": step, "step_params": step_params}
+        for name, value in others.items():
+            if value:
+                raise ValueError(f"{name} is no argument where a process fills the text, which takes a chain rule")
+        filler = discover.with_params(discover.find("process", process), process_params, "process_params")
+        return process_verdict(filler, filling_rule(rule, params), temperature == 0)
     own = discover.own_rule(rule)
     names = {kind: discover.names(kind) for kind in ("step", "chain", "tree") if family in (None, kind)}
     if own is None:
@@ -170,12 +178,12 @@ def _step_verdict(rule: ModuleType, num_drafts: int, one_hot: bool, random_numbe
         if bias.max() > max(worst, 0 if rule.EXACT else ROUNDING):
             k = int(np.argmax(bias))
             worst, witness = Fraction(bias[k]), f"p = {_show(p[k])}, q = {_show(q[k])} gives {_show(law[k])}"
-    return _verdict(rule, worst, cases, witness)
+    return verdict(rule.EXACT, rule.THEOREM, worst, cases, witness)
 
 
 @lru_cache
 def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
-    rng, worst, witness, run = np.random.default_rng(0), Fraction(0), "", _on_rationals(rule)
+    rng, worst, witness, run = np.random.default_rng(0), Fraction(0), "", on_rationals(rule)
     shapes = [(vocab, gamma) for vocab in (2, 3) for gamma in (1, 2) for _ in range(5)]
     for vocab, gamma in shapes:
         target, draft = (rational_table(rng, vocab, gamma, one_hot=h) for h in (one_hot, False))
@@ -184,7 +192,7 @@ def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
         bias = sum((max(goal[k] - law.get(k, Fraction(0)), Fraction(0)) for k in goal), Fraction(0))
         if bias > max(worst, 0 if rule.EXACT else ROUNDING):
             worst, witness = Fraction(bias), f"a table with {vocab} tokens at gamma = {gamma}"
-    return _verdict(rule, worst, len(shapes), witness)
+    return verdict(rule.EXACT, rule.THEOREM, worst, len(shapes), witness)
 
 
 @lru_cache
@@ -195,7 +203,7 @@ def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rul
     if scheme is not None:
         tree_rule(rule, scheme)  # refuses a scheme that is none of its
     told = step_told(rule, step)
-    rng, worst, witness, cases, run = np.random.default_rng(0), Fraction(0), "", 0, _on_rationals(rule)
+    rng, worst, witness, cases, run = np.random.default_rng(0), Fraction(0), "", 0, on_rationals(rule)
     for drawn in (verified_schemes(rule, told) if told else rule.CHILDREN) if scheme is None else (scheme,):
         for shape, vocab in itertools.product(_SHAPES.get(drawn, _SHAPES["iid"]), (2, 3)):
             target, draft = (rational_table(rng, vocab, 2, one_hot=h) for h in (one_hot, False))
@@ -207,20 +215,7 @@ def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rul
             cases += 1
             if bias > max(worst, 0 if rule.EXACT else ROUNDING):
                 worst, witness = Fraction(bias), f"{drawn} trees of shape {shape} with {vocab} tokens"
-    return _verdict(rule, worst, cases, witness)
-
-
-def _on_rationals(rule: ModuleType) -> ModuleType:
-    """The rule, told float64 rows where Fractions are beyond it."""
-    if rule.EXACT:
-        return rule
-
-    def prepare(p: Array, q: Array, *more: Any, **params: Any) -> Any:
-        return rule.prepare(p.astype(np.float64), q.astype(np.float64), *more, **params)
-
-    own = ModuleType(rule.__name__)
-    vars(own).update(vars(rule), prepare=prepare)
-    return own
+    return verdict(rule.EXACT, rule.THEOREM, worst, cases, witness)
 
 
 def verified_schemes(rule: ModuleType, told: Mapping[str, Any]) -> list[str]:
@@ -253,15 +248,6 @@ _SHAPES: dict[str, list[tuple[int, ...]]] = {  # parents; (width, depth) of beam
 def _one_or_two(q: Array) -> Draws:
     """How many draws a node of a tree of scheme "distinct" has: a law that looks at q."""
     return Draws(1, q.max(axis=-1), 2)
-
-
-def _verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str) -> Guarantee:
-    bias = worst if rule.EXACT else float(worst)
-    if worst:
-        shown = worst if rule.EXACT else f"{bias:.6g} in float64"
-        return Guarantee(False, bias, cases, f"{witness}, bias (TV) {shown}")
-    exact = "exact cases" if rule.EXACT else f"cases in float64 above {ROUNDING:g}"
-    return Guarantee(True, bias, cases, f"no difference in {cases} {exact}; in general by {rule.THEOREM}")
 
 
 def _show(row: Array) -> str:

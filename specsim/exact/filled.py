@@ -1,0 +1,124 @@
+"""The exact law of a text that a process fills: every branch of every pass is followed, states alike together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import discover
+from specsim.base.texts import Asked, host
+from specsim.exact.forking import runs
+from specsim.types import Array
+
+Text = tuple[int, ...]
+Texts = dict[Text, Fraction]
+
+
+class Outcome(NamedTuple):
+    """The law of the whole text, and of the number of passes that it takes."""
+
+    law: Texts
+    passes: dict[int, Fraction]
+
+
+def outcome(process: ModuleType, rule: Any, models: Mapping[str, Joint], length: int) -> Outcome:
+    """Follow a process along all of its branches. `rule` has `prepare`, `uniforms` and `verify` of a chain rule.
+
+    States with the same content are followed once, with the weights of all: what a state does not hold is forgotten.
+    """
+    states: dict[Any, tuple[Any, Fraction]] = {(): (process.start(length, 1), Fraction(1))}
+    law: Texts = {}
+    passes: dict[int, Fraction] = {}
+    most = (length + 2) ** 2  # calls: a draft each, and a verdict, for every place
+    for _ in range(most):
+        later: dict[Any, tuple[Any, Fraction]] = {}
+        for state, weight in states.values():
+            if int(state.filled[0]) >= length:
+                text, number = tuple(map(int, host(state.text)[0])), int(state.passes[0])
+                law[text] = law.get(text, Fraction(0)) + weight
+                passes[number] = passes.get(number, Fraction(0)) + weight
+                continue
+            for after, share in _branches(process, rule, models, state):
+                key = _content(after)
+                later[key] = (after, later[key][1] + weight * share if key in later else weight * share)
+        if not later:
+            return Outcome(law, passes)
+        states = later
+    raise ValueError(f"process {discover.name_of(process)!r} has not filled {length} places after {most} calls")
+
+
+def _branches(process: ModuleType, rule: Any, models: Mapping[str, Joint], state: Any) -> Any:
+    """The states that one call of `advance` leads to, with their probabilities."""
+    asked = process.ask(state)
+    if asked.model not in models:
+        raise ValueError(f"process {discover.name_of(process)!r} asks for rows of the {asked.model} model: give it")
+    rows, count = models[asked.model].rows(asked), process.uniforms(state, rule)
+    return runs(lambda fork: process.advance(state, rows, rule, fork.uniforms(1, count)))
+
+
+def _content(value: Any) -> Any:
+    """What a state holds, to be compared: arrays by shape and entries."""
+    if isinstance(value, tuple):
+        return tuple(map(_content, value))
+    return (value.shape, tuple(value.ravel().tolist())) if isinstance(value, np.ndarray) else value
+
+
+class Joint:
+    """A model as the law of whole texts, so that a row can be asked for whatever is seen of a text."""
+
+    def __init__(self, model: Callable[[Text], Array], vocab: int, length: int) -> None:
+        self.model, self.vocab, self.length = model, vocab, length
+        self._rows: dict[tuple[int, tuple[tuple[int, int], ...]], Array] = {}
+        self._texts: Texts = {}
+
+    def rows(self, asked: Asked) -> Array:
+        """The rows (b, n, V) that a pass asks for."""
+        tokens, seen = host(asked.tokens), asked.seen
+        out = np.empty((*asked.places.shape, self.vocab), dtype=object)
+        for i, j in np.ndindex(*asked.places.shape):
+            known = tuple((int(k), int(tokens[i, k])) for k in np.flatnonzero(seen[i, j]))
+            out[i, j] = self._row(int(asked.places[i, j]), known)
+        return out
+
+    def texts(self) -> Texts:
+        """The law of a text of the model."""
+        if not self._texts:
+            every = itertools.product(range(self.vocab), repeat=self.length)
+            self._texts = {text: weight for text in every if (weight := self._weight(text))}
+        return self._texts
+
+    def given(self, known: Mapping[int, int]) -> Texts:
+        """The law of a text of the model of which some places are known."""
+        having = {t: w for t, w in self.texts().items() if all(t[place] == token for place, token in known.items())}
+        total = sum(having.values(), Fraction(0))
+        return {text: weight / total for text, weight in having.items()}
+
+    def _weight(self, text: Text) -> Fraction:
+        return math.prod((self._row(i, tuple(enumerate(text[:i])))[y] for i, y in enumerate(text)), start=Fraction(1))
+
+    def _row(self, place: int, seen: tuple[tuple[int, int], ...]) -> Array:
+        if (place, seen) not in self._rows:
+            left = [k for k, _ in seen] == list(range(place))
+            row = self.model(tuple(token for _, token in seen)) if left else self._given(place, dict(seen))
+            self._rows[place, seen] = row
+        return self._rows[place, seen]
+
+    def _given(self, place: int, seen: dict[int, int]) -> Array:
+        """The law at a place given tokens anywhere: sums of the joint law; of what cannot be seen, an even one."""
+        weights = [Fraction(0)] * self.vocab
+        for text, weight in self.texts().items():
+            if all(text[k] == token for k, token in seen.items()):
+                weights[text[place]] += weight
+        total = sum(weights)
+        return np.array([w / total if total else Fraction(1, self.vocab) for w in weights], dtype=object)
+
+
+def distance(law: Texts, goal: Texts) -> Fraction:
+    """Total variation distance of two laws of texts."""
+    return sum((max(weight - law.get(text, Fraction(0)), Fraction(0)) for text, weight in goal.items()), Fraction(0))

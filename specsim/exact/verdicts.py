@@ -1,0 +1,74 @@
+"""Verdicts on what keeps the target's law: their record, and those on processes, on random tables in rationals."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim import discover
+from specsim.exact.filled import Joint, distance, outcome
+from specsim.exact.small_laws import rational_table
+from specsim.types import Array
+from specsim.verify.stepwise import Stepwise
+
+ROUNDING = 1e-12  # the largest distance that is none, for a step rule that is enumerated in float64
+
+
+class Guarantee(NamedTuple):
+    """Verdict on a rule: lossless or not, the largest bias (TV) met, its witness, and how many cases were run."""
+
+    lossless: bool
+    bias: Fraction | float  # a float64 where the rule has no Fractions
+    cases: int
+    reason: str
+
+
+_MODELS = ("target", "draft")
+_TEXTS = ((2, 3), (3, 2), (2, 4))  # tokens and places of the texts that processes fill
+
+
+def verdict(exact: bool, theorem: str, worst: Fraction, cases: int, witness: str) -> Guarantee:
+    """The record of a run, with its witness if there is one."""
+    bias = worst if exact else float(worst)
+    if worst:
+        shown = worst if exact else f"{bias:.6g} in float64"
+        return Guarantee(False, bias, cases, f"{witness}, bias (TV) {shown}")
+    found = "exact cases" if exact else f"cases in float64 above {ROUNDING:g}"
+    return Guarantee(True, bias, cases, f"no difference in {cases} {found}; in general by {theorem}")
+
+
+@lru_cache
+def process_verdict(process: ModuleType, rule: ModuleType | Stepwise, one_hot: bool) -> Guarantee:
+    """Whether texts that a process fills by a rule have the target's law, on random tables."""
+    judge = rule.step if isinstance(rule, Stepwise) else rule
+    exact, run = process.EXACT and judge.EXACT, on_rationals(rule)
+    rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
+    for (vocab, length), params in itertools.product(_TEXTS, discover.process_cases(process)):
+        tables = (rational_table(rng, vocab, length - 1, one_hot=h) for h in (one_hot, False))
+        models = {name: Joint(t.__getitem__, vocab, length) for name, t in zip(_MODELS, tables, strict=True)}
+        filled = outcome(discover.with_params(process, params), run, models, length)
+        bias, cases = distance(filled.law, models["target"].texts()), cases + 1
+        if bias > max(worst, 0 if exact else ROUNDING):
+            told = ", ".join(f"{name} = {value}" for name, value in params.items())
+            worst, witness = bias, f"a table with {vocab} tokens at {length} places{told and ', '}{told}"
+    return verdict(exact, process.THEOREM, worst, cases, witness)
+
+
+def on_rationals(rule: Any) -> Any:
+    """The rule, told float64 rows where Fractions are beyond it."""
+    if isinstance(rule, Stepwise):
+        return Stepwise(on_rationals(rule.step))
+    if rule.EXACT:
+        return rule
+
+    def prepare(p: Array, q: Array, *more: Any, **params: Any) -> Any:
+        return rule.prepare(p.astype(np.float64), q.astype(np.float64), *more, **params)
+
+    own = ModuleType(rule.__name__)
+    vars(own).update(vars(rule), prepare=prepare)
+    return own

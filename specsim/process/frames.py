@@ -1,0 +1,83 @@
+"""Speculative actions: a block of frames under the action that is held, kept up to the first real action that differs.
+
+Law.         The text is the actions that come from outside. With the action at t known, frames t..t+n-1 are made as if
+             it were held: n - 1 drafts, each with a point mass at it as its law. What is real has a point mass, too, so
+             a chain rule keeps a draft exactly if it is the real action, and emits the first that is not.
+Theorem.     T28: the frames kept are those made under the real actions, if a block's frames are made one by one by the
+             same sampler with the same noise. Kept frames, for an action that stays with probability rho, whatever it
+             is: (1 - rho^n) / (1 - rho).
+Randomness.  None beyond the rule's, which point masses never heed.
+Cost.        One block of n frames for each change of the action, at the cost of a pass over n frames.
+Paper.       Next-Frame Diffusion, arXiv:2506.01380.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.base.arrays import one_hot
+from specsim.base.texts import Asked, alike, before, copied, empty_text, host, tokens_like
+from specsim.types import Array
+
+EXACT = True
+THEOREM = "T28"
+PAPER = "arXiv:2506.01380"
+CASES = ({"frames": 1}, {"frames": 2}, {"frames": 3})
+
+
+class State(NamedTuple):
+    """Actions (b, N) so far; a block is made for each pass."""
+
+    text: Array
+    filled: Array  # (b,): actions known
+    passes: Array  # (b,): blocks made
+    frames: int
+
+
+def start(length: int, batch: int = 1, *, frames: int = 4) -> State:
+    """Nothing is known; blocks have `frames` frames, fewer at the end."""
+    none = np.zeros(batch, dtype=np.int64)
+    return State(empty_text(batch, length), none, none, check.integer(frames, "frames", 1))
+
+
+def ask(state: State) -> Asked:
+    """The laws of the actions that a block of frames meets: the world's rows, point masses once it has acted."""
+    length, held = state.text.shape[-1], copied(state.text)
+    reach = int(_drafts(state).max(initial=0)) + 1
+    for i in np.flatnonzero(state.filled > 0):
+        held[i, state.filled[i] :] = held[i, state.filled[i] - 1]
+    places = np.minimum(state.filled[:, None] + np.arange(reach), length - 1)
+    return Asked(held, places, before(places, length))
+
+
+def uniforms(state: State, rule: ModuleType) -> int:
+    """Those of the rule."""
+    return int(rule.uniforms(state.frames - 1))
+
+
+def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
+    """Keep the actions that were held, and take the first that was not. The first call takes the first action."""
+    text, filled = copied(tokens_like(state.text, rows)), state.filled.copy()
+    live = state.filled < text.shape[-1]
+    for size, texts in alike(_drafts(state), live):
+        n = state.filled[texts]
+        held = text[texts, np.maximum(n - 1, 0)]
+        x = held[:, None] + 0 * tokens_like(np.zeros((1, size), dtype=np.int64), rows)
+        q = one_hot(x, rows[texts, :size])
+        number, token = rule.verify(rule.prepare(rows[texts, : size + 1], q), x, u[texts, : int(rule.uniforms(size))])
+        kept = host(number)
+        for j in range(size):
+            text[texts[j < kept], n[j < kept] + j] = held[np.flatnonzero(j < kept)]
+        text[texts, n + kept] = token
+        filled[texts] = n + kept + 1
+    return state._replace(text=text, filled=filled, passes=state.passes + (live & (state.filled > 0)))
+
+
+def _drafts(state: State) -> Array:
+    """Actions (b,) that a block takes as held: none before the first is known."""
+    left = state.text.shape[-1] - state.filled
+    return np.where(state.filled > 0, np.clip(left - 1, 0, state.frames - 1), 0)
