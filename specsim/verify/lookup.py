@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import sys
 from collections.abc import Mapping
 from types import ModuleType
@@ -15,6 +17,7 @@ from specsim.base import arrays, check, limits
 from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws
+from specsim.verify import lossy
 from specsim.verify.stepwise import Stepwise
 
 TAKES = {
@@ -111,6 +114,18 @@ def chain_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleTyp
             f"rules that leave it as it is: {', '.join(plain)}"
         )
     return rule
+
+
+def lossy_rules() -> list[str]:
+    """Names of the chain rules that change the target, as they were shipped (`specsim.verify.lossy`)."""
+    return sorted(module.name for module in pkgutil.iter_modules(lossy.__path__))
+
+
+def filling_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise:
+    """The rule that verifies while a text is filled: as `chain_rule`, or one of those that are named lossy."""
+    if isinstance(name, str) and name in lossy_rules():
+        return discover.with_params(importlib.import_module(f"{lossy.__name__}.{name}"), params)
+    return chain_rule(name, params)
 
 
 def _is_step(name: Rule) -> bool:

@@ -1,0 +1,141 @@
+"""LANTERN: a draft may also be kept for its neighbours' probability; lossy.
+
+Law.         Of the neighbours of x, in their order, A(x) is the longest beginning with p(A(x)) <= delta. x ~ q is kept
+             with probability min(1, (p(x) + p(A(x))) / q(x)); else y ~ (p_x - q)+ normalised, where p_x is p with the
+             mass of A(x) moved to x. With `zeroed`, y ~ p without x and A(x), normalised.
+Theorem.     T30: the bias is acceptance - (1 - TV(p, q)), the least there is at that acceptance; with `zeroed` it is
+             more, unless q is one-hot. delta = 0 is `rejection` (but for `zeroed`).
+Acceptance.  sum min(q, p + p(A)).
+Randomness.  u[0] decides; u[1] draws y.
+Cost.        O(V k) time and memory for k neighbours; the bias of `zeroed` O(V^2).
+Paper.       Jang et al., arXiv:2410.03355: neighbours are the nearest codes of images; `zeroed` is what its code does.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from specsim.base import check
+from specsim.base.arrays import at, ids, normalize_or, one_hot, overlap, pick, residual, row_at
+from specsim.types import Array
+
+DRAFTS: Literal["iid"] = "iid"
+COUNTS = (1,)
+EXACT = True
+THEOREM = "T30"
+PAPER = "arXiv:2410.03355"
+
+
+class Plan(NamedTuple):
+    p: Array
+    q: Array
+    lifted: Array  # (..., V): p(x) + p(A(x))
+    neighbours: Array  # (V, k)
+    taken: Array  # (..., V, k): which of them A(x) has
+    zeroed: bool
+
+
+def prepare(
+    p: Array,
+    q: Array,
+    num_drafts: int = 1,
+    neighbours: Array = None,
+    delta: Fraction = Fraction(2, 5),
+    zeroed: bool = False,
+) -> Plan:
+    """Rows (..., V), and each token's neighbours (V, k), nearest first: by default the two tokens beside it."""
+    check.scalar(delta, "delta", "[0, 1]")
+    near = _beside(p.shape[-1]) if neighbours is None else _checked(neighbours, p.shape[-1])
+    xp = array_namespace(p)
+    near = near if isinstance(p, np.ndarray) else xp.asarray(near, device=getattr(p, "device", None))
+    around = p[..., near]
+    taken = xp.cumulative_sum(around, axis=-1) <= (float(delta) if p.dtype != object else delta)
+    return Plan(p, q, p + xp.sum(xp.where(taken, around, 0 * around), axis=-1), near, taken, zeroed)
+
+
+def transition(plan: Plan, drafts: Array) -> Array:
+    """Law of the token (..., V) given drafts (..., 1)."""
+    x = drafts[..., 0]
+    lifted, drafted = at(plan.lifted, x), at(plan.q, x)
+    xp = array_namespace(lifted, drafted)
+    less = lifted < drafted
+    kept = xp.where(less, lifted / xp.where(less, drafted, xp.ones_like(drafted)), xp.ones_like(lifted))[..., None]
+    return kept * one_hot(x, plan.p) + (1 - kept) * _replacement(plan, x)
+
+
+def acceptance(plan: Plan) -> Array:
+    """Probability that the token is the draft."""
+    return overlap(plan.lifted, plan.q)
+
+
+def bias(plan: Plan) -> Array:
+    """TV distance of the output law from p."""
+    if not plan.zeroed:
+        return acceptance(plan) - overlap(plan.p, plan.q)
+    xp = array_namespace(plan.p)
+    every = xp.broadcast_to(ids(plan.p), plan.q.shape)
+    rows = [plan.q[..., x, None] * transition(plan, every[..., x : x + 1]) for x in range(plan.q.shape[-1])]
+    return xp.sum(xp.abs(sum(rows) - plan.p), axis=-1) / 2
+
+
+def uniforms(num_drafts: int) -> int:
+    """One for the test, one for the token that replaces the draft."""
+    return 2
+
+
+def verify(plan: Plan, drafts: Array, u: Array) -> Array:
+    """Token (...) from drafts (..., 1) and u (..., 2)."""
+    x = drafts[..., 0]
+    kept = u[..., 0] * at(plan.q, x) < at(plan.lifted, x)
+    return array_namespace(x).where(kept, x, pick(_replacement(plan, x), u[..., 1]))
+
+
+def _replacement(plan: Plan, x: Array) -> Array:
+    """The law (..., V) of what replaces a draft x (...) that failed."""
+    xp = array_namespace(plan.p)
+    near, taken = plan.neighbours[x], _of(plan.taken, x)
+    gone = xp.zeros_like(plan.p[..., :1] * x[..., None]) < 0
+    for j in range(near.shape[-1]):
+        gone = gone | ((ids(plan.p) == near[..., j, None]) & taken[..., j, None])
+    rest = xp.where(gone, 0 * plan.p, plan.p)
+    at_x = ids(plan.p) == x[..., None]
+    if plan.zeroed:
+        return normalize_or(xp.where(at_x, 0 * rest, rest), plan.p)
+    return residual(xp.where(at_x, at(plan.lifted, x)[..., None] + 0 * rest, rest), plan.q)
+
+
+def _of(taken: Array, x: Array) -> Array:
+    """taken[..., x, :] for x (...)."""
+    xp = array_namespace(taken, x)
+    batch = np.broadcast_shapes(taken.shape[:-2], x.shape)
+    return row_at(xp.broadcast_to(taken, (*batch, *taken.shape[-2:])), xp.broadcast_to(x, batch))
+
+
+def _beside(vocab: int) -> Array:
+    """The tokens above and below; at the edges the two on the inner side."""
+    first = np.arange(vocab)
+    above = np.where(first + 1 < vocab, first + 1, first - 1)
+    below = np.where(first == 0, 2, np.where(first + 1 < vocab, first - 1, first - 2))
+    return np.stack([above, below], axis=-1)[:, : vocab - 1]
+
+
+def _checked(neighbours: Array, vocab: int) -> Array:
+    near = np.asarray(neighbours)
+    if near.ndim != 2 or near.shape[0] != vocab or near.dtype.kind not in "iu":
+        raise ValueError(f"neighbours must be token ids of shape ({vocab}, k), got {near.dtype} of shape {near.shape}")
+    order = np.argsort(near, axis=-1, kind="stable")
+    ranked, again = np.take_along_axis(near, order, axis=-1), np.zeros(near.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ranked[:, 1:] == ranked[:, :-1], axis=-1)
+    for bad, why in (
+        ((near < 0) | (near >= vocab), f"is no token of 0..{vocab - 1}"),
+        (near == np.arange(vocab)[:, None], "is the token itself"),
+        (again, "stands in its row already"),
+    ):
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise ValueError(f"neighbours[{i}, {j}] is {near[i, j]}, which {why}")
+    return near
