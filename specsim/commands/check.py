@@ -21,7 +21,8 @@ class Check(NamedTuple):
 
     rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")]
     family: Annotated[
-        str | None, typer.Option(help="step, chain, tree or draft; by default what the rule is.", show_default=False)
+        str | None,
+        typer.Option(help="step, chain, tree, draft or process; by default what the rule is.", show_default=False),
     ] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
     step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None
@@ -63,7 +64,7 @@ def check(told: Check) -> None:
 
 
 def _family(name: str) -> str:
-    """The family of a shipped rule, or else of a draft scheme; ValueError where two have the name, or none."""
+    """The family of a shipped rule, or else of a scheme or process; ValueError where two have the name, or none."""
     from specsim import discover
 
     known = {family: discover.names(family) for family in ("step", "chain", "tree")}
@@ -73,7 +74,9 @@ def _family(name: str) -> str:
         raise ValueError(f"{name!r} is a {words}: say which, by {' or '.join(f'--family {f}' for f in found)}")
     if found:
         return found[0]
-    if name in discover.names("draft"):
-        return "draft"
-    lists = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
-    raise ValueError(f"rule {name!r} is unknown; {lists}; draft schemes: {', '.join(discover.names('draft'))}")
+    others = {family: discover.names(family) for family in ("draft", "process")}
+    for family, names in others.items():
+        if name in names:
+            return family
+    every = (f"{discover.called(family, many=True)}: {', '.join(names)}" for family, names in (known | others).items())
+    raise ValueError(f"rule {name!r} is unknown; {'; '.join(every)}")

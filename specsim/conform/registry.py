@@ -48,7 +48,7 @@ def names(folder: str) -> list[str]:
 
 
 def find(name: str) -> ModuleType:
-    """The file of that name in a folder, a rule or scheme of specsim, or the file at that path; else ValueError."""
+    """The file of that name in a folder, one of specsim's rules, schemes and processes, or the file at that path."""
     if name.endswith(".py"):
         return _own(Path(name))
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
@@ -64,7 +64,8 @@ def find(name: str) -> ModuleType:
 def subjects_of(module: ModuleType) -> list[Subject]:
     """What a file hands over; ValueError if it has neither `subjects()` nor `subject()`, or returns anything else."""
     held = vars(module)
-    if discover.is_rule(module) or module.__name__.startswith(discover.FAMILIES["draft"]):
+    ours = tuple(f"{discover.FAMILIES[family]}." for family in ("draft", "process"))
+    if discover.is_rule(module) or module.__name__.startswith(ours):
         return [rules.subject(module)]
     if callable(held.get("subjects")):
         found = list(held["subjects"]())

@@ -1,4 +1,4 @@
-"""The rules and draft schemes of specsim, or one's own rule file, as subjects: their uniforms are coins."""
+"""The rules, draft schemes and processes of specsim, or one's own rule file, as subjects: uniforms are coins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from specsim import discover
 from specsim.conform.subject import Model, SamplingParams, Subject
+from specsim.exact.filled import Joint
 from specsim.types import Array
+from specsim.verify.chain import block
 
 DRAFTS = 2  # of a block of a decoder
 ROWS = ("independent",)  # schemes whose candidates have a law each
@@ -19,7 +21,8 @@ ROWS = ("independent",)  # schemes whose candidates have a law each
 
 def subject(rule: ModuleType, scheme: str | None = None) -> Subject:
     """A step, chain or tree rule, on drafts of its own choice or another scheme that it verifies; a decoder of a chain
-    rule that changes the target after its blocks; a drafter of a scheme. ValueError for drafts whose number is drawn.
+    rule that changes the target after its blocks, or of a process; a drafter of a scheme. ValueError for drafts whose
+    number is drawn.
 
     Examples
     --------
@@ -28,9 +31,9 @@ def subject(rule: ModuleType, scheme: str | None = None) -> Subject:
     'chain'
     """
     facts = discover.facts(rule)
-    made = {"step": _step, "chain": _chain, "tree": _tree, "draft": _scheme}[facts.family](rule)
+    made = {"step": _step, "chain": _chain, "tree": _tree, "draft": _scheme, "process": _process}[facts.family](rule)
     made = made._replace(name=facts.name, lossless=not facts.bias)
-    if facts.family == "draft" or facts.continuation:
+    if facts.family in ("draft", "process") or facts.continuation:
         return made
     if scheme is not None and scheme not in facts.schemes:
         raise ValueError(f"{facts.name!r} does not verify drafts of scheme {scheme!r}; {', '.join(facts.schemes)}")
@@ -109,6 +112,29 @@ def _decoder(rule: ModuleType) -> Callable[..., Any]:
         return text[len(prompt) :]
 
     return run
+
+
+def _process(process: ModuleType) -> Subject:
+    """A decoder: the process with block verification, in one of the cases that it names, by the length of the text."""
+    cases = discover.process_cases(process)
+
+    def run(
+        target: Model, draft: Model, prompt: Any, n: int, sampling_params: SamplingParams, random: Any
+    ) -> list[int]:
+        joint = {name: _after(model, prompt, n) for name, model in (("target", target), ("draft", draft))}
+        state = process.start(n, **cases[n % len(cases)])
+        while (state.filled < n).any():
+            asked, count = process.ask(state), process.uniforms(state, block)
+            u = np.array([[random.random() for _ in range(count)]], dtype=object).reshape(1, count)
+            rows = np.asarray(joint[asked.model].rows(asked), dtype=np.float64)
+            state = process.advance(state, rows, block, u)
+        return [int(token) for token in state.text[0]]
+
+    return Subject("", "decoder", run, sizes=(1, 2))
+
+
+def _after(model: Model, prompt: Any, n: int) -> Joint:
+    return Joint(lambda text: model((*prompt, *text)), model.vocab, n)
 
 
 def _scheme(scheme: ModuleType) -> Subject:

@@ -10,16 +10,18 @@ import numpy as np
 
 from specsim import trees
 from specsim.bounds.optimum import optimal_acceptance
-from specsim.discover import Algorithm, algorithms, facts, find
+from specsim.discover import Algorithm, algorithms, facts, find, rules
 from specsim.exact.chain import expected_tokens
+from specsim.exact.filling import fill
 from specsim.exact.guarantee import guarantee
 from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
 from specsim.laws.make import total_variation
-from specsim.verify.lookup import takes
+from specsim.verify.lookup import lossy_rules, takes
 
 P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of chains and trees
 Q = [Fraction(n, 10) for n in (1, 3, 6)]
+LENGTH = 4  # of texts that processes fill, at p rolled by the token before
 RANK = np.arange(1, 25)
 WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))  # of step rules: more than 15 tokens
 
@@ -28,7 +30,7 @@ def rules_table() -> str:
     """Markdown tables of every shipped rule: verdict by enumeration, theorem, what of it Coq has checked, paper, cost.
 
     For step rules the acceptance beside the optimum of their drafts, bold where it is reached, or beside the exact bias
-    of a lossy rule; for chain and tree rules tau, by enumeration.
+    of a lossy rule; for chain and tree rules tau, by enumeration. For processes the passes a token.
     """
     found = algorithms()
     rows = [
@@ -52,16 +54,46 @@ def rules_table() -> str:
         if rule.family != "step":
             cells = [*_tau(rule.name, rule.family), _cost(find(rule.family, rule.name))]
             rows.append(_row(rule, f"{rule.family} | {rule.drafts}", _verdict(rule.name, rule.family), cells))
+    head = "| process | lossless | theorem | paper | passes a token, tokenwise | block | cost |"
+    rows += ["", head, "| --- " * 7 + "|"]
+    for name, module in rules("process").items():
+        one, lossless = facts(module), guarantee("tokenwise", process=name).lossless
+        cells = [f"{_passes(name, rule):.3f}" for rule in ("tokenwise", "block")]
+        row = [f"`{name}`", "yes" if lossless else "no", one.theorem, one.paper, *cells, _cost(module)]
+        rows.append(f"| {' | '.join(row)} |")
+    return "\n".join(rows) + f"\n\n{lossy_table()}"
+
+
+def lossy_table() -> str:
+    """What rules that were shipped, and change the target, do to texts: exact bias and passes a token."""
+    rows = ["| lossy rule | process | bias of a text | passes a token |", "| --- " * 4 + "|"]
+    for name in lossy_rules():
+        for process in rules("process"):
+            found = fill(_rolled, process, length=LENGTH, rule=name, lossy=name, draft=Q)
+            passes = float(found.passes / LENGTH)
+            rows.append(f"| `{name}` | `{process}` | {float(found.bias):.3f} | {passes:.3f} |")
     return "\n".join(rows)
 
 
+def _rolled(text: tuple[int, ...]) -> Any:
+    """The fixed pair's p, rolled by the token before: what comes depends on what was."""
+    return np.roll(np.array(P), text[-1] if text else 0)
+
+
+def _passes(process: str, rule: str) -> float:
+    return float(fill(_rolled, process, length=LENGTH, rule=rule, draft=Q).passes / LENGTH)
+
+
 def rules_rows() -> list[list[str]]:
-    """The rules in short: head, then a row for each rule and family."""
+    """The rules and processes in short: head, then a row for each and its family."""
     rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked"]]
     for rule in algorithms():
         scheme = rule.drafts.partition(", ")[0] if rule.family == "step" else None
         verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
         rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, ", ".join(rule.proved) or "no"])
+    for name, module in rules("process").items():
+        verdict = "yes" if guarantee("tokenwise", process=name).lossless else "no"
+        rows.append([name, "process", "its own", verdict, facts(module).paper, "no"])
     return rows
 
 

@@ -13,6 +13,7 @@ from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.findings import check_rule, checks
 from specsim.testing.outcomes import Finding, Skipped
+from specsim.testing.process_checks import PROCESS_CHECKS
 from specsim.testing.sampler import sampler_law
 from specsim.testing.statistics import LawTest, assert_law, law_test
 from specsim.testing.step_checks import STEP_CHECKS
@@ -23,6 +24,7 @@ from specsim.testing.tree_checks import TREE_CHECKS
 __all__ = [
     "CHAIN_CHECKS",
     "DRAFT_CHECKS",
+    "PROCESS_CHECKS",
     "STEP_CHECKS",
     "TREE_CHECKS",
     "Finding",

@@ -1,4 +1,4 @@
-"""What a module must have to be a rule or a draft scheme: names, parameters, and a theorem that exists."""
+"""What a module must have to be a rule, a draft scheme or a process: names, parameters, and a theorem that exists."""
 
 from __future__ import annotations
 
@@ -13,14 +13,28 @@ from specsim.types import (
     ChainRule,
     DraftOptions,
     DraftScheme,
+    Process,
+    ProcessOptions,
     StepOptions,
     StepRule,
     TreeOptions,
     TreeRule,
 )
 
-PROTOCOLS: dict[str, type] = {"step": StepRule, "chain": ChainRule, "tree": TreeRule, "draft": DraftScheme}
-OPTIONS: dict[str, type] = {"step": StepOptions, "chain": ChainOptions, "tree": TreeOptions, "draft": DraftOptions}
+PROTOCOLS: dict[str, type] = {
+    "step": StepRule,
+    "chain": ChainRule,
+    "tree": TreeRule,
+    "draft": DraftScheme,
+    "process": Process,
+}
+OPTIONS: dict[str, type] = {
+    "step": StepOptions,
+    "chain": ChainOptions,
+    "tree": TreeOptions,
+    "draft": DraftOptions,
+    "process": ProcessOptions,
+}
 NOTES = Path(__file__).parents[2] / "proofs"  # in a checkout; an installed package has none
 
 
@@ -29,7 +43,8 @@ def same_names(module: ModuleType, protocol: type) -> None:
     problem = missing(module, protocol)
     family = next((name for name, other in PROTOCOLS.items() if not missing(module, other)), None)
     if problem and family:
-        raise AssertionError(f"this looks like a {family} {'scheme' if family == 'draft' else 'rule'}; {problem}")
+        what = family if family == "process" else f"{family} {discover.called(family)}"
+        raise AssertionError(f"this looks like a {what}; {problem}")
     assert not problem, problem
     problem = misnamed(module)
     assert not problem, problem
@@ -47,7 +62,7 @@ def misnamed(module: ModuleType) -> str:
             return problem
     for name, parameter in discover.parameters(module).items():
         if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
-            return f"parameter {name} of prepare needs a default and an annotation"
+            return f"parameter {name} of {discover.taking_parameters(module)} needs a default and an annotation"
     return ""
 
 
@@ -76,5 +91,6 @@ def _other_parameters(module: ModuleType, name: str, function: Callable[..., obj
 def theorems(notes: Path = NOTES) -> list[str]:
     """What a rule may name as THEOREM: "open", or a note in proofs/; without that folder, what a shipped rule names."""
     found = {path.name[:3] for path in notes.glob("T[0-9][0-9]_*.md")}
-    shipped = {rule.THEOREM for family in ("step", "chain", "tree") for rule in discover.rules(family).values()}
+    having = ("step", "chain", "tree", "process")
+    shipped = {rule.THEOREM for family in having for rule in discover.rules(family).values()}
     return sorted({"open"} | (found or shipped))

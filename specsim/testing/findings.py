@@ -14,6 +14,7 @@ from specsim.exact.guarantee import try_siblings, verified_schemes
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.outcomes import Check, Finding, find
+from specsim.testing.process_checks import PROCESS_CHECKS
 from specsim.testing.step_checks import STEP_CHECKS
 from specsim.testing.tree_checks import TREE_CHECKS
 from specsim.verify.lookup import step_told
@@ -24,6 +25,7 @@ _FAMILIES: dict[str, Checks] = {
     "chain": CHAIN_CHECKS,
     "tree": TREE_CHECKS,
     "draft": DRAFT_CHECKS,
+    "process": PROCESS_CHECKS,
 }
 
 
@@ -33,7 +35,7 @@ def checks(family: str) -> Checks:
     Parameters
     ----------
     family : str
-        "step", "chain", "tree" or "draft".
+        "step", "chain", "tree", "draft" or "process".
 
     Returns
     -------
@@ -69,15 +71,16 @@ def check_rule(
 ) -> list[Finding]:
     """Run every check of a family on a module; after a broken contract, no other.
 
-    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees), against Fractions up to
-    V = 24, K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for larger sizes passes.
+    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees; 4 places of 2 tokens for
+    processes), against Fractions up to V = 24, K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for
+    larger sizes passes.
 
     Parameters
     ----------
     module : module
-        A rule or a draft scheme (see specsim.types).
+        A rule, a draft scheme or a process (see specsim.types).
     family : str
-        "step", "chain", "tree" or "draft".
+        "step", "chain", "tree", "draft" or "process".
     step : str, path or module, optional
         The step rule of a tree rule that runs one, if not its own choice; lossless.
     params : mapping, optional

@@ -1,4 +1,4 @@
-"""Our own rules, draft schemes and decoders: none is convicted."""
+"""Our own rules, draft schemes, processes and decoders: none is convicted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from helpers.rules import MUTANTS, load
 
 from specsim import discover
 from specsim.conform import Subject, judge, registry, rules
@@ -78,6 +79,19 @@ def test_a_decoder_that_goes_on_from_the_target_is_convicted(monkeypatch: pytest
     rule = discover.find("chain", "greedy_block")
     monkeypatch.setattr(rule, "continuation", lambda *_: (np.ones(1), np.zeros(1)))
     assert judge(rules.subject(rule), properties=["joint"]).outcome == "convicted"
+
+
+@pytest.mark.parametrize("name", discover.names("process"))
+def test_our_processes_are_decoders_that_are_not_convicted(name: str) -> None:
+    (one,) = registry.subjects_of(registry.find(name))
+    found = judge(one, properties=["marginal", "joint"], budget=20)
+    assert (one.kind, found.outcome) == ("decoder", "lossless")
+
+
+@pytest.mark.slow  # a conviction looks for the simplest witness for as long as it may
+def test_a_process_that_parts_token_and_law_is_convicted() -> None:
+    wrong = rules.subject(load(MUTANTS / "process" / "jacobi_relabel.py"))
+    assert judge(wrong, properties=["joint"]).outcome == "convicted"
 
 
 @pytest.mark.fast

@@ -18,7 +18,7 @@ import specsim
 from specsim import latency, trees
 from specsim.verify.step import importance
 
-PACKAGES = ("specsim", "specsim.trees", "specsim.testing")
+PACKAGES = ("specsim", "specsim.continuous", "specsim.trees", "specsim.testing")
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
 # Their good calls take seconds: in the whole sweep only.
@@ -111,6 +111,8 @@ def calls() -> dict[str, dict[str, Any]]:
     models = {"target": COIN, "draft": BIASED}
     one = {"alpha": 0.8, "gamma": 3, "cost_ratio": 0.1}
     shape = {"parents": [-1, -1, 0]}
+    step = specsim.gaussian_step([0.0, 0.0], [0.6, 0.8], 1.0)
+    drafted: dict[str, Any] = {"step": step, "x": [0.5, 0.5], "u": 0.5}
     root: dict[str, dict[str, Any]] = {
         "acceptance_curves": {"p": [P], "q": [Q], "num_drafts": [2], "samples": 2},
         "acceptance_rate": {"p": P, "q": Q},
@@ -146,7 +148,10 @@ def calls() -> dict[str, dict[str, Any]]:
         "expected_kept": {"target": law_of_three, "draft": law_of_three, "rule": "tokenwise", "parents": [-1, -1, 0]},
         "expected_tokens": {**models, "gamma": 2},
         "fastest_shapes": {"latency": time, "acceptance": [0.7, 0.12], "nodes": 4, "depth": 3},
+        "fill": {"target": law_of_coin, "process": "jacobi", "length": 2, "params": {"window": 1}},
         "from_measurements": {"target": {1: [10.0, 10.2], 4: [10.6, 10.4]}, "draft": {None: 1.0}},
+        "gaussian_overlap": {"step": step},
+        "gaussian_step": {"mean_p": [0.0, 0.0], "mean_q": [0.6, 0.8], "sd_p": 1.0},
         "guarantee": {"rule": "recursive", "num_drafts": 2},
         "heap_tree": {"model": law_of_three, "nodes": 4},
         "hit_posterior": {"p": P, "q": Q, "rule": "recursive", "num_drafts": 2},
@@ -189,6 +194,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "stationary_tau": {**models, "rule": "tokenwise", "gamma": 2},
         "survival_hazards": {"survival": [0.8, 0.4, 0.1]},
         "sweep": {"latency": time, "alpha": [0.5, 0.8], "gammas": [0, 1, 4]},
+        "text_law": {"target": law_of_coin, "length": 2},
         "top_k_law": {"ids": [7, 9], "probs": [0.75, 0.25], "vocab": 50},
         "total_variation": {"p": P, "q": Q},
         "tree_survival": {**shape, "tokens": [[1, 2, 1], [0, 1, 0]], "text": [1, 1]},
@@ -197,6 +203,14 @@ def calls() -> dict[str, dict[str, Any]]:
         "verify_step": {"p": COIN, "q": BIASED, "drafts": [0], "u": [0.7, 0.0]},
         "verify_tree": {"p": [COIN] * 5, "q": [BIASED] * 5, "tree": drawn, "u": [0.3, 0.5, 0.0, 0.8, 0.0, 0.2]},
         "warp": {"logits": [2.0, 1.0, 0.0], "temperature": 0.7},
+    }
+    of_continuous: dict[str, dict[str, Any]] = {
+        "emit": {**drafted, "rng": np.random.default_rng(0)},
+        "keeps": drafted,
+        "log_density_ratio": {"step": step, "x": [0.5, 0.5]},
+        "reflection": {"step": step, "x": [0.5, 0.5]},
+        "residual_on_the_line": drafted,
+        "residual_quantile": {"gap": 1.0, "u": 0.5},
     }
     of_trees: dict[str, dict[str, Any]] = {
         "beam_uniforms": {"width": 2, "depth": 2, "vocab": 3},
@@ -237,7 +251,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "tables": {"vocab": 2, "depth": 2},
     }
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
-        "specsim": root, "specsim.trees": of_trees, "specsim.testing": of_testing,
+        "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}
 

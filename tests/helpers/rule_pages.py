@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import specsim
+from specsim import discover
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 
@@ -25,7 +25,7 @@ def lacking(page: str, family: str, name: str, findings: list[list[str]], pictur
     if "What it does" not in text or not re.search(r"\bLaw\b", text):
         yield "what it does"
     if family != "draft":
-        rule = next(a for a in specsim.algorithms() if (a.family, a.name) == (family, name))
+        rule = discover.facts(discover.find(family, name))
         note = next(PROOFS.glob(f"{rule.theorem}_*.md"), None)
         if rule.theorem not in text or (note is not None and f"proofs/{note.stem}" not in page):
             yield f"theorem {rule.theorem}"

@@ -1,0 +1,154 @@
+"""Conformance checks of processes: has the text the target's law, are passes counted, does a batch change nothing?"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from specsim import discover
+from specsim.base.texts import Asked, host
+from specsim.exact.filled import Joint, distance, outcome
+from specsim.exact.small_laws import rational_table
+from specsim.testing.contract import same_names
+from specsim.testing.outcomes import Skipped, in_fractions
+from specsim.types import Array, Process
+from specsim.verify.chain import block, tokenwise
+
+RULES = (tokenwise, block)
+SHAPES = ((2, 3), (3, 2), (3, 3), (2, 4))  # tokens and places
+BATCH, LENGTH, VOCAB = 12, 5, 3  # of texts in floats
+
+
+def contract(process: ModuleType) -> None:
+    """The module has every name of specsim.types.Process."""
+    same_names(process, Process)
+
+
+@in_fractions
+def law_is_the_targets(process: ModuleType) -> None:
+    """Every branch followed: with tokenwise and with block verification the text has the target's law."""
+    for seed, (vocab, length) in enumerate(SHAPES):
+        models = _models(seed, vocab, length)
+        for params, rule in itertools.product(discover.process_cases(process), RULES):
+            found = outcome(discover.with_params(process, params), rule, models, length)
+            bias = distance(found.law, models["target"].texts())
+            what = f"{vocab} tokens, {length} places, {params}, {discover.name_of(rule)}"
+            assert bias == 0, f"{what}: the law of the text is off by {bias} (TV)"
+
+
+def passes_are_counted(process: ModuleType) -> None:
+    """Every call that asks the target for rows is a pass, but that the first may be none; no other call is one."""
+    for params, rule in itertools.product(discover.process_cases(process), RULES):
+        _, calls = _run(discover.with_params(process, params), rule, _models(5, VOCAB, LENGTH), 1)
+        wanted = [int(asked.model == "target" and asked.places.shape[1] > 0) for asked, _ in calls]
+        found = [counted for _, counted in calls]
+        assert found in (wanted, [0, *wanted[1:]]), f"{params}: calls count as {found} passes, asked for {wanted}"
+
+
+def batches(process: ModuleType) -> None:
+    """Texts that run together come out as each alone: they end at different passes, and do not heed each other."""
+    models = _models(6, VOCAB, LENGTH)
+    for params, rule in itertools.product(discover.process_cases(process), RULES):
+        own = discover.with_params(process, params)
+        together = _result(_run(own, rule, models, BATCH)[0])
+        alone = np.concatenate([_result(_run(own, rule, models, 1, first=i)[0]) for i in range(BATCH)])
+        _same(together, alone, f"{params}, {discover.name_of(rule)}: in a batch", "alone")
+
+
+@in_fractions
+def floats_follow_fractions(process: ModuleType) -> None:
+    """In float64 the texts and their passes are those of Fractions."""
+    models = _models(7, VOCAB, LENGTH)
+    for params, rule in itertools.product(discover.process_cases(process), RULES):
+        own = discover.with_params(process, params)
+        exact, found = (_result(_run(own, rule, models, BATCH, kind=kind)[0]) for kind in (_fractions, _floats))
+        _same(found, exact, f"{params}, {discover.name_of(rule)}: in float64", "in Fractions")
+
+
+def same_on_torch(process: ModuleType) -> None:
+    """Torch fills the same texts as NumPy: a process writes into arrays, which JAX has none of."""
+    if importlib.util.find_spec("torch") is None:
+        raise Skipped("torch is not installed (extra `real`): nothing to compare NumPy with")
+    import torch
+
+    models = _models(8, VOCAB, LENGTH)
+    for params, rule in itertools.product(discover.process_cases(process), RULES):
+        own = discover.with_params(process, params)
+        numpy, found = (
+            _result(_run(own, rule, models, BATCH, kind=kind)[0])
+            for kind in (_floats, lambda w: torch.from_numpy(_floats(w)))
+        )
+        _same(found, numpy, f"{params}, {discover.name_of(rule)}: on torch", "in NumPy")
+
+
+def _models(seed: int, vocab: int, length: int) -> dict[str, Joint]:
+    tables = (rational_table(np.random.default_rng([seed, i]), vocab, length - 1) for i in range(2))
+    return {name: Joint(t.__getitem__, vocab, length) for name, t in zip(("target", "draft"), tables, strict=True)}
+
+
+def _floats(w: Array) -> Array:
+    return w.astype(np.float64)
+
+
+def _fractions(w: Array) -> Array:
+    return w if w.dtype == object else np.vectorize(Fraction, otypes=[object])(w)
+
+
+def _run(
+    process: ModuleType,
+    rule: ModuleType,
+    models: dict[str, Joint],
+    batch: int,
+    *,
+    first: int = 0,
+    kind: Callable[[Array], Array] = _floats,
+) -> tuple[Any, list[tuple[Asked, int]]]:
+    """The last state of texts first, first + 1, ..., and what each call asked and added to passes."""
+    state, calls = process.start(LENGTH, batch), list[tuple[Asked, int]]()
+    while (host(state.filled) < LENGTH).any():
+        assert len(calls) < (LENGTH + 2) ** 2, "the texts are not filled, however often `advance` is called"
+        asked, before = process.ask(state), int(host(state.passes)[0])
+        u = _keyed(state, asked, first, process.uniforms(state, rule))
+        state = process.advance(state, kind(models[asked.model].rows(asked)), rule, kind(u))
+        calls.append((asked, int(host(state.passes)[0]) - before))
+    return state, calls
+
+
+def _keyed(state: Any, asked: Asked, first: int, count: int) -> Array:
+    """Uniforms (b, n) by text, places filled, passes, and what is asked: the same in whatever company a text is."""
+    out = np.empty((len(state.filled), count))
+    for i, (filled, passes) in enumerate(zip(host(state.filled), host(state.passes), strict=True)):
+        place = 1 + int(asked.places[i, 0]) if asked.places.shape[1] else 0
+        key = [first + i, int(filled), int(passes), int(asked.model == "draft"), place]
+        out[i] = np.random.default_rng(key).random(count)
+    return out
+
+
+def _result(state: Any) -> Array:
+    """Texts and passes (b, N+1)."""
+    return np.concatenate([host(state.text), host(state.passes)[:, None]], axis=1)
+
+
+def _same(found: Array, wanted: Array, here: str, there: str) -> None:
+    """Texts and passes, of which the first that differ are shown."""
+    for one, other in zip(found.tolist(), wanted.tolist(), strict=True):
+        assert one == other, f"{here} {one[:-1]} in {one[-1]} passes, {there} {other[:-1]} in {other[-1]}"
+
+
+PROCESS_CHECKS: dict[str, Callable[[ModuleType], None]] = {
+    check.__name__: check
+    for check in (
+        contract,
+        law_is_the_targets,
+        passes_are_counted,
+        batches,
+        floats_follow_fractions,
+        same_on_torch,
+    )
+}
