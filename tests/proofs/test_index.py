@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from specsim import discover
-from specsim.testing import CHAIN_CHECKS, DRAFT_CHECKS, STEP_CHECKS, TREE_CHECKS
+from specsim.testing import CHAIN_CHECKS, DRAFT_CHECKS, PROCESS_CHECKS, STEP_CHECKS, TREE_CHECKS
 
 pytestmark = pytest.mark.fast
 
@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 PROOFS, TESTS = ROOT / "proofs", ROOT / "tests"
 NOTES = {path.name[:3]: path for path in sorted(PROOFS.glob("T[0-9][0-9]_*.md"))}
 AUDIT = (PROOFS / "coq" / "audit.expected").read_text()
-CHECKS = {name for family in (STEP_CHECKS, CHAIN_CHECKS, TREE_CHECKS, DRAFT_CHECKS) for name in family}
+EVERY = (STEP_CHECKS, CHAIN_CHECKS, TREE_CHECKS, DRAFT_CHECKS, PROCESS_CHECKS)
+CHECKS = {name for family in EVERY for name in family}
 FUNCTIONS = {name for path in TESTS.rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
 PROVED_STEPS = ["greedy_draft", "kseq", "naive", "optimal", "recursive", "recursive_wor", "rejection", "spechub"]
 PROVED_CHAINS, PROVED_TREES = ["block", "tokenwise"], ["lifted", "target_only", "tokenwise", "traversal"]
@@ -105,7 +106,7 @@ def test_names_of_a_note_exist(theorem: str) -> None:
         assert (ROOT / folder).exists()
 
 
-@pytest.mark.parametrize("family", ["step", "chain", "tree"])
+@pytest.mark.parametrize("family", ["step", "chain", "tree", "process"])
 def test_every_rule_names_its_theorem(family: str) -> None:
     for name, module in discover.rules(family).items():
         assert module.THEOREM == "open" or module.THEOREM in NOTES, f"{name} names {module.THEOREM}"
