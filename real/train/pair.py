@@ -15,7 +15,6 @@ import platform
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from real.train.checkpoint import STAGES, Run, deferred_interrupt, fingerprint, 
 from real.train.corpus import Corpus
 from real.train.evaluate import evaluate, write
 from real.train.recipe import PROMPT, Recipe, learning_rate
-from real.train.step import batch_at, build, cross_entropy, divergence, optimizers
+from real.train.step import batch_at, build, cross_entropy, divergence, on_threads, optimizers
 from specsim.base import limits
 
 _WRITTEN_AT_ONCE = 32  # windows per call of the target
@@ -97,16 +96,6 @@ def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:
             run.step += 1
             yield loss
         run.stage, run.step, run.optimizers = run.stage + 1, 0, []
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _windows(stream: Tensor, window: int) -> Tensor:
@@ -234,7 +223,7 @@ def train_pair(
     before = load(checkpoint, run, recipe, settings)
     started = saved = time.monotonic()
 
-    with _threads(threads), deferred_interrupt() as interrupted, _bars(progress) as bars:
+    with on_threads(threads), deferred_interrupt() as interrupted, _bars(progress) as bars:
         tasks: dict[int, Any] = {}
         for loss in _steps(recipe, run, stream):
             stage, steps = STAGES[run.stage], _plan(recipe, STAGES[run.stage])[0]
@@ -249,7 +238,7 @@ def train_pair(
                 bars.console.print(f"{stage} {run.step}/{steps}: loss {shown}, {seconds:.0f} s")
             if interrupted:
                 raise KeyboardInterrupt(f"the run is kept in {checkpoint}")
-    with _threads(threads):
+    with on_threads(threads):
         record = _export(out, run, recipe, corpus, tokenizer, bool(text), before + time.monotonic() - started)
     checkpoint.unlink(missing_ok=True)
     return record

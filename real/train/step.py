@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +14,17 @@ from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from real.train.recipe import Shape
+
+
+@contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """Compute with so many threads inside, and with as many as before after it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def build(shape: Shape, vocab: int, window: int, seed: int) -> Any:
