@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 import specsim
+from real.images import train as images
 from real.studies import table
 from real.studies.compare import command as compare
 from real.studies.drafts import command as drafts
 from real.studies.forced import command as forced
 from real.studies.rows import command as rows
 from real.studies.trees import command as trees
+from real.systems import _command as systems
 from real.train import command as train
 from specsim.commands.errors import one_line
 from specsim.commands.options import examples
@@ -38,6 +40,8 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "drafts": (drafts.drafts, drafts.EXAMPLES),
     "trees": (trees.trees, trees.EXAMPLES),
     "rows": (rows.rows, rows.EXAMPLES),
+    "systems": (systems.systems, systems.EXAMPLES),
+    "train-images": (images.train_images, images.EXAMPLES),
 }
 SHORT = {  # what `specsim-real --help` lists: within 80 columns, where typer would cut it off
     "compare": "Predict tau and speedup, then measure.",
@@ -47,6 +51,8 @@ SHORT = {  # what `specsim-real --help` lists: within 80 columns, where typer wo
     "drafts": "Compare ways to draw several drafts.",
     "trees": "Compare tree rules at equal nodes.",
     "rows": "Write both models' laws to a file.",
+    "systems": "Put claims of papers to a test.",
+    "train-images": "Train small models of digits.",
 }
 
 

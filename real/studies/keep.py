@@ -162,6 +162,7 @@ def _plotted(record: dict[str, Any], out: Path, plot: Callable[[Path, Any], None
 
 
 def progress_bar() -> Progress:
-    """Stage, bar, count and time on stderr, gone when all is done."""
+    """Stage, bar, count and time on stderr, gone when all is done; nothing where that is no terminal."""
+    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -105,6 +105,8 @@ def test_a_fresh_record_is_what_the_file_holds(tmp_path: Path, monkeypatch: pyte
         ("drafts --json --markdown", "--json and --markdown"),
         ("trees --json --markdown", "--json and --markdown"),
         ("train-pair x --json --markdown", "--json and --markdown"),
+        ("train-images --json --markdown", "--json and --markdown"),
+        ("systems --json --markdown", "--json and --markdown"),
         (f"table {RESULTS / 'bundled.json'} --json --brief", "--json and --brief"),
         (f"table {RESULTS / 'bundled.json'} --json --write x.md", "--json and --write"),
     ],

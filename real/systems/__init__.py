@@ -1,0 +1,32 @@
+"""Systems of the literature on trained models: one file each; the folder is the registry.
+
+`_record` states the contract of such a file. Files that begin with an underscore run, keep and show what they find.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from real.systems._record import System
+
+
+def names() -> list[str]:
+    """Names of the systems, sorted."""
+    return sorted(file.name for file in pkgutil.iter_modules(__path__) if not file.name.startswith("_"))
+
+
+def find(name: str) -> System:
+    """A system by the name of its file; ValueError for one that is not there, or that lacks what the contract asks."""
+    known = names()
+    if name not in known:
+        raise ValueError(f"system {name!r} is unknown; known: {', '.join(known) or 'none'}")
+    system = importlib.import_module(f"{__name__}.{name}")
+    from real.systems._record import flaw  # here: a command's help loads no NumPy
+
+    wrong = flaw(vars(system))
+    if wrong:
+        raise ValueError(f"system {name!r} {wrong}")
+    return cast("System", system)

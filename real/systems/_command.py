@@ -1,0 +1,133 @@
+"""The command `specsim-real systems`: claims of the literature, put to tests that were fixed before the run."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from real import systems as registry
+from real.options import positive
+from real.studies.keep import Force, form_of
+from real.studies.settings import Seed, Threads
+from specsim.base import limits
+
+if TYPE_CHECKING:
+    from real.systems._keep import Held
+    from real.systems._record import System
+
+EXAMPLES = (
+    "specsim-real systems",
+    "specsim-real systems sjd nfd --share 0.1 --out runs/systems",
+    "specsim-real systems --out real/results/systems --markdown",
+)
+Wanted = dict[str, tuple["System", dict[str, Any]]]
+
+
+def systems(
+    names: Annotated[list[str] | None, typer.Argument(help="Systems to run; all of them by default.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the records, one JSON file a system.")] = Path("systems"),
+    share: Annotated[float, typer.Option(help="Of every experiment's texts; less than 1 is for a trial.")] = 1.0,
+    seed: Seed = 0,
+    threads: Threads = 1,
+    force: Force = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables of the site's page.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
+) -> None:
+    """Run systems of the literature on trained models, and say whether their claims show.
+
+    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept.
+    """
+    form = form_of(as_markdown, as_json)
+    known = registry.names()
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"system {name!r} is unknown; known: {', '.join(known) or 'none'}")
+    if not 0 < share <= 1:
+        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+    positive(threads, "threads", limits.MAX_THREADS)
+    wanted, kept = _opened(list(dict.fromkeys(names or known)), out, share, seed, threads, force=force)
+    whole = _run(wanted, out, share, seed, threads, kept)
+    kept = {name: kept[name] for name in wanted if name in kept}
+    _print(kept, form)
+    aside = partial(typer.echo, err=True)
+    if not whole:
+        left = "the same command carries on" if force is False else "without --force the same command carries on"
+        aside(f"interrupted: {len(kept)} of {len(wanted)} systems kept in {out}; {left}")
+        raise typer.Exit(130)
+    aside(f"records: {out}")
+
+
+def _opened(
+    names: list[str], out: Path, share: float, seed: int, threads: int, *, force: bool
+) -> tuple[Wanted, dict[str, Held]]:
+    """What is to be run, and which records are good still; all bad input is refused here, before any work."""
+    from real.studies.compare.report import provenance
+    from real.systems import _keep
+    from specsim.base.files import check_writable
+
+    wanted: Wanted = {}
+    kept: dict[str, Held] = {}
+    for name in names:
+        check_writable(_keep.path_of(out, name))
+        system = registry.find(name)
+        what = provenance(
+            command=" ".join(["specsim-real", *sys.argv[1:]]),
+            system=name,
+            share=share,
+            seed=seed,
+            threads=threads,
+            scikit_learn=_version("scikit-learn"),
+        )
+        wanted[name] = (system, what)
+        _keep.weights(system)
+        held, reason = _keep.opened(out, name, system, what, force=force)
+        if held is not None:
+            kept[name] = held
+            typer.echo(f"{name}: recorded {held['provenance']['date'][:10]} (--force runs it anew)", err=True)
+        elif reason:
+            typer.echo(f"{name}: stale, {reason}: it is run anew", err=True)
+    return wanted, kept
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _run(wanted: Wanted, out: Path, share: float, seed: int, threads: int, kept: dict[str, Held]) -> bool:
+    """Run what has no record; False after Ctrl-C."""
+    if set(wanted) <= set(kept):
+        return True
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.studies.keep import progress_bar
+    from real.systems._keep import run_all
+    from real.systems._record import Lab
+
+    torch.set_num_threads(threads)
+    disable_progress_bar()
+    with progress_bar() as progress:
+        task = progress.add_task("", total=len(wanted))
+        lab = Lab(seed, share, lambda words: progress.update(task, description=words))
+        return run_all(wanted, out, lab, kept, lambda name: progress.advance(task))
+
+
+def _print(kept: dict[str, Held], form: str) -> None:
+    """Rows, tables or JSON of the records there are."""
+    from real.systems import _report
+    from specsim.base.files import json_text
+
+    if form == "json":
+        typer.echo(json_text({"systems": kept}))
+    elif kept and form == "markdown":
+        typer.echo("\n\n".join(_report.pages(kept, list(kept)).values()))
+    elif kept:
+        typer.echo(_report.table(kept))

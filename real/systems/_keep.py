@@ -1,0 +1,138 @@
+"""Records of systems: one JSON file each, written when its system has ended; and which of them are good still."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from real.images import store
+from real.studies.compare.report import digest
+from real.studies.keep import begun
+from real.systems._record import Lab, System, Verdict, as_json, checked, checked_verdict, from_json
+from specsim.base.files import write_json
+
+SCHEMA = "specsim-system/1"
+Held = dict[str, Any]  # what a file holds
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """Where the record of a system is."""
+    return folder / f"{name}.json"
+
+
+def weights(system: System) -> dict[str, str]:
+    """Name -> digest of the shipped weights that a system runs on."""
+    found = {}
+    for name in system.MODELS:
+        try:
+            found[name] = hashlib.sha256(store.path_of(name).read_bytes()).hexdigest()[:16]
+        except FileNotFoundError:
+            raise ValueError(f"weights of {name} are not there: {store.remedy(name)}") from None
+    return found
+
+
+def verdict_of(held: Held, system: System) -> Verdict:
+    """The verdict on a record, from its numbers."""
+    return checked_verdict(system.verdict(from_json(held["found"])))
+
+
+def stale(held: Held, system: System) -> str | None:
+    """Why a record says nothing of this system any more; None if it does."""
+    if held["test_hash"] != digest([system.TEST]):
+        return "its TEST has changed since the record was made"
+    now = weights(system)
+    other = sorted(name for name in held["weights"].keys() | now.keys() if held["weights"].get(name) != now.get(name))
+    if other:
+        return f"the weights of {other[0]} have changed since the record was made"
+    if system.HEADLINE not in held["found"]["measured"]:
+        return "its HEADLINE is none of the record's numbers"
+    if held["verdict"] != verdict_of(held, system):
+        return "its verdict is judged otherwise since the record was made"
+    return None
+
+
+def opened(folder: Path, name: str, system: System, what: dict[str, Any], *, force: bool) -> tuple[Held | None, str]:
+    """The record of a system that is good still, or None and why it is run: "" where there was no record.
+
+    Raises
+    ------
+    ValueError
+        The file is no record, or the record of another share, seed or machine, and `force` is False.
+    """
+    held = begun(path_of(folder, name), SCHEMA, what, force=force)
+    if held is None:
+        return None, ""
+    try:
+        reason = stale(held, system)
+    except (KeyError, TypeError, AttributeError):
+        reason = "its record is not whole"
+    return (None, reason) if reason else (held, "")
+
+
+def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
+    """Run a system and judge what it found; its errors name it."""
+    began = time.monotonic()
+    try:
+        found = checked(system.run(lab), system.HEADLINE)
+        verdict = checked_verdict(system.verdict(found))
+    except ValueError as error:
+        raise ValueError(f"system {name!r}: {error}") from error
+    return {
+        "schema": SCHEMA,
+        "complete": True,
+        "provenance": what,
+        "test": system.TEST,
+        "test_hash": digest([system.TEST]),
+        "weights": weights(system),
+        "seconds": round(time.monotonic() - began, 1),
+        "verdict": verdict,
+        "found": as_json(found),
+    }
+
+
+def _said(lab: Lab, name: str, words: str) -> None:
+    lab.said(f"{name}: {words}")
+
+
+def run_all(
+    wanted: dict[str, tuple[System, dict[str, Any]]],
+    folder: Path,
+    lab: Lab,
+    kept: dict[str, Held],
+    ended: Callable[[str], None] = lambda name: None,
+) -> bool:
+    """Run those systems that have no record yet, each written before the next begins.
+
+    Parameters
+    ----------
+    wanted : dict
+        Name -> the system and the provenance of its run.
+    folder : Path
+        Of the records; made if it is not there.
+    lab : Lab
+        What they are run with.
+    kept : dict
+        Name -> record; those that end are added.
+    ended : callable
+        Is told each name that has its record.
+
+    Returns
+    -------
+    bool
+        False if it was interrupted; what had ended is kept.
+    """
+    try:
+        for name, (system, what) in wanted.items():
+            if name not in kept:
+                held = run(name, system, lab._replace(said=partial(_said, lab, name)), what)
+                write_json(path_of(folder, name), held)
+                kept[name] = json.loads(json.dumps(held))  # as the file gives it back
+            ended(name)
+    except KeyboardInterrupt:
+        return False
+    return True

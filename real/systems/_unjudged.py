@@ -1,0 +1,29 @@
+"""Any-subset without a judge: every draft is kept. One by one with one slot; with more, what judging is there for.
+
+Law.         The places of a round are independent given what is decoded: with `slots=1` the model's law, else another.
+Cost.        One pass a round.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from specsim.process import any_subset
+from specsim.process.any_subset import State
+from specsim.process.any_subset import ask as ask
+from specsim.process.any_subset import start as start
+from specsim.process.any_subset import uniforms as uniforms
+from specsim.types import Array
+
+EXACT = False
+THEOREM = "open"
+PAPER = "arXiv:2504.20456"
+
+
+def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
+    """Draw the drafts of a round, and call them decoded."""
+    after = any_subset.advance(state, rows, rule, u)
+    filled = np.minimum(state.filled + state.slots, state.text.shape[-1])
+    return after._replace(filled=filled, laws=None)
