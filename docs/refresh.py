@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 import real.gpu
 import specsim.cli
 import specsim.conform.museum.table
+from real import systems
 from real.studies.table import markdown
+from real.systems import _report
 from specsim.conform.record import markdown as judged
 from specsim.report.markers import refresh
 
@@ -47,6 +49,8 @@ def tables() -> dict[tuple[str, str], str]:
     made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "plan"] = f"```text\n{_printed('planning')}```"
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))
+    parts = _report.pages(_report.recorded(RESULTS / "systems"), systems.names())
+    made |= {("systems", marker): part for marker, part in parts.items()}
     made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib as mpl
@@ -28,7 +29,7 @@ SHAPES = ((2,), (2, 1), (2, 1, 1))
 
 def curves(family: str) -> Curves:
     """Points of every rule of a family, and of what bounds them."""
-    return {"step": _step, "chain": _chain, "tree": _tree, "draft": _draft}[family]()
+    return {"step": _step, "chain": _chain, "tree": _tree, "draft": _draft, "process": _process}[family]()
 
 
 def _line(value: Callable[[int], Any], over: tuple[int, ...]) -> tuple[list[int], list[float]]:
@@ -82,11 +83,28 @@ def _draft() -> Curves:
     return {name: _line(partial(_best, name), COUNTS) for name in schemes}
 
 
+def _process() -> Curves:
+    """Passes a token of texts of four tokens, by the first of a process' own numbers: its window, its drafts, ..."""
+
+    def passes(name: str, module: ModuleType, size: int) -> Any:
+        told = discover.parameters(module).items()
+        numbers = [own for own, parameter in told if str(parameter.annotation).startswith("int")]
+        params = dict.fromkeys(numbers[:1], size)
+        return specsim.fill(_rolled, name, length=4, draft=Q, params=params).passes / 4
+
+    return {name: _line(partial(passes, name, module), (1, 2, 3)) for name, module in discover.rules("process").items()}
+
+
+def _rolled(text: tuple[int, ...]) -> Any:
+    return np.roll(P, text[-1] if text else 0)
+
+
 AXES = {
     "step": ("drafts for one position, K", "acceptance", "Zipf pair on 24 tokens"),
     "chain": ("drafts per block, gamma", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "tree": ("depth of a tree with two children at the root", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "draft": ("drafts for one position, K", "largest acceptance of a lossless rule", "Zipf pair on 24 tokens"),
+    "process": ("window, drafts or frames", "passes a token, 4 tokens", "p = (.5, .3, .2) rolled by the token before"),
 }
 
 

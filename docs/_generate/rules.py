@@ -1,4 +1,4 @@
-"""One page for every rule and draft scheme, written from its module: law, theorem, acceptance, checks."""
+"""One page for every rule, draft scheme and process, written from its module: law, theorem, acceptance, checks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import specsim
 from _generate import checks, pictures
@@ -18,23 +19,36 @@ FAMILY = {
     "chain": "a chain rule: gamma drafts in a row",
     "tree": "a tree rule: a tree of drafts",
     "draft": "a draft scheme: how candidates are drawn",
+    "process": "a process: how the places of a text are filled",
 }
-LABEL = {"step": "Step rules", "chain": "Chain rules", "tree": "Tree rules", "draft": "Draft schemes"}
+LABEL = {
+    "step": "Step rules",
+    "chain": "Chain rules",
+    "tree": "Tree rules",
+    "draft": "Draft schemes",
+    "process": "Processes",
+}
 USE = {
     "step": 'specsim.verify_step(p, q, drafts, u, rule="{0}")',
     "chain": 'specsim.verify_chain(p, q, drafts, u, rule="{0}")',
     "tree": 'specsim.verify_tree(p, q, tree, u, rule="{0}")',
     "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, scheme="{0}")',
+    "process": 'specsim.fill(target, "{0}", length=4, rule="tokenwise")',
 }
 ABOUT = (
-    "A rule is one file in `specsim/verify/{step,chain,tree}/`, and a way to draw drafts one in `specsim/draft/`. "
-    "Each page here is written from its file: law, theorem, what of it a machine has checked, acceptance.",
+    "A rule is one file in `specsim/verify/{step,chain,tree}/`, a way to draw drafts one in `specsim/draft/`, and a "
+    "way to fill a text one in `specsim/process/`. Each page here is written from its file: law, theorem, what of it a "
+    "machine has checked, acceptance.",
     "The verdict *lossless* is computed by exact enumeration, not declared. For step rules the last columns hold the "
     "exact probability that the token is one of K drafts, beside the largest that any lossless rule reaches for drafts "
     "so drawn (bold where the rule reaches it) or the exact bias of a rule that is not lossless, for p proportional to "
     "1/i and q to 1/(7i mod 25) on 24 tokens; for "
     "chain and tree rules tau, the tokens per target call of a first block, at p = (.5, .3, .2) and q = (.1, .3, .6) "
     "in every context.",
+    "A process says how a text is filled, by any chain rule. Passes of the target for a token are exact, of texts of "
+    "four tokens at p = (.5, .3, .2) rolled by the token before (and q = (.1, .3, .6) where there is a draft model).",
+    "Rules that were shipped and change the target are kept apart, in `specsim/verify/lossy/`, and are refused unless "
+    "they are asked for by name; their bias on these texts is exact:",
 )
 SPECIAL = re.compile(r"([\\*_<>\[\]$|#~])")
 
@@ -62,9 +76,11 @@ def _index() -> str:
     table = subprocess.run(
         [sys.executable, "-m", "specsim", "rules", "--markdown"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    step, others = (_without(part, ("theorem", "paper", "cost")) for part in table.split("\n\n"))
+    parts = [_without(part, ("theorem", "paper", "cost")) for part in table.split("\n\n")]
+    step, others, processes, lossy = parts
     step = re.sub(r"^\| `(\w+)`", r"| [`\1`](step_\1.md)", step, flags=re.M)
     others = re.sub(r"^\| `(\w+)` \| (\w+)", r"| [`\1`](\2_\1.md) | \2", others, flags=re.M)
+    processes = re.sub(r"^\| `(\w+)`", r"| [`\1`](process_\1.md)", processes, flags=re.M)
     lines = ["# Rules", "", ABOUT[0], "", ABOUT[1], ""]
     lines += [
         "## Step rules",
@@ -84,6 +100,8 @@ def _index() -> str:
             for name, module in discover.rules("draft").items()
         ),
         "",
+        *("## Processes", "", ABOUT[2], "", processes, ""),
+        *(ABOUT[3], "", lossy, ""),
     ]
     for family, label in LABEL.items():
         pages = "\n".join(f"{family}_{name}" for name in discover.names(family))
@@ -139,9 +157,10 @@ def _sections(module: ModuleType) -> list[tuple[str, str]]:
 
 
 def _facts(family: str, name: str, module: ModuleType) -> list[str]:
-    rule = next(a for a in specsim.algorithms() if (a.family, a.name) == (family, name))
-    verdict = specsim.guarantee(name, family=family)
-    at_zero = specsim.guarantee(name, family=family, temperature=0)
+    rule = discover.facts(module)
+    of_text = {"rule": "tokenwise", "process": name}
+    asked: dict[str, Any] = of_text if family == "process" else {"rule": name, "family": family}
+    verdict, at_zero = (specsim.guarantee(**asked, temperature=t) for t in (1, 0))
     said = "yes" if verdict.lossless else "only at temperature 0" if at_zero.lossless else "no"
     note = next(NOTES.glob(f"{rule.theorem}_*.md"), None)
     theorem = f"[{rule.theorem}](../proofs/{note.name})" if note else rule.theorem
@@ -151,7 +170,7 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
         "| | |",
         "| --- | --- |",
         f"| lossless | {said}, by enumeration: {_plain(verdict.reason)} |",
-        f"| drafts | {_plain(', '.join(rule.schemes))} |",
+        *([] if family == "process" else [f"| drafts | {_plain(', '.join(rule.schemes))} |"]),
         f"| theorem | {theorem} |",
         f"| machine-checked in Coq | {proved} |",
         f"| paper | {', '.join(papers) or _plain(rule.paper)} |",
