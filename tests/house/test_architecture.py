@@ -25,7 +25,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
     "specsim": [
         {"types": set(), "base": {"types"}, "discover": {"types", "base"}},
         {"draft": set(), "laws": set(), "trees": {"draft"}},
-        {"verify": set()},
+        {"verify": set(), "process": set(), "continuous": set()},
         {"exact": set(), "latency": set()},
         {"bounds": set(), "lengths": set(), "simulation": set()},
         {"claims": set(), "speed": {"claims"}, "conform": set(), "testing": {"conform"}},
@@ -35,10 +35,11 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
     ],
     "real": [
         {"models": set(), "options": set()},
-        {"decode": set()},
+        {"decode": set(), "process": set()},
         {"pair": set()},
         {"studies": set(), "train": set(), "conform": set()},
-        {"gpu": set()},
+        {"gpu": set(), "images": set()},
+        {"systems": set()},
         {"cli": set(), "__main__": {"cli"}},
     ],
 }

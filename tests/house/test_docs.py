@@ -15,10 +15,12 @@ from numpydoc.validate import validate
 
 import real
 import specsim
+import specsim.continuous
 import specsim.testing
 import specsim.trees
 
-PUBLIC = [(package, name) for package in (specsim, specsim.testing, specsim.trees) for name in package.__all__]
+PACKAGES = (specsim, specsim.continuous, specsim.testing, specsim.trees)
+PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__]
 FUNCTIONS = [(p, n) for p, n in PUBLIC if isinstance(getattr(p, n), FunctionType)]
 MODULES = [m.name for p in (specsim, real) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 # What numpydoc must not find: no summary, parameters undocumented or unknown, no type, no description.

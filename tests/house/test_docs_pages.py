@@ -23,7 +23,7 @@ pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PUBLIC = ("specsim", "specsim.trees", "specsim.testing", "real")
+PUBLIC = ("specsim", "specsim.continuous", "specsim.trees", "specsim.testing", "real")
 CITED = re.compile(r"theory/(\w+)\.md,?(?: section)?\s*(\d+[a-z]?(?:\.\d)?)?")
 
 
@@ -160,7 +160,8 @@ def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
-    ("family", "name"), [("step", "rejection"), ("chain", "block"), ("tree", "traversal"), ("draft", "iid")]
+    ("family", "name"),
+    [("step", "rejection"), ("chain", "block"), ("tree", "traversal"), ("draft", "iid"), ("process", "jacobi")],
 )
 def test_the_page_of_a_rule_is_whole(family: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of all rules are read in the built site (tests/house/test_site.py); here, what that reading can miss."""

@@ -8,7 +8,7 @@ import pytest
 
 from specsim import discover
 from specsim.testing.contract import misnamed
-from specsim.types import ChainOptions, DraftOptions, StepOptions, TreeOptions
+from specsim.types import ChainOptions, DraftOptions, ProcessOptions, StepOptions, TreeOptions
 
 pytestmark = pytest.mark.fast
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 READERS = ("specsim/discover.py", "specsim/testing/contract.py")
 OPTIONAL = {
     name
-    for options in (StepOptions, ChainOptions, TreeOptions, DraftOptions)
+    for options in (StepOptions, ChainOptions, TreeOptions, DraftOptions, ProcessOptions)
     for name in [*options.__annotations__, *(n for n in vars(options) if not n.startswith("_"))]
 }
 ASKED = re.compile(rf"(?:getattr|hasattr)\([^()]*(?:\([^()]*\))?[^()]*\"(?:{'|'.join(sorted(OPTIONAL))}|[A-Z_]+)\"")
@@ -35,6 +35,7 @@ def test_nobody_else_asks_a_module() -> None:
         'hasattr(rule, "bias")',
         'getattr(discover.find("draft", scheme), "PER_DRAFT", False)',
         'getattr(module, "COUNTS", (num_drafts,))',
+        'getattr(process, "CASES", ())',
     ],
 )
 def test_the_search_can_fail(line: str) -> None:
@@ -75,6 +76,18 @@ def test_schemes_say_what_they_draw() -> None:
     assert found["hub"].counts == (1, 2)
     assert [name for name, facts in found.items() if facts.per_draft] == ["independent"]
     assert [name for name, facts in found.items() if facts.random_number] == ["distinct"]
+
+
+def test_a_process_says_with_what_it_is_run() -> None:
+    jacobi = discover.find("process", "jacobi")
+    assert list(discover.parameters(jacobi)) == ["window", "first", "width", "carry"]
+    assert {"window": 2, "first": "left"} in discover.process_cases(jacobi)
+    wide = discover.with_params(jacobi, {"window": 5})
+    assert {case["window"] for case in discover.process_cases(wide)} == {5}
+    assert wide.start(8).window == 5
+    words = discover.parsed_params(jacobi, ["first=up", "width=8"])
+    assert words == {"first": "up", "width": 8}
+    assert discover.facts(jacobi).family == "process"
 
 
 def test_parameters_have_defaults(monkeypatch: pytest.MonkeyPatch) -> None:

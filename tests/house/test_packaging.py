@@ -95,6 +95,17 @@ def test_the_root_holds_what_is_meant_to() -> None:
     assert named - dotted == {*meant.split(), "docs", "proofs", "real", "specsim", "tests"}
 
 
+def test_weights_are_in_a_wheel_and_records_are_not() -> None:
+    """`.ci/wheel` asks it of the wheel that it builds."""
+    shipped = [path.relative_to(ROOT).as_posix() for path in (ROOT / "real").rglob("*.safetensors")]
+    assert {"real/images/weights/raster_target.safetensors", "real/tiny/target/model.safetensors"} <= set(shipped)
+    assert LINES.amiss([*shipped, "real/cli.py"]) == []
+    assert LINES.amiss([*shipped[1:], "real/results/systems/sjd.json"]) == [
+        "real/results/systems/sjd.json is a record of one machine",
+        f"{shipped[0]} is missing",
+    ]
+
+
 def test_what_is_run_and_where() -> None:
     text = "<!-- needs: plot; short: --count 2 -->\n```bash\n.venv/bin/specsim plots out  # three\n```"
     (block,) = LINES.blocks(text, EXTRAS)
