@@ -119,6 +119,7 @@ class Algorithm(NamedTuple):
     continuation: bool = False  # the target is another one for some tokens after a block
     left_over: bool = False  # `keeps` and `left_over` say what `verify` does
     one_file: bool = False  # ... and all of these were written together, none was put in another's place
+    by_id: bool = False  # which tokens they are matters to it, as neighbours do, beyond their probabilities
     chain: str | None = None  # the chain rule that a tree rule is on one path
     steps: Mapping[str, Rule] = MappingProxyType({})  # scheme -> the step rule that a tree rule is on one level
     parameters: Mapping[str, inspect.Parameter] = MappingProxyType({})
@@ -147,6 +148,7 @@ def facts(rule: ModuleType) -> Algorithm:
         _get(rule, "EXACT", True),
         **has,
         one_file=has["left_over"] and len({_get(function, "__module__", None) for function in together}) == 1,
+        by_id=_get(rule, "BY_ID", False),
         chain=_get(rule, "CHAIN", None),
         steps=dict(_get(rule, "STEPS", {})),
         parameters=parameters(rule),

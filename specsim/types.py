@@ -61,6 +61,7 @@ class StepOptions(Protocol):
     PROVED: dict[str, str]  # "lossless" or "acceptance" (in brackets what falls short of the rule) -> theorem in Coq
     ALSO: tuple[Scheme, ...]  # schemes besides DRAFTS whose drafts it verifies
     COUNTS: tuple[int, ...]  # the numbers of drafts that it verifies, where not all that DRAFTS can draw
+    BY_ID: bool  # it goes by which tokens they are, so that rows of a few tokens have to be made whole for it
 
     def bias(self, plan: Any) -> Array: ...
     def keeps(self, p_drawn: Array, q_drawn: Array, u: Array) -> Array: ...

@@ -54,16 +54,19 @@ def dense(law: Law, vocab: int) -> Array:
     return _scatter(law.values, array_namespace(law.values).where(unused, vocab, law.ids), vocab + 1)[..., :-1]
 
 
-def rows(p: Any, q: Any, axes: int = 1) -> tuple[Any, Any, Union | None]:
+def rows(p: Any, q: Any, axes: int = 1, *, whole: bool = False) -> tuple[Any, Any, Union | None]:
     """Two Laws as compact rows and what their places stand for; anything else as it is, a Law beside it made dense.
 
-    `axes` is the number of trailing axes that share one union: 1 for rows, 2 for blocks of rows.
+    `axes` is the number of trailing axes that share one union: 1 for rows, 2 for blocks of rows. `whole` makes two
+    Laws dense, too.
     """
     sparse = [checked(w, f"{n}.ids", f"{n}.values") if isinstance(w, Law) else None for n, w in (("p", p), ("q", q))]
     if sparse[0] is None or sparse[1] is None:
         p = p if sparse[0] is None else dense(sparse[0], _vocabulary(sparse[0], q, "p", "q"))
         q = q if sparse[1] is None else dense(sparse[1], _vocabulary(sparse[1], p, "q", "p"))
         return p, q, None
+    if whole:
+        return dense(sparse[0], sparse[0].vocab), dense(sparse[1], sparse[1].vocab), None
     return _compact(sparse[0], sparse[1], axes)
 
 

@@ -15,7 +15,7 @@ from specsim.base import arrays, check, sparse
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws
-from specsim.verify.lookup import candidates, step_rule
+from specsim.verify.lookup import candidates, step_rows, step_rule
 
 MAX_CELLS = 2**27  # of an enumeration: 1 GiB of float64
 
@@ -132,7 +132,7 @@ def output_law(
 def _front_door(
     p: Array, q: Array, rule: Rule, num_drafts: int | Draws, scheme: str | None, params: Mapping[str, Any] | None
 ) -> tuple[ModuleType, Array, Array, int | Draws, sparse.Union | None]:
-    p, q, union = sparse.rows(p, q)
+    p, q, union = step_rows(p, q, rule)
     p, q = check.pair(p, q)
     count = candidates(num_drafts, scheme, q)
     return discover.with_params(step_rule(rule, num_drafts, scheme), params), p, q, count, union

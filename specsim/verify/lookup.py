@@ -13,10 +13,10 @@ from typing import Any
 from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base import arrays, check, limits
+from specsim.base import arrays, check, limits, sparse
 from specsim.discover import Rule
 from specsim.draft import distinct
-from specsim.types import Array, Draws
+from specsim.types import Array, Draws, Law
 from specsim.verify import lossy
 from specsim.verify.stepwise import Stepwise
 
@@ -41,6 +41,12 @@ def _step(name: Rule) -> ModuleType:
     if family is not None:
         raise ValueError(f"rule {name!r} is a {family} rule, not a step rule; {TAKES[family]}")
     return discover.find("step", name)
+
+
+def step_rows(p: Any, q: Any, rule: Rule) -> tuple[Any, Any, sparse.Union | None]:
+    """The rows that a step rule runs on: compact ones of two Laws, unless it goes by which tokens they are."""
+    two = isinstance(p, Law) and isinstance(q, Law)
+    return sparse.rows(p, q, whole=two and discover.facts(_step(rule)).by_id)
 
 
 def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) -> ModuleType:

@@ -14,7 +14,7 @@ from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws, StepResult
 from specsim.verify._inputs import all_there, can_be_drawn, one_library
-from specsim.verify.lookup import candidates, step_rule
+from specsim.verify.lookup import candidates, step_rows, step_rule
 
 
 @np.errstate(under="ignore")
@@ -74,7 +74,7 @@ def verify_step(
     >>> int(result.token), bool(result.hit)  # 0.7 * 0.9 >= 0.5: rejected, and token 1 is all that is left over
     (1, False)
     """
-    p, q, union = sparse.rows(p, q)
+    p, q, union = step_rows(p, q, rule)
     low = -1 if scheme == "distinct" else 0
     drafts = sparse.places(union, drafts, low)
     p, q = check.laws(p, q)

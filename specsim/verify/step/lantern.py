@@ -26,6 +26,7 @@ from specsim.types import Array
 DRAFTS: Literal["iid"] = "iid"
 COUNTS = (1,)
 EXACT = True
+BY_ID = True
 THEOREM = "T30"
 PAPER = "arXiv:2410.03355"
 
