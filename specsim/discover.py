@@ -96,8 +96,7 @@ def rules(family: str) -> dict[str, ModuleType]:
 class Algorithm(NamedTuple):
     """The facts of one rule, read once from its file: whoever wants to know what a rule is or has asks this record.
 
-    The first seven are of general interest; `parameters` is what `prepare` takes beyond the laws and the drafts, and
-    the flags say which of the optional names of specsim.types the rule has.
+    `parameters` is what `prepare` takes beyond laws and drafts; flags say which optional names of specsim.types it has.
 
     >>> facts(find("step", "rejection")).counts, facts(find("step", "typical")).bias
     ((1,), True)

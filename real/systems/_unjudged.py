@@ -12,14 +12,13 @@ import numpy as np
 
 from specsim.process import any_subset
 from specsim.process.any_subset import State
-from specsim.process.any_subset import ask as ask
-from specsim.process.any_subset import start as start
-from specsim.process.any_subset import uniforms as uniforms
 from specsim.types import Array
 
 EXACT = False
 THEOREM = "open"
 PAPER = "arXiv:2504.20456"
+
+start, ask, uniforms = any_subset.start, any_subset.ask, any_subset.uniforms
 
 
 def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
