@@ -21,6 +21,7 @@ from array_api_compat import array_namespace
 
 from specsim.base import check
 from specsim.base.arrays import at, ids, normalize_or, one_hot, overlap, pick, residual, row_at
+from specsim.base.held import held
 from specsim.types import Array
 
 DRAFTS: Literal["iid"] = "iid"
@@ -50,9 +51,8 @@ def prepare(
 ) -> Plan:
     """Rows (..., V), and each token's neighbours (V, k), nearest first: by default the two tokens beside it."""
     check.scalar(delta, "delta", "[0, 1]")
-    near = _beside(p.shape[-1]) if neighbours is None else _checked(neighbours, p.shape[-1])
+    near = held(_beside(p.shape[-1]) if neighbours is None else _checked(neighbours, p.shape[-1]), p)
     xp = array_namespace(p)
-    near = near if isinstance(p, np.ndarray) else xp.asarray(near, device=getattr(p, "device", None))
     around = p[..., near]
     taken = xp.cumulative_sum(around, axis=-1) <= (float(delta) if p.dtype != object else delta)
     return Plan(p, q, p + xp.sum(xp.where(taken, around, 0 * around), axis=-1), near, taken, zeroed)
