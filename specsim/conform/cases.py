@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
+from specsim.conform.subject import ORDER, UNCHANGED, SamplingParams, Subject
 from specsim.exact.small_laws import rational_table
 from specsim.laws.warp import warp
 from specsim.trees import topology
@@ -18,7 +18,9 @@ from specsim.types import Array
 
 Text = tuple[int, ...]
 Mask = Callable[[Text, int], Array]  # (a text, V) -> which tokens may follow it, bool (V,)
-DEPTH = 2  # laws depend on the last two tokens
+DEPTH = 3  # laws depend on the last three tokens
+CERTAIN = 39  # of one-hot drafts: the first two of a block are alike in one case, and differ in the other
+PROMPT = (0, 1)  # of whoever takes one; both end tokens are in it
 
 
 class Toy(NamedTuple):
@@ -51,6 +53,7 @@ class Case(NamedTuple):
     limit: int | None = None  # tokens at most; None: as many as a block can have
     end: int | None = None  # the token that a text stops after
     mask: Mask | None = None
+    order: tuple[str, ...] = ORDER  # of the sampling parameters
 
     def p(self, text: Text) -> Array:
         """The law that a lossless subject follows after the prompt and a text."""
@@ -58,18 +61,21 @@ class Case(NamedTuple):
         if self.mask is not None:
             law = law * self.mask(self.prompt + text, len(law))
             law = law / law.sum()
-        return warped(law, self.sampling_params)
+        return warped(law, self.sampling_params, self.order)
 
     def q(self, text: Text) -> Array:
         """The law that drafts come from."""
-        return warped(self.draft.law(self.prompt + text), self.sampling_params)
+        return warped(self.draft.law(self.prompt + text), self.sampling_params, self.order)
 
 
-def warped(law: Array, sampling_params: SamplingParams) -> Array:
+def warped(law: Array, sampling_params: SamplingParams, order: tuple[str, ...] = ORDER) -> Array:
     """A law under sampling parameters."""
     if sampling_params == UNCHANGED:
         return law
-    return np.asarray(warp(logits(law), **sampling_params._asdict()))
+    given = sampling_params._asdict()
+    for step in [given] if order == ORDER else [{name: given[name]} for name in order]:
+        law = np.asarray(warp(logits(law), **step))
+    return law
 
 
 def logits(law: Array) -> Array:
@@ -123,6 +129,22 @@ def restricted(case: Case, *, limit: int | None = None, end: int | None = None, 
     return case._replace(limit=limit, end=end, mask=mask, length=limit or case.length, words=", ".join(said))
 
 
+def prompted(subject: Subject, case: Case) -> Case:
+    """The same after a prompt, if the subject is told of one."""
+    if subject.kind not in ("decoder", "drafter"):
+        return case
+    return case._replace(prompt=PROMPT, words=f"{case.words}{', ' if case.words else ''}after {PROMPT}")
+
+
+def rolled(case: Case) -> Case:
+    """The same with every token called by the next one's number."""
+
+    def roll(model: Toy) -> Toy:
+        return model._replace(table={text: np.roll(law, 1) for text, law in model.table.items()})
+
+    return case._replace(target=roll(case.target), draft=roll(case.draft))
+
+
 def make(
     subject: Subject, target: Toy, draft: Toy, size: int, words: str, sampling_params: SamplingParams = UNCHANGED
 ) -> Case:
@@ -135,7 +157,8 @@ def make(
     drafts = f"{size} draft" + "s" * (size != 1) if subject.kind != "tree" else f"tree {list(parents)}"
     what = f"V={target.vocab}, {drafts}"
     length = 1 if subject.kind == "step" else max(topology.depths(parents), default=0) + 1
-    return Case(target, draft, size, parents, sampling_params, int(length), f"{what}: {words}" if words else what)
+    said = f"{what}: {words}" if words else what
+    return Case(target, draft, size, parents, sampling_params, int(length), said, order=subject.order)
 
 
 def sizes(subject: Subject) -> range | Text:
@@ -144,13 +167,18 @@ def sizes(subject: Subject) -> range | Text:
 
 
 def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
-    """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart."""
+    """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart.
+
+    Those with zeros follow a prompt, if the subject is told of one.
+    """
     untied = truncates(sampling_params)
     for size in sizes(subject):
         for vocab, seed, positive in ((3, 0, True), (3, 1, False)):
             one_hot, target = not subject.takes_q, toy(vocab, seed, positive=positive, untied=untied)
-            draft = toy(vocab, seed + 10, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
-            yield make(subject, target, draft, size, words, sampling_params)
+            other = seed + (CERTAIN if one_hot else 10)
+            draft = toy(vocab, other, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
+            made = make(subject, target, draft, size, words, sampling_params)
+            yield made if positive else prompted(subject, made)
     if sampling_params == UNCHANGED:
         one_hot = not subject.takes_q
         yield make(subject, peaked(3, 0), peaked(3, 1, one_hot=one_hot), sizes(subject)[0], "peaked")
@@ -176,7 +204,8 @@ def simple(subject: Subject, case: Case) -> Iterator[Case]:
                 if case.mask is not None and 0 in p:
                     continue  # the mask might leave nothing
                 made = make(subject, plain(p), plain(q), size, "", case.sampling_params)
-                yield restricted(made, limit=case.limit, end=case.end, mask=case.mask)
+                shown = prompted(subject, made) if case.prompt else made
+                yield restricted(shown, limit=case.limit, end=case.end, mask=case.mask)
 
 
 def _row(*weights: int) -> tuple[Fraction, ...]:

@@ -17,6 +17,8 @@ from specsim.conform import registry
 from specsim.conform.report import as_json
 from specsim.conform.verdict import Report
 
+CODE = (".py", ".so", ".pyd")  # of a package
+
 
 def write(path: Path, module: ModuleType, reports: list[Report], false_alarm: float) -> None:
     """Write the certificate of a file's subjects."""
@@ -55,7 +57,7 @@ def identity(module: ModuleType) -> dict[str, Any]:
     sources = {str(Path(inspect.getfile(module)).name): _hash(Path(inspect.getfile(module)))}
     if distribution:
         for file in sorted(metadata.files(distribution) or [], key=str):
-            if file.suffix == ".py" and Path(str(file.locate())).is_file():
+            if file.suffix in CODE and Path(str(file.locate())).is_file():
                 sources[str(file)] = _hash(Path(str(file.locate())))
     return {
         "subjects": [subject.name for subject in subjects],

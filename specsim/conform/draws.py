@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specsim.conform.calls import Answer, Broken, Input, answer, array, integers, keywords, randomness
-from specsim.conform.cases import Case
+from specsim.conform.calls import Answer, Broken, Input, answer, array, inputs, integers, keywords, randomness
+from specsim.conform.cases import Case, rolled
 from specsim.conform.evidence import _shared
 from specsim.conform.guard import OutOfTime
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
 
+NEIGHBOUR = 4  # every so many rows of a batch one has other laws, and is not counted
 PROBE = 20  # runs, after which it is known how long a first look would take
 
 
@@ -33,6 +34,26 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
     with seeded(seed) as own:  # one that hangs was broken just now, and is not waited for until the end
         yield lambda count: batched(watch, case, given, rng.choice(len(law), size=count, p=law), own)
+
+
+@contextmanager
+def neighboured(watch: Watch, case: Case, seed: int) -> Iterator[Callable[[int], list[Answer]]]:
+    """draw(n): n answers of rows in batches, among rows of other laws, so that one in another's place is seen."""
+    rng = np.random.default_rng(seed)
+    own, other = (inputs(watch.subject, one) for one in (case, rolled(case)))
+    laws = [np.array([one.weight for one in some]) for some in (own, other)]
+    batched(watch, case, own, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))  # one that hangs is broken now
+    with seeded(seed) as random:
+
+        def draw(count: int) -> list[Answer]:
+            rows = count + (count - 1) // (NEIGHBOUR - 1)
+            counted = np.arange(rows) % NEIGHBOUR != NEIGHBOUR - 1
+            drawn = [rng.choice(len(law), size=rows, p=law / law.sum()) for law in laws]
+            chosen = np.where(counted, drawn[0], len(own) + drawn[1])
+            found = batched(watch, case, [*own, *other], chosen, random)
+            return [answer for answer, mine in zip(found, counted, strict=True) if mine]
+
+        yield draw
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from specsim.conform.cases import Case
 from specsim.conform.guard import OutOfTime
 from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
-from specsim.conform.subject import KINDS, Subject
+from specsim.conform.subject import KINDS, ORDER, Subject
 from specsim.conform.verdict import Report, Verdict
 from specsim.conform.watch import Watch
 
@@ -85,6 +85,8 @@ def judge(
     wanted = chosen(properties)
     if subject.kind not in KINDS:
         raise ValueError(f"subject {subject.name!r} is of kind {subject.kind!r}; known: {', '.join(KINDS)}")
+    if sorted(subject.order) != sorted(ORDER):
+        raise ValueError(f"subject {subject.name!r} has order {subject.order}; it must have each of {', '.join(ORDER)}")
     if reason := _missing(subject):
         return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
     deadline = time.monotonic() + seconds

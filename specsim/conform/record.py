@@ -97,20 +97,21 @@ def two_drafts(subject: Subject, *, timed: bool) -> dict[str, Any] | None:
     """A block of two drafts (of a tree: its smallest) over three tokens, scripted, or None where that cannot be.
 
     `runs`, one for each path; `distance`, the total variation of its joint law, continued by the target, from the
-    target's; `seconds` of this one case, or None if it was not timed.
+    target's; `seconds` of this one case, or None if it was not timed: of the processor, all threads together, so that
+    an idle machine takes no longer, and one that does other things besides adds little.
     """
     if subject.kind not in ("chain", "tree", "decoder"):
         return None
     one = subject._replace(sizes=(2,), shapes=subject.shapes[:1])
     watch = Watch(one, deadline=time.monotonic() + 60, patience=CALL, delta=1e-6, seed=0)
     watch.kinds = ["scripted"]
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         seen = watch(next(standard(one)))
     except Exception:  # whatever it is has been said by the report
         return None
     tv = distance(seen.joint(seen.case.length), seen.goal(seen.case.length))
-    return {"runs": seen.runs, "distance": tv, "seconds": time.perf_counter() - began if timed else None}
+    return {"runs": seen.runs, "distance": tv, "seconds": time.process_time() - began if timed else None}
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -147,7 +148,7 @@ def main(
     ),
     budget: Annotated[float, typer.Option(help="Seconds for each subject.")] = 60.0,
     in_place: Annotated[bool, typer.Option("--here", help="Judge one in this environment, and print it.")] = False,
-    timed: Annotated[bool, typer.Option(help="Record seconds, too: on a machine that does nothing else.")] = False,
+    timed: Annotated[bool, typer.Option(help="Record seconds of the processor, too.")] = False,
 ) -> None:
     """Judge public packages, and record what was found."""
     if in_place and names:

@@ -13,7 +13,7 @@ import numpy as np
 
 from specsim.conform.calls import Answer, Broken, Input, call, inputs, number_of_coins
 from specsim.conform.cases import Case, Text
-from specsim.conform.draws import repeated, sampler
+from specsim.conform.draws import neighboured, repeated, sampler
 from specsim.conform.evidence import coins, montecarlo, scripted
 from specsim.conform.guard import OutOfTime, within
 from specsim.conform.subject import Subject
@@ -115,7 +115,7 @@ class Watch:
         """The frequencies of whole batches, whatever the evidence for single calls."""
         if self.left() <= 0 or exact:
             raise OutOfTime
-        return self._sampled(case, partial(sampler, self, case, inputs(self.subject, case)))
+        return self._sampled(case, partial(neighboured, self, case))
 
     def follow(self, case: Case, program: Program, *, exact: bool = False) -> Observation:
         """The law of what a program makes of several calls; `exact`, or by frequencies where it cannot be had."""

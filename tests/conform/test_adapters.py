@@ -42,7 +42,6 @@ def subjects():
 """
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("kept", "outcome"), [(True, "lossless"), (False, "convicted")])
 def test_adding_an_adapter_is_one_file(tmp_path: Path, kept: bool, outcome: str) -> None:
     path = tmp_path / "mine.py"
@@ -51,7 +50,6 @@ def test_adding_an_adapter_is_one_file(tmp_path: Path, kept: bool, outcome: str)
     assert judge(subject, budget=20, properties=["marginal"]).outcome == outcome
 
 
-@pytest.mark.fast
 def test_a_file_in_the_folder_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = sys.modules.get(registry.ADAPTERS) or __import__(registry.ADAPTERS, fromlist=["_"])
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
@@ -62,7 +60,6 @@ def test_a_file_in_the_folder_is_found_by_its_name(tmp_path: Path, monkeypatch: 
     del sys.modules[f"{registry.ADAPTERS}.added"]
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", NAMES)
 def test_an_adapter_says_what_it_is_of(name: str) -> None:
     """And its file can be read without the package: it is imported inside functions only."""
@@ -78,14 +75,12 @@ def test_an_adapter_says_what_it_is_of(name: str) -> None:
         assert [one.name for one in found if module.ENTRY.split(".")[0] not in one.name] == []
 
 
-@pytest.mark.fast
 def test_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "version", lambda distribution: "1.2")
     assert _installed.note("x", "==1.1,==1.2") == ""
     assert _installed.note("x", "==1.1", "slow") == "version 1.2, the adapter was written for 1.1; slow"
 
 
-@pytest.mark.fast
 def test_a_file_is_imported_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "heavy" / "deep"
     folder.mkdir(parents=True)
@@ -100,7 +95,6 @@ def test_a_file_is_imported_without_its_package(tmp_path: Path, monkeypatch: pyt
         _installed.module("heavy.deep.rule")
 
 
-@pytest.mark.fast
 def test_triton_is_told_of_its_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the file is imported."""
     (tmp_path / "engine").mkdir()
@@ -111,7 +105,6 @@ def test_triton_is_told_of_its_interpreter(tmp_path: Path, monkeypatch: pytest.M
     assert _installed.interpreted("engine.kernel").SAID == "1"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     "params", [SamplingParams(), SamplingParams(temperature=2.0), SamplingParams(top_k=2), SamplingParams(top_p=0.7)]
 )
@@ -123,7 +116,6 @@ def test_rows_are_warped_as_the_cases_are(params: SamplingParams) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.fast
 def test_the_record_is_of_these_adapters() -> None:
     """Every adapter has its part, of a version that it was written for, or the reason why it has none."""
     held = recorded()["adapters"]
@@ -137,7 +129,6 @@ def test_the_record_is_of_these_adapters() -> None:
             assert one["complete"], one["subject"]
 
 
-@pytest.mark.fast
 def test_the_page_has_the_table_of_the_record() -> None:
     page = (ROOT / "docs" / "results" / "conform.md").read_text(encoding="utf-8")
     table = record.markdown(recorded())
@@ -147,7 +138,6 @@ def test_the_page_has_the_table_of_the_record() -> None:
     assert other not in page
 
 
-@pytest.mark.fast
 def test_the_page_says_what_was_found() -> None:
     """The sentences under the table."""
     held = {name: outcomes(found) for name, found in recorded()["adapters"].items()}
@@ -169,7 +159,6 @@ def test_the_page_says_what_was_found() -> None:
     assert said == UNIVERSAL
 
 
-@pytest.mark.fast
 def test_a_package_that_cannot_be_had_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object, **__: object) -> Path:
         raise record.Missing("no such package")

@@ -152,7 +152,6 @@ def test_what_cannot_end_is_not_begun(clock: list[float]) -> None:
     assert (20 < first.runs < 40, second.runs) == (True, 1), "how slow it is was known"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("law", [np.array([1.0]), np.array([0.5, 0.5]), np.full(81, 1 / 81)])
 @pytest.mark.parametrize("delta", [1e-6, 1e-12])
 def test_as_many_runs_as_are_needed(law: Array, delta: float) -> None:
@@ -166,7 +165,6 @@ def test_as_many_runs_as_are_needed(law: Array, delta: float) -> None:
     assert montecarlo.needed(precision, delta, 1.0) == montecarlo.FIRST
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("most", [700, 1000, 3000, 8000])
 def test_looks_are_where_they_are_said_to_be(most: int) -> None:
     seen: list[int] = []
@@ -180,7 +178,6 @@ def test_looks_are_where_they_are_said_to_be(most: int) -> None:
     assert seen == [n for n in (1000, 2000, 4000) if n < most]
 
 
-@pytest.mark.fast
 def test_all_tests_of_a_report_share_its_rate() -> None:
     """Every look of every observation, each with all of its tests: in the whole at most what is stated."""
     rate = 1e-6
@@ -196,7 +193,6 @@ def everything() -> Iterator[Subject]:
         yield Subject(kind, kind, print, **declared, dtypes=("float32",), batch=print)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", names(PROPERTIES))
 def test_a_property_says_what_it_looks_at(name: str) -> None:
     """Of subjects that declare everything; nothing of those that it does not concern."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from specsim.cli import app
+from specsim.conform import certificate, registry
 from specsim.testing import assert_lossless_batch
 
 # the author's quick start, in ten lines
@@ -69,6 +72,20 @@ def test_certificate(mine: Path, tmp_path: Path) -> None:
     assert "certifies another sha256" in said
     assert run(str(mine), "--certificate", held)[0] == 1
     assert "says of mine: convicted" in run(str(mine), "--check", held)[1]
+
+
+def test_compiled_code_is_certified_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that changed in a package of the same version."""
+    kernel, file = tmp_path / "kernel.so", metadata.PackagePath("kernel.so")
+    file.dist = SimpleNamespace(locate_file=lambda path: tmp_path / path)  # type: ignore[assignment]
+    monkeypatch.setattr(metadata, "files", lambda distribution: [file])
+    monkeypatch.setattr(metadata, "version", lambda distribution: "1.0")
+    (tmp_path / "mine.py").write_text(f'DISTRIBUTION = "kernels"\n{MINE.format(law=RIGHT)}')
+    module, hashes = registry.find(str(tmp_path / "mine.py")), []
+    for code in (b"one", b"one", b"other"):
+        kernel.write_bytes(code)
+        hashes.append(certificate.identity(module)["sha256"])
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_counts(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, apart, judge
+from specsim.conform import Subject, apart, guard, judge
 from specsim.conform.evidence import scripted
 from specsim.types import Array
 
@@ -27,37 +27,77 @@ def right(p: Array, q: Array, drafts: Array, random: Any) -> int:
     return x if random.random() * q[x] <= p[x] else int(random.choice(len(p), p=rest / rest.sum()))
 
 
-def slow(p: Array, q: Array, drafts: Array, random: Any) -> int:
-    time.sleep(0.9)
-    return right(p, q, drafts, random)
+class Clock:
+    """Time that goes on where somebody waits, and nowhere else; an alarm goes off while it does."""
+
+    def __init__(self) -> None:
+        self.now, self.due = 1000.0, float("inf")
+
+    def setitimer(self, which: int, seconds: float) -> None:
+        self.due = self.now + seconds if seconds else float("inf")
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now >= self.due:
+            self.now, self.due = self.due, float("inf")
+            guard._interrupt(signal.SIGALRM, None)
 
 
-def hangs_later(p: Array, q: Array, drafts: Array, random: Any) -> int:
-    while len(drafts) > 1:
-        pass
-    return right(p, q, drafts, random)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
+    monkeypatch.setattr(signal, "setitimer", made.setitimer)
+    return made
 
 
-def hangs(*given: Any) -> Any:
+def waiting(clock: Clock) -> dict[str, Any]:
+    """Runs of which each takes a while, some take for ever, and whole batches do."""
+
+    def slow(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        clock.wait(0.9)
+        return right(p, q, drafts, random)
+
+    def hangs(*_: Any) -> Any:
+        while True:
+            clock.wait(0.01)
+
+    def hangs_later(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        clock.wait(1e-4)
+        return hangs() if len(drafts) > 1 else right(p, q, drafts, random)
+
+    return {"slow": {"run": slow}, "later": {"run": hangs_later, "sizes": (1, 2)}, "batch": {"batch": hangs}}
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "words"),
+    [
+        ("slow", "inconclusive", "the budget ran out"),
+        ("later", "broken", "did not come back within 1 s"),
+        ("batch", "broken", "did not come back within 1 s"),
+    ],
+)
+def test_the_budget_is_kept_within_a_fifth(name: str, outcome: str, words: str, clock: Clock) -> None:
+    """Whether calls are slow, some never end, or whole batches never do."""
+    began = clock.now
+    report = judge(Subject("mine", "step", **{"run": right, "sizes": (1,), **waiting(clock)[name]}), budget=2)
+    assert 0.9 < clock.now - began < 2.4
+    assert report.outcome == outcome
+    assert any(words in verdict.words for verdict in report.verdicts)
+
+
+def endless(*_: Any) -> Any:
     while True:
         pass
 
 
-@pytest.mark.parametrize(
-    ("facts", "outcome", "words"),
-    [
-        ({"run": slow}, "inconclusive", "the budget ran out"),
-        ({"run": hangs_later, "sizes": (1, 2)}, "broken", "did not come back within 1 s"),
-        ({"run": right, "batch": hangs}, "broken", "did not come back within 1 s"),
-    ],
-)
-def test_the_budget_is_kept_within_a_fifth(facts: dict[str, Any], outcome: str, words: str) -> None:
-    """Whether calls are slow, some never end, or whole batches never do."""
-    began = time.monotonic()
-    report = judge(Subject("mine", "step", **{"sizes": (1,), **facts}), budget=2)
-    assert time.monotonic() - began < 2.4
-    assert report.outcome == outcome
-    assert any(words in verdict.words for verdict in report.verdicts)
+def test_an_alarm_ends_what_never_ends() -> None:
+    """By the clock on the wall, of which a busy machine gives less to this process than it shows."""
+    began = time.process_time()
+    report = judge(Subject("mine", "step", endless, sizes=(1,)), budget=0.5)
+    assert time.process_time() - began < 0.6
+    assert report.outcome == "broken"
+    assert "did not come back within 0.25 s" in report.verdicts[0].words
 
 
 def test_verdicts_are_said_as_they_are_reached() -> None:

@@ -12,8 +12,6 @@ from specsim.conform.museum import _frames
 from specsim.conform.museum._parts import draw, warped
 from specsim.types import Array, TokenTree
 
-pytestmark = pytest.mark.fast
-
 
 def both(p: Array, q: Array, given: SamplingParams) -> tuple[Array, Array]:
     return warped(p, given), warped(q, given)

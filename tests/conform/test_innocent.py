@@ -11,8 +11,6 @@ from specsim.conform import Model, SamplingParams, Subject, judge
 from specsim.conform.cases import toy, truncates
 from specsim.conform.properties.parameters import SAMPLING_PARAMS
 
-pytestmark = pytest.mark.fast
-
 
 def cut(law: Any, sampling_params: SamplingParams, wrong: bool) -> Any:
     """Temperature, then the k likeliest, of equals the first; then the fewest that have the mass of top-p."""

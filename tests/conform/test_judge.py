@@ -227,7 +227,6 @@ def plain(kind: str) -> Subject:
     return Subject(kind, kind, runs[kind], sizes=(1,), shapes=((-1, -1),))
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_property_that_is_named_says_what_is_missing(kind: Any) -> None:
     """What is not asked does not pass; in a whole report it is left out."""
@@ -243,7 +242,6 @@ def test_a_property_that_is_named_says_what_is_missing(kind: Any) -> None:
     assert asked == {v.property for v in report.verdicts} - {v.property for v in lacking}
 
 
-@pytest.mark.fast
 def test_every_property_is_on_the_page() -> None:
     page = (Path(__file__).parents[2] / "docs" / "api" / "conform.md").read_text(encoding="utf-8")
     for name in names(PROPERTIES):

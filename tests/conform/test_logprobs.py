@@ -12,8 +12,6 @@ from specsim.conform.cases import warped
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,9 +77,9 @@ def decoder(of_next: bool) -> Any:
         text: list[int] = []
         said: list[float] = []
         for _ in range(n):
-            law = target(text)
+            law = target([*prompt, *text])
             text.append(int(random.choice(len(law), p=law)))
-            said.append(float(np.log((target(text) if of_next else law)[text[-1]])))
+            said.append(float(np.log((target([*prompt, *text]) if of_next else law)[text[-1]])))
         return text, said
 
     return run

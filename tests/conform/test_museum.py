@@ -42,7 +42,6 @@ def counterexample(name: str) -> Verdict:
     return verdict
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", names(EXHIBITS))
 def test_an_exhibit_is_convicted_by_the_named_property(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, report = find(name), judged(name, monkeypatch)
@@ -95,7 +94,6 @@ def test_an_exhibit_is_convicted_by_the_whole_report(name: str) -> None:
         assert re.match(r"V=[23], (1|2|tree)", one.case), one.case
 
 
-@pytest.mark.fast
 def test_the_museum_is_large_enough() -> None:
     exhibits, exonerations = names(EXHIBITS), names(EXONERATIONS)
     assert len(exhibits) >= 25
@@ -119,7 +117,6 @@ def test_the_museum_is_large_enough() -> None:
     }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", [*names(EXHIBITS), *names(EXONERATIONS)])
 def test_a_file_says_what_it_is(name: str) -> None:
     """One sentence, one address, one subject by the file's name."""
@@ -132,7 +129,6 @@ def test_a_file_says_what_it_is(name: str) -> None:
     assert bool(module.PROPERTY) == (name in names(EXHIBITS))
 
 
-@pytest.mark.fast
 def test_the_page_shows_the_museum_and_nothing_else() -> None:
     assert re.findall(r"^\| `(\w+)`", PAGE, re.M) == [*names(EXHIBITS), *names(EXONERATIONS)]
     assert table.HEAD.format("exhibit", "what is wrong") in PAGE

@@ -12,8 +12,6 @@ from specsim.conform.report import line
 from specsim.testing.suite import held
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 
 def chain(wrong: bool = False, careless: bool = False) -> Any:
     """Tokenwise rejection; wrong: it corrects with the target; careless: it keeps laws to two digits."""

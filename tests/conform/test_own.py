@@ -94,7 +94,6 @@ def test_a_process_that_parts_token_and_law_is_convicted() -> None:
     assert judge(wrong, properties=["joint"]).outcome == "convicted"
 
 
-@pytest.mark.fast
 def test_a_plan_is_of_its_own_input() -> None:
     """The last one is kept, and another is made for other laws, other tokens and another shape."""
     asked: list[int] = []
@@ -107,7 +106,6 @@ def test_a_plan_is_of_its_own_input() -> None:
     assert [prepared(q, p, 1), prepared(q, p, 2), prepared(q, p, 2)] == [6, 7, 7]
 
 
-@pytest.mark.fast
 def test_what_cannot_be_asked_is_named() -> None:
     with pytest.raises(ValueError, match="'rejection' does not verify drafts of scheme 'hub'; iid"):
         rules.subject(discover.find("step", "rejection"), "hub")

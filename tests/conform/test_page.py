@@ -14,8 +14,6 @@ from specsim.cli import app
 from specsim.conform import Report, Subject, Verdict, judge
 from specsim.conform.page import page
 
-pytestmark = pytest.mark.fast
-
 WRONG = """
 from specsim.conform import Subject
 

@@ -12,8 +12,6 @@ from specsim.conform.properties import _laws
 from specsim.conform.properties.structured import cases, grammar
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,9 +68,9 @@ def test_steps_trees_and_decoders(wrong: bool, outcome: str) -> None:
     ) -> Any:
         text: list[int] = []
         for place in range(n):
-            law = target(text)
+            law = target([*prompt, *text])
             if mask is not None and not (wrong and place == n - 1):
-                law = normal(law * mask(text))
+                law = normal(law * mask([*prompt, *text]))
             text.append(int(random.choice(len(law), p=law)))
         return text
 

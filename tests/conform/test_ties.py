@@ -11,8 +11,6 @@ from specsim.conform import Model, SamplingParams, Subject, judge, likeness
 from specsim.conform.properties import _laws
 from specsim.conform.ties import first_difference
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +36,7 @@ def decoder(size: float, wrong: str = "") -> Any:
     ) -> list[int]:
         text: list[int] = []
         for place in range(n):
-            row = noisy(size)(target, text)[1]
+            row = noisy(size)(target, [*prompt, *text])[1]
             if wrong == "second" and place == 1:
                 row[row.argmax()] = -np.inf
             text.append(int(row.argmax()))

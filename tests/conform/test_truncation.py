@@ -10,8 +10,6 @@ from specsim.conform import Model, SamplingParams, Subject, judge, likeness
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,10 +118,10 @@ def decoder(wrong: str) -> Any:
     ) -> Any:
         text: list[int] = []
         while len(text) < n:
-            p, q = target(text), draft(text)
+            p, q = target([*prompt, *text]), draft([*prompt, *text])
             x = int(random.choice(len(q), p=q))
             if random.random() * q[x] <= p[x]:
-                law = target([*text, x])
+                law = target([*prompt, *text, x])
                 block = [x, int(random.choice(len(law), p=law))]
             else:
                 block = [int(random.choice(len(q), p=rest(p, q)))]

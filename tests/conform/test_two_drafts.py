@@ -49,7 +49,6 @@ def otherwise(held: dict[str, Any]) -> list[str]:
     return [name for name, right in PUBLISHED.items() if (found[name]["distance"] <= 1e-6) is not right]
 
 
-@pytest.mark.fast
 def test_blocks_of_two_drafts_are_judged_exactly() -> None:
     held = recorded()
     assert inexact(held) == []
@@ -60,7 +59,6 @@ def test_blocks_of_two_drafts_are_judged_exactly() -> None:
     assert len(inexact(worse)) == 1
 
 
-@pytest.mark.fast
 def test_blocks_of_two_drafts_take_two_seconds_at_most() -> None:
     held = recorded()
     slow = json.loads(json.dumps(held))
@@ -71,7 +69,6 @@ def test_blocks_of_two_drafts_take_two_seconds_at_most() -> None:
         pytest.skip("not measured: the record was made without --timed")
 
 
-@pytest.mark.fast
 def test_what_was_published_is_found_again_in_two_seconds() -> None:
     """Of six packages."""
     held = recorded()
@@ -82,12 +79,13 @@ def test_what_was_published_is_found_again_in_two_seconds() -> None:
     one["two drafts"]["distance"] = 2e-6
     assert otherwise(worse) == [one["subject"]]
     seconds = [exact(held)[name]["seconds"] for name in PUBLISHED]
-    if seconds == [None] * len(PUBLISHED):
+    timed = [one for one in seconds if one is not None]
+    if not timed:
         pytest.skip("not measured: the record was made without --timed")
-    assert max(seconds) < 2
+    assert len(timed) >= 5
+    assert max(timed) < 2
 
 
-@pytest.mark.fast
 def test_two_drafts() -> None:
     def run(p: Any, q: Any, drafts: Any, random: Any) -> Any:
         return 0, random.choice(3, p=p[0])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 Result = Hashable
+DEEPEST = 1000  # decisions along one path: a program that draws until something fits has a path without end
 
 
 class NotScriptable(BaseException):
@@ -60,6 +61,8 @@ class Script:
         if self.asked == len(self.path):
             if self.frozen:
                 raise NotReproducible("a run along the same path asks for more random numbers")
+            if self.asked >= DEEPEST:
+                raise TooLong(f"more than {DEEPEST} decisions along one path")
             self.path.append((next(i for i, w in enumerate(asked) if w > 0), asked))
         answer, before = self.path[self.asked]
         if before != asked:

@@ -154,7 +154,14 @@ def one_draft(
     return rounds(prompt, n, block)
 
 
-def decoder(name: str, run: Callable[..., tuple[int, ...]] | None = None, *, sizes: Any = (1,), **hooks: Any) -> Made:
+def decoder(
+    name: str,
+    run: Callable[..., tuple[int, ...]] | None = None,
+    *,
+    sizes: Any = (1,),
+    stops: bool = False,
+    **hooks: Any,
+) -> Made:
     """A decoder that takes sampling parameters: `run`, or blocks of one draft with hooks."""
 
     def frame(
@@ -162,7 +169,7 @@ def decoder(name: str, run: Callable[..., tuple[int, ...]] | None = None, *, siz
     ) -> tuple[int, ...]:
         return one_draft(target, draft, prompt, n, sampling_params, random, **hooks)
 
-    return _made(name, "decoder", run or frame, {"sizes": sizes, "warps": True})
+    return _made(name, "decoder", run or frame, {"sizes": sizes, "warps": True, "stops": stops})
 
 
 def drafter(name: str, one: Callable[..., tuple[int, Array]]) -> Made:

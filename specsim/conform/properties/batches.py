@@ -1,7 +1,8 @@
 """Texts verified in one call come out as if each had been verified alone, and independent of each other.
 
-Two rows are judged exactly, by the joint law of both; where that cannot be had, the frequencies over all rows of large
-batches are: rows that share random numbers are further from the law than independent ones can be.
+Two rows are judged exactly, by the joint law of both; where that cannot be had, the frequencies over the rows of large
+batches are: rows that share random numbers are further from the law than independent ones can be. Among them are rows
+of other laws.
 """
 
 from __future__ import annotations
@@ -47,37 +48,41 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
 
 
 def _of_two_rows(subject: Subject, watch: Watch) -> Verdict:
-    """At the smallest size."""
+    """At the smallest size; the rows have other laws, so that one in the place of another is seen."""
     before, worst = watch.runs, 0.0
-    for case in itertools.islice(standard(subject), 2):
-        given = inputs(subject, case)
-        observed = law(watch, case, given)
-        alone = continued(case.p, (), case.length)
-        expected: Pair = {(one, other): a * b for (one, a), (other, b) in itertools.product(alone, alone)}
+    one, other = itertools.islice(standard(subject), 2)
+    for cases in ((one, other), (other, one)):
+        observed = law(watch, cases)
+        alone = [continued(case.p, (), case.length) for case in cases]
+        expected: Pair = {(x, y): a * b for (x, a), (y, b) in itertools.product(*alone)}
         worst = max(worst, distance(observed, expected))
         runs = watch.runs - before
         if worst > 2 * ROUNDING.get(subject.dtype, 1e-5):
             most = max(expected, key=lambda pair: abs(observed.get(pair, 0.0) - expected[pair]))
             words = f"{most} has probability {observed.get(most, 0):.4g}, not {expected[most]:.4g} (rows of one batch)"
-            p, q = given[0].p.tolist(), None if given[0].q is None else given[0].q.tolist()
-            shown = Counterexample(f"{case.words}, two rows", p, q, None, most, expected, observed)
+            rows = [inputs(subject, case)[0] for case in cases]
+            q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
+            what = f"{cases[0].words}, two rows"
+            shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, most, expected, observed)
             outcome: Any = "convicted" if subject.lossless else "lossy by design"
-            return Verdict(subject.name, "batches", outcome, "scripted", case.words, runs, worst, shown, words)
+            return Verdict(subject.name, "batches", outcome, "scripted", what, runs, worst, shown, words)
     return Verdict(subject.name, "batches", "lossless", "scripted", "two rows of the smallest size", runs, worst)
 
 
-def law(watch: Watch, case: Case, given: list[Input]) -> Pair:
-    """Joint law of the texts of two rows, each continued by the target."""
+def law(watch: Watch, cases: tuple[Case, Case]) -> Pair:
+    """Joint law of the texts of two rows, each continued by its own target."""
     out: Pair = {}
-    until = time.monotonic() + watch.left() / SHARE
-    batched(watch, case, given, [0, 0], np.random.default_rng(watch.seed))  # one that cannot be called is broken
-    for i, j in itertools.product(range(len(given)), repeat=2):
-        seen = scripted.law(partial(_answers, watch, case, given, [i, j]), deadline=until).law
+    until, (one, other) = time.monotonic() + watch.left() / SHARE, cases
+    given = inputs(watch.subject, one), inputs(watch.subject, other)
+    both, first = [*given[0], *given[1]], len(given[0])
+    batched(watch, one, both, [0, first], np.random.default_rng(watch.seed))  # one that cannot be called is broken
+    for i, j in itertools.product(range(first), range(first, len(both))):
+        seen = scripted.law(partial(_answers, watch, one, both, [i, j]), deadline=until).law
         for texts, mass in seen.items():
-            rows = [continued(case.p, text[: case.length], case.length) for text in texts]
-            for (one, a), (other, b) in itertools.product(*rows):
-                weight = given[i].weight * given[j].weight * mass * a * b
-                out[one, other] = out.get((one, other), 0.0) + weight
+            pairs = zip(cases, texts, strict=True)
+            rows = [continued(case.p, text[: case.length], case.length) for case, text in pairs]
+            for (x, a), (y, b) in itertools.product(*rows):
+                out[x, y] = out.get((x, y), 0.0) + both[i].weight * both[j].weight * mass * a * b
     return out
 
 

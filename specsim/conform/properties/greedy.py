@@ -36,7 +36,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         observed, goal = seen.joint(whole), seen.goal(whole)
         (plain,) = goal
         for text in sorted(observed.keys() - goal.keys()):
-            found = first_difference(plain, text, *_paths(subject, seen.case))
+            found = first_difference(plain, text, *_paths(subject, seen.case), prompt=seen.case.prompt)
             if found is None or not found.near:
                 errors.extend([found] if found else [])
                 continue

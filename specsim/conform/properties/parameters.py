@@ -1,4 +1,4 @@
-"""Temperature, top-k and top-p reach the draft, the target, the correction and the bonus token alike."""
+"""Temperature, top-k and top-p reach the draft, the target, the correction and the bonus token alike, in this order."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ SAMPLING_PARAMS = {
     "temperature 2": SamplingParams(temperature=2.0),
     "top-k 2": SamplingParams(top_k=2),
     "top-p 0.7": SamplingParams(top_p=0.7),
+    "temperature 2, top-p 0.7": SamplingParams(temperature=2.0, top_p=0.7),  # of which the order shows
 }
 
 

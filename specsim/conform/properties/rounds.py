@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from specsim.conform.calls import Answer, Broken, Input, inputs
-from specsim.conform.cases import Case, Text, make, plain, restricted, sizes, standard, turning
+from specsim.conform.cases import Case, Text, Toy, make, plain, prompted, restricted, sizes, standard, turning
 from specsim.conform.guard import OutOfTime
 from specsim.conform.properties._laws import Observe, each
 from specsim.conform.properties.joint import look
@@ -33,7 +33,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
 
     def observe(case: Case, *, exact: bool = False) -> Observation:
         if subject.kind == "decoder" and not subject.block:
-            return watch(restricted(case, limit=case.length + 1), exact=exact)
+            return watch(case, exact=exact)
         long = case._replace(length=ROUNDS * case.length, words=f"{case.words}, {ROUNDS} rounds")
         drafted: dict[Text, list[Input]] = {}
 
@@ -52,7 +52,7 @@ def _cause(subject: Subject, observe: Observe) -> str:
     """Where no law depends on the text, an old row, residual or position is as good as a new one."""
     draft = plain(("1/3", "2/3") if subject.takes_q else ("0", "1"))
     try:
-        found = look(observe(make(subject, plain(("2/3", "1/3")), draft, sizes(subject)[0], "")))
+        found = look(observe(_case(subject, plain(("2/3", "1/3")), draft)))
     except (Broken, OutOfTime):
         return ""
     if found.distance > found.allowed:
@@ -62,7 +62,15 @@ def _cause(subject: Subject, observe: Observe) -> str:
 
 def cases(subject: Subject) -> Iterator[Case]:
     """One: two rounds have the paths of one, squared."""
-    yield make(subject, *turning(subject), sizes(subject)[0], "")
+    yield _case(subject, *turning(subject))
+
+
+def _case(subject: Subject, target: Toy, draft: Toy) -> Case:
+    """At the smallest size; of a decoder of whole texts with one token more than a block can have."""
+    made = make(subject, target, draft, sizes(subject)[0], "")
+    if subject.kind != "decoder" or subject.block:
+        return made
+    return restricted(prompted(subject, made), limit=made.length + 1)
 
 
 def text_of(watch: Watch, case: Case, drafted: dict[Text, list[Input]], call: Any, random: Any) -> Answer:

@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from specsim.conform.cases import Case, Text, make, restricted, sizes, toy
+from specsim.conform.cases import Case, Text, make, prompted, restricted, sizes, toy
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.degenerate import look
 from specsim.conform.subject import Subject
@@ -36,7 +36,8 @@ def cases(subject: Subject) -> Iterator[Case]:
         return
     draft = toy(3, 10, positive=True) if subject.takes_q else toy(3, ALLOWED, one_hot=True)
     for size in islice(sizes(subject), 2):
-        yield restricted(make(subject, toy(3, 0, positive=True), draft, size, ""), mask=grammar)
+        made = make(subject, toy(3, 0, positive=True), draft, size, "")
+        yield restricted(prompted(subject, made) if subject.takes_q else made, mask=grammar)
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:

@@ -1,14 +1,14 @@
 """A text stops after its first end token and at its length limit, wherever in a block they fall, with the target's law.
 
-Nothing may follow an end token, drafted and accepted or drawn; and what is kept before a limit has the law that it has
-in a longer text.
+Nothing may follow an end token, drafted and accepted or drawn; what is kept before a limit has the law that it has in a
+longer text. A prompt is not counted, and an end token in it ends nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specsim.conform.cases import Case, make, restricted, sizes, turning
+from specsim.conform.cases import Case, make, prompted, restricted, sizes, turning
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
@@ -47,13 +47,13 @@ def cases(subject: Subject) -> Iterator[Case]:
     if not _asked(subject):
         return
     if subject.kind == "decoder" and not subject.block:
-        made = make(subject, *turning(subject), sizes(subject)[0], "")
+        made = prompted(subject, make(subject, *turning(subject), sizes(subject)[0], ""))
         for limit in (1, made.length + 1):
             yield restricted(made, limit=limit)
         for end in ENDS if subject.stops else ():
             yield restricted(made, limit=made.length + 1, end=end)
         return
-    made = make(subject, *turning(subject), sizes(subject)[min(1, len(sizes(subject)) - 1)], "")
+    made = prompted(subject, make(subject, *turning(subject), sizes(subject)[min(1, len(sizes(subject)) - 1)], ""))
     for limit in range(1, made.length if subject.kind != "decoder" else 1):
         yield restricted(made, limit=limit)
     for end in ENDS:
