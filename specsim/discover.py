@@ -1,18 +1,18 @@
-"""The folder is the registry: rules and draft schemes are found by listing their package."""
+"""The folder is the registry: rules, and modules of the other families, are found by listing their package."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
+
+from specsim.base.modules import own_rule
 
 FAMILIES = {
     "step": "specsim.verify.step",
@@ -20,9 +20,23 @@ FAMILIES = {
     "tree": "specsim.verify.tree",
     "draft": "specsim.draft",
     "process": "specsim.process",
+    "control": "specsim.control",
+    "objective": "specsim.objective",
 }
+CALLED = {"draft": "scheme", "process": "process", "control": "controller", "objective": "objective"}  # others: rules
+# What a whole family takes: none of it is a parameter of one module's own.
+NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws", "length", "batch", "log_q", "tokens")
+# The name by which a module of a family is known; a chain rule has none of them. A process also has `start`.
+KNOWN_BY = {
+    "CHILDREN": "tree",
+    "DRAFTS": "step",
+    "draw": "draft",
+    "ask": "process",
+    "more": "control",
+    "loss": "objective",
+}
+TAKES = {"process": "start", "control": "start", "objective": "loss"}  # others: `prepare`
 Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
-_NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws", "length", "batch")  # what a whole family takes
 
 
 def names(family: str) -> list[str]:
@@ -36,11 +50,22 @@ def names(family: str) -> list[str]:
 def called(family: str, many: bool = False) -> str:
     """What a module of a family is called.
 
-    >>> called("draft"), called("chain", many=True), called("process", many=True)
-    ('scheme', 'chain rules', 'processes')
+    >>> called("draft"), called("chain", many=True), called("process", many=True), called("control", many=True)
+    ('scheme', 'chain rules', 'processes', 'controllers')
     """
-    one = {"draft": "scheme", "process": "process"}.get(family, "rule")
-    return one if not many else "processes" if family == "process" else f"{family} {one}s"
+    one = CALLED.get(family, "rule")
+    if not many:
+        return one
+    return {"process": "processes", "control": "controllers", "objective": "objectives"}.get(family, f"{family} {one}s")
+
+
+def kind(family: str) -> str:
+    """The same, with the family's name where that says more.
+
+    >>> kind("step"), kind("draft"), kind("objective")
+    ('step rule', 'draft rule', 'objective')
+    """
+    return CALLED[family] if family in ("process", "control", "objective") else f"{family} rule"
 
 
 def find(family: str, name: Rule) -> ModuleType:
@@ -50,8 +75,8 @@ def find(family: str, name: Rule) -> ModuleType:
     """
     module = own_rule(name)
     if module is not None and family_of(module) != family:
-        found, wanted = (f if f == "process" else f"{f} rule" for f in (family_of(module), family))
-        raise ValueError(f"rule {name_of(module)!r} is a {found}, not a {wanted}")
+        found, wanted = ((f"an {w}" if w[0] == "o" else f"a {w}") for w in map(kind, (family_of(module), family)))
+        raise ValueError(f"rule {name_of(module)!r} is {found}, not {wanted}")
     if module is not None:
         return module
     loaded = sys.modules.get(f"{FAMILIES.get(family)}.{name}")  # listing a folder takes as long as some sorts
@@ -61,31 +86,6 @@ def find(family: str, name: Rule) -> ModuleType:
     if name not in known:
         raise ValueError(f"{called(family)} {name!r} is unknown; {called(family, many=True)}: {', '.join(known)}")
     return importlib.import_module(f"{FAMILIES[family]}.{name}")
-
-
-def own_rule(rule: Any) -> ModuleType | None:
-    """The rule that a module or the path of a Python file is; None for anything else, such as a rule's name."""
-    if isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".py")):
-        path = Path(rule)
-        if not path.is_file():
-            raise ValueError(f"rule file {path} does not exist")
-        return _loaded(path.resolve(), path.stat().st_mtime_ns)
-    named = any(callable(_get(rule, name, None)) for name in ("draw", "ask"))  # a scheme, a process
-    return rule if is_rule(rule) or named else None
-
-
-@lru_cache
-def _loaded(path: Path, modified: int) -> ModuleType:
-    """The module in a file, imported once for as long as the file stays as it is."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"rule file {path} is not Python")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # the file is the user's: whatever it raises is the answer
-        raise ValueError(f"rule file {path} cannot be imported: {type(error).__name__}: {error}") from None
-    return module
 
 
 def rules(family: str) -> dict[str, ModuleType]:
@@ -170,8 +170,36 @@ def scheme_facts(scheme: ModuleType) -> DraftFacts:
 
 
 def process_cases(process: ModuleType) -> tuple[Mapping[str, Any], ...]:
-    """Parameters with which checks and verdicts run a process, one set after the other; if it names none, its own."""
+    """Parameters with which checks and verdicts run a process or another module that has CASES, one set after the
+    other; if it names none, its own.
+    """
     return tuple(_get(process, "CASES", ({},)))
+
+
+class ControllerFacts(NamedTuple):
+    """The facts of a controller: whether it is no more than a bound, and which optional functions it has."""
+
+    bound: bool  # it knows what is to come: what no controller is faster than, and none itself
+    see: bool  # its state takes in the signals of each draft, before `more` is asked
+    block: bool  # it has a drafting loop of its own
+
+
+def controller_facts(controller: ModuleType) -> ControllerFacts:
+    """The same of a controller."""
+    has = {name: callable(_get(controller, name, None)) for name in ("see", "block")}
+    return ControllerFacts(_get(controller, "BOUND", False), **has)
+
+
+class ObjectiveFacts(NamedTuple):
+    """The facts of an objective: whether it takes tokens, and whose."""
+
+    sampled: bool
+    tokens: str  # "draft" or "target": who draws the tokens of a sampled one
+
+
+def objective_facts(objective: ModuleType) -> ObjectiveFacts:
+    """The same of an objective."""
+    return ObjectiveFacts(_get(objective, "SAMPLED", False), _get(objective, "TOKENS", "draft"))
 
 
 def _counts_of(scheme: Any) -> tuple[int, ...] | None:
@@ -183,8 +211,7 @@ def _counts_of(scheme: Any) -> tuple[int, ...] | None:
 
 def family_of(rule: ModuleType) -> str:
     """The family that a rule's names say it is of."""
-    known = {"CHILDREN": "tree", "DRAFTS": "step", "draw": "draft", "ask": "process"}
-    return next((family for name, family in known.items() if _get(rule, name, None) is not None), "chain")
+    return next((family for name, family in KNOWN_BY.items() if _get(rule, name, None) is not None), "chain")
 
 
 def is_rule(rule: Any) -> bool:
@@ -200,7 +227,7 @@ def name_of(rule: Any) -> str:
 def parameters(rule: ModuleType) -> dict[str, inspect.Parameter]:
     """What `prepare` takes beyond the laws and the drafts; `step` and `draws` of a tree are arguments of their own.
 
-    Of a process: what `start` takes beyond the length and the batch.
+    Of a process or a controller: what `start` takes beyond the length and the batch; of an objective: `loss`.
     """
     made = _get(rule, taking_parameters(rule), None)
     return _beyond(made) if callable(made) else {}
@@ -208,13 +235,13 @@ def parameters(rule: ModuleType) -> dict[str, inspect.Parameter]:
 
 def taking_parameters(rule: ModuleType) -> str:
     """The function that takes a module's own parameters."""
-    return "start" if family_of(rule) == "process" else "prepare"
+    return TAKES.get(family_of(rule), "prepare")
 
 
 @lru_cache
 def _beyond(prepare: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     found = inspect.signature(prepare).parameters
-    return {name: found[name] for name in found if name not in _NO_PARAMETERS}
+    return {name: found[name] for name in found if name not in NO_PARAMETERS}
 
 
 def _get(module: Any, name: str, default: Any) -> Any:
@@ -238,41 +265,12 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: st
     if not params:
         return rule
     made = taking_parameters(rule)
+    both = (made, "gradient") if made == "loss" else (made,)
     own = ModuleType(rule.__name__, rule.__doc__)
-    vars(own).update(vars(rule), **{made: partial(getattr(rule, made), **params)})
-    if made == "start":
+    vars(own).update(vars(rule), **{name: partial(getattr(rule, name), **params) for name in both})
+    if made != "prepare":
         own.CASES = tuple({**case, **params} for case in process_cases(rule))  # type: ignore[attr-defined]
     return own
-
-
-def parsed_params(rule: ModuleType, words: Sequence[str], argument: str = "param") -> dict[str, Any]:
-    """Parameters from words like epsilon=0.2, as the rule annotates them: int, float, or else an exact Fraction."""
-    known, params = parameters(rule), {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise ValueError(f"{argument} {word!r} must be name=value")
-        if name in params:
-            raise ValueError(f"{argument} {name!r} is given twice")
-        kind = str(known[name].annotation) if name in known else ""
-        convert = str if kind.startswith(("Literal", "str")) else int if kind.startswith("int") else Fraction
-        try:
-            number = convert(value)
-            params[name] = float(number) if kind.startswith("float") else number
-        except (ValueError, ZeroDivisionError, OverflowError):
-            what = "integer" if convert is int else "number"
-            raise ValueError(f"{argument} {word!r}: {value!r} is no {what}") from None
-    with_params(rule, params)  # refuses names that it does not have
-    return params
-
-
-def parsed_step_params(step: Rule | None, words: Sequence[str]) -> dict[str, Any] | None:
-    """The same of the step rule that a tree rule is told; None for no words."""
-    if not words:
-        return None
-    if step is None:
-        raise ValueError(f"--step-param {words[0]} is a step rule's: name it, by --step")
-    return parsed_params(find("step", step), words, "step_param")
 
 
 def algorithms() -> list[Algorithm]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Literal, NamedTuple
 
 import array_api_compat
@@ -41,6 +42,12 @@ def alike(keys: Array, live: Array) -> Iterator[tuple[int, Array]]:
 def host(numbers: Array) -> Array:
     """Counts as NumPy's, from whatever library a rule ran on: they say what runs next."""
     return np.asarray(numbers.cpu() if hasattr(numbers, "cpu") else numbers).astype(np.int64)
+
+
+def verified(rule: ModuleType, p: Array, q: Array, drafts: Array, u: Array) -> tuple[Array, Array]:
+    """What a chain rule says of drafts (n, size): how many are kept (n,), and the token behind them (n,)."""
+    kept, token = rule.verify(rule.prepare(p, q), drafts, u[:, : int(rule.uniforms(drafts.shape[1]))])
+    return host(kept), token
 
 
 def copied(w: Array) -> Array:

@@ -10,8 +10,10 @@ from typing import NoReturn
 from specsim.testing.capture import Violation, check_capture, count_kernels
 from specsim.testing.cases import drafted_tuples, grid
 from specsim.testing.chain_checks import CHAIN_CHECKS
+from specsim.testing.control_checks import CONTROL_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.findings import check_rule, checks
+from specsim.testing.objective_checks import OBJECTIVE_CHECKS
 from specsim.testing.outcomes import Finding, Skipped
 from specsim.testing.process_checks import PROCESS_CHECKS
 from specsim.testing.sampler import sampler_law
@@ -23,7 +25,9 @@ from specsim.testing.tree_checks import TREE_CHECKS
 
 __all__ = [
     "CHAIN_CHECKS",
+    "CONTROL_CHECKS",
     "DRAFT_CHECKS",
+    "OBJECTIVE_CHECKS",
     "PROCESS_CHECKS",
     "STEP_CHECKS",
     "TREE_CHECKS",

@@ -1,4 +1,4 @@
-"""What a module must have to be a rule, a draft scheme or a process: names, parameters, and a theorem that exists."""
+"""What a module must have to be a rule, or of another family: names, parameters, and a theorem that exists."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from specsim import discover
 from specsim.types import (
     ChainOptions,
     ChainRule,
+    Controller,
+    ControllerOptions,
     DraftOptions,
     DraftScheme,
+    Objective,
+    ObjectiveOptions,
     Process,
     ProcessOptions,
     StepOptions,
@@ -27,6 +31,8 @@ PROTOCOLS: dict[str, type] = {
     "tree": TreeRule,
     "draft": DraftScheme,
     "process": Process,
+    "control": Controller,
+    "objective": Objective,
 }
 OPTIONS: dict[str, type] = {
     "step": StepOptions,
@@ -34,7 +40,10 @@ OPTIONS: dict[str, type] = {
     "tree": TreeOptions,
     "draft": DraftOptions,
     "process": ProcessOptions,
+    "control": ControllerOptions,
+    "objective": ObjectiveOptions,
 }
+OF_THEIR_OWN = ("process", "control", "objective")  # families whose modules are no rules of theirs
 NOTES = Path(__file__).parents[2] / "proofs"  # in a checkout; an installed package has none
 
 
@@ -43,8 +52,8 @@ def same_names(module: ModuleType, protocol: type) -> None:
     problem = missing(module, protocol)
     family = next((name for name, other in PROTOCOLS.items() if not missing(module, other)), None)
     if problem and family:
-        what = family if family == "process" else f"{family} {discover.called(family)}"
-        raise AssertionError(f"this looks like a {what}; {problem}")
+        what = discover.called(family) if family in OF_THEIR_OWN else f"{family} {discover.called(family)}"
+        raise AssertionError(f"this looks like {'an' if what[0] == 'o' else 'a'} {what}; {problem}")
     assert not problem, problem
     problem = misnamed(module)
     assert not problem, problem
@@ -91,6 +100,6 @@ def _other_parameters(module: ModuleType, name: str, function: Callable[..., obj
 def theorems(notes: Path = NOTES) -> list[str]:
     """What a rule may name as THEOREM: "open", or a note in proofs/; without that folder, what a shipped rule names."""
     found = {path.name[:3] for path in notes.glob("T[0-9][0-9]_*.md")}
-    having = ("step", "chain", "tree", "process")
+    having = ("step", "chain", "tree", *OF_THEIR_OWN)
     shipped = {rule.THEOREM for family in having for rule in discover.rules(family).values()}
     return sorted({"open"} | (found or shipped))

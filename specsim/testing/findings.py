@@ -12,7 +12,9 @@ from specsim.base.values import shown
 from specsim.discover import Rule
 from specsim.exact.guarantee import try_siblings, verified_schemes
 from specsim.testing.chain_checks import CHAIN_CHECKS
+from specsim.testing.control_checks import CONTROL_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
+from specsim.testing.objective_checks import OBJECTIVE_CHECKS
 from specsim.testing.outcomes import Check, Finding, find
 from specsim.testing.process_checks import PROCESS_CHECKS
 from specsim.testing.step_checks import STEP_CHECKS
@@ -26,6 +28,8 @@ _FAMILIES: dict[str, Checks] = {
     "tree": TREE_CHECKS,
     "draft": DRAFT_CHECKS,
     "process": PROCESS_CHECKS,
+    "control": CONTROL_CHECKS,
+    "objective": OBJECTIVE_CHECKS,
 }
 
 
@@ -35,7 +39,7 @@ def checks(family: str) -> Checks:
     Parameters
     ----------
     family : str
-        "step", "chain", "tree", "draft" or "process".
+        "step", "chain", "tree", "draft", "process", "control" or "objective".
 
     Returns
     -------
@@ -72,15 +76,15 @@ def check_rule(
     """Run every check of a family on a module; after a broken contract, no other.
 
     Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees; 4 places of 2 tokens for
-    processes), against Fractions up to V = 24, K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for
-    larger sizes passes.
+    processes; texts of 4 tokens for controllers; batches of 2 rows for objectives), against Fractions up to V = 24,
+    K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for larger sizes passes.
 
     Parameters
     ----------
     module : module
-        A rule, a draft scheme or a process (see specsim.types).
+        A rule, or a module of another family (see specsim.types).
     family : str
-        "step", "chain", "tree", "draft" or "process".
+        "step", "chain", "tree", "draft", "process", "control" or "objective".
     step : str, path or module, optional
         The step rule of a tree rule that runs one, if not its own choice; lossless.
     params : mapping, optional

@@ -1,17 +1,13 @@
-"""Protocols that modules implement, and the frozen records that functions return.
-
-A rule, a draft scheme or a process is a *module* in its family's folder; the protocols below say which
-names the module must have. p is always the target and q the draft, both after warping.
-"""
+"""Protocols of rules and draft schemes: the names that a module must have. p is the target and q the draft, warped."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
-Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim.base.arrays
+from specsim.types.records import Array, Draws, TokenTree
+
 Scheme = Literal["iid", "without_replacement", "greedy", "distinct", "hub", "independent"]
-Status = Literal["optimal", "upper bound"]
 
 
 class StepRule(Protocol):
@@ -130,26 +126,6 @@ class DraftOptions(Protocol):
     def draws(self, q: Array, num_drafts: int) -> Draws: ...
 
 
-class TokenTree(NamedTuple):
-    """Drafted tokens that share prefixes. Node i hangs below parents[i] < i, or below the root (the text so far) at -1.
-
-    Siblings stand in the order in which they were drawn. `parents` and `depth` (1 for the root's children) are NumPy
-    arrays (n,), the same for a whole batch; `tokens` is (..., n), -1 where a row of the batch has no such node. Only in
-    a batch of beams (`specsim.trees.beam.packed`) does each row have `parents` of its own, (..., n).
-
-    >>> import numpy as np
-    >>> from specsim import trees
-    >>> tree = TokenTree(trees.k_ary((2, 1)), np.array([5, 7, 1, 2]), np.array([1, 1, 2, 2]), "without_replacement")
-    >>> trees.leaves(tree.parents).tolist()  # the texts 5 1 and 7 2
-    [2, 3]
-    """
-
-    parents: Any
-    tokens: Array
-    depth: Any
-    scheme: str  # how siblings were drawn: a draft scheme, "paths" (K i.i.d. paths), "beam" or "deterministic"
-
-
 class TreeRule(Protocol):
     """A tree of drafted tokens -> the node up to which they are kept, and the token after it.
 
@@ -180,104 +156,5 @@ class TreeOptions(Protocol):
     STEPS: dict[str, str]  # scheme -> the step rule that it is on one level
 
 
-class Process(Protocol):
-    """How the places of a text are filled: passes of a model, whose rows a chain rule verifies.
-
-    ``start`` gives a state of `batch` texts with nothing filled; a process' own parameters come after these two, each
-    with a default and an annotation. ``ask`` says which rows the next pass has to give (`specsim.base.texts.Asked`);
-    ``advance`` makes tokens of them, with `uniforms` numbers for each text (b, n), by ``rule.prepare`` and
-    ``rule.verify``. A state is a record with `text` (b, N), `filled` (b,): places filled, N when a text is done, and
-    `passes` (b,) of the target. What it does not hold is forgotten: the same state, rows and numbers give the same.
-    """
-
-    EXACT: bool
-    THEOREM: str
-    PAPER: str
-
-    def start(self, length: int, batch: int) -> Any: ...
-    def ask(self, state: Any) -> Any: ...
-    def uniforms(self, state: Any, rule: Any) -> int: ...
-    def advance(self, state: Any, rows: Array, rule: Any, u: Array) -> Any: ...
-
-
-class ProcessOptions(Protocol):
-    """What a process may also have."""
-
-    CASES: tuple[dict[str, Any], ...]  # parameters with which checks and `guarantee` run it, one set after the other
-
-
 Model = Callable[[tuple[int, ...]], Array]
 """A toy language model: prefix of token ids -> next-token law, shape (V,)."""
-
-
-class Law(NamedTuple):
-    """Rows over `vocab` tokens that are 0 but at `ids`: what engines hand over as top-k or one-hot rows.
-
-    ``ids`` are integers (..., k), each at most once in a row, -1 at places that are not used; ``values`` (..., k) are
-    their probabilities, 0 at -1, or booleans where the row is a set of tokens (the certificate of an `Optimum`).
-
-    >>> from specsim import top_k_law, total_variation
-    >>> row = top_k_law([[7, 70_000]], [[0.25, 0.75]], vocab=152_000)
-    >>> type(row) is Law, total_variation(row, top_k_law([[7, 3]], [[0.5, 0.5]], vocab=152_000)).tolist()
-    (True, [0.75])
-    """
-
-    ids: Array
-    values: Array
-    vocab: int
-
-
-class Draws(NamedTuple):
-    """The law of a number N of draws that does not look at what is drawn: N = least, or least + 1 with chance `extra`.
-
-    Both are arrays with the leading axes of q (one law per row), or plain numbers; `limit` is the most draws that
-    arrays of tokens have room for, the same for every row.
-
-    >>> from specsim import optimal_acceptance
-    >>> law = Draws(least=2, extra=0.5, limit=3)  # two or three i.i.d. drafts, as a coin falls
-    >>> float(optimal_acceptance([.5, .3, .2], [.1, .3, .6], num_drafts=law, scheme="distinct").round(4))
-    0.7305
-    """
-
-    least: Array  # integers, at least 1
-    extra: Array  # in [0, 1]
-    limit: int
-
-
-class StepResult(NamedTuple):
-    """What `verify_step` returns: the emitted token, and whether it is one of the drafts."""
-
-    token: Array
-    hit: Array
-
-
-class ChainResult(NamedTuple):
-    """What `verify_chain` returns: drafts kept (0..gamma), and the token emitted after them."""
-
-    num_accepted: Array
-    token: Array
-
-
-class TreeResult(NamedTuple):
-    """What `verify_tree` returns: the kept node (0 for none, i+1 for node i), its depth, and the token after it."""
-
-    node: Array
-    num_accepted: Array
-    token: Array
-
-
-class Optimum(NamedTuple):
-    """The best acceptance any lossless rule can reach, with the set that proves it.
-
-    ``certificate`` is a boolean mask H over the vocabulary: for every lossless rule,
-    acceptance <= 1 + p(H) - Pr[all drafts in H], and ``value`` equals that right-hand side. ``plan`` is a law w of a
-    draft chosen among the drafts with sum min(p, w) = ``value``: chosen so, and verified alone against w, it attains
-    the value. None where only the value is known. ``error`` bounds how far the method (not rounding) may have moved
-    the value: 0 for closed forms.
-    """
-
-    value: Array
-    certificate: Array
-    plan: Array | None
-    status: Status
-    error: Array

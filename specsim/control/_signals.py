@@ -1,0 +1,143 @@
+"""Signals of drafts from the rows that they were drawn from, and the lengths of recorded blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from specsim import discover
+from specsim.base import check
+from specsim.base.arrays import at
+from specsim.base.texts import host
+from specsim.control._confidence import TOP
+from specsim.discover import Rule
+from specsim.types import Array, Signals
+
+
+def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
+    """What a controller sees of drafts: the rows that they were drawn from, told in a few numbers.
+
+    Parameters
+    ----------
+    rows : array_like, shape (..., V)
+        Laws that the drafts were drawn from, after warping.
+    tokens : array_like of int, shape (...)
+        The drafts.
+    position : int or array_like of int, shape (...)
+        Which drafts of their blocks they are, from 1.
+
+    Returns
+    -------
+    Signals
+        Largest probabilities (..., 10), entropy in nats, position and own probability (...).
+
+    Raises
+    ------
+    ValueError
+        A row is no law, a token is outside the vocabulary, a position is below 1, or shapes do not fit.
+
+    References
+    ----------
+    Mamou et al., DISCO, arXiv:2405.04304 (ten probabilities, entropy, position).
+
+    Examples
+    --------
+    >>> found = row_signals([0.5, 0.0, 0.25, 0.25], 2)
+    >>> found.top[:4].tolist(), round(float(found.entropy), 4), float(found.own)
+    ([0.5, 0.25, 0.25, 0.0], 1.0397, 0.25)
+    """
+    q = check.law(rows, "rows")
+    x = check.tokens(tokens, "tokens", q.shape[-1], q)
+    if tuple(x.shape) != tuple(q.shape[:-1]):
+        raise ValueError(f"tokens have shape {tuple(x.shape)}; rows are {tuple(q.shape[:-1])}")
+    where = np.asarray(position)
+    if where.dtype.kind not in "iu" or (where < 1).any():
+        raise ValueError("position must be integers from 1 on")
+    return signals_of(q, x, np.broadcast_to(where, tuple(x.shape)))
+
+
+def signals_of(q: Array, tokens: Array, position: Array) -> Signals:
+    """The same of what was checked already; rows of Fractions are told in floats."""
+    w = q.astype(np.float64) if q.dtype == object else q
+    xp = array_namespace(w)
+    top = xp.flip(xp.sort(w, axis=-1), axis=-1)[..., :TOP]
+    none = xp.zeros((*top.shape[:-1], TOP - top.shape[-1]), dtype=w.dtype)
+    entropy = -xp.sum(w * xp.log(xp.where(w > 0, w, xp.ones_like(w))), axis=-1)
+    where = check.like(position, w)
+    return Signals(
+        xp.concat([top, check.like(none, w)], axis=-1), xp.asarray(entropy), where, xp.asarray(at(w, tokens))
+    )
+
+
+def block_lengths(
+    controller: Rule, recorded: Signals, *, params: Mapping[str, Any] | None = None, kept: Any = None
+) -> Array:
+    """Drafts that a controller lets recorded blocks have, as if each had been drafted to the end.
+
+    Parameters
+    ----------
+    controller : str, path or module
+        A file of `specsim.control`, or one's own.
+    recorded : Signals
+        Of blocks of gamma drafts: top (..., gamma, 10), the others (..., gamma).
+    params : mapping, optional
+        The controller's own parameters.
+    kept : array_like of int, optional
+        Drafts (..., n) that whole blocks would have kept: the blocks (..., n, gamma) then follow each other in texts,
+        and the controller learns after each; else each is the first of its text.
+
+    Returns
+    -------
+    array
+        Integers from 1 to gamma, one for each block.
+
+    Raises
+    ------
+    ValueError
+        The controller is unknown, a parameter is not its own or out of range, or there is no draft.
+
+    References
+    ----------
+    proofs/T34_control.md.
+
+    Examples
+    --------
+    >>> rows = [[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]]
+    >>> block = row_signals(rows, [0, 0, 0], [1, 2, 3])
+    >>> [int(block_lengths("threshold", block, params={"eta": eta})) for eta in (0.4, 0.6)]
+    [3, 2]
+    """
+    check.record(recorded, "recorded", Signals)
+    module = discover.with_params(discover.find("control", controller), params)
+    shape = tuple(recorded.own.shape)
+    if not shape or not shape[-1]:
+        raise ValueError("recorded must hold at least one draft of each block, on the last axis")
+    if kept is None:
+        return _drafted(module, module.start(shape[:-1]), recorded)[1]
+    fate = check.tokens(kept, "kept", shape[-1] + 1)
+    if tuple(fate.shape) != shape[:-1] or len(shape) < 2:
+        raise ValueError(f"kept has shape {tuple(fate.shape)}; blocks are {shape[:-1]}")
+    state, found = module.start(shape[:-2]), np.zeros(shape[:-1], dtype=np.int64)
+    for j in range(shape[-2]):
+        block = Signals(recorded.top[..., j, :, :], *(w[..., j, :] for w in recorded[1:]))
+        state, found[..., j] = _drafted(module, state, block)
+        state = module.learn(state, np.minimum(host(fate)[..., j], found[..., j]), found[..., j])
+    return found
+
+
+def _drafted(module: Any, state: Any, block: Signals) -> tuple[Any, Array]:
+    """The state after a block, and its drafts (...)."""
+    sees, gamma = discover.controller_facts(module).see, block.own.shape[-1]
+    found = np.ones(block.own.shape[:-1], dtype=np.int64)
+    going = np.ones(found.shape, dtype=bool)
+    for i in range(gamma):
+        now = Signals(block.top[..., i, :], *(w[..., i] for w in block[1:]))
+        if sees:
+            state = module.see(state, now)
+        if i + 1 < gamma:
+            going = going & host(module.more(state, now)).astype(bool)
+            found = found + going
+    return state, found

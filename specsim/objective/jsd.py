@@ -1,0 +1,45 @@
+"""Generalised Jensen-Shannon divergence: both laws against their mixture, which has mass wherever one of them has.
+
+Value.       beta KL(p || m) + (1 - beta) KL(q || m), m = beta p + (1 - beta) q; 0 iff p = q, never infinite.
+Gradient.    (1 - beta) q (log(q / m) - KL(q || m)) in the logits of q.
+Theorem.     T35, part 1. Divided by beta or 1 - beta it tends to `fkl` or `rkl` as that tends to 0.
+Cost.        O(V).
+Paper.       Agarwal et al., arXiv:2306.13649; Zhou et al., DistillSpec, arXiv:2310.08461.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from array_api_compat import array_namespace
+
+from specsim.base import check
+from specsim.base.arrays import is_exact
+from specsim.objective._parts import log_or, mass, where_positive
+from specsim.types import Array
+
+SAMPLED = False
+THEOREM = "T35"
+PAPER = "arXiv:2310.08461"
+CASES = ({"beta": Fraction(1, 2)}, {"beta": Fraction(1, 10)})
+
+
+def loss(p: Array, log_q: Array, tokens: Array | None = None, *, beta: Fraction | float = 0.5) -> Array:
+    """Rows p, log q (..., V) -> (...); beta is the share of p in the mixture, in (0, 1)."""
+    xp, q, share = array_namespace(p, log_q), mass(log_q), _share(p, beta)
+    mixed = log_or(share * p + (1 - share) * q, 1)
+    of_p = xp.sum(p * (log_or(p, 1) - mixed), axis=-1)
+    of_q = xp.sum(q * (where_positive(q, log_q) - mixed), axis=-1)
+    return share * of_p + (1 - share) * of_q
+
+
+def gradient(p: Array, log_q: Array, *, beta: Fraction | float = 0.5) -> Array:
+    """Of the sum of rows, in the logits of q: (..., V)."""
+    xp, q, share = array_namespace(p, log_q), mass(log_q), _share(p, beta)
+    ratio = where_positive(q, log_q) - log_or(share * p + (1 - share) * q, 1)
+    return (1 - share) * q * (ratio - xp.sum(q * ratio, axis=-1, keepdims=True))
+
+
+def _share(p: Array, beta: Fraction | float) -> Fraction | float:
+    check.scalar(beta, "beta", "(0, 1)")
+    return Fraction(beta) if is_exact(p) else float(beta)
