@@ -2,7 +2,7 @@
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Require Import prob rejection spechub recursive acceptance duality iid optimal winner labels spans loop block tokenwise survival traversal tree
-  dominance block_optimal kseq lifted robust target_only wellformed rationals.
+  dominance block_optimal kseq lifted robust price target_only wellformed rationals.
 Set Printing Width 100.
 Check E_const.
 Print Assumptions E_const.
@@ -164,6 +164,20 @@ Check biased_bound.
 Print Assumptions biased_bound.
 Check robust_kernel.
 Print Assumptions robust_kernel.
+Check price_bound.
+Print Assumptions price_bound.
+Check price_line.
+Print Assumptions price_line.
+Check price_residual.
+Print Assumptions price_residual.
+Check price_lenience.
+Print Assumptions price_lenience.
+Check price_judge.
+Print Assumptions price_judge.
+Check price_lantern.
+Print Assumptions price_lantern.
+Check lantern_hit.
+Print Assumptions lantern_hit.
 Check lift_value.
 Print Assumptions lift_value.
 Check lifted_lossless.
@@ -244,3 +258,13 @@ Print law_at.
 Print snoc.
 Print traversal.expand.
 Print traversal.grown.
+Print excess.
+Print residual.
+Print accept_prob.
+Print price.output.
+Print hits.
+Print relaxed.
+Print judged.
+Print raised.
+Print moved.
+Print lantern.

@@ -14,6 +14,7 @@ from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import arrays, check, limits, sparse
+from specsim.base.modules import own_rule
 from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws, Law
@@ -136,7 +137,7 @@ def filling_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleT
 
 def _is_step(name: Rule) -> bool:
     """Whether a name, or one's own rule, is that of a step rule and of no chain rule."""
-    own = discover.own_rule(name)
+    own = own_rule(name)
     if own is not None:
         return discover.family_of(own) == "step"
     return name in discover.names("step") and name not in discover.names("chain")

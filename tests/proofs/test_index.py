@@ -10,7 +10,15 @@ from typing import NamedTuple
 import pytest
 
 from specsim import discover
-from specsim.testing import CHAIN_CHECKS, DRAFT_CHECKS, PROCESS_CHECKS, STEP_CHECKS, TREE_CHECKS
+from specsim.testing import (
+    CHAIN_CHECKS,
+    CONTROL_CHECKS,
+    DRAFT_CHECKS,
+    OBJECTIVE_CHECKS,
+    PROCESS_CHECKS,
+    STEP_CHECKS,
+    TREE_CHECKS,
+)
 
 pytestmark = pytest.mark.fast
 
@@ -18,7 +26,15 @@ ROOT = Path(__file__).parents[2]
 PROOFS, TESTS = ROOT / "proofs", ROOT / "tests"
 NOTES = {path.name[:3]: path for path in sorted(PROOFS.glob("T[0-9][0-9]_*.md"))}
 AUDIT = (PROOFS / "coq" / "audit.expected").read_text()
-EVERY = (STEP_CHECKS, CHAIN_CHECKS, TREE_CHECKS, DRAFT_CHECKS, PROCESS_CHECKS)
+EVERY = (
+    STEP_CHECKS,
+    CHAIN_CHECKS,
+    TREE_CHECKS,
+    DRAFT_CHECKS,
+    PROCESS_CHECKS,
+    CONTROL_CHECKS,
+    OBJECTIVE_CHECKS,
+)
 CHECKS = {name for family in EVERY for name in family}
 FUNCTIONS = {name for path in TESTS.rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
 PROVED_STEPS = ["greedy_draft", "kseq", "naive", "optimal", "recursive", "recursive_wor", "rejection", "spechub"]

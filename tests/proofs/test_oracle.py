@@ -41,7 +41,7 @@ from specsim.exact.tree import drawn_trees
 from specsim.verify.step import optimal
 
 PROOFS = Path(__file__).parents[2] / "proofs"
-MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+MANY = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 RULES = ("rejection", "recursive", "recursive_wor", "kseq", "greedy_draft", "spechub", "naive", "greedy")
 
 
@@ -60,11 +60,15 @@ def oracle() -> Iterator[Oracle]:
         program.stdin.close()  # type: ignore[union-attr]
 
 
+SIZES = pytest.mark.parametrize("examples", [80, pytest.param(300, marks=pytest.mark.slow)])
+
+
+@SIZES
 @pytest.mark.parametrize("name", RULES)
-def test_step_rule_is_the_proven_one(oracle: Oracle, name: str) -> None:
+def test_step_rule_is_the_proven_one(oracle: Oracle, name: str, examples: int) -> None:
     module = rule("step", name)
 
-    @MANY
+    @settings(MANY, max_examples=examples)
     @given(positions(name))
     def check(case: Case) -> None:
         assert step_agrees(oracle, module, name, case)
@@ -72,11 +76,12 @@ def test_step_rule_is_the_proven_one(oracle: Oracle, name: str) -> None:
     check()
 
 
+@SIZES
 @pytest.mark.parametrize("name", ["tokenwise", "block"])
-def test_chain_rule_is_the_proven_one(oracle: Oracle, name: str) -> None:
+def test_chain_rule_is_the_proven_one(oracle: Oracle, name: str, examples: int) -> None:
     module = rule("chain", name)
 
-    @MANY
+    @settings(MANY, max_examples=examples)
     @given(drafted_blocks())
     def check(case: Case) -> None:
         assert block_agrees(oracle, module, name, case)
@@ -112,11 +117,12 @@ def test_tau_of_block_verification(oracle: Oracle, pairs: list[Any], gamma: int)
 TREES = [(name, scheme) for name in ("tokenwise", "lifted", "target_only", "traversal") for scheme in STEPS]
 
 
+@SIZES
 @pytest.mark.parametrize(("name", "scheme"), TREES[:-1])  # traversal verifies no greedy siblings
-def test_tree_rule_is_the_proven_one(oracle: Oracle, name: str, scheme: str) -> None:
+def test_tree_rule_is_the_proven_one(oracle: Oracle, name: str, scheme: str, examples: int) -> None:
     module = rule("tree", name)
 
-    @settings(MANY, max_examples=100)
+    @settings(MANY, max_examples=examples // 3)
     @given(grown(scheme))
     def check(case: Grown) -> None:
         assert tree_agrees(oracle, module, name, case)

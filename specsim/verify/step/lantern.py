@@ -20,7 +20,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from specsim.base import check
-from specsim.base.arrays import at, ids, normalize_or, one_hot, overlap, pick, residual, row_at
+from specsim.base.arrays import accept_probability, at, ids, normalize_or, one_hot, overlap, pick, residual, row_at
 from specsim.base.held import held
 from specsim.types import Array
 
@@ -61,10 +61,7 @@ def prepare(
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., 1)."""
     x = drafts[..., 0]
-    lifted, drafted = at(plan.lifted, x), at(plan.q, x)
-    xp = array_namespace(lifted, drafted)
-    less = lifted < drafted
-    kept = xp.where(less, lifted / xp.where(less, drafted, xp.ones_like(drafted)), xp.ones_like(lifted))[..., None]
+    kept = accept_probability(plan.lifted, plan.q, x)[..., None]
     return kept * one_hot(x, plan.p) + (1 - kept) * _replacement(plan, x)
 
 

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from array_api_compat import array_namespace
 
 from specsim.base import check
-from specsim.base.arrays import at, is_exact, one_hot, overlap, pick, residual
+from specsim.base.arrays import accept_probability, at, is_exact, one_hot, overlap, pick, residual
 from specsim.types import Array
 
 DRAFTS: Literal["iid"] = "iid"
@@ -43,11 +43,8 @@ def prepare(p: Array, q: Array, num_drafts: int = 1, epsilon: Fraction = Fractio
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., 1)."""
     x = drafts[..., 0]
-    kept, drafted = at(plan.kept, x), at(plan.q, x)
-    xp = array_namespace(kept, drafted)
-    less = kept < drafted
-    share = xp.where(less, kept / xp.where(less, drafted, xp.ones_like(drafted)), xp.ones_like(kept))[..., None]
-    return share * one_hot(x, plan.p) + (1 - share) * residual(plan.p, plan.q)
+    kept = accept_probability(plan.kept, plan.q, x)[..., None]
+    return kept * one_hot(x, plan.p) + (1 - kept) * residual(plan.p, plan.q)
 
 
 def acceptance(plan: Plan) -> Array:

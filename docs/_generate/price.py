@@ -1,0 +1,182 @@
+"""Bias against acceptance of every lossy step rule on the bundled pair's rows: a page, a picture, and their record.
+
+`python -m _generate.price`, in docs/, writes the record, which takes a minute and torch; the site is made from it. A
+record is of one source: it holds a digest of each rule's own code, and a test says where that has changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+
+from _generate import checks
+from _generate.proofs import put
+from specsim import discover
+from specsim.base.arrays import overlap
+from specsim.types import Array
+
+mpl.use("svg")
+
+import matplotlib.pyplot as plt
+
+RECORD = Path(__file__).with_name("price.json")
+PROMPTS, TOKENS, FEW = 16, 24, 24  # texts and their tokens; rows for what costs V^2 each
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)
+WORDS = (
+    "# What acceptance costs",
+    "A rule of one draft cannot keep it more often than with probability 1 - TV(p, q) and leave the target's law "
+    "alone. Each point of acceptance beyond that costs at least a point of bias, the total variation distance of "
+    "what is emitted from the target's law ([T33](../proofs/T33_price.md)): no rule is below the line. Lenience, a "
+    "judge (the standard test, or a set of tokens that the context lets pass: here the target's likeliest, or those "
+    "above a level) and LANTERN with the residual of its paper are all on it, whatever their settings: what they "
+    "choose is which tokens the bias falls on. Rules that replace a refused draft by something else are above it.",
+    "```{image} price.svg\n:alt: bias against acceptance of every lossy rule, all points on or above one line\n```",
+)
+
+
+def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """What a rule is told, a line of the picture at a time: line, setting, parameters."""
+    ranks = np.argsort(np.argsort(-p, axis=-1, kind="stable"), axis=-1)
+    if name == "lenience":
+        yield from ((name, f"epsilon = {e:g}", {"epsilon": e}) for e in (0.9, 0.7, 0.5, 0.3, 0.1, 0.01))
+    elif name == "judge":
+        yield from (("judge, likeliest", f"the first {k}", {"judged": ranks < k}) for k in (1, 2, 4, 16, 64, 256, 1024))
+        yield from (
+            ("judge, above", f"p > {level:g}", {"judged": p > level}) for level in (0.2, 0.05, 0.01, 1e-3, 1e-4)
+        )
+    elif name == "lantern":
+        told = {"neighbours": near}
+        yield from ((name, f"delta = {d:g}", told | {"delta": d}) for d in SHARES)
+        told["zeroed"] = True
+        yield from (("lantern, as released", f"delta = {d:g}", told | {"delta": d}) for d in (0.05, 0.2, 0.7))
+    elif name == "typical":
+        yield from ((name, f"epsilon = {e:g}", {"epsilon": e}) for e in (0.3, 0.09, 0.03, 0.01, 1e-3))
+    else:
+        yield name, "as it is", {}
+
+
+def point(rule: ModuleType, p: Array, q: Array, params: dict[str, Any]) -> tuple[float, float]:
+    """Mean acceptance and mean bias over rows (n, V)."""
+    plan = rule.prepare(p, q, 1, **params)
+    return float(np.mean(rule.acceptance(plan))), float(np.mean(rule.bias(plan)))
+
+
+def lossy() -> dict[str, ModuleType]:
+    """The step rules that say a bias, by name."""
+    return {name: rule for name, rule in discover.rules("step").items() if discover.facts(rule).bias}
+
+
+def measured(p: Array, q: Array, near: Array) -> dict[str, Any]:
+    """The record of rows (n, V) and of each token's neighbours (V, k).
+
+    What costs V^2 a row is told of the first rows alone, with the line that these have.
+    """
+    found: list[dict[str, Any]] = []
+    for name, rule in lossy().items():
+        for line, setting, params in settings(name, near, p):
+            rows = slice(FEW if params.get("zeroed") else None)
+            rate, bias = point(rule, p[rows], q[rows], params)
+            free = float(np.mean(overlap(p[rows], q[rows])))
+            found.append(
+                {"rule": name, "line": line, "setting": setting, "acceptance": rate, "bias": bias, "free": free}
+            )
+    sources = {name: checks.code(f"{discover.FAMILIES['step']}.{name}") for name in lossy()}
+    return {
+        "rows": len(p),
+        "few": min(FEW, len(p)),
+        "free": float(np.mean(overlap(p, q))),
+        "sources": sources,
+        "points": found,
+    }
+
+
+def of_the_pair() -> tuple[Array, Array, Array]:
+    """Rows of the bundled pair along texts of its target, and the four tokens nearest to each by its embeddings."""
+    from real import TINY
+    from real.decode.warp import Warping
+    from real.options import read_prompts
+    from real.pair import load
+    from real.studies.rows.command import along
+
+    pair = load(TINY / "target", TINY / "draft")
+    held = along(pair, read_prompts(TINY / "prompts.json")[:PROMPTS], max_tokens=TOKENS, warping=Warping(1.0), seed=0)
+    p, q = (rows / rows.sum(axis=-1, keepdims=True) for rows in (held[k].astype(np.float64) for k in ("p", "q")))
+    assert pair.target.weights is not None
+    places = pair.target.weights.embedding.double().numpy()
+    places = places / np.maximum(np.linalg.norm(places, axis=-1, keepdims=True), 1e-12)
+    alike = places @ places.T
+    np.fill_diagonal(alike, -np.inf)
+    return p, q, np.argsort(-alike, axis=-1, kind="stable")[:, :4]
+
+
+def recorded() -> dict[str, Any]:
+    """The record as it is kept."""
+    found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return found
+
+
+def write(folder: Path) -> None:
+    """`folder`/index.md and its picture."""
+    folder.mkdir(exist_ok=True)
+    record = recorded()
+    draw(record, folder / "price.svg")
+    put(folder, {"index.md": page(record), "price.svg": (folder / "price.svg").read_text(encoding="utf-8")})
+
+
+def page(record: dict[str, Any]) -> str:
+    """The words, and a table of the points."""
+    rows = [
+        f"| {one['line']} | {one['setting']} | {one['acceptance']:.3f} | {one['bias']:.3f} | {over(one):.3f} |"
+        for one in record["points"]
+    ]
+    head = ["| rule | setting | acceptance | bias | above the line |", "| --- | --- | ---: | ---: | ---: |"]
+    where = (
+        f"Means over {record['rows']} rows of the bundled pair along texts of its target, temperature 1, in float64; "
+        f"a lossless rule accepts {record['free']:.3f} there. LANTERN's neighbours are the four tokens nearest by the "
+        f"target's embeddings; as released it is told of the first {record['few']} rows, and above the line of these."
+    )
+    return "\n\n".join([*WORDS, where, "\n".join(head + rows)]) + "\n"
+
+
+def over(one: dict[str, Any]) -> float:
+    """How far a point is above the line of its rows, without the sign of what rounding leaves."""
+    far: float = one["bias"] - (one["acceptance"] - one["free"])
+    return round(far, 9) + 0.0
+
+
+def figure(record: dict[str, Any]) -> Any:
+    """The line, and each rule's points; what is told of a few rows is moved to the line of all."""
+    made, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+    free = record["free"]
+    axes.plot([free, 1], [0, 1 - free], color="0.25", lw=1, zorder=1, label="least bias there is")
+    lines = dict.fromkeys(one["line"] for one in record["points"])
+    for line, mark, color in zip(lines, "*osDv^P<>", plt.colormaps["tab10"].colors, strict=False):
+        points = [one for one in record["points"] if one["line"] == line]
+        x = [one["acceptance"] - one["free"] + free for one in points]
+        axes.plot(
+            x, [one["bias"] for one in points], mark, ms=6, mfc="none", mew=1.4, color=color, label=line, zorder=3
+        )
+    axes.set(xlabel="acceptance", ylabel="bias (TV from the target's law)")
+    axes.set_title("The bundled pair, one draft", fontsize=9, loc="left")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    made.legend(loc="outside right upper", frameon=False, fontsize=8)
+    return made
+
+
+def draw(record: dict[str, Any], path: Path) -> None:
+    """The same bytes at every build."""
+    with mpl.rc_context({"svg.hashsalt": "specsim", "svg.fonttype": "path", "font.size": 9}):
+        made = figure(record)
+        made.savefig(path, format="svg", metadata={"Date": None})
+        plt.close(made)
+
+
+if __name__ == "__main__":
+    RECORD.write_text(json.dumps(measured(*of_the_pair()), indent=1) + "\n", encoding="utf-8")
