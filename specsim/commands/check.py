@@ -22,7 +22,10 @@ class Check(NamedTuple):
     rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")]
     family: Annotated[
         str | None,
-        typer.Option(help="step, chain, tree, draft or process; by default what the rule is.", show_default=False),
+        typer.Option(
+            help="step, chain, tree, draft, process, control or objective; by default what the rule is.",
+            show_default=False,
+        ),
     ] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
     step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None
@@ -37,15 +40,17 @@ class Check(NamedTuple):
 def check(told: Check) -> None:
     """Run every conformance check on a rule; status 1 if one fails. What is skipped says why."""
     from specsim import discover
+    from specsim.base.modules import own_rule
     from specsim.report.text import markdown
     from specsim.testing.findings import findings, with_step
+    from specsim.verify.params import parsed_params, parsed_step_params
 
     alone("json", told.as_json, markdown=told.as_markdown)
-    own = discover.own_rule(told.rule)
+    own = own_rule(told.rule)
     family = told.family or (discover.family_of(own) if own else _family(told.rule))
     module = own or discover.find(family, told.rule)
-    module = discover.with_params(module, discover.parsed_params(module, told.param or []))
-    module = with_step(module, family, told.step, discover.parsed_step_params(told.step, told.step_param or []))
+    module = discover.with_params(module, parsed_params(module, told.param or []))
+    module = with_step(module, family, told.step, parsed_step_params(told.step, told.step_param or []))
     done = []
     for finding in findings(module, family):  # each is shown as it ends: some checks take a minute
         done.append(finding)
@@ -64,7 +69,7 @@ def check(told: Check) -> None:
 
 
 def _family(name: str) -> str:
-    """The family of a shipped rule, or else of a scheme or process; ValueError where two have the name, or none."""
+    """The family of a shipped rule, or else of another module; ValueError where two have the name, or none."""
     from specsim import discover
 
     known = {family: discover.names(family) for family in ("step", "chain", "tree")}
@@ -74,7 +79,7 @@ def _family(name: str) -> str:
         raise ValueError(f"{name!r} is a {words}: say which, by {' or '.join(f'--family {f}' for f in found)}")
     if found:
         return found[0]
-    others = {family: discover.names(family) for family in ("draft", "process")}
+    others = {family: discover.names(family) for family in ("draft", "process", "control", "objective")}
     for family, names in others.items():
         if name in names:
             return family

@@ -13,7 +13,6 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from specsim import discover
 from specsim.commands.errors import sentence
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
@@ -27,6 +26,7 @@ from specsim.simulation.toys.texts import ngram, recorded
 from specsim.simulation.trace import Trace
 from specsim.trees import k_ary, paths
 from specsim.types import Array
+from specsim.verify.params import parsed_params, parsed_step_params
 
 SUMMED = 2**16  # drafts that the exact value beside a simulation may take
 LEVEL = 0.99
@@ -121,7 +121,7 @@ def run(told: Simulate) -> tuple[str, bool]:
         "scheme": told.scheme, "step": told.step, "burn_in": told.burn_in, "sequences": told.sequences, **much,
     }  # fmt: skip
     options["params"] = _params(options, told.param or [])
-    options["step_params"] = discover.parsed_step_params(told.step, told.step_param or [])
+    options["step_params"] = parsed_step_params(told.step, told.step_param or [])
     found, console = models(told.target, told.draft), Console(stderr=True)
     trace: Trace | None = None
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -164,7 +164,7 @@ def _whole(n: float | None, name: str) -> int | None:
 def _params(options: dict[str, Any], words: list[str]) -> dict[str, Any]:
     """The rule's own parameters, as it annotates them."""
     what = {name: options[name] for name in ("rule", "gamma", "parents", "num_drafts", "scheme", "step")}
-    return discover.parsed_params(loop(**what).rule, words) if words else {}
+    return parsed_params(loop(**what).rule, words) if words else {}
 
 
 def exact_tau(target: Automaton, draft: Automaton, **options: Any) -> float | None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import arrays, check, limits
+from specsim.base.modules import own_rule
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.draft import distinct
@@ -115,7 +116,7 @@ def guarantee(
                 raise ValueError(f"{name} is no argument where a process fills the text, which takes a chain rule")
         filler = discover.with_params(discover.find("process", process), process_params, "process_params")
         return process_verdict(filler, filling_rule(rule, params), temperature == 0)
-    own = discover.own_rule(rule)
+    own = own_rule(rule)
     names = {kind: discover.names(kind) for kind in ("step", "chain", "tree") if family in (None, kind)}
     if own is None:
         family = next((kind for kind, known in names.items() if rule in known), None)
@@ -205,7 +206,9 @@ def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rul
     told = step_told(rule, step)
     rng, worst, witness, cases, run = np.random.default_rng(0), Fraction(0), "", 0, on_rationals(rule)
     for drawn in (verified_schemes(rule, told) if told else rule.CHILDREN) if scheme is None else (scheme,):
-        for shape, vocab in itertools.product(_SHAPES.get(drawn, _SHAPES["iid"]), (2, 3)):
+        for shape, vocab, _ in itertools.product(
+            _SHAPES.get(drawn, _SHAPES["iid"]), (2, 3), range(_TABLES.get(drawn, 1))
+        ):
             target, draft = (rational_table(rng, vocab, 2, one_hot=h) for h in (one_hot, False))
             draws = {"draws": _one_or_two} if drawn == "distinct" else {}
             found = drawn_trees(draft.__getitem__, shape, drawn, **draws)
@@ -237,6 +240,7 @@ def try_siblings(rule: ModuleType, scheme: str, told: Mapping[str, Any]) -> None
     rule.prepare(half, half, TokenTree(0 * two - 1, two, 0 * two + 1, scheme), **told)
 
 
+_TABLES = {"paths": 3}  # of each shape and vocabulary; two of three random ones acquit paths that are not merged
 _SHAPES: dict[str, list[tuple[int, ...]]] = {  # parents; (width, depth) of beams
     "iid": [(-1, 0), (-1, -1), (-1, -1, 0, 1)],
     "paths": [(-1, 0), (-1, -1), (-1, 0, -1, 2)],

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import array_namespace, pick
-from specsim.base.texts import Asked, alike, copied, empty_text, host, tokens_like
+from specsim.base.texts import Asked, alike, copied, empty_text, tokens_like, verified
 from specsim.types import Array
 
 EXACT = True
@@ -72,7 +72,7 @@ def start(
     given : dict of int to int, or a sequence of them, optional
         Place -> token, of the prompt: one for all texts, or each text's own. At least one place is left.
     """
-    slots = check.integer(slots, "slots", 1)
+    slots = check.integer(slots, "slots", 1, limits.MAX_SUMMED)
     if bonus not in (True, False):
         raise ValueError(f"bonus must be True or False, got {check.shown(bonus)}")
     wanted = [check.integer(n, f"order[{i}]", 0) for i, n in enumerate(range(length) if order is None else order)]
@@ -144,8 +144,7 @@ def _verified(state: State, laws: Array, rows: Array, rule: ModuleType, u: Array
         p, q = rows[texts, : size + 1], laws[texts, :size]
         if p.shape[1] == size:  # as published: no place behind the drafts is scored, and none is filled
             p = array_namespace(p).concat([p, p[:, -1:]], axis=1)
-        number, token = rule.verify(rule.prepare(p, q), x, u[texts, : int(rule.uniforms(size))])
-        kept = host(number)
+        kept, token = verified(rule, p, q, x, u[texts])
         fills = state.bonus | (kept < size)
         where = np.flatnonzero(fills)
         behind = state.order[texts[where], (n + kept)[where]]

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import one_hot
-from specsim.base.texts import Asked, alike, before, copied, empty_text, host, tokens_like
+from specsim.base.texts import Asked, alike, before, copied, empty_text, tokens_like, verified
 from specsim.types import Array
 
 EXACT = True
@@ -41,7 +41,7 @@ class State(NamedTuple):
 def start(length: int, batch: int = 1, *, frames: int = 4) -> State:
     """Nothing is known; blocks have `frames` frames, fewer at the end."""
     none = np.zeros(batch, dtype=np.int64)
-    return State(empty_text(batch, length), none, none, check.integer(frames, "frames", 1))
+    return State(empty_text(batch, length), none, none, check.integer(frames, "frames", 1, limits.MAX_SUMMED))
 
 
 def ask(state: State) -> Asked:
@@ -68,8 +68,7 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
         held = text[texts, np.maximum(n - 1, 0)]
         x = held[:, None] + 0 * tokens_like(np.zeros((1, size), dtype=np.int64), rows)
         q = one_hot(x, rows[texts, :size])
-        number, token = rule.verify(rule.prepare(rows[texts, : size + 1], q), x, u[texts, : int(rule.uniforms(size))])
-        kept = host(number)
+        kept, token = verified(rule, rows[texts, : size + 1], q, x, u[texts])
         for j in range(size):
             text[texts[j < kept], n[j < kept] + j] = held[np.flatnonzero(j < kept)]
         text[texts, n + kept] = token

@@ -20,9 +20,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import array_namespace, is_exact, one_hot, pick
-from specsim.base.texts import Asked, alike, before, copied, empty_text, host, tokens_like
+from specsim.base.texts import Asked, alike, before, copied, empty_text, tokens_like, verified
 from specsim.types import Array
 
 EXACT = True
@@ -73,7 +73,8 @@ def start(
     carry : str
         "pass": slots behind the block are drawn from this pass's rows; "old": they keep token and law ("tokenwise").
     """
-    window, width = check.integer(window, "window", 1), check.integer(width, "width", 1)
+    window = check.integer(window, "window", 1, limits.MAX_SUMMED)
+    width = check.integer(width, "width", 1)
     for name, value, known in (("first", first, ("uniform", "left", "up")), ("carry", carry, ("pass", "old"))):
         if value not in known:
             raise ValueError(f"{name} {value!r} is unknown; known: {', '.join(known)}")
@@ -110,9 +111,7 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
     kept = np.zeros_like(state.filled)
     for size, texts in alike(windows, live):
         x = state.text[texts[:, None], state.filled[texts, None] + np.arange(size)]
-        plan = rule.prepare(rows[texts, : size + 1], state.laws[texts, :size])
-        number, token = rule.verify(plan, x, u[texts, : int(rule.uniforms(size))])
-        kept[texts] = host(number)
+        kept[texts], token = verified(rule, rows[texts, : size + 1], state.laws[texts, :size], x, u[texts])
         text[texts, state.filled[texts] + kept[texts]] = token
     after = state._replace(text=text, filled=state.filled + live * (kept + 1), passes=state.passes + live)
     return _drawn(after, rows, kept, windows - kept, u[:, own:])

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.arrays import array_namespace, pick
-from specsim.base.texts import Asked, alike, before, copied, empty_text, host, tokens_like
+from specsim.base.texts import Asked, alike, before, copied, empty_text, tokens_like, verified
 from specsim.types import Array
 
 EXACT = True
@@ -39,7 +39,7 @@ class State(NamedTuple):
 def start(length: int, batch: int = 1, *, gamma: int = 4) -> State:
     """Texts with nothing filled; blocks have gamma drafts, fewer where fewer tokens are left."""
     none = np.zeros(batch, dtype=np.int64)
-    return State(empty_text(batch, length), none, none, check.integer(gamma, "gamma", 0), ())
+    return State(empty_text(batch, length), none, none, check.integer(gamma, "gamma", 0, limits.MAX_SUMMED), ())
 
 
 def ask(state: State) -> Asked:
@@ -69,8 +69,8 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
         x = state.text[texts[:, None], state.filled[texts, None] + np.arange(size)]
         p = rows[texts, : size + 1]
         q = array_namespace(p).stack([law[texts] for law in state.laws[:size]], axis=1) if size else p[:, :0]
-        number, token = rule.verify(rule.prepare(p, q), x, u[texts, : int(rule.uniforms(size))])
-        at = state.filled[texts] + host(number)
+        kept, token = verified(rule, p, q, x, u[texts])
+        at = state.filled[texts] + kept
         text[texts, at] = token
         filled[texts] = at + 1
     return state._replace(text=text, filled=filled, passes=state.passes + live, laws=())

@@ -10,6 +10,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check, limits
+from specsim.base.modules import own_rule
 from specsim.discover import Rule
 from specsim.draft.distinct import draws
 from specsim.simulation.toys.pair import Pair
@@ -145,7 +146,7 @@ def loop(
 
 def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
     """Family and module of a rule given by name, or as a module of its own."""
-    own = discover.own_rule(rule)
+    own = own_rule(rule)
     if own is not None or not isinstance(rule, str):
         family = "" if own is None else discover.family_of(own)
         if own is None or family not in families:

@@ -11,6 +11,7 @@ from helpers.rules import MUTANTS, load
 
 from specsim import guarantee
 from specsim.exact.guarantee import require_lossless
+from specsim.exact.tree import expected_kept
 from specsim.types import Array, TokenTree
 from specsim.verify.tree import target_only
 
@@ -34,7 +35,7 @@ def test_lossy_chain_rules(name: str) -> None:
     assert not guarantee(load(MUTANTS / "chain" / f"{name}.py")).lossless
 
 
-@pytest.mark.parametrize("name", ["target_only_does_not_stop", "lifted_node_always_kept"])
+@pytest.mark.parametrize("name", ["target_only_does_not_stop", "lifted_node_always_kept", "paths_not_merged"])
 def test_lossy_tree_rules(name: str) -> None:
     assert not guarantee(load(MUTANTS / "tree" / f"{name}.py"), family="tree").lossless
 
@@ -54,3 +55,23 @@ def test_the_first_token_alone_does_not_acquit() -> None:
     found = guarantee(right_at_first(), family="tree", scheme="iid")
     assert not found.lossless
     assert "iid trees of shape" in found.reason
+
+
+def test_laws_of_two_tokens_and_of_three_are_met() -> None:
+    """All pairs of laws in thirds: 4 x 4 and 10 x 10; at temperature 0 the targets are 2 and 3 point masses."""
+    assert guarantee("rejection").cases == 4 * 4 + 10 * 10
+    assert guarantee("rejection", temperature=0).cases == 2 * 4 + 3 * 10
+
+
+def test_a_scheme_that_is_not_the_rules_own_is_required_in_vain() -> None:
+    require_lossless("recursive_wor", num_drafts=2, scheme="without_replacement")
+    with pytest.raises(ValueError, match="'recursive_wor' expects drafts drawn 'without_replacement', not 'iid'"):
+        require_lossless("recursive_wor", num_drafts=2, scheme="iid")
+
+
+def test_trees_are_as_many_as_the_tokens_that_can_be_drawn() -> None:
+    """Two of a thousand tokens: 16 trees, not 1000^4."""
+    p, q = np.full(1000, 0.0), np.full(1000, 0.0)
+    p[[3, 7]], q[[3, 7]] = (0.25, 0.75), (0.5, 0.5)
+    tree = {"rule": "tokenwise", "parents": (-1, -1, 0, 1)}
+    assert expected_kept(p, q, **tree) == pytest.approx(float(expected_kept(p[[3, 7]], q[[3, 7]], **tree)), abs=1e-12)

@@ -38,6 +38,7 @@ def test_a_lossless_rule_in_floats(family: str, name: str) -> None:
     assert "in float64 above 1e-12" in found.reason
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(("family", "name"), RULES)
 @pytest.mark.parametrize(("power", "least"), [(0.5, 1e-2), (1 - 1e-9, 1e-11)])
 def test_a_lossy_rule_in_floats(family: str, name: str, power: float, least: float) -> None:

@@ -17,6 +17,7 @@ from specsim.cli import app
 from specsim.discover import with_params
 from specsim.testing import check_rule
 from specsim.verify.lookup import chain_rule
+from specsim.verify.params import parsed_params
 from specsim.verify.step import kseq, rejection, typical
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
@@ -89,9 +90,10 @@ def test_lossless_rules_stay_so(rule: str, params: dict[str, Any]) -> None:
         (lambda: specsim.guarantee("block", params={"x": 1}), "^rule 'block' has no parameter 'x'; known: none$"),
         (lambda: specsim.acceptance_rate(P, Q, rule="kseq", params={"rho": 1}, num_drafts=2), r"^rho\[0\] is 1"),
         (lambda: kseq.prepare(P, Q, 2, float("nan")), r"^rho\[0\] is nan"),
-        (lambda: discover.parsed_params(typical, ["epsilon"]), "^param 'epsilon' must be name=value$"),
-        (lambda: discover.parsed_params(typical, ["epsilon=1", "epsilon=1"]), "^param 'epsilon' is given twice$"),
-        (lambda: discover.parsed_params(typical, ["delta=x"]), "^param 'delta=x': 'x' is no number$"),
+        (lambda: kseq.prepare(np.array([1.0, 0]), np.array([0, 1.0]), 2, 0.5), r"^rho\[0\] is 0.5"),
+        (lambda: parsed_params(typical, ["epsilon"]), "^param 'epsilon' must be name=value$"),
+        (lambda: parsed_params(typical, ["epsilon=1", "epsilon=1"]), "^param 'epsilon' is given twice$"),
+        (lambda: parsed_params(typical, ["delta=x"]), "^param 'delta=x': 'x' is no number$"),
         (lambda: discover.find("step", "nowhere.py"), "^rule file nowhere.py does not exist$"),
         (lambda: discover.find("chain", rejection), "^rule 'rejection' is a step rule, not a chain rule$"),
     ],
@@ -104,9 +106,9 @@ def test_bad_input(call: Callable[[], object], message: str) -> None:
 
 
 def test_words_become_what_the_rule_annotates() -> None:
-    assert discover.parsed_params(typical, ["epsilon=1/4", "delta=0.5"]) == {"epsilon": 0.25, "delta": 0.5}
-    assert discover.parsed_params(discover.find("step", "importance"), ["live=3"]) == {"live": 3}
-    assert discover.parsed_params(kseq, ["rho=3/2"]) == {"rho": Fraction(3, 2)}
+    assert parsed_params(typical, ["epsilon=1/4", "delta=0.5"]) == {"epsilon": 0.25, "delta": 0.5}
+    assert parsed_params(discover.find("step", "importance"), ["live=3"]) == {"live": 3}
+    assert parsed_params(kseq, ["rho=3/2"]) == {"rho": Fraction(3, 2)}
 
 
 @pytest.mark.slow

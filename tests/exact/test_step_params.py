@@ -23,8 +23,6 @@ from specsim.trees import draw_tree, uniforms
 from specsim.verify.step import kseq
 from specsim.verify.tree import lifted, tokenwise
 
-pytestmark = pytest.mark.fast
-
 P, Q = (np.array([Fraction(n, 12) for n in row]) for row in ((6, 4, 2), (1, 4, 7)))
 FLOATS = P.astype(float), Q.astype(float)
 STAR: dict[str, Any] = {"rule": "tokenwise", "parents": (-1, -1), "scheme": "iid"}

@@ -17,8 +17,6 @@ import specsim.process as family
 from specsim import discover, fill, guarantee
 from specsim.report import tables
 
-pytestmark = pytest.mark.fast
-
 SKELETON = Path(__file__).parents[2] / "docs" / "developer" / "skeletons" / "process.py"
 COIN = [Fraction(1, 3), Fraction(2, 3)]
 

@@ -56,11 +56,11 @@ def test_every_process_has_cases() -> None:
     assert set(CASES) == set(discover.names("process"))
 
 
-@pytest.mark.fast
+@pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.fast), 3])  # a shape each
 @pytest.mark.parametrize("rule", ["tokenwise", "block"])
 @pytest.mark.parametrize("name", CASES)
-def test_the_law_is_the_targets(name: str, rule: str) -> None:
-    for seed in range(TABLES):
+def test_the_law_is_the_targets(name: str, rule: str, times: int) -> None:
+    for seed in range(len(CASES[name]) if times == 1 else TABLES):
         vocab, length = SHAPES[seed // len(CASES[name]) % len(SHAPES)]
         assert_kept(name, rule, seed, vocab, length, told(name, seed, length))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim import discover, fill, text_law
+from specsim import Automaton, discover, fill, text_law
 from specsim.exact import forking
 from specsim.exact.filled import Joint
 from specsim.exact.small_laws import rational_table
@@ -66,6 +66,23 @@ def test_window_of_one_and_no_drafts_take_a_pass_a_token() -> None:
     assert fill(table, "jacobi", length=3, params={"window": 1}).most <= 3
 
 
+def test_passes_from_left_to_right_are_those_of_its_blocks() -> None:
+    """Three tokens in blocks of two drafts, each kept with probability a: by hand."""
+    p, q = [Fraction(1, 3), Fraction(2, 3)], [Fraction(3, 4), Fraction(1, 4)]
+    a = sum(map(min, p, q))
+    found = fill(p, "left_to_right", length=3, draft=q, params={"gamma": 2})
+    assert found.passes == a**2 + a * (1 - a) * 2 + (1 - a) * (2 * a + 3 * (1 - a))
+
+
+def test_laws_of_floats_sum_to_one() -> None:
+    """A float is the rational that it is; the row is divided by its sum, which is none where it is rounded."""
+    row = [0.1, 0.2, 0.7]
+    whole = sum(map(Fraction, row))
+    assert whole != 1
+    assert fill(row, "jacobi", length=2).law == text_law(row, 2)
+    assert text_law(row, 1) == {(i,): Fraction(value) / whole for i, value in enumerate(row)}
+
+
 def held(rho: Fraction) -> Any:
     """Two actions: one that stays with probability rho."""
     return lambda text: [(Fraction(1, 2), rho if text and text[-1] == a else 1 - rho)[bool(text)] for a in range(2)]
@@ -97,6 +114,21 @@ def test_blocks_of_frames_along_a_text() -> None:
         assert fill(held(rho), "frames", length=4, params={"frames": 2}).passes == blocks[3]
 
 
+def test_blocks_of_frames_under_any_law_of_actions() -> None:
+    """As above, where how long an action stays depends on which it is: actions by an automaton."""
+    stays, step = (Fraction(9, 10), Fraction(3, 10)), np.array([[1, 2]] * 3)
+    first = [Fraction(1, 4), Fraction(3, 4)]
+    rows = np.array([first, [stays[0], 1 - stays[0]], [1 - stays[1], stays[1]]], dtype=object)
+    blocks = {(action, left): Fraction(left) for action in (0, 1) for left in (0, 1)}
+    for left, action in itertools.product((2, 3), (0, 1)):
+        stay, other = stays[action], 1 - action
+        ended = stay * blocks[action, left - 2] + (1 - stay) * blocks[other, left - 2]
+        blocks[action, left] = 1 + stay * ended + (1 - stay) * blocks[other, left - 1]
+    found = fill(Automaton(rows, step, 0), "frames", length=4, params={"frames": 2})
+    assert found.passes == sum(mass * blocks[action, 3] for action, mass in enumerate(first))
+    assert found.law == text_law(Automaton(rows, step, 0), 4)
+
+
 def never(text: tuple[int, ...]) -> Any:
     raise AssertionError("a pass was run")
 
@@ -106,6 +138,10 @@ def never(text: tuple[int, ...]) -> Any:
     [
         ("left_to_right", {"gamma": -1}, "^gamma must be at least 0, got -1$"),
         ("jacobi", {"window": 0}, "^window must be at least 1, got 0$"),
+        ("jacobi", {"window": 10**9}, "^window is 1000000000; the largest that is sensible is 1024$"),
+        ("any_subset", {"slots": 10**9}, "^slots is 1000000000; the largest that is sensible is 1024$"),
+        ("frames", {"frames": 10**9}, "^frames is 1000000000; the largest that is sensible is 1024$"),
+        ("left_to_right", {"gamma": 10**9}, "^gamma is 1000000000; the largest that is sensible is 1024$"),
         ("jacobi", {"width": 0}, "^width must be at least 1, got 0$"),
         ("jacobi", {"first": "right"}, "^first 'right' is unknown; known: uniform, left, up$"),
         ("jacobi", {"carry": "new"}, "^carry 'new' is unknown; known: pass, old$"),

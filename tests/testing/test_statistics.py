@@ -11,8 +11,6 @@ from scipy.stats import binom
 
 from specsim.testing import assert_law, law_test
 
-pytestmark = pytest.mark.fast
-
 LAWS = {
     "coin": np.array([0.5, 0.5]),
     "skewed": np.array([0.9, 0.05, 0.03, 0.02, 0.0]),
