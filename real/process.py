@@ -16,7 +16,7 @@ from torch import Tensor
 
 from real.models.model import LanguageModel
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.texts import Asked, before
 from specsim.base.uniforms import keyed_stream
 from specsim.discover import Rule
@@ -115,7 +115,12 @@ def fill(
     """
     module, verifier = discover.with_params(discover.find("process", process), params), _verifier(rule, lossy)
     length, vocab, batch = (
-        check.integer(size, name, 1) for name, size in (("length", length), ("vocab", vocab), ("batch", batch))
+        check.integer(size, name, 1, most)
+        for name, size, most in (
+            ("length", length, limits.MAX_TOKENS),
+            ("vocab", vocab, limits.MAX_COUNT),
+            ("batch", batch, limits.MAX_COUNT),
+        )
     )
     models = oracles if isinstance(oracles, Mapping) else {"target": oracles}
     state, draw = module.start(length, batch), draw or keyed(0, batch)

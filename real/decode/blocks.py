@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from real.decode.along import Along, windows
 from specsim.base import check
 from specsim.discover import Rule, name_of
 from specsim.lengths.blocks import Renewal, renewal, text_survival
 from specsim.types import Array
+from specsim.verify.chain import tokenwise
 from specsim.verify.lookup import chain_rule
 from specsim.verify.stepwise import Stepwise
 
@@ -77,6 +79,35 @@ class Score(NamedTuple):
             i = int(np.argmax(self.p == 0))
             raise ValueError(f"token {i} of the text has probability 0 under the target: it would not write this text")
         return float(predict_blocks(self, gamma, chain_rule(rule)).tau)
+
+
+def predict_along(along: Along, rule: ModuleType = tokenwise, *, ended: bool = False) -> Renewal:
+    """Expected target calls to write a text that a drafter was taken along, with as many drafts as `along.q` has.
+
+    Parameters
+    ----------
+    along : Along
+        Its q may depend on where a block starts.
+    rule : module
+        A chain rule with a `survival`.
+    ended : bool
+        The text ended with a stop token of its own.
+
+    Returns
+    -------
+    Renewal
+        tau among others.
+
+    Raises
+    ------
+    ValueError
+        If the target would never write this text.
+    """
+    if (along.p == 0).any():
+        i = int(np.argmax(along.p == 0))
+        raise ValueError(f"token {i} of the text has probability 0 under the target: it would not write this text")
+    p = windows(along.p, along.q.shape[1])
+    return renewal(rule.survival(along.q / np.where(p > 0, p, 1)), ended=ended)
 
 
 def predict_blocks(scores: Score, gamma: int, rule: ModuleType | Stepwise, *, ended: bool = False) -> Renewal:

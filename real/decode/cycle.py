@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
 from array_api_compat import array_namespace
 from torch import Tensor
 
-from real.decode.draft import Draw, LMDraft, readable
+from real.decode.control import Control, Growing
+from real.decode.draft import LMDraft, readable
+from real.decode.proposer import Drafter, Draw, Proposer
 from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel
-from specsim.types import Array
+from real.signals import BlockSignals, signals_of
+from specsim.base.arrays import at
+from specsim.types import Array, Controller, Signals
+
+Log = Callable[[int, BlockSignals], None]  # is told which text it is, and its block
 
 
 class Verifier(Protocol):
@@ -54,10 +62,23 @@ def plain(w: Tensor) -> Array:
     return w if w.is_cuda else w.numpy()
 
 
-class Eager:
-    """A cycle of ordinary calls: any model, any sampling.
+class Drafts(NamedTuple):
+    """Blocks: the last token of each text (b, 1), drafts (b, n), their laws (b, n, V), largest logits (b, n)."""
 
-    Parameters are those of `real.decode.loop.decode_batch`.
+    last: Tensor
+    tokens: Tensor
+    laws: Tensor
+    largest: Tensor
+
+    def cut(self, rows: list[int], n: int) -> Drafts:
+        """The first n drafts of some of the texts."""
+        return Drafts(self.last[rows], *(w[rows, :n] for w in self[1:]))
+
+
+class Eager:
+    """A cycle of ordinary calls: any model, any warping, any drafter, any controller.
+
+    Parameters are those of `real.decode.loop.decode_batch`; the draft model is a drafter, too.
     """
 
     def __init__(
@@ -69,17 +90,29 @@ class Eager:
         rule: Verifier,
         draw: Draw,
         mark: Callable[[str], None],
+        drafter: Drafter | None = None,
+        controller: Controller | None = None,
+        log: Log | None = None,
     ) -> None:
         self._target, self._warping, self._rule, self._mark = target, warping, rule, mark
         self._cache = target.cache(batch)
-        self._proposer = None if draft is None else LMDraft(draft, warping, draw, batch, mark)
+        self._proposer: Proposer | None = None
+        if drafter is not None:
+            self._proposer = drafter.start(target, warping, draw, batch, mark)
+        elif draft is not None:
+            self._proposer = LMDraft(draft, warping, draw, batch, mark)
+        self._layers = () if drafter is None else drafter.layers
+        self._stepwise = drafter is None or drafter.stepwise
+        self._control = None if controller is None else Control(controller, batch)
+        self._log = log
 
     def read(self, i: int, text: list[int]) -> None:
         """Read the beginning of text i."""
         if text:
-            self._cache.forward(torch.tensor([text], device=self._target.device), 0, [i])
+            tokens = torch.tensor([text], device=self._target.device)
             if self._proposer is not None:
                 self._proposer.read(i, text)
+            self._pass(tokens, 0, [i])
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
         """Draft and verify for the texts of a group."""
@@ -88,26 +121,71 @@ class Eager:
         seen = _seen(mine, target) if self._warping.repetition_penalty != 1 else None
         u = u.to(target.device)
         self._mark("host")
-        if self._proposer is not None and length:
-            drafts, q, largest = self._proposer.propose(mine, length, u[:, :length], group, seen)
-        else:
+        if self._proposer is None or not length:
             drafts, q = last[:, :0], torch.empty(len(group), 0, target.vocab_size, device=target.device)
-            largest = q[..., 0]
-        read = torch.cat([last, drafts], 1)
+            return self._verify(mine, group, Drafts(last, drafts, q, q[..., 0]), length, u, seen)
+        propose: Callable[..., tuple[Tensor, Tensor, Tensor]] = partial(
+            self._proposer.propose, mine, length, u[:, :length], group, seen
+        )
+        if self._control is None:
+            return self._verify(mine, group, Drafts(last, *propose()), length, u, seen)
+        growing = Growing(self._control, group, length)
+        made = Drafts(last, *(propose(more=growing) if self._stepwise else propose()))
+        growing.rest(made.tokens, made.laws)
+        rows: dict[int, list[int]] = {}
+        for n in sorted(set(growing.lengths)):  # a pass for the texts of each length
+            same = [row for row, found in enumerate(growing.lengths) if found == n]
+            which, own = [group[row] for row in same], u[same, : length + self._rule.uniforms(n)]
+            known = None if seen is None else seen[same]
+            out = self._verify([mine[row] for row in same], which, made.cut(same, n), length, own, known)
+            for place, i, row in zip(same, which, out, strict=True):
+                rows[place] = row
+                self._control.learn(i, row[0], n)
+        return [rows[row] for row in range(len(group))]
+
+    def _verify(
+        self, texts: list[list[int]], group: list[int], made: Drafts, length: int, u: Tensor, seen: Tensor | None
+    ) -> list[list[int]]:
+        """Run the target over the last tokens and equally many drafts; uniforms from `length` on are the rule's."""
+        drafts, q = made.tokens, made.laws
+        read = torch.cat([made.last, drafts], 1)
         # A draft may know tokens that the target cannot read; it never keeps them, whatever it reads instead.
-        logits = self._cache.forward(readable(target, read), length + 1, group)
+        logits = self._pass(readable(self._target, read), read.shape[1], group)
         self._mark("verify")
         p = probabilities(logits, self._warping, None if seen is None else seen_rows(seen, read))
+        logged = [] if self._log is None else _blocks(texts, p, q, drafts)
         p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, u[:, length:]))
         kept, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
-        tops = torch.cat([logits.amax(-1), largest.to(logits.dtype)], 1).float()
+        tops = torch.cat([logits.amax(-1), made.largest.to(logits.dtype)], 1).float()
         rows: list[list[int]] = outcome(kept, token, drafts, plain(tops)).tolist()
         self._mark("rule")
+        for i, row, one in zip(group, rows, logged, strict=False):
+            if self._log is not None:
+                self._log(i, one._replace(kept=row[0]))
         return rows
+
+    def _pass(self, tokens: Tensor, rows: int, group: list[int]) -> Tensor:
+        """Logits of the last rows; a drafter that reads layers of the target is told them."""
+        if self._proposer is None or not self._layers:
+            return self._cache.forward(tokens, rows, group)
+        starts = [self._cache.lengths[i] for i in group]
+        logits, states = self._cache.states(tokens, group, self._layers)
+        self._proposer.told(group, starts, tokens, states)
+        return logits[:, logits.shape[1] - rows :]
 
     def rollback(self, i: int, length: int) -> None:
         """Forget positions of text i; the draft's are forgotten when it next reads."""
         self._cache.rollback(i, length)
+
+
+def _blocks(texts: list[list[int]], p: Tensor, q: Tensor, drafts: Tensor) -> list[BlockSignals]:
+    """What a log is told of each text's drafts (b, n), but for how many were kept."""
+    if not drafts.shape[1]:
+        return []
+    found = signals_of(q, drafts, np.arange(1, drafts.shape[1] + 1))
+    ratio = (at(p[:, :-1], drafts).double() / at(q, drafts).double()).cpu().numpy()
+    rows = enumerate(texts)
+    return [BlockSignals(len(text), Signals(*(w[b] for w in found)), ratio[b], 0) for b, text in rows]
 
 
 def _seen(texts: list[list[int]], model: LanguageModel) -> Tensor:

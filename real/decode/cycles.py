@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from real.decode import graphs
-from real.decode.cycle import Cycle, Eager, Verifier
-from real.decode.draft import Draw
+from real.decode.cycle import Cycle, Eager, Log, Verifier
+from real.decode.proposer import Drafter, Draw
 from real.decode.tree_plan import TreeVerifier, check_trees
 from real.decode.trees_cycle import TreeCycle
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
+from specsim.types import Controller
 
 
 def cycle_for(
@@ -24,15 +25,23 @@ def cycle_for(
     gamma: int,
     fixed: bool | None,
     kept: graphs.Kept | None = None,
+    proposer: Drafter | None = None,
+    controller: Controller | None = None,
+    log: Log | None = None,
 ) -> Cycle:
     """The cycle that runs these blocks, once what it needs of the models is there.
 
     Parameters are those of `real.decode.loop.decode_batch`, and `ends`, the lengths that the texts may reach; the draft
     is None in plain decoding.
     """
-    possible = graphs.supports(target, draft, warping)
+    told = {"proposer": proposer, "controller": controller, "log": log}
+    ordinary = [name for name, value in told.items() if value is not None]
+    if ordinary and isinstance(rule, TreeVerifier):
+        raise ValueError(f"{ordinary[0]} is for chains: a tree is drafted by a model, in one shape")
+    possible = not ordinary and graphs.supports(target, draft, warping)
     if fixed and not possible:
-        raise ValueError("fixed: these models or this warping cannot run in fixed shapes (see real.decode.graphs)")
+        why = f"a {ordinary[0]}" if ordinary else "these models or this warping"
+        raise ValueError(f"fixed: {why} cannot run in fixed shapes (see real.decode.graphs)")
     fixed = possible and (target.device.type == "cuda" if fixed is None else fixed)
     if isinstance(rule, TreeVerifier):
         check_trees(target, draft, warping, rule, gamma)
@@ -40,4 +49,4 @@ def cycle_for(
         return graphs.Graphs(target, draft, len(ends), warping, rule, draw, mark, max(ends), gamma, kept)
     if isinstance(rule, TreeVerifier):
         return TreeCycle(target, draft, len(ends), warping, rule, mark, max(ends), gamma)
-    return Eager(target, draft, len(ends), warping, rule, draw, mark)
+    return Eager(target, draft, len(ends), warping, rule, draw, mark, proposer, controller, log)

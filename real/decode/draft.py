@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from real.decode.clock import silent
+from real.decode.proposer import Draw, More
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel
-
-Draw = Callable[[Tensor, Tensor], Tensor]  # laws (b, V), uniforms (b,) -> tokens (b,)
 
 
 def readable(model: LanguageModel, text: Tensor) -> Tensor:
@@ -55,10 +54,19 @@ class LMDraft:
         tokens = torch.tensor([text], device=self._model.device)
         self._cache.forward(readable(self._model, tokens), 0, [i])
 
+    def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
+        """Hear nothing: it reads no layer of the target."""
+
     def propose(
-        self, texts: Sequence[Sequence[int]], gamma: int, u: Tensor, which: list[int], seen: Tensor | None = None
+        self,
+        texts: Sequence[Sequence[int]],
+        gamma: int,
+        u: Tensor,
+        which: list[int],
+        seen: Tensor | None = None,
+        more: More | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Draw gamma tokens after each text.
+        """Draw gamma tokens after each text, or fewer if `more` says so.
 
         Parameters
         ----------
@@ -72,6 +80,8 @@ class LMDraft:
             Which texts of the batch these are, increasing.
         seen : Tensor, shape (b, V), bool, optional
             Tokens of the texts, for a repetition penalty.
+        more : callable, optional
+            Asked after each draft but the last whether any text goes on.
 
         Returns
         -------
@@ -97,4 +107,6 @@ class LMDraft:
             laws.append(law)
             seen_logits.append(logits)
             self._mark("sample")
+            if more is not None and k + 1 < gamma and not more(new[:, 0], law):
+                break
         return torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(seen_logits, 1).amax(-1)

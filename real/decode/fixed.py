@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 from real.decode.cycle import Verifier, outcome
-from real.decode.draft import Draw, readable
+from real.decode.draft import readable
+from real.decode.proposer import Draw
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, probabilities
 from real.models import llama
-from real.models.model import Cache, LanguageModel, fit_logits
+from real.models.cache import Cache, fit_logits
+from real.models.model import LanguageModel
 from real.models.store import layers
 
 

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from real.decode.cycle import Verifier
-from real.decode.draft import Draw, readable
+from real.decode.draft import readable
 from real.decode.fixed import Fixed, cycle, made
+from real.decode.proposer import Draw
 from real.decode.tree_plan import TreeVerifier
 from real.decode.trees_block import Trees
 from real.decode.trees_block import cycle as tree_cycle

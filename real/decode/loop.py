@@ -12,9 +12,10 @@ from torch import Tensor
 
 from real.decode import graphs
 from real.decode.clock import silent
-from real.decode.cycle import Verifier
+from real.decode.cycle import Log, Verifier
 from real.decode.cycles import cycle_for
-from real.decode.draft import Draw
+from real.decode.fit import check_batch
+from real.decode.proposer import Drafter, Draw
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, check_vocabulary
 from real.models.memory import explain_oom
@@ -22,6 +23,7 @@ from real.models.model import LanguageModel
 from specsim.base import check
 from specsim.base.arrays import pick
 from specsim.base.uniforms import keyed_stream
+from specsim.types import Controller
 from specsim.verify.chain import tokenwise
 
 Uniforms = Callable[[int, int], Tensor]  # position in the text, how many -> uniforms in [0, 1)
@@ -55,26 +57,6 @@ def at_tokens(ids: Iterable[int]) -> Stop:
     """End a text after the first of these tokens."""
     ends = frozenset(ids)
     return lambda text, safe: next((i + 1 for i in range(safe, len(text)) if text[i] in ends), None)
-
-
-def check_fit(model: LanguageModel, prompt: list[int], max_tokens: int, name: str) -> None:
-    """ValueError for an empty prompt, foreign ids, or a text that would not fit into the context."""
-    check.integer(max_tokens, "max_tokens", 1)
-    if not isinstance(prompt, list) or not all(isinstance(t, int) for t in prompt):
-        other = [type(t).__name__ for t in prompt if not isinstance(t, int)] if isinstance(prompt, list) else []
-        got = f"a list with {other[0]}" if other else type(prompt).__name__
-        raise TypeError(f"the prompt must be a list of token ids (int), got {got}")
-    if not prompt:
-        raise ValueError("the prompt is empty: it must have at least one token")
-    known = min(model.vocab_size, model.embeddings) if name == "target" else model.vocab_size
-    bad = [(i, t) for i, t in enumerate(prompt) if not 0 <= t < known]
-    if bad:
-        raise ValueError(f"prompt[{bad[0][0]}] is token {bad[0][1]}, outside the vocabulary 0..{known - 1}")
-    if len(prompt) + max_tokens > model.context:
-        raise ValueError(
-            f"a prompt of {len(prompt)} tokens and max_tokens={max_tokens} need {len(prompt) + max_tokens} "
-            f"positions; the {name} has a context of {model.context}"
-        )
 
 
 def decode(
@@ -113,6 +95,9 @@ def decode_batch(
     told: Callable[[int, list[int]], None] = lambda i, new: None,
     fixed: bool | None = None,
     kept: graphs.Kept | None = None,
+    proposer: Drafter | None = None,
+    controller: Controller | None = None,
+    log: Log | None = None,
 ) -> list[Decoded]:
     """Write up to `max_tokens` tokens after each prompt.
 
@@ -126,7 +111,7 @@ def decode_batch(
     target : LanguageModel
         The model whose law the texts have.
     draft : LanguageModel or None
-        The proposer; None only with gamma = 0.
+        The draft model; None only with gamma = 0, or with a proposer.
     prompts : sequence of lists of int
         At least one token each.
     max_tokens : int
@@ -155,6 +140,12 @@ def decode_batch(
         the models allow it.
     kept : Kept, optional
         Where captured cycles come from and go to, so that the next texts of the same shape find them.
+    proposer : Drafter, optional
+        What drafts, in place of a draft model (see `real.draft`); as with the next two, in chains and ordinary calls.
+    controller : Controller, optional
+        Decides after each draft whether its text drafts another, of `gamma` at most (see `specsim.control`).
+    log : callable, optional
+        Told the index of a text and, for each block with drafts, its `real.signals.BlockSignals`.
 
     Returns
     -------
@@ -167,7 +158,8 @@ def decode_batch(
         Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft, a tree
         that these models cannot run; during the run, logits that are not finite, with the position.
     """
-    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, fixed, kept)
+    more = (fixed, kept, proposer, controller, log)
+    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, *more)
     ends = stop if callable(stop) else at_tokens(stop)
     began = time.perf_counter()
     mark("")
@@ -177,7 +169,7 @@ def decode_batch(
         for length, group in loop.groups():
             start = time.perf_counter()
             for i, new in zip(group, loop.block(group, length), strict=True):
-                if loop.keep(i, new, length, ends):
+                if loop.keep(i, new, loop.drafted[i], ends):
                     seconds[i] = time.perf_counter() - began
                 told(i, loop.texts[i][loop.blocks[i][-1].start :])
             mark("host")
@@ -190,8 +182,9 @@ def decode_batch(
 class Loop:
     """The texts of a batch while they are written.
 
-    Parameters are those of `decode_batch`. `texts`, `blocks` and `open` (texts not finished) can be read; whoever
-    drives the loop calls `block` for texts that draft equally many tokens, then `keep` for each.
+    Parameters are those of `decode_batch`. `texts`, `blocks`, `open` (texts not finished) and `drafted` (drafts of each
+    text's last block) can be read; whoever drives the loop calls `block` for texts that may draft equally many tokens,
+    then `keep` for each.
     """
 
     def __init__(
@@ -208,12 +201,16 @@ class Loop:
         mark: Callable[[str], None],
         fixed: bool | None = None,
         kept: graphs.Kept | None = None,
+        proposer: Drafter | None = None,
+        controller: Controller | None = None,
+        log: Log | None = None,
     ) -> None:
         check.integer(gamma, "gamma", 0)
-        _check_batch(target, draft, prompts, max_tokens, gamma, uniforms)
+        check_batch(target, draft, prompts, max_tokens, gamma, len(uniforms), proposer)
         check_vocabulary(warping, target.vocab_size)
         self.texts = [list(prompt) for prompt in prompts]
         self.blocks: list[list[Block]] = [[] for _ in prompts]
+        self.drafted = [0] * len(prompts)
         self.open = set(range(len(prompts)))
         self._starts = [len(prompt) for prompt in prompts]
         self._ends = [len(prompt) + max_tokens for prompt in prompts]
@@ -221,7 +218,8 @@ class Loop:
         self._rule, self._mark = rule, mark
         draft = draft if gamma else None
         with explain_oom(f"a pass over {gamma + 1} tokens of {len(prompts)} texts", "a smaller gamma or fewer texts"):
-            self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept)
+            more = (proposer if gamma else None, controller if gamma else None, log)
+            self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept, *more)
         for i, prompt in enumerate(prompts):
             with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
                 self._cycle.read(i, prompt[:-1])
@@ -242,9 +240,10 @@ class Loop:
         with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
             out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):
-            fine = row[2 + length :]
+            self.drafted[i] = drafted = (len(row) - 3) // 3  # less than `length` if a controller said so
+            fine = row[2 + drafted :]
             if 0 in fine:
-                whose, offset = divmod(fine.index(0), length + 1)  # length + 1 rows of the target, then the draft's
+                whose, offset = divmod(fine.index(0), drafted + 1)  # drafted + 1 rows of the target, then the draft's
                 where = f"of text {i} " if len(self.texts) > 1 else ""
                 raise ValueError(
                     f"block {len(self.blocks[i])}: the {('target', 'draft')[whose]}'s logits at position "
@@ -272,25 +271,3 @@ class Loop:
         for i, length in enumerate(lengths):
             self._cycle.rollback(i, length - 1)
             self.open.add(i)
-
-
-def _check_batch(
-    target: LanguageModel,
-    draft: LanguageModel | None,
-    prompts: Sequence[list[int]],
-    max_tokens: int,
-    gamma: int,
-    uniforms: Sequence[Uniforms],
-) -> None:
-    if len(prompts) == 0 or len(uniforms) != len(prompts):
-        raise ValueError(f"got {len(prompts)} prompts and {len(uniforms)} sources of uniforms: one each, at least one")
-    if gamma and draft is None:
-        raise ValueError(f"gamma={gamma} needs a draft model")
-    for prompt in prompts:
-        check_fit(target, prompt, max_tokens, "target")
-        if gamma and draft is not None:
-            check_fit(draft, prompt, max_tokens, "draft")
-    if gamma and draft is not None and draft.vocab_size != target.vocab_size:
-        raise ValueError(
-            f"the target has {target.vocab_size} tokens and the draft {draft.vocab_size}: load them as a pair"
-        )

@@ -25,7 +25,7 @@ from real.decode.fixed import Fixed
 from real.decode.tree_plan import Level, TreePlan, TreeVerifier
 from real.decode.warp import probabilities
 from real.models import llama
-from real.models.model import fit_logits
+from real.models.cache import fit_logits
 from real.models.store import layers
 from specsim.trees._siblings import drawn, reported
 from specsim.types import Array

@@ -11,6 +11,8 @@ tokens back stays a smaller length.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -84,6 +86,36 @@ def forward(
     Tensor, shape (b, rows, hidden)
         Hidden states.
     """
+    x = deque(through(model, seen, new, place, tokens), maxlen=1)[0]
+    return rms_norm(x[:, tokens.shape[1] - rows :], model.norm, model.eps)
+
+
+def states(
+    model: Weights,
+    seen: list[tuple[Tensor, Tensor]],
+    new: list[tuple[Tensor, Tensor]],
+    place: Place,
+    tokens: Tensor,
+    layers: tuple[int, ...],
+) -> tuple[Tensor, list[Tensor]]:
+    """Final hidden states (b, m, hidden) of all tokens, normed, and those after so many layers each.
+
+    Parameters are those of `forward`; `layers` counts from 0, the embedding, to the last, which is normed, too.
+    """
+    held = [(n, x) for n, x in enumerate(through(model, seen, new, place, tokens)) if n in layers or n == len(seen)]
+    last = rms_norm(held[-1][1], model.norm, model.eps)
+    found = {**dict(held), len(seen): last}
+    return last, [found[n] for n in layers]
+
+
+def through(
+    model: Weights,
+    seen: list[tuple[Tensor, Tensor]],
+    new: list[tuple[Tensor, Tensor]],
+    place: Place,
+    tokens: Tensor,
+) -> Iterator[Tensor]:
+    """Hidden states (b, m, hidden) one after another: the embedding, then after each layer; parameters of `forward`."""
     eps, (b, m), head_dim = model.eps, tokens.shape, model.cos.shape[-1]
     cos, sin, mask, at, take, near = place
     if model.window is not None and near is None and seen[0][0].shape[2] > model.window:
@@ -91,6 +123,7 @@ def forward(
     wide = _shared(mask, model.heads // model.kv_heads)
     mask, near = wide, wide if near is mask else _shared(near, model.heads // model.kv_heads)
     x = F.embedding(tokens, model.embedding)
+    yield x
     rotated = model.heads + model.kv_heads
     for w, (keys, values), (new_keys, new_values) in zip(model.layers, seen, new, strict=True):
         h = linear(rms_norm(x, w.norm_in, eps), w.qkv, w.qkv_bias)
@@ -110,7 +143,7 @@ def forward(
         x = x + linear(_attend(q, keys, values, near if w.windowed else mask), w.out, w.out_bias)
         gate, up = linear(rms_norm(x, w.norm_mlp, eps), w.gate_up, w.gate_up_bias).chunk(2, -1)
         x = x + linear(F.silu(gate) * up, w.down, w.down_bias)
-    return rms_norm(x[:, m - rows :], model.norm, eps)
+        yield x
 
 
 def _attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:

@@ -6,44 +6,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
 
 from real.models import store
+from real.models.cache import Cache, Store
 from real.models.weights import Weights, from_model, supports
 
 _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
-
-
-class Store(Protocol):
-    """Keys and values of a batch of sequences."""
-
-    def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
-        """Run tokens of some sequences at positions `start`, `start` + 1, ..., forgetting what was there.
-
-        Parameters
-        ----------
-        tokens : Tensor, shape (b, m), int64
-            Token ids, on the model's device.
-        which : list of int
-            The b sequences they belong to, increasing.
-        starts : list of int
-            Number of positions before them, for each.
-        rows : int
-            How many of the last positions to return logits for.
-
-        Returns
-        -------
-        Tensor, shape (b, rows, width of the head)
-            Logits.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -95,104 +71,6 @@ class LanguageModel:
         return Cache(self, batch)
 
 
-class Cache:
-    """What a model has read of a batch of sequences, each with a length of its own.
-
-    Parameters
-    ----------
-    model : LanguageModel
-        The model that reads.
-    batch : int
-        Number of sequences.
-
-    Attributes
-    ----------
-    lengths : list of int
-        Number of positions stored, for each sequence.
-    """
-
-    def __init__(self, model: LanguageModel, batch: int = 1) -> None:
-        self.lengths = [0] * batch
-        self._model = model
-        self._store = model.new_store(batch)
-
-    def forward(self, tokens: Tensor, rows: int, which: list[int] | None = None) -> Tensor:
-        """Read tokens after those stored.
-
-        Parameters
-        ----------
-        tokens : Tensor, shape (b, m), int64
-            Token ids, m >= 1.  Ids are checked unless the tensor is on a GPU, where looking would cost a
-            synchronisation.
-        rows : int
-            Number of last positions to return logits for, 0 <= rows <= m.
-        which : list of int, optional
-            The b sequences that read, increasing; all of them by default.
-
-        Returns
-        -------
-        Tensor, shape (b, rows, vocab_size)
-            Logits of the token after each of the last `rows` tokens.
-
-        Raises
-        ------
-        ValueError
-            Past the context, for an id that has no embedding, or for a bad `rows`; nothing is computed.
-        """
-        model, (b, m) = self._model, tokens.shape
-        which = list(range(len(self.lengths))) if which is None else which
-        if b != len(which):
-            raise ValueError(f"forward of {b} rows of tokens, but {len(which)} sequences are to read them")
-        if not 0 <= rows <= m or m == 0:
-            raise ValueError(f"forward of {m} tokens cannot return logits of {rows}")
-        starts = [self.lengths[i] for i in which]
-        end = max(starts) + m
-        if end > model.context:
-            raise ValueError(f"length {end} exceeds the model's context of {model.context} positions")
-        if not tokens.is_cuda:
-            self._check_ids(tokens.tolist(), starts)
-        logits = self._store.append(tokens.to(model.device), which, starts, rows)
-        for i in which:
-            self.lengths[i] += m
-        return fit_logits(logits, model.vocab_size)
-
-    def _check_ids(self, tokens: list[list[int]], starts: list[int]) -> None:
-        limit = self._model.embeddings
-        for start, row in zip(starts, tokens, strict=True):
-            if min(row) < 0 or max(row) >= limit:
-                i = next(i for i, token in enumerate(row) if not 0 <= token < limit)
-                raise ValueError(f"token {row[i]} at position {start + i} is out of range: ids are 0 to {limit - 1}")
-
-    @property
-    def kv(self) -> Tensor:
-        """Keys and values, on the fast path."""
-        return self._store.kv  # type: ignore[attr-defined,no-any-return]
-
-    def reserve(self, capacity: int) -> None:
-        """Make room for so many positions at once, on the fast path."""
-        self._store.reserve(capacity)  # type: ignore[attr-defined]
-
-    def rollback(self, sequence: int, length: int) -> None:
-        """Forget everything of a sequence from position `length` on.
-
-        Parameters
-        ----------
-        sequence : int
-            Which one.
-        length : int
-            Positions to keep.  O(1): the next `forward` overwrites the others.
-
-        Raises
-        ------
-        ValueError
-            If `length` is negative or more than the cache holds.
-        """
-        if not 0 <= length <= self.lengths[sequence]:
-            held = self.lengths[sequence]
-            raise ValueError(f"cannot roll back to length {length}: the cache holds {held} positions")
-        self.lengths[sequence] = length
-
-
 def full_logits(model: LanguageModel, tokens: Tensor) -> Tensor:
     """Compute the logits after every token of a sequence, with nothing cached before.
 
@@ -211,25 +89,30 @@ def full_logits(model: LanguageModel, tokens: Tensor) -> Tensor:
     return model.cache().forward(tokens[None], tokens.shape[0])[0]
 
 
-def fit_logits(logits: Tensor, vocab_size: int) -> Tensor:
-    """Bring logits to a vocabulary size.
+def full_states(model: LanguageModel, tokens: Tensor, layers: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Compute logits and hidden states after every token of a sequence, with nothing cached before.
 
     Parameters
     ----------
-    logits : Tensor, shape (..., width)
-        Logits of a head that may be padded beyond the vocabulary, or end before it.
-    vocab_size : int
-        Width wanted.
+    model : LanguageModel
+        A model on the fast path.
+    tokens : Tensor, shape (m,), int64
+        The sequence.
+    layers : sequence of int
+        After how many layers: 0 is the embedding, the last one what the head reads, normed.
 
     Returns
     -------
-    Tensor, shape (..., vocab_size)
-        Cut, or padded with -inf, that is with probability zero; the same tensor if the width is right.
+    tuple of Tensor
+        Logits (m, vocab_size) and states (m, len(layers), hidden).
+
+    Raises
+    ------
+    ValueError
+        As `Cache.states`.
     """
-    missing = vocab_size - logits.shape[-1]
-    if missing == 0:
-        return logits
-    return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
+    logits, states = model.cache().states(tokens[None], [0], layers)
+    return logits[0], states[0]
 
 
 def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:

@@ -15,6 +15,8 @@ from real.models.memory import check_memory, explain_oom
 from real.models.weights import Weights
 
 _FIRST_CAPACITY = 256
+_Held = list[tuple[Tensor, Tensor]]  # keys and values of each layer
+_Where = tuple[_Held, _Held, llama.Place]  # as `llama.forward` takes them
 
 
 class Llama:
@@ -68,7 +70,7 @@ class Llama:
         self.kv[..., : old.shape[4], :] = old
 
     def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
-        """Run tokens and store their keys and values, as `real.models.model.Store` says.
+        """Run tokens and store their keys and values, as `real.models.cache.Store` says.
 
         Parameters
         ----------
@@ -86,17 +88,29 @@ class Llama:
         Tensor, shape (b, rows, vocab)
             Logits; an ordinary tensor, free to be changed in place.
         """
-        end = max(starts) + tokens.shape[1]
         with torch.inference_mode():
-            if end > self.kv.shape[4]:
-                context = self._model.cos.shape[0]
-                self.reserve(min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length())))
-            slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
-            run = self._aligned if slab else self._ragged
-            hidden = run(tokens, which, starts, rows, end)
+            hidden = llama.forward(self._model, *self._where(tokens, which, starts), tokens, rows)
         return llama.linear(hidden, self._model.head, self._model.head_bias)
 
-    def _aligned(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
+    def states(
+        self, tokens: Tensor, which: list[int], starts: list[int], layers: tuple[int, ...]
+    ) -> tuple[Tensor, Tensor]:
+        """Run tokens as `append` does; their logits (b, m, vocab), and states (b, m, len(layers), hidden)."""
+        with torch.inference_mode():
+            hidden, found = llama.states(self._model, *self._where(tokens, which, starts), tokens, layers)
+        # Outside of inference mode, so that whoever trains on them may.
+        return llama.linear(hidden, self._model.head, self._model.head_bias), torch.stack(found, 2)
+
+    def _where(self, tokens: Tensor, which: list[int], starts: list[int]) -> _Where:
+        """What the tokens may look at, where their own keys and values go, and their places."""
+        end = max(starts) + tokens.shape[1]
+        if end > self.kv.shape[4]:
+            context = self._model.cos.shape[0]
+            self.reserve(min(context, max(_FIRST_CAPACITY, 1 << (end - 1).bit_length())))
+        slab = which[-1] - which[0] == len(which) - 1 and len(set(starts)) == 1
+        return (self._aligned if slab else self._ragged)(tokens, which, starts, end)
+
+    def _aligned(self, tokens: Tensor, which: list[int], starts: list[int], end: int) -> _Where:
         model, start, m = self._model, starts[0], tokens.shape[1]
         held = self.kv[:, :, which[0] : which[-1] + 1, :, :end]
         # One query sees everything; of several, query i sees the positions up to start + i.
@@ -104,9 +118,9 @@ class Llama:
         held_at = torch.arange(end, device=tokens.device)
         near = mask if end <= (model.window or end) else llama.nearby(model, mask, held_at[None, start:], held_at)
         place = llama.Place(model.cos[start:end], model.sin[start:end], mask, near=near)
-        return llama.forward(model, layers(held), layers(held[..., start:, :]), place, tokens, rows)
+        return layers(held), layers(held[..., start:, :]), place
 
-    def _ragged(self, tokens: Tensor, which: list[int], starts: list[int], rows: int, end: int) -> Tensor:
+    def _ragged(self, tokens: Tensor, which: list[int], starts: list[int], end: int) -> _Where:
         device, m = tokens.device, tokens.shape[1]
         sequences = torch.tensor(which, device=device)[:, None]
         positions = torch.tensor(starts, device=device)[:, None] + torch.arange(m, device=device)
@@ -114,7 +128,7 @@ class Llama:
         if len(which) < self.kv.shape[2]:
             place = place._replace(take=sequences[:, 0])
         new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(self.kv)]
-        return llama.forward(self._model, layers(self.kv[..., :end, :]), new, place, tokens, rows)
+        return layers(self.kv[..., :end, :]), new, place
 
 
 class Generic:

@@ -179,3 +179,8 @@ def pack(weight: Tensor) -> Tensor:
         packed: Tensor = ops._reorder_linear_weight(weight, None)
         return packed
     return weight
+
+
+def plain(weight: Tensor) -> Tensor:
+    """A projection in the ordinary layout, for whoever needs more of it than `llama.linear`."""
+    return weight.to_dense() if weight.is_mkldnn else weight

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import shlex
 from collections.abc import Callable, Mapping
 from fractions import Fraction as F
 from pathlib import Path
@@ -16,9 +17,10 @@ import numpy as np
 
 import specsim
 from specsim import latency, trees
+from specsim.control import row_signals
 from specsim.verify.step import importance
 
-PACKAGES = ("specsim", "specsim.continuous", "specsim.trees", "specsim.testing")
+PACKAGES = ("specsim", "specsim.continuous", "specsim.control", "specsim.objective", "specsim.trees", "specsim.testing")
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
 # Their good calls take seconds: in the whole sweep only.
@@ -40,18 +42,7 @@ COMMANDS = {
     "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
     "plots": [],
     "rules": [],
-    "simulate": [
-        "--target",
-        "law:1/3,2/3",
-        "--draft",
-        "law:2/3,1/3",
-        "--gamma",
-        "2",
-        "--blocks",
-        "100",
-        "--sequences",
-        "8",
-    ],
+    "simulate": shlex.split("--target law:1/3,2/3 --draft law:2/3,1/3 --gamma 2 --blocks 100 --sequences 8"),
     "validate": [],
 }
 # Those of `specsim-real`, small; a command may stand here with several sets of words.
@@ -63,6 +54,8 @@ REAL = {
     "rows": "rows --count 1 --max-tokens 8",
     "table": f"table '{Path(__file__).parents[2] / 'real' / 'results' / 'bundled.json'}'",
     "systems": "systems nfd --share 0.01",
+    "taxonomy": "taxonomy",
+    "train-drafters": "train-drafters heads",
     "train-images": "train-images raster_draft",
     "train-pair": f"train-pair pair --text '{__file__}'",
     "trees": "trees --count 1 --recorded 1 --max-tokens 8",
@@ -214,6 +207,10 @@ def calls() -> dict[str, dict[str, Any]]:
         "residual_on_the_line": drafted,
         "residual_quantile": {"gap": 1.0, "u": 0.5},
     }
+    of_control: dict[str, dict[str, Any]] = {
+        "block_lengths": {"controller": "threshold", "recorded": row_signals([P, Q], [0, 1], [1, 2])},
+        "row_signals": {"rows": P, "tokens": 1},
+    }
     of_trees: dict[str, dict[str, Any]] = {
         "beam_uniforms": {"width": 2, "depth": 2, "vocab": 3},
         "beams": {"model": law_of_three, "u": np.full((2, 9), 0.5), "width": 2, "depth": 2},
@@ -254,6 +251,7 @@ def calls() -> dict[str, dict[str, Any]]:
     }
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
+        "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}
 

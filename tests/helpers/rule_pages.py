@@ -22,7 +22,8 @@ def text_of(page: str) -> str:
 def lacking(page: str, family: str, name: str, findings: list[list[str]], pictured: bool) -> Iterator[str]:
     """What is not on a page: theorem with its note, names in Coq, paper, picture, and each check with its result."""
     text = text_of(page)
-    if "What it does" not in text or not re.search(r"\bLaw\b", text):
+    first = {"control": "Decision", "objective": "Value"}.get(family, "Law")
+    if "What it does" not in text or not re.search(rf"\b{first}\b", text):
         yield "what it does"
     if family != "draft":
         rule = discover.facts(discover.find(family, name))

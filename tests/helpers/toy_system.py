@@ -3,12 +3,13 @@
 COIN = '''"""A coin is tossed."""
 
 from real.studies.intervals import Estimate
+from real.systems._axes import VALUES
 from real.systems._record import AXES as NAMES, Record
 
 NAME = "Coin"
 PAPER = "arXiv:0000.00001"
 CLAIM = "Heads come 2.0 times as often as tails, at every temperature and without any training of the coin."
-AXES = dict.fromkeys(NAMES, "none at all")
+AXES = {axis: next(iter(VALUES[axis])) + ": or so" for axis in NAMES}
 TEST = "The interval of heads over tails excludes 1."
 HEADLINE = "heads over tails"
 MODELS = ()

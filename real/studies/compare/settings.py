@@ -14,6 +14,7 @@ from specsim import discover
 from specsim.base import check
 from specsim.exact.guarantee import require_lossless
 from specsim.verify.lookup import chain_rule
+from specsim.verify.params import parsed_params
 from specsim.verify.stepwise import Stepwise
 
 
@@ -89,4 +90,4 @@ def own_params(rule: str, words: Sequence[str]) -> dict[str, Any]:
     found = chain_rule(rule)
     module = found.step if isinstance(found, Stepwise) else found
     mine = [word for word in words if "=" not in word or word.partition("=")[0] in discover.parameters(module)]
-    return discover.parsed_params(module, mine)
+    return parsed_params(module, mine)

@@ -20,7 +20,8 @@ from real.decode.draft import LMDraft
 from real.decode.loop import decode, decode_batch, keyed
 from real.decode.score import score
 from real.decode.warp import Warping
-from real.models.model import Cache, from_hf, full_logits
+from real.models.cache import Cache
+from real.models.model import from_hf, full_logits
 from specsim.verify.chain import block, tokenwise
 
 # Every run of the loop is followed, so the support must be small: 3^3 drafts, or a filter that leaves 2 of 8.
@@ -34,9 +35,17 @@ SETTINGS = st.one_of(
 )
 
 
-@settings(max_examples=12)
-@given(SETTINGS, st.integers(0, 1000), st.lists(st.integers(0, 1), min_size=1, max_size=4))
-def test_law_of_decode_is_the_targets(case: tuple[int, int, Warping], seed: int, prompt: list[int]) -> None:
+@pytest.mark.parametrize("examples", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_law_of_decode_is_the_targets(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(SETTINGS, st.integers(0, 1000), st.lists(st.integers(0, 1), min_size=1, max_size=4))
+    def check(case: tuple[int, int, Warping], seed: int, prompt: list[int]) -> None:
+        assert_law_is_the_targets(case, seed, prompt)
+
+    check()
+
+
+def assert_law_is_the_targets(case: tuple[int, int, Warping], seed: int, prompt: list[int]) -> None:
     vocab, gamma, warping = case
     plain, target, draft = models(vocab, seed)
     law = forked_text_law(target, draft, prompt, gamma, warping)
@@ -49,10 +58,11 @@ def test_law_of_decode_is_the_targets(case: tuple[int, int, Warping], seed: int,
 
 
 @pytest.mark.parametrize("chain", [tokenwise, block], ids=["tokenwise", "block"])
-def test_eight_tokens_three_drafts(chain: Any) -> None:
+@pytest.mark.parametrize("gamma", [1, pytest.param(3, marks=pytest.mark.slow)])  # of two tokens three drafts are asked
+def test_eight_tokens(gamma: int, chain: Any) -> None:
     warping = Warping(top_k=2)
     _, target, draft = models(8, seed=3)
-    law = forked_text_law(target, draft, [0, 1, 1], 3, warping, chain=chain)
+    law = forked_text_law(target, draft, [0, 1, 1], gamma, warping, chain=chain)
     assert len(law) == 8
     assert difference(law, text_law(lambda x: full_logits(target, torch.tensor(x)), [0, 1, 1], 8, warping)) < 1e-10
 

@@ -13,7 +13,8 @@ from real.decode.loop import decode, keyed
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.models import llama
-from real.models.model import Cache, from_hf
+from real.models.cache import Cache
+from real.models.model import from_hf
 from specsim.trees import chain, k_ary
 from specsim.types import Draws
 

@@ -17,8 +17,9 @@ from transformers import PreTrainedTokenizerFast
 from transformers.utils.logging import is_progress_bar_enabled
 
 import real
+from real.models.cache import fit_logits
 from real.models.loading import load_model, same_tokenizer
-from real.models.model import fit_logits, full_logits
+from real.models.model import full_logits
 from real.pair import load
 
 

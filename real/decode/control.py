@@ -1,0 +1,75 @@
+"""How long each block becomes: a controller asked draft by draft, for each text of a batch alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from real.signals import signals_of
+from specsim import discover
+from specsim.types import Controller, Signals
+
+
+class Control:
+    """What a controller remembers of the texts of a batch.
+
+    Parameters
+    ----------
+    controller : Controller
+        Decides.
+    batch : int
+        Number of texts.
+    """
+
+    def __init__(self, controller: Controller, batch: int) -> None:
+        module: Any = controller  # it may have names that the Protocol has not
+        self._controller, self._sees = module, discover.controller_facts(module).see
+        self._states: list[Any] = [controller.start(()) for _ in range(batch)]
+
+    def more(self, i: int, signals: Signals) -> bool:
+        """Show the draft that text i has just drawn; whether it draws another."""
+        if self._sees:
+            self._states[i] = self._controller.see(self._states[i], signals)
+        return bool(self._controller.more(self._states[i], signals))
+
+    def learn(self, i: int, kept: int, drafted: int) -> None:
+        """Hear what became of a block of text i."""
+        self._states[i] = self._controller.learn(self._states[i], np.asarray(kept), np.asarray(drafted))
+
+
+class Growing:
+    """The blocks of some texts while they are drafted; called after a draft, it says whether any of them goes on.
+
+    A text decides with its own signals alone, so that its block does not depend on its batch.
+
+    Parameters
+    ----------
+    control : Control
+        Of the batch.
+    which : list of int
+        The texts.
+    most : int
+        Drafts that a block may have.
+    """
+
+    def __init__(self, control: Control, which: list[int], most: int) -> None:
+        self.lengths = [most] * len(which)
+        self._control, self._which, self._most, self._made = control, which, most, 0
+
+    def __call__(self, tokens: Tensor, laws: Tensor) -> bool:
+        """Decide, after drafts (b,) drawn from laws (b, V), about the next draft of each text."""
+        self._made += 1
+        found = signals_of(laws, tokens, self._made)
+        for row, i in enumerate(self._which):
+            if self.lengths[row] == self._most:
+                own = Signals(*(np.asarray(values[row]) for values in found))
+                if not self._control.more(i, own):
+                    self.lengths[row] = self._made
+        return max(self.lengths) == self._most
+
+    def rest(self, tokens: Tensor, laws: Tensor) -> None:
+        """Decide about what was drafted unasked, (b, n) and (b, n, V), and show the last draft: nothing follows it."""
+        while self._made < min(self._most, tokens.shape[1]):
+            self(tokens[:, self._made], laws[:, self._made])

@@ -1,0 +1,30 @@
+"""What drafts, beside a draft model: one file a drafter; the folder is the registry.
+
+`_contract` states what such a file has. A drafter is a frozen record (`real.decode.proposer.Drafter`), which
+`decode_batch` takes as its `proposer`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+
+
+def names() -> list[str]:
+    """Names of the drafters, sorted."""
+    return sorted(file.name for file in pkgutil.iter_modules(__path__) if not file.name.startswith("_"))
+
+
+def find(name: str) -> ModuleType:
+    """The module of a drafter; ValueError for one that is not there, or that lacks what the contract asks."""
+    known = names()
+    if name not in known:
+        raise ValueError(f"drafter {name!r} is unknown; drafters: {', '.join(known)}")
+    module = importlib.import_module(f"{__name__}.{name}")
+    from real.draft._contract import flaw  # here: a command's help loads no torch
+
+    wrong = flaw(vars(module))
+    if wrong:
+        raise ValueError(f"drafter {name!r} {wrong}")
+    return module

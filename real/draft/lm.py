@@ -1,0 +1,82 @@
+"""A smaller language model, which reads the text by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from real.decode.along import Along, windows
+from real.decode.draft import LMDraft, readable
+from real.decode.proposer import Drafter, Draw
+from real.decode.warp import Warping, probabilities
+from real.draft._contract import seen_along, target_probabilities
+from real.models.model import LanguageModel, full_logits
+from specsim.base.arrays import at
+
+NAME = "a smaller language model"
+PAPER = "arXiv:2211.17192"
+LAYERS = ()
+
+
+def drafter(model: LanguageModel) -> Drafter:
+    """The drafter that `decode_batch` makes of its `draft`.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        With the target's vocabulary.
+
+    Returns
+    -------
+    Drafter
+        It may stop after any draft.
+
+    References
+    ----------
+    Leviathan et al. 2022, arXiv:2211.17192.
+
+    Examples
+    --------
+    >>> from real import TINY, load
+    >>> pair = load(TINY / "target", TINY / "draft")
+    >>> drafter(pair.draft).along(pair.target, [5, 6], [7, 8, 9], 2, Warping()).q.shape
+    (3, 2)
+    """
+    rows = partial(_rows, model)
+    return Drafter((), partial(_start, model), partial(_along, rows), rows, stepwise=True, context=model.context)
+
+
+def _start(
+    model: LanguageModel,
+    target: LanguageModel,
+    warping: Warping,
+    draw: Draw,
+    batch: int,
+    mark: Callable[[str], None],
+) -> LMDraft:
+    if model.vocab_size != target.vocab_size:
+        raise ValueError(
+            f"the target has {target.vocab_size} tokens and the draft {model.vocab_size}: load them as a pair"
+        )
+    return LMDraft(model, warping, draw, batch, mark)
+
+
+def _rows(model: LanguageModel, target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Tensor:
+    tokens = torch.tensor(prompt + text, device=model.device)
+    logits = full_logits(model, readable(model, tokens[:-1]))[len(prompt) - 1 :]
+    return probabilities(logits, warping, seen_along(target, prompt, text, warping))
+
+
+def _along(
+    rows: Callable[[LanguageModel, list[int], list[int], Warping], Tensor],
+    target: LanguageModel,
+    prompt: list[int],
+    text: list[int],
+    gamma: int,
+    warping: Warping,
+) -> Along:
+    own = at(rows(target, prompt, text, warping), torch.tensor(text, device=target.device))
+    return Along(windows(own.double().cpu().numpy(), gamma), target_probabilities(target, prompt, text, warping))

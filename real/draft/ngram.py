@@ -1,0 +1,269 @@
+"""STAND: what followed the last four to one tokens before, as a law: tables of n-grams that need no model.
+
+A table maps an n-gram to the 10 largest probabilities of the target's law after it, averaged over its visits: after k
+of them, k/(k+1) of the old and 1/(k+1) of the new. A draft is drawn from the entry of the longest n-gram that is known,
+renormalised; where none is, the last token is drafted again. Trajectories of one prompt share a table: `learn` takes in
+one that is finished. While a text is written, a copy of its own learns from its finished blocks, and never from what
+comes after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from real.decode.along import Along
+from real.decode.proposer import Drafter, Draw, More
+from real.decode.warp import Warping, probabilities
+from real.draft._contract import target_laws, target_probabilities
+from real.models import llama
+from real.models.cache import fit_logits
+from real.models.model import LanguageModel
+from specsim.base.arrays import at
+
+NAME = "STAND"
+PAPER = "arXiv:2506.04708"
+ORDERS, TOP = (4, 3, 2, 1), 10
+Gram = tuple[int, ...]
+
+
+class Entry(NamedTuple):
+    """What followed an n-gram: averaged probabilities of at most 10 tokens, and how often it was visited."""
+
+    law: Mapping[int, float]
+    visits: int
+
+
+Table = Mapping[Gram, Entry]
+EMPTY: Table = MappingProxyType({})
+
+
+def layers(target: LanguageModel, own: bool = True) -> tuple[int, ...]:
+    """It reads the last state, from which the head makes the target's laws, if it learns while it writes."""
+    return (len(target.weights.layers),) if own and target.weights is not None else ()
+
+
+LAYERS = layers
+
+
+def drafter(target: LanguageModel, table: Table = EMPTY, *, own: bool = True, stochastic: bool = True) -> Drafter:
+    """Draft from a table.
+
+    Parameters
+    ----------
+    target : LanguageModel
+        The model that it drafts for; on the fast path if `own`.
+    table : Table
+        From trajectories that are finished; none of them may be the one that is written now.
+    own : bool
+        Learn from the finished blocks of the text itself, too.
+    stochastic : bool
+        False: the likeliest token of the entry, with probability 1.
+
+    Returns
+    -------
+    Drafter
+        It may stop after any draft.
+
+    Raises
+    ------
+    ValueError
+        `own` with a target that is not on the fast path.
+
+    References
+    ----------
+    STAND, arXiv:2506.04708.
+
+    Examples
+    --------
+    >>> from real import TINY, load
+    >>> target = load(TINY / "target", TINY / "draft").target
+    >>> drafter(target).along(target, [5, 6], [7, 8, 9], 2, Warping()).q.shape
+    (3, 2)
+    """
+    if own and target.weights is None:
+        raise ValueError("own=True reads the target's laws as it writes, and this target is not on the fast path")
+    how = How(table, own, stochastic)
+    return Drafter(
+        layers(target, own),
+        lambda target, warping, draw, batch, mark: NGrams(how, target, warping, draw, batch, mark),
+        partial(_along, how),
+        None if own else partial(_rows, how),
+        stepwise=True,
+    )
+
+
+def learn(table: Table, prompt: Sequence[int], text: Sequence[int], laws: Tensor) -> Table:
+    """Take in a trajectory that is finished.
+
+    Parameters
+    ----------
+    table : Table
+        What is known so far; it stays as it is.
+    prompt, text : sequence of int
+        The trajectory.
+    laws : Tensor, shape (T, V)
+        The target's laws at the positions of the text.
+
+    Returns
+    -------
+    Table
+        One with more visits.
+
+    Raises
+    ------
+    ValueError
+        Not a law for each token.
+    """
+    if len(laws) != len(text):
+        raise ValueError(f"laws has {len(laws)} rows for a text of {len(text)} tokens")
+    whole, found = [*prompt, *text], dict(table)
+    for i, new in enumerate(tops(laws)):
+        _visit(found, EMPTY, whole[: len(prompt) + i], new)
+    return MappingProxyType(found)
+
+
+def tops(laws: Tensor) -> list[dict[int, float]]:
+    """The largest probabilities of each law (m, V), by token; without those that are 0."""
+    values, ids = laws.double().topk(min(TOP, laws.shape[-1]), -1)
+    rows = zip(ids.tolist(), values.tolist(), strict=True)
+    return [{i: v for i, v in zip(*row, strict=True) if v > 0} for row in rows]
+
+
+def _visit(table: MutableMapping[Gram, Entry], shared: Table, before: Sequence[int], new: Mapping[int, float]) -> None:
+    """One visit more of each n-gram at the end of a text; what only the shared table knows is copied first."""
+    for n in ORDERS:
+        if n > len(before):
+            continue
+        gram = tuple(before[-n:])
+        old = table.get(gram) or shared.get(gram) or Entry({}, 0)
+        k = old.visits
+        mixed = {x: (k * old.law.get(x, 0.0) + new.get(x, 0.0)) / (k + 1) for x in {**old.law, **new}}
+        likeliest = sorted(mixed, key=lambda x: (-mixed[x], x))[:TOP]
+        table[gram] = Entry({x: mixed[x] for x in likeliest}, k + 1)
+
+
+class How(NamedTuple):
+    """Parameters of `drafter`."""
+
+    table: Table
+    own: bool
+    stochastic: bool
+
+    def law(self, known: Table, text: Sequence[int]) -> dict[int, float]:
+        """The law of the next draft: of the longest n-gram known; a text's own table goes before the shared one."""
+        grams = (tuple(text[-n:]) for n in ORDERS if n <= len(text))
+        entry = next((e for gram in grams if (e := known.get(gram) or self.table.get(gram)) is not None), None)
+        if entry is None:
+            return {text[-1]: 1.0}
+        if not self.stochastic:
+            return {next(iter(entry.law)): 1.0}
+        total = sum(entry.law.values())
+        return {x: value / total for x, value in entry.law.items()}
+
+
+class NGrams:
+    """Tables at work on a batch of texts, each with a copy of its own; see `real.decode.proposer.Proposer`."""
+
+    def __init__(
+        self,
+        how: How,
+        target: LanguageModel,
+        warping: Warping,
+        draw: Draw,
+        batch: int,
+        mark: Callable[[str], None],
+    ) -> None:
+        self._how, self._target, self._draw, self._mark = how, target, draw, mark
+        self._warping = replace(warping, repetition_penalty=1.0)  # a draft may come from any law
+        self._tables: list[dict[Gram, Entry]] = [{} for _ in range(batch)]
+        self._laws: list[dict[int, dict[int, float]]] = [{} for _ in range(batch)]  # of the token at each position
+        self._first = [1] * batch  # position of the first token that was written, not given
+        self._learned = [1] * batch
+
+    def read(self, i: int, text: Sequence[int]) -> None:
+        """Note where the prompt ends: nothing is learned from it."""
+        self._first[i] = self._learned[i] = len(text) + 1
+
+    def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
+        """Keep the target's laws after these tokens, until it is known what stands."""
+        weights = self._target.weights
+        assert weights is not None  # `drafter` has seen to it
+        logits = fit_logits(llama.linear(states[..., 0, :], weights.head, weights.head_bias), self._target.vocab_size)
+        laws = probabilities(logits, self._warping)
+        for i, start, rows in zip(which, starts, laws, strict=True):
+            self._laws[i] |= {start + 1 + j: new for j, new in enumerate(tops(rows))}
+
+    def propose(
+        self,
+        texts: Sequence[Sequence[int]],
+        gamma: int,
+        u: Tensor,
+        which: list[int],
+        seen: Tensor | None = None,
+        more: More | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Learn from what now stands, then draw."""
+        for i, text in zip(which, texts, strict=True):
+            self._learn(i, text)
+        drafted, tokens, laws = [list(text) for text in texts], [], []
+        for k in range(gamma):
+            each = zip(which, drafted, strict=True)
+            law = torch.stack([_dense(self._how.law(self._tables[i], text), self._target) for i, text in each])
+            self._mark("draft")
+            new = self._draw(law, u[:, k]).clamp(max=law.shape[-1] - 1)
+            for text, token in zip(drafted, new.tolist(), strict=True):
+                text.append(token)
+            tokens.append(new)
+            laws.append(law)
+            self._mark("sample")
+            if more is not None and k + 1 < gamma and not more(new, law):
+                break
+        found = torch.stack(laws, 1)
+        return torch.stack(tokens, 1), found, found.amax(-1)
+
+    def _learn(self, i: int, text: Sequence[int]) -> None:
+        if not self._how.own:
+            return
+        if len(text) < self._learned[i]:  # taken back: begin anew
+            self._tables[i], self._learned[i] = {}, self._first[i]
+        for position in range(self._learned[i], len(text)):
+            _visit(self._tables[i], self._how.table, text[:position], self._laws[i][position])
+        self._learned[i] = max(len(text), self._first[i])
+
+
+def _dense(law: Mapping[int, float], target: LanguageModel) -> Tensor:
+    """The same law (V,), as wide as those of the target."""
+    dtype = torch.float64 if target.dtype == torch.float64 else torch.float32
+    row = torch.zeros(target.vocab_size, dtype=dtype, device=target.device)
+    row[list(law)] = torch.tensor(list(law.values()), dtype=dtype, device=row.device)
+    return row
+
+
+def _rows(how: How, target: LanguageModel, prompt: list[int], text: list[int], warping: Warping) -> Tensor:
+    """Of tables that stay as they are: the warping, which their laws have already, changes nothing."""
+    whole = prompt + text
+    return torch.stack([_dense(how.law({}, whole[: len(prompt) + t]), target) for t in range(len(text))])
+
+
+def _along(how: How, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping) -> Along:
+    laws = target_laws(target, prompt, text, replace(warping, repetition_penalty=1.0))
+    rows = tops(laws) if how.own else []
+    own: dict[Gram, Entry] = {}
+    whole, q = prompt + text, np.zeros((len(text), gamma))
+    for t in range(len(text)):
+        for i in range(min(gamma, len(text) - t)):
+            place = len(prompt) + t + i
+            q[t, i] = how.law(own, whole[:place]).get(whole[place], 0.0)
+        if how.own:
+            _visit(own, how.table, whole[: len(prompt) + t], rows[t])
+    if warping.repetition_penalty != 1:
+        return Along(q, target_probabilities(target, prompt, text, warping))
+    return Along(q, at(laws, torch.tensor(text, device=target.device)).double().cpu().numpy())

@@ -1,0 +1,277 @@
+"""FR-Spec and VocabTrim: any drafter with a smaller head, which knows the most frequent tokens only.
+
+q is 0 on the other tokens; the target may still write them, since what fails is drawn from what is left over on the
+whole vocabulary. The end token has to be among those that are kept, or no text would ever be drafted to its end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from real.decode.along import Along, windows
+from real.decode.proposer import Drafter, Draw, More, Proposer
+from real.decode.warp import Warping
+from real.draft._contract import along_blocks, target_probabilities
+from real.models import store
+from real.models.model import LanguageModel
+from specsim.base import check
+from specsim.base.arrays import at
+from specsim.types import Array
+
+NAME = "a smaller head (FR-Spec, VocabTrim)"
+PAPER = "arXiv:2506.22694, arXiv:2502.14856"
+ENOUGH = 50  # calibration tokens for each token that is kept
+
+
+def layers(inner: Drafter) -> tuple[int, ...]:
+    """Those of the drafter whose head is cut."""
+    return inner.layers
+
+
+LAYERS = layers
+
+
+def most_frequent(counts: Array, k: int, end: int | None) -> list[int]:
+    """The k most frequent tokens, the end token among them.
+
+    Parameters
+    ----------
+    counts : array, shape (V,)
+        How often each token stands in a calibration text.
+    k : int
+        How many to keep, 1 to V.
+    end : int or None
+        The end token, which takes the place of the rarest if it has to; None if texts have none.
+
+    Returns
+    -------
+    list of int
+        k ids, increasing; of tokens that are equally frequent those with small ids.
+
+    Raises
+    ------
+    ValueError
+        k or end is out of range, or a count is negative.
+
+    Warns
+    -----
+    UserWarning
+        Fewer than 50 calibration tokens for each id that is kept.
+
+    Examples
+    --------
+    >>> most_frequent([100, 300, 0, 200], 2, end=2)
+    [1, 2]
+    """
+    found = np.asarray(check.real_values(counts, "counts", 0, np.inf))
+    if found.ndim != 1:
+        raise ValueError(f"counts must have shape (V,), got {found.shape}")
+    vocab = len(found)
+    if not 1 <= check.integer(k, "k", 1) <= vocab:
+        raise ValueError(f"k must be at most {vocab}, the size of the vocabulary, got {k}")
+    if end is not None and not 0 <= end < vocab:
+        raise ValueError(f"end is token {end}, outside the vocabulary 0..{vocab - 1}")
+    if found.sum() < ENOUGH * k:
+        warnings.warn(
+            f"{int(found.sum())} calibration tokens for k={k}: fewer than {ENOUGH} for each token that is kept",
+            stacklevel=2,
+        )
+    order = np.argsort(-found, kind="stable").tolist()
+    first = order[:k] if end is None or end in order[:k] else [*order[: k - 1], end]
+    return sorted(first)
+
+
+def drafter(inner: Drafter, ids: Sequence[int], end: int | None) -> Drafter:
+    """Cut the head of a drafter to some tokens.
+
+    Parameters
+    ----------
+    inner : Drafter
+        Any that draws each draft from one law, in turn.
+    ids : sequence of int
+        Tokens that are kept, at least one, each once.
+    end : int or None
+        The end token; None if texts have none.
+
+    Returns
+    -------
+    Drafter
+        Its laws are the inner one's on these tokens, renormalised; where those have no mass, even ones.
+
+    Raises
+    ------
+    ValueError
+        No id, one twice or out of range; the end token is not among them.
+
+    References
+    ----------
+    FR-Spec, arXiv:2502.14856; VocabTrim, arXiv:2506.22694.
+
+    Examples
+    --------
+    >>> from real import TINY, load
+    >>> from real.draft import lm
+    >>> pair = load(TINY / "target", TINY / "draft")
+    >>> few = drafter(lm.drafter(pair.draft), range(100), end=0)
+    >>> few.along(pair.target, [5, 6], [7, 800, 9], 1, Warping()).q[1].tolist()
+    [0.0]
+    """
+    kept = sorted({check.integer(i, "ids", 0) for i in ids})
+    if not kept or len(kept) != len(list(ids)):
+        raise ValueError(f"ids must be at least one token, each once; got {len(list(ids))}, {len(kept)} different ones")
+    if end is not None and end not in kept:
+        raise ValueError(
+            f"ids lack the end token {end}, so no text would be drafted to its end: "
+            f"most_frequent(counts, {len(kept)}, end={end}) forces it in"
+        )
+    rows = None if inner.rows is None else partial(_rows, inner, kept)
+    made = replace(inner, start=partial(_start, inner, kept), rows=rows)
+    return replace(made, along=partial(_along, made))
+
+
+def restrict(law: Tensor, kept: Tensor) -> Tensor:
+    """Laws (..., V) on the tokens of a mask (V,), renormalised; even ones where they have no mass there."""
+    cut = torch.where(kept, law, 0)
+    total = cut.sum(-1, keepdim=True)
+    even = kept.to(law.dtype) / kept.sum()
+    return torch.where(total > 0, cut / torch.where(total > 0, total, 1), even)
+
+
+class Restricted:
+    """A proposer whose draws are restricted; see `real.decode.proposer.Proposer`."""
+
+    def __init__(self, start: Callable[[Draw], Proposer], kept: Tensor, draw: Draw) -> None:
+        self._kept, self._draw = kept, draw
+        self._laws: list[Tensor] = []  # of the block that is being drafted
+        self._inner = start(self._drawn)
+
+    def _drawn(self, law: Tensor, u: Tensor) -> Tensor:
+        self._laws.append(restrict(law, self._kept))
+        return self._draw(self._laws[-1], u)
+
+    def read(self, i: int, text: Sequence[int]) -> None:
+        """As the inner one."""
+        self._inner.read(i, text)
+
+    def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
+        """As the inner one."""
+        self._inner.told(which, starts, tokens, states)
+
+    def propose(
+        self,
+        texts: Sequence[Sequence[int]],
+        gamma: int,
+        u: Tensor,
+        which: list[int],
+        seen: Tensor | None = None,
+        more: More | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The inner one's drafts, drawn from restricted laws."""
+        self._laws.clear()
+        asked: dict[str, Any] = {} if more is None else {"more": lambda tokens, law: more(tokens, self._laws[-1])}
+        tokens, _, largest = self._inner.propose(texts, gamma, u, which, seen, **asked)
+        return tokens, torch.stack(self._laws, 1), largest
+
+
+def _start(
+    inner: Drafter,
+    ids: list[int],
+    target: LanguageModel,
+    warping: Warping,
+    draw: Draw,
+    batch: int,
+    mark: Callable[[str], None],
+) -> Restricted:
+    kept = _mask(ids, target)
+    return Restricted(lambda drawn: inner.start(target, warping, drawn, batch, mark), kept, draw)
+
+
+def _mask(ids: list[int], target: LanguageModel) -> Tensor:
+    if ids[-1] >= target.vocab_size:
+        raise ValueError(f"ids name token {ids[-1]}, outside the vocabulary 0..{target.vocab_size - 1}")
+    kept = torch.zeros(target.vocab_size, dtype=torch.bool, device=target.device)
+    kept[ids] = True
+    return kept
+
+
+def _rows(
+    inner: Drafter, ids: list[int], target: LanguageModel, prompt: list[int], text: list[int], warping: Warping
+) -> Tensor:
+    assert inner.rows is not None
+    return restrict(inner.rows(target, prompt, text, warping), _mask(ids, target))
+
+
+def _along(
+    made: Drafter, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
+) -> Along:
+    if made.rows is None:
+        return along_blocks(made, target, prompt, text, gamma, warping)
+    own = at(made.rows(target, prompt, text, warping), torch.tensor(text, device=target.device))
+    return Along(windows(own.double().cpu().numpy(), gamma), target_probabilities(target, prompt, text, warping))
+
+
+def trimmed(model: LanguageModel, ids: Sequence[int]) -> LanguageModel:
+    """A model whose head has some rows only: what a restricted draft model costs.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        On the fast path.
+    ids : sequence of int
+        Tokens that are kept.
+
+    Returns
+    -------
+    LanguageModel
+        Its logits are -inf on all other tokens; without filters its laws are those of `drafter` around the whole model.
+
+    Raises
+    ------
+    ValueError
+        The model is not on the fast path, or an id is out of range.
+
+    Examples
+    --------
+    >>> from real import TINY, load
+    >>> from real.models.model import full_logits
+    >>> few = trimmed(load(TINY / "target", TINY / "draft").draft, [3, 5])
+    >>> full_logits(few, torch.tensor([1])).isfinite().nonzero()[:, 1].tolist()
+    [3, 5]
+    """
+    weights = model.weights
+    if weights is None:
+        raise ValueError("only a model on the fast path can be trimmed")
+    _mask(sorted(ids), model)
+    rows = torch.tensor(sorted(ids), device=model.device)
+    head = weights.head.to_dense() if weights.head.is_mkldnn else weights.head
+    bias = None if weights.head_bias is None else weights.head_bias[rows]
+    few = replace(weights, head=head[rows].contiguous(), head_bias=bias)
+    saved = (len(head) - len(rows)) * head.shape[1] * head.itemsize
+    return replace(
+        model,
+        new_store=lambda batch: Few(store.Llama(few, batch), rows, model.vocab_size),
+        weight_bytes=model.weight_bytes - saved,
+        weights=None,  # their head is not that of the vocabulary
+    )
+
+
+class Few:
+    """A store of a trimmed model: logits of few tokens in their places; see `real.models.cache.Store`."""
+
+    def __init__(self, inner: store.Llama, rows: Tensor, vocab: int) -> None:
+        self._inner, self._rows, self._vocab = inner, rows, vocab
+
+    def append(self, tokens: Tensor, which: list[int], starts: list[int], rows: int) -> Tensor:
+        """As the store of the whole model, with -inf for tokens that are not kept."""
+        few = self._inner.append(tokens, which, starts, rows)
+        out = few.new_full((*few.shape[:-1], self._vocab), -torch.inf)
+        out[..., self._rows] = few
+        return out

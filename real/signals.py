@@ -1,0 +1,58 @@
+"""What a drafter knows of the drafts of a block before the target sees them, and what became of the block."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from specsim.types import Array, Signals
+
+TOP = 10  # probabilities of a row that are told
+
+
+class BlockSignals(NamedTuple):
+    """A block as it was logged: signals of its n drafts, and what the target made of them.
+
+    `ratio` is p/q of each drafted token, which only the labels of a classifier may read; `kept` counts drafts that the
+    rule kept, even where the text ended before.
+    """
+
+    start: int  # tokens of text before the block
+    signals: Signals  # (n, 10), (n,), (n,), (n,)
+    ratio: Array  # (n,)
+    kept: int
+
+
+def signals_of(laws: Tensor, tokens: Tensor, position: int | Array) -> Signals:
+    """Signals of drafts.
+
+    Parameters
+    ----------
+    laws : Tensor, shape (..., V)
+        The rows that the drafts were drawn from.
+    tokens : Tensor, shape (...)
+        The drafts.
+    position : int or array, shape (...)
+        Which drafts of their blocks they are, from 1.
+
+    Returns
+    -------
+    Signals
+        NumPy arrays in float64: top (..., 10), entropy, position and own (...).
+
+    Examples
+    --------
+    >>> found = signals_of(torch.tensor([0.5, 0.0, 0.25, 0.25]), torch.tensor(2), 1)
+    >>> found.top[:5].tolist(), round(float(found.entropy), 4), float(found.own)
+    ([0.5, 0.25, 0.25, 0.0, 0.0], 1.0397, 0.25)
+    """
+    wide = laws.double()
+    top = wide.topk(min(TOP, wide.shape[-1]), -1).values
+    padded = torch.nn.functional.pad(top, (0, TOP - top.shape[-1]))
+    own = wide.gather(-1, tokens[..., None])[..., 0]
+    entropy = -torch.special.xlogy(wide, wide).sum(-1)
+    where = np.broadcast_to(np.asarray(position), tuple(tokens.shape))
+    return Signals(padded.cpu().numpy(), entropy.cpu().numpy(), where, own.cpu().numpy())

@@ -1,0 +1,89 @@
+"""Every drafter of `real.draft` for a tiny target: what holds of all of them is tried on these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from helpers.tiny_models import tiny_llama
+from real.decode.proposer import Drafter
+from real.decode.warp import Warping
+from real.draft import exit, feature, heads, lm, ngram, restricted, trigram
+from real.draft._contract import target_laws
+from real.models.model import LanguageModel, from_hf
+from specsim.base.arrays import pick
+
+
+def _lm(target: LanguageModel) -> Drafter:
+    return lm.drafter(from_hf(tiny_llama(target.vocab_size, seed=7, dtype=target.dtype)))
+
+
+def table(target: LanguageModel, texts: int = 2, length: int = 12) -> ngram.Table:
+    """What some trajectories of the target leave behind."""
+    found = ngram.EMPTY
+    for k in range(texts):
+        text = [(3 * k + i * i) % target.vocab_size for i in range(length)]
+        found = ngram.learn(found, [0, 1], text, target_laws(target, [0, 1], text, Warping()))
+    return found
+
+
+def _cut(inner: Drafter, target: LanguageModel) -> Drafter:
+    end = target.vocab_size - 1
+    return restricted.drafter(inner, [*range(0, end, 2), end], end)
+
+
+Net = TypeVar("Net", bound=nn.Module)
+HIDDEN = 8  # of `helpers.decoding.models`, which have 2 heads
+
+
+def random(net: Net, seed: int = 0) -> Net:
+    """The network with large weights, so that its laws depend on all that it reads."""
+    rng = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for w in net.parameters():
+            w.copy_(torch.randn(w.shape, generator=rng) * (0.5 if w.ndim > 1 else 1.0))
+    return net.eval()
+
+
+def block() -> exit.Block:
+    """Of an exit."""
+    return random(exit.Block(HIDDEN, 3 * HIDDEN))
+
+
+def networks() -> dict[str, nn.Module]:
+    """Name -> a network that reads the target's last states."""
+    return {
+        "heads": random(heads.Heads(HIDDEN, 5, 6)),
+        "trigram": random(trigram.Trigram(HIDDEN, 3, 4, 5)),
+        "feature": random(feature.Feature(HIDDEN, 4, 5)),
+        "feature, both": random(feature.Feature(HIDDEN, 4, 5, fuse=3, pad=True)),
+        "feature, control": random(feature.Feature(HIDDEN, 4, 5, extra=6)),
+    }
+
+
+SMALL: dict[str, Callable[[LanguageModel], Drafter]] = {
+    "lm": _lm,
+    "ngram": lambda target: ngram.drafter(target),
+    "ngram, shared": lambda target: ngram.drafter(target, table(target)),
+    "ngram, shared only": lambda target: ngram.drafter(target, table(target), own=False),
+    "ngram, likeliest": lambda target: ngram.drafter(target, table(target), stochastic=False),
+    "exit": lambda target: exit.drafter(block(), 0),
+    "heads": lambda target: heads.drafter(networks()["heads"], target),
+    "trigram": lambda target: trigram.drafter(networks()["trigram"], target),
+    "feature": lambda target: feature.drafter(networks()["feature"], target),
+    "feature, both": lambda target: feature.drafter(networks()["feature, both"], target),
+    "restricted": lambda target: _cut(_lm(target), target),
+    "restricted, ngram": lambda target: _cut(ngram.drafter(target, table(target)), target),
+}
+
+
+def written(target: LanguageModel, prompt: list[int], length: int, warping: Warping, seed: int) -> list[int]:
+    """A text of the target's own, by plain decoding."""
+    from real.decode.loop import decode, keyed
+
+    return decode(
+        target, None, prompt, max_tokens=length, gamma=0, uniforms=keyed(seed, 0), warping=warping, draw=pick
+    ).tokens
