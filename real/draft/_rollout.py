@@ -1,0 +1,234 @@
+"""Drafters that read the target's states: one network, along a text at many block starts at once, or in the loop.
+
+A block begins after place u of the text: the token there is known and read by nobody yet, so the newest state that the
+target has told is the one *before* it. That state is called `before[u]`, zeros at the first place. Step j of the block
+reads the token at u + j, and gives a law to the one at u + 1 + j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from real.decode.along import Along
+from real.decode.draft import readable
+from real.decode.proposer import Drafter, Draw, More
+from real.decode.warp import Warping, probabilities
+from real.draft._contract import seen_along, target_probabilities
+from real.draft._parts import Frozen, Look, frozen, weights_of
+from real.models.model import LanguageModel, full_states
+from specsim.base.arrays import at as entry
+
+
+class Step(NamedTuple):
+    """A step of blocks: what the head reads (b, k, hidden), what the next step is given, and keys (b, k, w) of its own.
+
+    `carried` is the state of the next step's input; `own` what its attention sees of this block.
+    """
+
+    read: Tensor
+    carried: Tensor
+    own: list[Tensor]
+
+
+class Network(Protocol):
+    """What is trained. `steps` is how many drafts a block may have, None for any number."""
+
+    hidden: int
+    steps: int | None
+
+    def keys(self, three: Tensor, before: Tensor) -> Tensor:
+        """Keys (b, m, w) of places of the text, from the tokens that end there (b, m, 3 hidden) and `before`."""
+
+    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> Step:
+        """Step j of blocks at k places: tokens (b, k, 3 hidden), `before` of the block or what step j - 1 carried."""
+
+
+def triples(tokens: Tensor) -> Tensor:
+    """The three tokens (b, m, 3) that end at each place of (b, m); -1 before the text."""
+    return F.pad(tokens, (2, 0), value=-1).unfold(1, 3, 1)
+
+
+def shifted(states: Tensor) -> Tensor:
+    """`before` (b, m, hidden) of every place, from the states (b, m or more, hidden) after it."""
+    return F.pad(states, (0, 0, 1, 0))[:, : states.shape[1]]
+
+
+def rolled(net: Any, ends: Frozen, tokens: Tensor, before: Tensor, at: Tensor, gamma: int) -> Iterator[Step]:
+    """Steps of blocks that begin after places `at`, whose drafts are the text's own tokens.
+
+    Parameters
+    ----------
+    net : Network
+        The drafter.
+    ends : Frozen
+        Of its target.
+    tokens : Tensor, shape (b, n), int64
+        Texts.
+    before : Tensor, shape (b, n, hidden)
+        The target's state before each place.
+    at : Tensor, shape (k,), int64
+        Places, the same in every text.
+    gamma : int
+        Steps; those past the end of the text read its last token again, and mean nothing.
+
+    Yields
+    ------
+    Step
+        Of shapes (b, k, ...).
+    """
+    three = ends.three(triples(tokens))
+    look, carried = Look(net.keys(three, before), at[None]), before[:, at]
+    own: list[Tensor] = []
+    for j in range(gamma):
+        step = net.step(j, three[:, (at + j).clamp(max=tokens.shape[1] - 1)], carried, own, look)
+        carried, own = step.carried, step.own
+        yield step
+
+
+def last(target: LanguageModel) -> tuple[int, ...]:
+    """The last layer of a target."""
+    return (len(weights_of(target).layers),)
+
+
+def drafter(net: Any, target: LanguageModel) -> Drafter:
+    """The drafter of a network that reads the last states of a target; ValueError if it cannot read this one's."""
+    (layer,) = last(target)
+    frozen(target, net.hidden)
+    return Drafter((layer,), partial(Reader, net), partial(_along, net, layer), stepwise=True)
+
+
+def crossed(ends: Frozen, states: Tensor, read: Tensor) -> Tensor:
+    """Mean cross-entropy of the laws that the head makes of `read`, with those it makes of the target's states."""
+    with torch.no_grad():
+        law = ends.logits(states).softmax(-1)
+    return -(law * ends.logits(read).log_softmax(-1)).sum(-1).mean()
+
+
+def places(length: int, count: int, gamma: int, rng: torch.Generator) -> Tensor:
+    """Places (count,) in texts of a length after which blocks of gamma steps begin that end within them."""
+    return torch.randperm(length - gamma, generator=rng)[:count]
+
+
+def check_steps(net: Any, gamma: int) -> None:
+    """ValueError if blocks may not be that long."""
+    if net.steps is not None and gamma > net.steps:
+        raise ValueError(f"gamma={gamma} is too long: the drafter has heads for {net.steps} drafts")
+
+
+@torch.no_grad()
+def _along(
+    net: Any, layer: int, target: LanguageModel, prompt: list[int], text: list[int], gamma: int, warping: Warping
+) -> Along:
+    check_steps(net, gamma)
+    ends, net = frozen(target, net.hidden), deepcopy(net).to(target.dtype)
+    tokens = readable(target, torch.tensor([prompt + text], device=target.device))
+    states = full_states(target, tokens[0], (layer,))[1][None, :, 0]
+    at = torch.arange(len(prompt) - 1, tokens.shape[1] - 1, device=target.device)
+    seen = seen_along(target, prompt, text, warping)
+    q = np.zeros((len(text), gamma))
+    for i, step in enumerate(rolled(net, ends, tokens, shifted(states), at, min(gamma, len(text)))):
+        left = len(text) - i  # starts whose draft i is within the text
+        law = probabilities(ends.logits(step.read[0, :left]), warping, None if seen is None else seen[i:])
+        own = entry(law, torch.tensor(text[i:], device=target.device))
+        q[:left, i] = own.double().cpu().numpy()
+    return Along(q, target_probabilities(target, prompt, text, warping))
+
+
+class Reader:
+    """A network at work on a batch of texts; parameters are those of `Drafter.start`, the network before them."""
+
+    def __init__(
+        self,
+        net: Any,
+        target: LanguageModel,
+        warping: Warping,
+        draw: Draw,
+        batch: int,
+        mark: Callable[[str], None],
+    ) -> None:
+        self._net, self._ends, self._target = deepcopy(net).to(target.dtype), frozen(target, net.hidden), target
+        self._warping, self._draw, self._mark = warping, draw, mark
+        kind = self._ends.head
+        with torch.no_grad():
+            width = self._net.keys(kind.new_zeros(1, 1, 3 * net.hidden), kind.new_zeros(1, 1, net.hidden)).shape[-1]
+        self._before = kind.new_zeros(batch, 1, net.hidden)
+        self._held, self._lengths = kind.new_zeros(batch, 0, width), [0] * batch
+
+    def read(self, i: int, text: Sequence[int]) -> None:
+        """Nothing: the text comes with `propose`, and what the target makes of it with `told`."""
+
+    def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
+        """Keep the states, and forget the keys that were made of others."""
+        end = max(starts) + tokens.shape[1] + 1
+        if end > self._before.shape[1]:
+            more = max(end, 2 * self._before.shape[1]) - self._before.shape[1]
+            self._before = F.pad(self._before, (0, 0, 0, more))
+        for row, (i, start) in enumerate(zip(which, starts, strict=True)):
+            self._before[i, start + 1 : start + 1 + tokens.shape[1]] = states[row, :, 0]
+            self._lengths[i] = min(self._lengths[i], start + 1)
+
+    @torch.no_grad()
+    def propose(
+        self,
+        texts: Sequence[Sequence[int]],
+        gamma: int,
+        u: Tensor,
+        which: list[int],
+        seen: Tensor | None = None,
+        more: More | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw gamma tokens after each text, or fewer if `more` says so; as `LMDraft.propose`."""
+        check_steps(self._net, gamma)
+        device = self._target.device
+        rows = torch.tensor(which, device=device)
+        last = torch.tensor([[len(text) - 1] for text in texts], device=device)
+        held = self._extended(texts, which, rows, last)
+        look, carried = Look(held, last), self._before[rows[:, None], last]
+        own: list[Tensor] = []
+        recent = torch.tensor([([-1, -1, *text[-3:]])[-3:] for text in texts], device=device)
+        tokens, laws, largest = [], [], []
+        for j in range(gamma):
+            three = self._ends.three(readable(self._target, recent))
+            step = self._net.step(j, three[:, None], carried, own, look)
+            carried, own = step.carried, step.own
+            logits = self._ends.logits(step.read[:, 0])
+            self._mark("draft")
+            law = probabilities(logits, self._warping, seen)
+            new = self._draw(law, u[:, j]).clamp(max=law.shape[-1] - 1)[:, None]
+            if seen is not None:
+                seen = seen.scatter(-1, new, True)
+            recent = torch.cat([recent[:, 1:], new], 1)
+            tokens.append(new)
+            laws.append(law)
+            largest.append(logits.amax(-1))
+            self._mark("sample")
+            if more is not None and j + 1 < gamma and not more(new[:, 0], law):
+                break
+        return torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(largest, 1)
+
+    def _extended(self, texts: Sequence[Sequence[int]], which: list[int], rows: Tensor, last: Tensor) -> Tensor:
+        """Keys (b, n, w) of these texts, those made that were not yet."""
+        unread = max(len(text) - self._lengths[i] for text, i in zip(texts, which, strict=True))
+        end = max(map(len, texts))
+        if end > self._held.shape[1]:
+            self._held = F.pad(self._held, (0, 0, 0, max(end, 2 * self._held.shape[1]) - self._held.shape[1]))
+        if unread > 0:
+            # Texts of one batch read equally many: a short one reads its first place again.
+            where = (last - torch.arange(unread - 1, -1, -1, device=last.device)).clamp(min=0)
+            ends = [list(text[-unread - 2 :]) for text in texts]
+            padded = torch.tensor([[-1] * (unread + 2 - len(row)) + row for row in ends], device=last.device)
+            at = where - last + unread + 1  # the same places in `padded`
+            found = torch.stack([padded.gather(1, at - back) for back in (2, 1, 0)], -1)
+            three = self._ends.three(readable(self._target, found))
+            self._held[rows[:, None], where] = self._net.keys(three, self._before[rows[:, None], where])
+        for text, i in zip(texts, which, strict=True):
+            self._lengths[i] = len(text)
+        return self._held[rows, :end]

@@ -1,0 +1,40 @@
+"""Weights of drafters that are shipped, a megabyte or two each (see `real.models.shipped`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from real.models import shipped
+from real.models.shipped import Module
+
+WEIGHTS = Path(__file__).parent / "weights"
+FITTED: dict[str, Any] = {  # share of the texts to learn from, texts a step, the highest rate
+    "share": 0.4,
+    "steps": 300,
+    "batch": 8,
+    "rate": 3e-3,
+    "seed": 0,
+}
+
+
+def path_of(name: str) -> Path:
+    """Where the weights of a drafter are."""
+    return shipped.path_of(WEIGHTS, name)
+
+
+def remedy(name: str) -> str:
+    """What to do where the weights of a drafter are missing, or others than they should be."""
+    return f"`specsim-real train-drafters {name}` makes them anew"
+
+
+def save(name: str, module: nn.Module, recipe: dict[str, Any]) -> None:
+    """Write a module's weights whole, or not at all."""
+    shipped.save(WEIGHTS, name, module, recipe)
+
+
+def load(name: str, module: Module, recipe: dict[str, Any]) -> Module:
+    """Fill a module with the shipped weights, as `real.models.shipped.load` does."""
+    return shipped.load(WEIGHTS, name, module, recipe, remedy(name))

@@ -1,0 +1,171 @@
+"""EAGLE's layer, which drafts states: a token and the state before it give the state after it, and so on with its own.
+
+FSPAD changes two places. Sampling features (fs): beside W [e; f], a gated layer whose gate reads the drawn token e and
+whose value reads the state f. Partial alignment (pad): the layer has two outputs, one for the head and one that is
+regressed to the target's state and fed back. A control has as many parameters as both, in the first place only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from real.decode.proposer import Drafter
+from real.draft import _rollout, _weights, heads
+from real.draft._parts import Attention, Gated, Look, frozen, rms
+from real.models.model import LanguageModel
+
+NAME = "states of its own"
+PAPER = "arXiv:2401.15077"
+LAYERS = heads.LAYERS
+reads = heads.reads
+_SIZES = {"hidden": 256, "inner": 64, "gated": 192}
+_FITTED = _weights.FITTED | {"starts": 32, "unroll": 2, "head_share": 0.1}
+VARIANTS: dict[str, dict[str, Any]] = {  # of FSPAD's experiment; the control's gated layer has what both others add
+    "eagle": {},
+    "fs": {"fuse": 96},
+    "pad": {"pad": True},
+    "both": {"fuse": 96, "pad": True},
+    "control": {"extra": 160},
+}
+RECIPES: dict[str, dict[str, Any]] = {
+    "feature": {"drafter": "feature", **_SIZES, **VARIANTS["both"], **_FITTED},
+}
+
+
+class Feature(nn.Module):
+    """One decoder layer on tokens and states.
+
+    Parameters
+    ----------
+    hidden, inner, gated : int
+        Width of the target's states, of the attention and of the gated layer.
+    fuse : int
+        Width of FS's gated layer, 0 for none.
+    pad : bool
+        Whether the head reads an output of its own.
+    extra : int
+        Width of the control's gated layer, which reads the fused state alone; 0 for none.
+    """
+
+    steps = None
+
+    def __init__(self, hidden: int, inner: int, gated: int, fuse: int = 0, pad: bool = False, extra: int = 0) -> None:
+        super().__init__()
+        self.hidden, self.pad = hidden, pad
+        start = torch.cat([torch.zeros(hidden, hidden), torch.eye(hidden)], 1)
+        self.join = nn.Parameter(start + 0.01 * torch.randn(hidden, 2 * hidden))
+        self.fuse = Gated(hidden, fuse) if fuse else None
+        self.extra = Gated(hidden, extra) if extra else None
+        self.attention = Attention(hidden, inner)
+        self.gated = Gated(hidden, gated, 2 * hidden if pad else hidden)
+
+    def joined(self, three: Tensor, before: Tensor) -> Tensor:
+        """The layer's input, from the last of three tokens and the state before it."""
+        token = three[..., 2 * self.hidden :]
+        x = F.linear(torch.cat([token, before], -1), self.join)
+        if self.fuse is not None:
+            x = x + self.fuse(rms(token), rms(before))
+        return x if self.extra is None else x + self.extra(rms(x), rms(x))
+
+    def keys(self, three: Tensor, before: Tensor) -> Tensor:
+        """Of the tokens and the target's states."""
+        return self.attention.keys(rms(self.joined(three, before)))
+
+    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> _rollout.Step:
+        """The state after step j's token; the first step's own key is among those of the text."""
+        x = self.joined(three, carried)
+        if j:
+            own = [*own, self.attention.keys(rms(x))]
+        x = x + self.attention(rms(x), look, own)
+        made = self.gated(rms(x), rms(x))
+        if not self.pad:
+            return _rollout.Step(x + made, x + made, own)
+        read, carried = made.chunk(2, -1)
+        return _rollout.Step(x + read, x + carried, own)
+
+
+def network(recipe: dict[str, Any]) -> Feature:
+    """The layer of a recipe, untrained."""
+    told = {name: recipe[name] for name in ("fuse", "pad", "extra") if name in recipe}
+    return Feature(recipe["hidden"], recipe["inner"], recipe["gated"], **told)
+
+
+def lesson(
+    net: nn.Module, target: LanguageModel, recipe: dict[str, Any]
+) -> Callable[[Tensor, Tensor, torch.Generator], Tensor]:
+    """The loss to train on: a smooth distance of what is fed back to the target's state, and a share of cross-entropy.
+
+    Parameters
+    ----------
+    net : Feature
+        The learner.
+    target : LanguageModel
+        The frozen target.
+    recipe : dict
+        With `starts` blocks a text, `unroll` steps on states of its own, and `head_share`, the weight of cross-entropy.
+
+    Returns
+    -------
+    callable
+        (tokens (b, m), states (b, m, 1, hidden), generator of the places) -> the loss.
+    """
+    ends = frozen(target, recipe["hidden"])
+
+    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator) -> Tensor:
+        last, losses = states[:, :, 0], []
+        at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng)
+        for j, step in enumerate(_rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])):
+            wanted = last[:, at + j]
+            told = _rollout.crossed(ends, wanted, step.read)
+            losses.append(F.smooth_l1_loss(step.carried, wanted) + recipe["head_share"] * told)
+        return torch.stack(losses).mean()
+
+    return loss
+
+
+def shipped(name: str = "feature") -> Feature:
+    """The trained layer, with FS and PAD; ValueError if its weights are not there."""
+    return _weights.load(name, network(RECIPES[name]), RECIPES[name])
+
+
+def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
+    """EAGLE's layer as a drafter.
+
+    Parameters
+    ----------
+    net : Feature
+        See `shipped`.
+    target : LanguageModel
+        Whose last states it reads.
+
+    Returns
+    -------
+    Drafter
+        For blocks of any length; chains only, where EAGLE drafts trees.
+
+    Raises
+    ------
+    ValueError
+        The target is not on the fast path, or has states of another width.
+
+    References
+    ----------
+    Li et al. 2024, EAGLE, arXiv:2401.15077; Gui et al. 2024, FSPAD, arXiv:2408.15562.
+
+    Examples
+    --------
+    >>> from real import TINY, Warping, load
+    >>> pair = load(TINY / "target", TINY / "draft")
+    >>> found = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
+    >>> found.q.shape
+    (3, 2)
+    """
+    return _rollout.drafter(net, target)
+
+
+drafting = drafter

@@ -1,0 +1,147 @@
+"""Heads: each draft of a block has a network of its own, which reads the target's state before the block and no draft.
+
+The state is that *before* the block's first known token, which nobody has read yet (see `_rollout`): head j is for the
+token j + 2 places after it. All heads end in the target's own head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from real.decode.proposer import Drafter
+from real.draft import _rollout, _weights
+from real.draft._parts import Look, frozen
+from real.models.model import LanguageModel
+
+NAME = "heads"
+PAPER = "arXiv:2401.10774"
+RECIPES: dict[str, dict[str, Any]] = {
+    "heads": {
+        "drafter": "heads",
+        "hidden": 256,
+        "inner": 168,
+        "heads": 6,
+        "starts": 32,
+        "unroll": 6,
+    }
+    | _weights.FITTED
+}
+
+
+def LAYERS(target: LanguageModel) -> tuple[int, ...]:
+    """The last layer of the target."""
+    return _rollout.last(target)
+
+
+class Heads(nn.Module):
+    """One residual block a draft: before + down(silu(up(before) + bias)), which begins as the target's own row.
+
+    Parameters
+    ----------
+    hidden, inner, heads : int
+        Width of the target's states, inside of a block, and how many drafts.
+    """
+
+    def __init__(self, hidden: int, inner: int, heads: int) -> None:
+        super().__init__()
+        self.hidden, self.steps = hidden, heads
+        self.up = nn.ParameterList([torch.randn(inner, hidden) * hidden**-0.5 for _ in range(heads)])
+        self.bias = nn.ParameterList([torch.zeros(inner) for _ in range(heads)])
+        self.down = nn.ParameterList([torch.zeros(hidden, inner) for _ in range(heads)])
+
+    def keys(self, three: Tensor, before: Tensor) -> Tensor:
+        """None: nothing looks back."""
+        return before[..., :0]
+
+    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> _rollout.Step:
+        """Head j."""
+        inside = F.silu(F.linear(carried, self.up[j], self.bias[j]))
+        return _rollout.Step(carried + F.linear(inside, self.down[j]), carried, own)
+
+
+def network(recipe: dict[str, Any]) -> Heads:
+    """The heads of a recipe, untrained."""
+    return Heads(recipe["hidden"], recipe["inner"], recipe["heads"])
+
+
+def reads(recipe: dict[str, Any]) -> tuple[int, ...]:
+    """Layers of the target that it is trained on, -1 for the last."""
+    return (-1,)
+
+
+def lesson(
+    net: nn.Module, target: LanguageModel, recipe: dict[str, Any]
+) -> Callable[[Tensor, Tensor, torch.Generator], Tensor]:
+    """The loss to train on: cross-entropy with the target's rows, mean over the drafts of a block.
+
+    Parameters
+    ----------
+    net : nn.Module
+        The learner, of this file or of `trigram`.
+    target : LanguageModel
+        The frozen target.
+    recipe : dict
+        With `starts` blocks a text, and `unroll` drafts a block.
+
+    Returns
+    -------
+    callable
+        (tokens (b, m), states (b, m, 1, hidden), generator of the places) -> nats a token.
+    """
+    ends = frozen(target, recipe["hidden"])
+
+    def loss(tokens: Tensor, states: Tensor, rng: torch.Generator) -> Tensor:
+        last = states[:, :, 0]
+        at = _rollout.places(tokens.shape[1], recipe["starts"], recipe["unroll"], rng)
+        found = _rollout.rolled(net, ends, tokens, _rollout.shifted(last), at, recipe["unroll"])
+        return torch.stack([_rollout.crossed(ends, last[:, at + j], step.read) for j, step in enumerate(found)]).mean()
+
+    return loss
+
+
+def shipped(name: str = "heads") -> Heads:
+    """The trained heads; ValueError if their weights are not there."""
+    return _weights.load(name, network(RECIPES[name]), RECIPES[name])
+
+
+def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
+    """Heads as a drafter.
+
+    Parameters
+    ----------
+    net : Heads
+        See `shipped`.
+    target : LanguageModel
+        Whose last states it reads.
+
+    Returns
+    -------
+    Drafter
+        Its blocks are at most as long as it has heads.
+
+    Raises
+    ------
+    ValueError
+        The target is not on the fast path, or has states of another width.
+
+    References
+    ----------
+    Cai et al. 2024, Medusa, arXiv:2401.10774.
+
+    Examples
+    --------
+    >>> from real import TINY, Warping, load
+    >>> pair = load(TINY / "target", TINY / "draft")
+    >>> found = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
+    >>> found.q.shape
+    (3, 2)
+    """
+    return _rollout.drafter(net, target)
+
+
+drafting = drafter

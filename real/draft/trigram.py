@@ -1,0 +1,124 @@
+"""Chimera: the last three tokens say what is near, one layer over the target's states what is far.
+
+A trigram encoder reads the three tokens that end at a step; one layer lets it look at the target's states before the
+block and at the block's own steps; the head reads the target's state before the block beside what the layer found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from real.decode.proposer import Drafter
+from real.draft import _rollout, _weights, heads
+from real.draft._parts import Attention, Gated, Look, rms
+from real.models.model import LanguageModel
+
+NAME = "trigrams and full context"
+PAPER = "arXiv:2402.15758"
+RECIPES: dict[str, dict[str, Any]] = {
+    "trigram": {
+        "drafter": "trigram",
+        "hidden": 256,
+        "rank": 32,
+        "inner": 64,
+        "gated": 96,
+        "starts": 32,
+        "unroll": 4,
+    }
+    | _weights.FITTED
+}
+LAYERS = heads.LAYERS
+reads = heads.reads
+lesson = heads.lesson
+
+
+class Trigram(nn.Module):
+    """The network of Chimera.
+
+    Parameters
+    ----------
+    hidden, rank, inner, gated : int
+        Width of the target's states, inside the trigrams' residual block, of the layer's attention and of its gated
+        part.
+    near, far : bool
+        Whether it reads the two tokens before the last, and whether it looks at the text; both False is an ablation.
+    """
+
+    steps = None
+
+    def __init__(self, hidden: int, rank: int, inner: int, gated: int, near: bool = True, far: bool = True) -> None:
+        super().__init__()
+        self.hidden, self.near, self.far = hidden, near, far
+        self.squeeze = nn.Parameter(torch.randn(rank, 3 * hidden) * (3 * hidden) ** -0.5)
+        self.spread = nn.Parameter(torch.zeros(3 * hidden, rank))
+        self.encode = nn.Parameter(torch.randn(hidden, 3 * hidden) * (3 * hidden) ** -0.5)
+        self.attention = Attention(hidden, inner)
+        self.gated = Gated(hidden, gated)
+        self.fuse = nn.Parameter(torch.cat([torch.eye(hidden), torch.zeros(hidden, hidden)], 1))
+
+    def keys(self, three: Tensor, before: Tensor) -> Tensor:
+        """Of the target's states."""
+        return self.attention.keys(rms(before))
+
+    def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> _rollout.Step:
+        """The trigram that ends at step j, and what it finds; `carried` stays the state before the block."""
+        if not self.near:
+            three = F.pad(three[..., 2 * self.hidden :], (2 * self.hidden, 0))
+        x = F.linear(three + F.linear(F.silu(F.linear(three, self.squeeze)), self.spread), self.encode)
+        if self.far:
+            own = [*own, self.attention.keys(rms(x))]
+            x = x + self.attention(rms(x), look, own)
+        x = x + self.gated(rms(x), rms(x))
+        return _rollout.Step(F.linear(torch.cat([carried, x], -1), self.fuse), carried, own)
+
+
+def network(recipe: dict[str, Any]) -> Trigram:
+    """The network of a recipe, untrained."""
+    return Trigram(*(recipe[name] for name in ("hidden", "rank", "inner", "gated")))
+
+
+def shipped(name: str = "trigram") -> Trigram:
+    """The trained network; ValueError if its weights are not there."""
+    return _weights.load(name, network(RECIPES[name]), RECIPES[name])
+
+
+def drafter(net: nn.Module, target: LanguageModel) -> Drafter:
+    """Chimera as a drafter.
+
+    Parameters
+    ----------
+    net : Trigram
+        See `shipped`.
+    target : LanguageModel
+        Whose last states it reads.
+
+    Returns
+    -------
+    Drafter
+        For blocks of any length.
+
+    Raises
+    ------
+    ValueError
+        The target is not on the fast path, or has states of another width.
+
+    References
+    ----------
+    Zeng et al. 2024, Chimera, arXiv:2402.15758.
+
+    Examples
+    --------
+    >>> from real import TINY, Warping, load
+    >>> pair = load(TINY / "target", TINY / "draft")
+    >>> found = drafter(shipped(), pair.target).along(pair.target, [5, 6], [7, 8, 9], 2, Warping())
+    >>> found.q.shape
+    (3, 2)
+    """
+    return _rollout.drafter(net, target)
+
+
+drafting = drafter
