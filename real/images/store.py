@@ -1,35 +1,21 @@
-"""Weights that are shipped: half a megabyte or less each, with the hash of the recipe that made them.
-
-They are kept in bfloat16: all of them in float32 would take more than the 2 MB that a wheel can spare, and they lose
-nothing by it that a test sees. They are computed with in float32.
-"""
+"""Weights of the small models of images that are shipped, half a megabyte or less each (see `real.models.shipped`)."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import safetensors.torch
-import torch
-from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from specsim.base.files import write_bytes
+from real.models import shipped
+from real.models.shipped import Module
 
 WEIGHTS = Path(__file__).parent / "weights"
-Module = TypeVar("Module", bound=nn.Module)
-
-
-def fingerprint(recipe: dict[str, Any]) -> str:
-    """Sixteen hexadecimal digits that another recipe does not have."""
-    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def path_of(name: str) -> Path:
     """Where the weights of a model are."""
-    return WEIGHTS / f"{name}.safetensors"
+    return shipped.path_of(WEIGHTS, name)
 
 
 def remedy(name: str) -> str:
@@ -39,45 +25,9 @@ def remedy(name: str) -> str:
 
 def save(name: str, module: nn.Module, recipe: dict[str, Any]) -> None:
     """Write a module's weights whole, or not at all."""
-    held = {key: value.detach().to(torch.bfloat16).contiguous() for key, value in module.state_dict().items()}
-    write_bytes(path_of(name), safetensors.torch.save(held, {"recipe": fingerprint(recipe)}))
+    shipped.save(WEIGHTS, name, module, recipe)
 
 
 def load(name: str, module: Module, recipe: dict[str, Any]) -> Module:
-    """Fill a module with the shipped weights, ready to be evaluated in float32.
-
-    Parameters
-    ----------
-    name : str
-        What they are called.
-    module : nn.Module
-        Of the shape that was trained; filled in place.
-    recipe : dict
-        What they have to be made by.
-
-    Returns
-    -------
-    nn.Module
-        The same module.
-
-    Raises
-    ------
-    ValueError
-        There are no such weights, or another recipe made them, or the file is none; the line says how to make them.
-    """
-    path = path_of(name)
-    if not path.is_file():
-        raise ValueError(f"weights of {name} are not there: {remedy(name)}")
-    try:
-        with safe_open(path, "pt") as file:
-            made_by = (file.metadata() or {}).get("recipe", "none")
-            held = {key: file.get_tensor(key).float() for key in file.keys()}  # noqa: SIM118, the file is no mapping
-    except SafetensorError:
-        raise ValueError(f"weights of {name} cannot be read, the file is broken: {remedy(name)}") from None
-    if made_by != fingerprint(recipe):
-        raise ValueError(f"weights of {name} were made by recipe {made_by}, not {fingerprint(recipe)}: {remedy(name)}")
-    try:
-        module.load_state_dict(held)
-    except RuntimeError:
-        raise ValueError(f"weights of {name} do not fit the model that its recipe makes: {remedy(name)}") from None
-    return module.eval()
+    """Fill a module with the shipped weights, as `real.models.shipped.load` does."""
+    return shipped.load(WEIGHTS, name, module, recipe, remedy(name))

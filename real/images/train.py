@@ -1,4 +1,4 @@
-"""The command `specsim-real train-images`: every small model of images that is shipped, made again."""
+"""The command `specsim-real train-images`: every small model that is shipped, of images or of sums, made again."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ EXAMPLES = (
 )
 
 
-def makers(folder: ModuleType | None = None) -> dict[str, ModuleType]:
-    """Name of a model -> the file that trains it; read from the folder, which is the registry."""
-    folder = importlib.import_module("real.images") if folder is None else folder
+FOLDERS = ("real.images", "real.sums")  # of files that train small models
+
+
+def makers(*folders: ModuleType) -> dict[str, ModuleType]:
+    """Name of a model -> the file that trains it; read from the folders, which are the registry."""
     found: dict[str, ModuleType] = {}
-    for file in sorted(pkgutil.iter_modules(folder.__path__), key=lambda file: file.name):
-        maker = importlib.import_module(f"{folder.__name__}.{file.name}")
+    read = folders or [importlib.import_module(name) for name in FOLDERS]
+    files = [f"{folder.__name__}.{file.name}" for folder in read for file in pkgutil.iter_modules(folder.__path__)]
+    for name in sorted(files):
+        maker = importlib.import_module(name)
         for name in vars(maker).get("RECIPES", {}):
             if name in found:
                 raise ValueError(f"model {name!r} is made by two files, {found[name].__name__} and {maker.__name__}")
@@ -34,11 +38,16 @@ def makers(folder: ModuleType | None = None) -> dict[str, ModuleType]:
 
 
 def train_images(
-    names: Annotated[list[str] | None, typer.Argument(help="Models to make again; all of them by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Models to make again, such as raster_draft; all of them by default.")
+    ] = None,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: every model with its loss.")] = False,
 ) -> None:
-    """Train the small models of images, and put their weights where this package looks for them."""
+    """Train the small models of images and sums, and put their weights where this package looks for them.
+
+    They are there already: this makes the same ones again. All of them take some eight minutes on one core.
+    """
     alone("json", as_json, markdown=as_markdown)
     from specsim.base.files import check_writable
     from specsim.report.text import table

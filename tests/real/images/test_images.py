@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 
 import real.cli
 from real.images import data, raster, store, train
+from real.images import fit as fitting
 from real.images.fit import fit
 from real.images.train import makers
+from real.train.recipe import learning_rate
 
 pytestmark = pytest.mark.fast
 
@@ -98,6 +100,16 @@ def test_weights_come_back_rounded(folder: Path) -> None:
     assert read.weight.dtype == torch.float32
     assert torch.equal(read.weight, made.weight.to(torch.bfloat16).float())
     assert (read.training, [path.name for path in folder.iterdir()]) == (False, ["toy.safetensors"])
+
+
+def test_each_optimizer_has_its_share_of_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = {"lr": 0.0, "scale": 0.25}
+    learner = SimpleNamespace(param_groups=[group], step=lambda: rates.append(group["lr"]), zero_grad=lambda: None)
+    rates: list[float] = []
+    monkeypatch.setattr(fitting, "optimizers", lambda model, decay: [learner])
+    weight = nn.Linear(1, 1)
+    fit(weight, lambda step: weight.weight.sum(), steps=6, rate=0.8, warmup=2)
+    assert rates == [0.25 * learning_rate(step, 6, 0.8, 2) for step in range(6)]
 
 
 def test_weights_of_another_recipe_are_refused(folder: Path) -> None:
