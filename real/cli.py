@@ -16,6 +16,8 @@ from real.studies.forced import command as forced
 from real.studies.rows import command as rows
 from real.studies.trees import command as trees
 from real.systems import _command as systems
+from real.systems import _drafters as drafters
+from real.systems import _taxonomy as taxonomy
 from real.train import command as train
 from specsim.commands.errors import one_line
 from specsim.commands.options import examples
@@ -41,7 +43,9 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "trees": (trees.trees, trees.EXAMPLES),
     "rows": (rows.rows, rows.EXAMPLES),
     "systems": (systems.systems, systems.EXAMPLES),
+    "taxonomy": (taxonomy.taxonomy, taxonomy.EXAMPLES),
     "train-images": (images.train_images, images.EXAMPLES),
+    "train-drafters": (drafters.train_drafters, drafters.EXAMPLES),
 }
 SHORT = {  # what `specsim-real --help` lists: within 80 columns, where typer would cut it off
     "compare": "Predict tau and speedup, then measure.",
@@ -52,7 +56,9 @@ SHORT = {  # what `specsim-real --help` lists: within 80 columns, where typer wo
     "trees": "Compare tree rules at equal nodes.",
     "rows": "Write both models' laws to a file.",
     "systems": "Put claims of papers to a test.",
-    "train-images": "Train small models of digits.",
+    "taxonomy": "Print what systems choose.",
+    "train-images": "Train models of digits, sums.",
+    "train-drafters": "Train drafters on a target's states.",
 }
 
 

@@ -29,7 +29,9 @@ Wanted = dict[str, tuple["System", dict[str, Any]]]
 
 
 def systems(
-    names: Annotated[list[str] | None, typer.Argument(help="Systems to run; all of them by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"Of {', '.join(registry.names())}; all of them by default.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records, one JSON file a system.")] = Path("systems"),
     share: Annotated[float, typer.Option(help="Of every experiment's texts; less than 1 is for a trial.")] = 1.0,
     seed: Seed = 0,
@@ -40,7 +42,8 @@ def systems(
 ) -> None:
     """Run systems of the literature on trained models, and say whether their claims show.
 
-    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept.
+    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept. All of them
+    take some six minutes on one core.
     """
     form = form_of(as_markdown, as_json)
     known = registry.names()
@@ -59,6 +62,8 @@ def systems(
         left = "the same command carries on" if force is False else "without --force the same command carries on"
         aside(f"interrupted: {len(kept)} of {len(wanted)} systems kept in {out}; {left}")
         raise typer.Exit(130)
+    if share < 1:
+        aside(f"a trial on {share:g} of the texts: intervals are wider than those that the tests were written for")
     aside(f"records: {out}")
 
 

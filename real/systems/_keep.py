@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from real.draft import _weights as drafters
 from real.images import store
 from real.studies.compare.report import digest
 from real.studies.keep import begun
@@ -17,6 +18,7 @@ from real.systems._record import Lab, System, Verdict, as_json, checked, checked
 from specsim.base.files import write_json
 
 SCHEMA = "specsim-system/1"
+STORES: dict[str, Any] = {"": store, "draft": drafters}  # NAME is a model of images, draft/NAME a drafter
 Held = dict[str, Any]  # what a file holds
 
 
@@ -29,10 +31,14 @@ def weights(system: System) -> dict[str, str]:
     """Name -> digest of the shipped weights that a system runs on."""
     found = {}
     for name in system.MODELS:
+        kind, _, bare = name.rpartition("/")
+        if kind not in STORES:
+            raise ValueError(f"MODELS has {name!r}, but weights are in {', '.join(STORES)} only")
+        where = STORES[kind]
         try:
-            found[name] = hashlib.sha256(store.path_of(name).read_bytes()).hexdigest()[:16]
+            found[name] = hashlib.sha256(where.path_of(bare).read_bytes()).hexdigest()[:16]
         except FileNotFoundError:
-            raise ValueError(f"weights of {name} are not there: {store.remedy(name)}") from None
+            raise ValueError(f"weights of {name} are not there: {where.remedy(bare)}") from None
     return found
 
 

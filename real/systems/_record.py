@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
+from real.studies.costs import Costs
 from real.studies.intervals import Estimate
+from real.systems import _axes
 
 Verdict = Literal["shows", "does not show", "contradicts"]
-AXES = ("drafting", "termination", "management", "verification", "acceptance", "order", "carry")
+AXES = tuple(axis for axis in _axes.VALUES if axis not in _axes.DEFAULTS)  # what every system says something of
 
 
 class Lab(NamedTuple):
@@ -18,6 +20,9 @@ class Lab(NamedTuple):
     seed: int = 0
     share: float = 1.0  # of the texts (images, captions, frames) of every experiment; less is for a trial
     said: Callable[[str], None] = lambda words: None  # is told what runs now
+    costs: Mapping[str, Costs] | None = (
+        None  # of the pair's cycles, by kind (`_text_lab.costs`); else they are measured
+    )
 
     def texts(self, full: int, least: int = 8) -> int:
         """How many of a record's texts are run."""
@@ -38,7 +43,7 @@ class System(Protocol):
     NAME: str
     PAPER: str  # arXiv:...
     CLAIM: str  # the headline in its own words, with its numbers
-    AXES: dict[str, str]  # each of AXES, in a few words
+    AXES: dict[str, str]  # each of AXES by a key of `_axes.VALUES`, and perhaps a few words
     TEST: str  # one sentence, fixed before any run: which interval has to exclude what
     HEADLINE: str  # the number shown beside the claim: a name in `measured`
     MODELS: tuple[str, ...]  # names of the shipped weights that it runs on: other weights make its record stale
@@ -62,8 +67,9 @@ def flaw(names: Mapping[str, Any]) -> str | None:
     if not isinstance(names.get("MODELS"), tuple):
         return "needs MODELS, a tuple with the names of the weights that it runs on; () for none"
     axes = names.get("AXES")
-    if not isinstance(axes, dict) or set(axes) != set(AXES):
-        return f"needs AXES, a dict that says something of each of: {', '.join(AXES)}"
+    wrong = _axes.flaw(axes if isinstance(axes, dict) else {})
+    if wrong:
+        return wrong
     for name in ("run", "verdict"):
         if not callable(names.get(name)):
             return f"needs a function {name}"

@@ -9,8 +9,9 @@ from typing import Any
 
 from real import systems
 from real.studies.intervals import Estimate
+from real.systems import _axes
 from real.systems._keep import SCHEMA, Held, path_of, stale, verdict_of
-from real.systems._record import AXES, System, from_json
+from real.systems._record import System, from_json
 from specsim.report.text import aligned, markdown, terminal_width
 
 _NARROW = 80  # columns where there is no terminal to ask: a claim is a sentence
@@ -72,15 +73,15 @@ def recorded(folder: Path) -> dict[str, Held]:
 def pages(kept: dict[str, Held], names: list[str]) -> dict[str, str]:
     """Marker -> generated part of the page: a row for every one of these systems, recorded or not."""
     claims = [["system", "paper", "claim", "ours (95 %)", "verdict", "seconds", "test, fixed before the run"]]
-    axes, parts = [["system", *AXES]], []
+    axes, parts = [["system", *_axes.VALUES]], []
     for name in names:
         system = systems.find(name)
         held = kept.get(name)
         found = ("not recorded yet", "", "") if held is None else _found(held, system)
         claims.append([system.NAME, _link(system.PAPER), system.CLAIM, *found, system.TEST])
-        axes.append([system.NAME, *(system.AXES[axis] for axis in AXES)])
+        axes.append([system.NAME, *_axes.whole(system.AXES).values()])
         if held is not None:
-            parts.append(f"### {system.NAME}\n\n{numbers(held)}\n\n{made_by(held)}")
+            parts.append(f"### {system.NAME} (`{name}`)\n\n{numbers(held)}\n\n{made_by(held)}")
     return {"systems": markdown(claims), "axes": markdown(axes), "numbers": "\n\n".join(parts)}
 
 

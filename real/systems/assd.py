@@ -30,12 +30,12 @@ CLAIM = (
     "fewer), k = 5. Images are easier than text, so more is expected of them here"
 )
 AXES = {
-    "drafting": "the model itself, each place given what is decoded, all at once",
-    "termination": "k places a round",
-    "management": "what is behind the first draft that fails is dropped",
-    "verification": "a second pass, each place given the drafts before it, too",
+    "drafting": "masked self: each place given what is decoded, all at once",
+    "termination": "fixed: k places a round",
+    "management": "chain: what is behind the first draft that fails is dropped",
+    "verification": "second pass: each place given the drafts before it, too",
     "acceptance": "tokenwise",
-    "order": "the prompt's places, then the rest from left to right",
+    "order": "given first: the prompt's places, then the rest from left to right",
     "carry": "nothing",
 }
 TEST = (

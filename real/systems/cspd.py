@@ -31,13 +31,14 @@ NAME = "CSpD"
 PAPER = "arXiv:2411.11925"
 CLAIM = "Noise that draft and target share raises acceptance from 0.14 to 0.32; decoding is up to 2.33 times faster."
 AXES = {
-    "drafting": "a smaller diffusion head, on the target's noise",
-    "termination": "a fixed number of rows",
-    "management": "one block at a time",
-    "verification": "one target pass over the rows of a block",
-    "acceptance": "the quotient of the last steps' densities; a refused row is mirrored",
-    "order": "rows from the top",
-    "carry": "nothing is carried",
+    "drafting": "shared noise: a smaller diffusion head, on the target's noise",
+    "termination": "fixed: a number of rows",
+    "management": "chain: one block at a time",
+    "verification": "one pass: over the rows of a block",
+    "acceptance": "density ratio: of the last steps; a refused row is mirrored",
+    "order": "rows: from the top",
+    "carry": "nothing",
+    "continuous": "densities: rows of real numbers",
 }
 TEST = (
     "The interval of aligned over independent acceptance lies above 1.5, while everything emitted has the target's law "

@@ -23,11 +23,11 @@ CLAIM = (
     "the nearest codes stand in for one another, random ones do not"
 )
 AXES = {
-    "drafting": "a smaller model of pixels",
-    "termination": "a fixed number of drafts",
-    "management": "none",
-    "verification": "one pass of the target",
-    "acceptance": "relaxed by neighbours: lossy, with exact bias",
+    "drafting": "smaller model: of pixels",
+    "termination": "fixed: a number of drafts",
+    "management": "chain",
+    "verification": "one pass",
+    "acceptance": "neighbours: lossy, with exact bias",
     "order": "raster",
     "carry": "nothing",
 }

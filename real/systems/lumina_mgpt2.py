@@ -26,13 +26,13 @@ CLAIM = (
     " says that it keeps the model's law"
 )
 AXES = {
-    "drafting": "the target's own rows of the pass before; new slots are drawn evenly",
-    "termination": "a fixed window of 16",
-    "management": "a chain",
-    "verification": "one pass over the window and the place behind it",
-    "acceptance": "tokenwise with q clamped at 0.99 and p in place of the residual: lossy",
+    "drafting": "own rows: of the pass before; new slots are drawn evenly",
+    "termination": "fixed: a window of 16",
+    "management": "chain",
+    "verification": "one pass: over the window and the place behind it",
+    "acceptance": "lumina: tokenwise with q clamped at 0.99 and p in place of the residual, lossy",
     "order": "raster",
-    "carry": "slots that were not reached are drawn anew, with this pass's laws",
+    "carry": "redrawn: slots that were not reached, with this pass's laws",
 }
 TEST = (
     "The sampler keeps the law if the interval of its mean one-position TV from the target, along the rows of its own "

@@ -27,11 +27,11 @@ CLAIM = (
     "one that sees the image gains little over it, and in captions only"
 )
 AXES = {
-    "drafting": "a smaller model that reads text alone, or one vector of the image besides",
-    "termination": "a fixed number of drafts",
-    "management": "none",
-    "verification": "one pass of the target, which reads the image",
-    "acceptance": "rejection: lossless",
+    "drafting": "smaller model: it reads text alone, or one vector of the image besides",
+    "termination": "fixed: a number of drafts",
+    "management": "chain",
+    "verification": "one pass: the target reads the image",
+    "acceptance": "tokenwise",
     "order": "left to right",
     "carry": "nothing",
 }

@@ -34,13 +34,13 @@ NAME = "NFD"
 PAPER = "arXiv:2506.01380"
 CLAIM = "Frames made ahead under the action that is held make generation up to 1.26 times faster, and change nothing."
 AXES = {
-    "drafting": "the action that is held, repeated",
-    "termination": "a fixed number of frames",
-    "management": "one block at a time",
-    "verification": "none of frames: the real action is compared with the one held",
-    "acceptance": "the same action",
+    "drafting": "repetition: of the action that is held",
+    "termination": "fixed: a number of frames",
+    "management": "chain: one block at a time",
+    "verification": "what happens: the real action is compared with the one held, no frame is",
+    "acceptance": "same event: the real action is the one held",
     "order": "time",
-    "carry": "nothing is carried",
+    "carry": "nothing",
 }
 TEST = (
     "At a persistence of 0.95 the interval of the best block's speed, kept frames times c(1) / c(n), both measured, "

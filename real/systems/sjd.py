@@ -19,13 +19,13 @@ NAME = "SJD"
 PAPER = "arXiv:2410.01699"
 CLAIM = "About 2x fewer steps (2.05x in latency) with the model's law kept; the gain saturates at windows of about 16"
 AXES = {
-    "drafting": "the target's own rows of the pass before; new slots copy a neighbour or are drawn evenly",
-    "termination": "a fixed window",
-    "management": "a chain",
-    "verification": "one pass over the window and the place behind it",
-    "acceptance": "tokenwise, lossless",
+    "drafting": "own rows: of the pass before; new slots copy a neighbour or are drawn evenly",
+    "termination": "fixed: a window",
+    "management": "chain",
+    "verification": "one pass: over the window and the place behind it",
+    "acceptance": "tokenwise",
     "order": "raster",
-    "carry": "slots that were not reached are drawn anew, with this pass's laws",
+    "carry": "redrawn: slots that were not reached, with this pass's laws",
 }
 TEST = (
     "The interval of passes a pixel at W = 16 lies below 0.5, that of what W = 32 saves on it below 10 %, and that of "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from helpers.tiny_models import tiny_llama
 from scipy import stats
 from torch import Tensor
 
+import real.process
 import specsim
 from real.models.model import from_hf, full_logits
 from real.process import Draw, Oracle, Texts, causal, fill, keyed
@@ -81,6 +84,7 @@ def in_numpy(process: str, params: dict[str, Any], rule: str, numbers: Callable[
         asked = module.ask(state)
         rows = floats(joint(int(asked.model == "draft")), asked)
         state = module.advance(state, rows, verifier, numbers())
+    assert (state.filled == LENGTH).all()
     return state.text, state.passes
 
 
@@ -223,6 +227,23 @@ def test_jacobi_on_a_network_is_that_of_its_whole_rows() -> None:
         assert kept.tokens.tolist() == fill(process, whole, **told).tokens.tolist()
 
 
+def test_an_opening_takes_places_of_the_context() -> None:
+    """The last token is not read."""
+    one, two = (torch.zeros(1, front, dtype=torch.int64) for front in (1, 2))
+    causal(llama(), one, llama().context, 8)
+    with pytest.raises(ValueError, match="exceeds the context"):
+        causal(llama(), two, llama().context, 8)
+
+
+def test_seconds_in_models_are_those_of_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that goes on by one whenever it is read."""
+    seen: list[int] = []
+    monkeypatch.setattr(real.process, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
+    made = filled("jacobi", {"window": 2}, models=oracles(seen=seen))
+    assert made.in_models == len(seen) > 1
+    assert made.seconds == 2 * len(seen) + 1
+
+
 def test_a_causal_model_is_not_asked_for_other_orders() -> None:
     oracle = causal(llama(), torch.zeros(1, 1, dtype=torch.int64), 4, 8)
     with pytest.raises(ValueError, match="cannot give rows that see other places"):
@@ -238,6 +259,7 @@ def laws(batch: int, places: int, vocab: int = VOCAB) -> Tensor:
     [
         ({"length": 0}, "length"),
         ({"batch": 0}, "batch"),
+        ({"length": 10**9}, "length is 1000000000; the largest that is sensible is 131072"),
         ({"vocab": 0}, "vocab"),
         ({"params": {"window": 0}}, "window"),
         ({"process": "left_to_right"}, "needs a draft model"),
@@ -248,6 +270,10 @@ def laws(batch: int, places: int, vocab: int = VOCAB) -> Tensor:
         ({"rule": "lumina", "lossy": "block"}, "lossy must be the name of the rule, 'lumina', got 'block'"),
         ({"oracle": lambda asked, texts: laws(1, 9)}, r"gave rows of shape \(1, 9, 3\); asked were"),
         ({"oracle": lambda asked, texts: 2 * laws(*asked.places.shape)}, r"row \[0, 0\] is no law: it sums to 2"),
+        (
+            {"oracle": lambda asked, texts: laws(*asked.places.shape) + torch.tensor([-1.0, 1.0, 0.0])},
+            r"row \[0, 0\] is no law: it sums to 1",
+        ),
         ({"oracle": lambda asked, texts: torch.nan * laws(*asked.places.shape)}, "is no law: it sums to nan"),
     ],
 )

@@ -88,6 +88,20 @@ def keeps_none() -> Any:
     return SimpleNamespace(prepare=block.prepare, uniforms=block.uniforms, verify=verify)
 
 
+def test_a_miss_is_named(recorded: Path) -> None:
+    """An interval that leaves out 0, of a rule or of a gain, turns the verdict; one that holds it does not."""
+    record = json.loads(recorded.read_text())
+    for row in (*(row for one in record["runs"] for row in one["pairs"]), *record["gains"]):
+        row["tau"]["difference_interval"] = [-0.1, 0.1]
+    assert rules_report.missed(record) == []
+    record["runs"][1]["pairs"][1]["tau"]["difference_interval"] = [0.1, 0.2]
+    record["gains"][1]["tau"]["difference_interval"] = [-0.2, -0.1]
+    assert rules_report.missed(record) == ["block, gamma 2", "gain of block, gamma 2"]
+    assert "7 of 9 differences" in rules_report.verdict(record)
+    assert "all but block, gamma 2; gain of block, gamma 2" in rules_report.verdict(record)
+
+
+@pytest.mark.slow
 def test_predictions_do_not_see_the_measurement(tmp_path: Path, monkeypatch: Any) -> None:
     """Another decoder behind the name leaves the predictions as they were, and the verdict says that they miss."""
     arguments = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,18 @@ def test_a_step_that_is_not_the_schemes_own_is_not_predicted() -> None:
     assert not tree_shapes.is_walk(TreeVerifier("tokenwise", [-1, -1], "iid", "optimal"))
 
 
+def test_a_miss_is_named(recorded: tuple[dict[str, Any], str, Path]) -> None:
+    rows = copy.deepcopy(recorded[0]["rows"])
+    for row in rows:
+        row["tau"]["difference_interval"] = [-0.1, 0.1]
+    assert tree_report.missed(rows) == []
+    rows[2]["tau"]["difference_interval"] = [0.1, 0.2]
+    assert tree_report.missed(rows) == ["2,1, tokenwise"]
+    assert "5 of 6 differences" in tree_report.verdict(rows)
+    assert "all but 2,1, tokenwise" in tree_report.verdict(rows)
+
+
+@pytest.mark.slow
 def test_a_decoder_that_keeps_nothing_is_seen_to_miss(tmp_path: Path, monkeypatch: Any) -> None:
     """Another rule behind a walk: its prediction stays as it was, and the verdict names it."""
     arguments = ("--count", "10", "--max-tokens", "12", "--chains", "2", "--tree", "2,1")

@@ -16,8 +16,6 @@ from real.pair import load
 from real.studies.drafts import report as drafts_report
 from real.studies.drafts.measure import SYNTHETIC, numbers, synthetic, written
 
-pytestmark = pytest.mark.fast
-
 SMALL = ["--rows", "5", "--samples", "4", "--num-drafts", "1,2", "--count", "2", "--max-tokens", "6"]
 
 

@@ -7,8 +7,6 @@ import pytest
 
 from real.studies.permutations import energy_distance
 
-pytestmark = pytest.mark.fast
-
 
 def by_pairs(one: np.ndarray, other: np.ndarray) -> float:
     def mean(a: np.ndarray, b: np.ndarray) -> float:

@@ -21,8 +21,6 @@ from specsim.commands.plan.read import read_rows
 from specsim.lengths.blocks import text_survival
 from specsim.verify.lookup import chain_rule
 
-pytestmark = pytest.mark.fast
-
 
 def run(words: str, code: int = 0) -> Any:
     found = CliRunner().invoke(app, ["rows", *shlex.split(words)])

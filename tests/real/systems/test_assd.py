@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from torch import Tensor
 
 from real.images import any_order
 from real.images.data import LEVELS, PIXELS
-from real.process import fill, keyed
+from real.process import Texts, fill, keyed
 from real.studies.intervals import Estimate
 from real.systems import _record, assd
 from real.systems._record import Lab, Record
@@ -87,6 +89,29 @@ def test_a_few_images(monkeypatch: pytest.MonkeyPatch) -> None:
     assert abs(found["energy less entropy, one by one"].value) < 0.15
     assert found["energy less entropy, k = 10, not judged"].low > 0.2
     assert set(record().measured) - set(found) == {f"passes a token, k = {k}, bonus less published" for k in (2, 5, 20)}
+
+
+def test_differences_have_the_sign_that_their_names_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs whose texts are worth 1 one by one, 2 as published, 3 with the bonus, 4 unjudged."""
+
+    def filled(process: Any, rows: Any, *, batch: int, params: dict[str, Any], **told: Any) -> Texts:
+        alone = params["slots"] == 1
+        worth = 1 if alone else 4 if process is not any_subset else 2 + params["bonus"]
+        passes = 20 + np.arange(batch) - 5 * params["bonus"]
+        return Texts(torch.full((batch, PIXELS), worth), passes, 0.0, 0.0)
+
+    monkeypatch.setattr(assd, "fill", filled)
+    monkeypatch.setattr(assd, "on_table", dict)
+    monkeypatch.setattr(assd, "first_rank_gap", lambda model, asked, seed: 0.0)
+    monkeypatch.setattr(
+        assd, "worth", lambda model, asked, text: (text.double().mean(1).numpy(), text.double().mean(1).numpy())
+    )
+    found, tokens = assd.run(Lab(share=0.0)).measured, assd.prompts(8, 0).tokens()
+    assert found[ENERGY].value == 1
+    assert found["energy over one by one, k = 2, bonus"].value == 2
+    assert found[PARALLEL].value == 3
+    assert found["passes a token, k = 2, bonus less published"].value == pytest.approx(-5 * 8 / tokens.sum())
+    assert found[MOST].value == max(20 + np.arange(8) - tokens)
 
 
 def test_a_query_that_sees_its_own_draft_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ import real.cli
 from real import systems
 from real.images import store
 from real.studies.intervals import Estimate
-from real.systems import _keep, _record, _report
-from real.systems._record import AXES, Lab, Record
+from real.systems import _record, _report
+from real.systems._record import Lab, Record
 
 pytestmark = pytest.mark.fast
 
@@ -68,7 +68,10 @@ def test_adding_a_system_is_one_file(folder: Path, tmp_path: Path) -> None:
     assert "| Coin | [0000.00001](https://arxiv.org/abs/0000.00001) | Heads come 2.0 times" in pages["systems"]
     assert "| Die |" in pages["axes"]
     assert "| heads, predicted | 0.6 | predicted |" in pages["numbers"]
+    assert "### Coin (`coin`)" in pages["numbers"]
     assert {"coin", "die"} <= set(systems.names())
+    told = json.loads(CliRunner().invoke(real.cli.app, ["taxonomy", "--json"]).stdout)["drafting"]
+    assert {"Coin", "Die"} <= set(told["smaller model"]) - set(told["n-grams"])
 
 
 def test_rows_fit_into_80_columns(folder: Path, tmp_path: Path) -> None:
@@ -190,6 +193,8 @@ def test_a_trial_does_not_replace_a_record(folder: Path, tmp_path: Path) -> None
 def test_what_a_system_is_told(folder: Path, tmp_path: Path) -> None:
     assert run("coin", "--out", tmp_path, "--share", "0.25", "--seed", "7").exit_code == 0
     (lab,) = vars(systems.find("coin"))["RUNS"]
+    assert run("die", "--out", tmp_path, "--share", "0.25").stderr.startswith("a trial on 0.25 of the texts: ")
+    assert "a trial" not in run("coin", "--out", tmp_path / "whole").stderr
     assert (lab.seed, lab.share) == (7, 0.25)
     assert (lab.texts(1000), lab.texts(10), lab.texts(4)) == (250, 8, 4)
 
@@ -232,7 +237,8 @@ def test_a_file_that_is_no_record_is_refused(folder: Path, tmp_path: Path) -> No
         ('NAME = "Coin"', "NAME = 3", "system 'coin' needs NAME, a text, got 3"),
         ("Heads come 2.0 times", "2.0 times as many heads", "system 'coin' needs a CLAIM that begins with a word, got"),
         ("MODELS = ()", "MODELS = []", "system 'coin' needs MODELS, a tuple"),
-        ("dict.fromkeys(NAMES,", "dict.fromkeys(NAMES[1:],", "system 'coin' needs AXES, a dict that says something of"),
+        ("for axis in NAMES}", "for axis in NAMES[1:]}", "system 'coin' needs AXES, a dict that says something of"),
+        ('+ ": or so"', '+ "!: or so"', "system 'coin' has AXES\\['drafting'\\] = 'smaller model!', which nobody"),
         ("def verdict(", "def judged(", "system 'coin' needs a function verdict"),
     ],
 )
@@ -243,31 +249,6 @@ def test_a_file_that_is_no_system(folder: Path, right: str, wrong: str, message:
         systems.find("coin")
 
 
-ONE = Estimate(1.0, 0.5, 1.5)
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (Record({"x": 1.0}, {"h": ONE, "x": ONE}, {}), "measured 'x' is in exact, too"),
-        (Record({}, {"h": ONE}, {"h": ONE}), "predicted 'h' is in measured, too"),
-        (Record({"x": float("nan")}, {"h": ONE}, {}), "exact 'x' is not finite: nan"),
-        (Record({}, {"h": Estimate(1.0, float("-inf"), 2.0)}, {}), "measured 'h' is not finite: 1.0, -inf, 2.0"),
-        (Record({}, {"h": Estimate(1.0, 1.5, 0.5)}, {}), "measured 'h' has an interval from 1.5 to 0.5"),
-        (Record({}, {"g": ONE}, {}), "HEADLINE 'h' was not measured; measured: g"),
-    ],
-)
-def test_a_record_that_nobody_can_read_is_refused(record: Record, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^{message}"):
-        _record.checked(record, "h")
-
-
-def test_a_record_comes_back_from_json() -> None:
-    record = Record({"x": 0.1 + 0.2}, {"h": ONE}, {"p": Estimate(1 / 3, 0.0, 1.0)})
-    assert _record.from_json(json.loads(json.dumps(_record.as_json(record)))) == record
-    assert _record.checked(record, "h") == record
-
-
 def test_errors_of_a_run_name_the_system(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     coin = systems.find("coin")
     monkeypatch.setattr(coin, "verdict", lambda record: "perhaps")
@@ -275,21 +256,3 @@ def test_errors_of_a_run_name_the_system(folder: Path, tmp_path: Path, monkeypat
     said = "error: system 'coin': verdict 'perhaps' is none; known: shows, does not show, contradicts\n"
     assert (ended.exit_code, ended.stderr) == (2, said)
     assert list(tmp_path.glob("*.json")) == []
-
-
-def test_the_contract_names_what_is_asked_for() -> None:
-    """Every name of the protocol is one that a file is refused for."""
-    names = [*_record.System.__annotations__, "run", "verdict"]
-    whole: dict[str, Any] = dict.fromkeys(names, "words") | {"AXES": dict.fromkeys(AXES, ""), "MODELS": ()}
-    whole |= {"run": print, "verdict": print}
-    assert _record.flaw(whole) is None
-    for name in names:
-        flaw = _record.flaw({key: value for key, value in whole.items() if key != name})
-        assert flaw is not None
-        assert name in flaw
-
-
-def test_shown_numbers() -> None:
-    assert _report.shown(Estimate(2.53, 2.4999, 2.5601)) == "2.530 [2.500, 2.560]"
-    assert _report.shown(Estimate(1234.5, 1100.0, 1400.0)) == "1234 [1100, 1400]"
-    assert _keep.path_of(Path("a"), "b") == Path("a/b.json")

@@ -13,7 +13,7 @@ from real.images.data import LEVELS, PIXELS, SIDE
 from real.studies.intervals import Estimate
 from real.systems import _jacobi as on
 from real.systems import lumina_mgpt2, sjd
-from real.systems._record import AXES, Record
+from real.systems._record import AXES, Lab, Record
 from specsim.types import Array
 from specsim.verify.lossy import lumina
 
@@ -132,6 +132,35 @@ def test_the_bias_along_a_run_is_that_of_the_judged_drafts() -> None:
     assert np.allclose(seen[0][0], sums)
     assert seen[0][1].tolist() == tests.tolist()
     assert made.passes.sum() < tests.sum()
+
+
+def test_rare_cells_are_counted_together() -> None:
+    """A hundred cells of one expected text each are one of a hundred: 130 of 1,000 are too many, 100 are not."""
+    law = np.full((1, 1, 101), 1e-3)
+    law[..., 0] = 0.9
+    for rare, found in ((100, False), (130, True)):
+        texts = torch.zeros(1000, 4, dtype=torch.int64)
+        texts[:rare, 3] = 1 + torch.arange(rare) % 100
+        statistic = on.goodness(texts, law).statistic
+        assert (statistic.value > statistic.high) == found
+
+
+def test_passes_saved_and_lost_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs that take 64 passes over their window, and twice as many with old laws."""
+
+    def images(process: Any, which: torch.Tensor, *, window: int = 1, carry: str = "pass", **told: Any) -> on.Images:
+        passes = np.full(len(which), PIXELS // window * (2 if carry == "old" else 1))
+        return on.Images(torch.zeros(len(which), 1 + PIXELS), passes, 0.0, 0.0)
+
+    monkeypatch.setattr(on, "images", images)
+    monkeypatch.setattr(on, "energies", lambda made: made.passes / PIXELS)
+    measured: dict[str, Estimate] = {}
+    sjd._variants(Lab(share=0.0), measured, sjd._passes(Lab(share=0.0), measured))
+    assert measured[sjd.SAVED].value == 0.5
+    assert measured["passes a pixel, W = 8, up"].value == 1 / 8
+    assert measured["passes a pixel, W = 16, left, old laws kept"].value == 2 / 16
+    assert measured["passes with old laws kept over passes drawn anew"].value == 2
+    assert measured[sjd.OF_RELABELLED].value == 1 / 16 - 1
 
 
 SHOWN = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
+from real.images import raster
 from real.studies.intervals import Estimate
 from real.systems import _record, lantern
 from real.systems._record import Lab, Record
@@ -32,6 +34,18 @@ def test_neighbours_leave_the_level_itself_out() -> None:
         assert sorted(row) == sorted(set(range(16)) - {level})
     assert (drawn != lantern.shuffled(4, 16)).any()
     assert len({tuple(np.argsort(row)) for row in drawn}) > 1, "each level has an order of its own"
+
+
+def test_rows_are_those_of_the_pixels_from_the_first_to_the_last() -> None:
+    """The first is read off at the class, and nothing at the last pixel."""
+    texts = torch.randint(16, (3, 65), generator=torch.Generator().manual_seed(0))
+    texts[:, :1] = raster.opening(torch.tensor([3, 3, 4]))
+    texts[1, 1:-1] = texts[0, 1:-1]
+    texts[1, -1] = (texts[0, -1] + 1) % 16
+    found = lantern.rows(raster.model("raster_draft"), texts)
+    assert found.shape == (3, 64, 16)
+    assert (found[0] == found[1]).all()
+    assert (found[0, 0] != found[2, 0]).any()
 
 
 def test_a_table_that_holds_the_level_itself_is_refused() -> None:

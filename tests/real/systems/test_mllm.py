@@ -145,15 +145,18 @@ def test_the_verdict_turns_with_each_number(name: str, values: tuple[float, floa
     assert mllm.verdict(Record({}, found, predicted)) == verdict
 
 
-def test_a_few_captions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mllm, "GAMMAS", (3,))
+def test_a_few_captions() -> None:
     record = mllm.run(Lab(share=0.0))
     assert _record.checked(record, mllm.HEADLINE) == record
     for name in mllm.DRAFTERS:
         told = record.predicted[f"tau(3) by the renewal law, {name}"].value
         assert record.measured[f"tau(3) decoded, {name}"].value == pytest.approx(told, abs=0.5)
-        cycle = 1 + 3 * record.exact[f"parameters over the target's, {name}"]
-        assert record.measured[f"MBSU(3), {name}"].value == pytest.approx(
-            record.measured[f"tau(3) decoded, {name}"].value / cycle
-        )
+        for gamma in mllm.GAMMAS:
+            cycle = 1 + gamma * record.exact[f"parameters over the target's, {name}"]
+            assert record.measured[f"MBSU({gamma}), {name}"].value == pytest.approx(
+                record.measured[f"tau({gamma}) decoded, {name}"].value / cycle
+            )
+    alone, seeing = (record.predicted[f"tau(3) by the renewal law, {name}"].value for name in mllm.DRAFTERS)
+    assert record.predicted[mllm.GAIN].value == pytest.approx(seeing / alone - 1)
+    assert record.measured[mllm.RIGHT].value > 0.5, "each caption by its own digit"
     assert record.predicted["tau(3) by the renewal law, unigram"].value < 1.2

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from helpers.records import with_numbers
 from helpers.rules import MUTANTS, load
 from torch import Tensor
 
@@ -18,6 +20,7 @@ from real.systems import nfd
 from real.systems._record import Lab, Record
 
 KERNEL = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 5), Fraction(4, 5)]]
+ACTIONS = nfd.held_keys(1, 0.8, 0, 40)[0]
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +33,25 @@ def first() -> Tensor:
     return world.placed(digits().held_out().images[:1], torch.tensor([[5, 9]]))[0]
 
 
-def unlike(model: world.Denoiser, first: Tensor, frames: int) -> int:
-    """Frames of a text of 40 actions that blocks make differently."""
-    actions = nfd.held_keys(1, 0.8, 0, 40)[0]
-    alone = nfd.one_by_one(model, first, actions, 0, 0)
-    ahead = nfd.in_blocks(model, first, actions, frames, 0, 0)
-    assert len(alone) == 39
+@pytest.fixture(scope="module")
+def alone(model: world.Denoiser, first: Tensor) -> Tensor:
+    """The frames of a text of 40 actions, made one by one."""
+    made = nfd.one_by_one(model, first, ACTIONS, 0, 0)
+    assert len(made) == 39
+    return made
+
+
+def unlike(model: world.Denoiser, first: Tensor, alone: Tensor, frames: int) -> int:
+    """Frames that blocks make differently."""
+    ahead = nfd.in_blocks(model, first, ACTIONS, frames, 0, 0)
     if len(ahead) != len(alone):
         return abs(len(ahead) - len(alone))
     return int((alone != ahead).flatten(1).any(1).sum())
 
 
 @pytest.mark.parametrize("frames", nfd.BLOCKS)
-def test_frames_are_those_made_alone(model: world.Denoiser, first: Tensor, frames: int) -> None:
-    assert unlike(model, first, frames) == 0
+def test_frames_are_those_made_alone(model: world.Denoiser, first: Tensor, alone: Tensor, frames: int) -> None:
+    assert unlike(model, first, alone, frames) == 0
 
 
 def one_too_many(model: world.Denoiser, before: Tensor, action: int, noises: Tensor) -> Tensor:
@@ -59,35 +67,32 @@ def jointly(model: world.Denoiser, before: Tensor, action: int, noises: Tensor) 
 
 @pytest.mark.parametrize("wrong", [one_too_many, jointly])
 def test_another_sampler_in_a_block_is_seen(
-    model: world.Denoiser, first: Tensor, wrong: Any, monkeypatch: pytest.MonkeyPatch
+    model: world.Denoiser, first: Tensor, alone: Tensor, wrong: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Other:
         block, noise, opened, ACTIONS = staticmethod(wrong), world.noise, world.opened, world.ACTIONS
 
-    actions = nfd.held_keys(1, 0.8, 0, 40)[0]
-    alone = nfd.one_by_one(model, first, actions, 0, 0)
     monkeypatch.setattr(nfd, "world", Other)
-    ahead = nfd.in_blocks(model, first, actions, 4, 0, 0)
-    assert (alone != ahead).any()
+    assert (alone != nfd.in_blocks(model, first, ACTIONS, 4, 0, 0)).any()
 
 
 def test_noise_of_a_place_in_the_block_is_seen(
-    model: world.Denoiser, first: Tensor, monkeypatch: pytest.MonkeyPatch
+    model: world.Denoiser, first: Tensor, alone: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    actions = nfd.held_keys(1, 0.8, 0, 40)[0]
-    alone = nfd.one_by_one(model, first, actions, 0, 0)
     monkeypatch.setattr(world, "noise", lambda seed, text, now, real=world.noise: real(seed, text, now % 4))
-    assert (alone != nfd.in_blocks(model, first, actions, 4, 0, 0)).any()
+    assert (alone != nfd.in_blocks(model, first, ACTIONS, 4, 0, 0)).any()
 
 
 def test_a_frame_kept_under_the_wrong_action_is_seen(
-    model: world.Denoiser, first: Tensor, monkeypatch: pytest.MonkeyPatch
+    model: world.Denoiser, first: Tensor, alone: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nfd, "process", load(MUTANTS / "process" / "frames_one_too_many.py"))
-    assert unlike(model, first, 4) > 0
+    assert unlike(model, first, alone, 4) > 0
 
 
-def test_a_frame_kept_too_many_is_seen(model: world.Denoiser, first: Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_kept_too_many_is_seen(
+    model: world.Denoiser, first: Tensor, alone: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = nfd.passes
 
     def more(actions: Any, frames: int) -> Any:
@@ -95,7 +100,7 @@ def test_a_frame_kept_too_many_is_seen(model: world.Denoiser, first: Tensor, mon
             yield state, after._replace(filled=after.filled + (state.filled > 0))
 
     monkeypatch.setattr(nfd, "passes", more)
-    assert unlike(model, first, 4) > 0
+    assert unlike(model, first, alone, 4) > 0
 
 
 @pytest.mark.fast
@@ -155,18 +160,52 @@ def test_the_best_block_is_chosen_on_other_texts() -> None:
     assert speed.value == pytest.approx(0.5)
 
 
-def held(**changed: Estimate | float) -> Record:
-    exact = {"frames unlike those made alone": 0.0, "digits that two actions move alike": 0.0}
-    measured = {nfd.HEADLINE: Estimate(1.3, 1.2, 1.4)}
-    measured |= {f"frames that show their action, persistence {rho}": Estimate(1, 1, 1) for rho in nfd.PERSISTENCE}
-    for frames in nfd.SHOWN:
-        for rho in nfd.PERSISTENCE:
-            label = f"{frames} frames, persistence {rho}"
-            exact[f"kept by the formula, {label}"] = 2.0
-            measured[f"kept, {label} (all nine at 95 %)"] = Estimate(2.1, 1.9, 2.3)
-    for name, value in changed.items():
-        (measured if isinstance(value, Estimate) else exact)[name] = value  # type: ignore[assignment]
-    return Record(exact, measured, {})
+@pytest.mark.fast
+def test_seconds_are_medians_over_turns_in_which_lengths_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of our own: a block takes as long as it has frames, but in the first turn of the first text."""
+    clock, made = [0.0], list[int]()
+
+    def block(model: Any, before: Tensor, action: int, noises: Tensor) -> None:
+        made.append(len(noises))
+        clock[0] += len(noises) * (100 if len(made) <= len(nfd.BLOCKS) else 1)
+
+    monkeypatch.setattr(world, "block", block)
+    monkeypatch.setattr(nfd, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    found = nfd.seconds(world._untrained("world"), torch.zeros(2, 16, 16), 0, turns=3)
+    assert {frames: spent.tolist() for frames, spent in found.items()} == {n: [n, n] for n in nfd.BLOCKS}
+    assert made == [*nfd.BLOCKS] * 6
+
+
+def test_speed_delay_and_share_discarded_are_those_of_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = {frames: 0.8 + 0.2 * frames for frames in nfd.BLOCKS}
+    monkeypatch.setattr(nfd, "COMPARED", 2)
+    monkeypatch.setattr(nfd, "BLOCKS", (1, 2, 4, 8))
+    monkeypatch.setattr(
+        nfd, "seconds", lambda model, firsts, seed: {n: np.full(len(firsts), spent) for n, spent in cost.items()}
+    )
+    found = nfd.run(Lab(share=0.0)).measured
+    for block in BLOCKS:
+        frames = int(block.split()[0])
+        kept = found[f"kept, {block} (all nine at 95 %)"].value
+        assert found[f"discarded, {block}"].value == pytest.approx(1 - kept / frames, abs=5e-3)
+        assert found[f"speed, {block}"].value == pytest.approx(kept / cost[frames], rel=1e-2)
+        assert found[f"delay after a changed action, {frames} frames"].value == pytest.approx(cost[frames])
+
+
+BLOCKS = [f"{frames} frames, persistence {rho}" for frames in nfd.SHOWN for rho in nfd.PERSISTENCE]
+SHOWS = Record(
+    {
+        "frames unlike those made alone": 0.0,
+        "digits that two actions move alike": 0.0,
+        **{f"kept by the formula, {block}": 2.0 for block in BLOCKS},
+    },
+    {
+        nfd.HEADLINE: Estimate(1.3, 1.2, 1.4),
+        **{f"frames that show their action, persistence {rho}": Estimate(1, 1, 1) for rho in nfd.PERSISTENCE},
+        **{f"kept, {block} (all nine at 95 %)": Estimate(2.1, 1.9, 2.3) for block in BLOCKS},
+    },
+    {},
+)
 
 
 @pytest.mark.fast
@@ -183,7 +222,7 @@ def held(**changed: Estimate | float) -> Record:
     ],
 )
 def test_every_part_turns_the_verdict(name: str, value: Estimate | float, said: str) -> None:
-    assert nfd.verdict(held(**{name: value})) == said
+    assert nfd.verdict(with_numbers(SHOWS, **{name: value})) == said
 
 
 @pytest.mark.slow

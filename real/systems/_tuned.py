@@ -1,0 +1,46 @@
+"""The draft that experiments on objectives start from, their corpus and their sizes, and what tuning adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from real.studies.intervals import Estimate, bootstrap
+from real.systems import _tuning as on
+from real.systems._record import Lab
+from real.systems._text_lab import by_prompt
+from real.systems._texts import Texts, training_texts
+from real.systems._tuning import Plan
+from specsim.types import Array
+
+UNDONE = Plan(steps=40, batch=8, window=128, rate=3e-3)  # of cross-entropy on the corpus: the draft's last stage undone
+DOCUMENTS = 200  # files of the corpus
+
+
+def plain(lab: Lab) -> Any:
+    """The draft that all start from: the bundled one, after cross-entropy on the corpus has undone its distillation."""
+    lab.said("the draft's last stage undone")
+    learned = on.batches_of("corpus", training_texts(lab), corpus_of(lab), shorter(UNDONE, lab), lab.seed)
+    return on.tune(on.model("draft"), ("cross_entropy",), learned, shorter(UNDONE, lab), lab.seed)["cross_entropy"]
+
+
+def corpus_of(lab: Lab) -> Tensor:
+    """The corpus as tokens; in a trial a little of it."""
+    return on.stream(DOCUMENTS if lab.share >= 0.1 else 4)
+
+
+def shorter(plan: Plan, lab: Lab) -> Plan:
+    """In a trial two steps of small batches."""
+    return plan if lab.share >= 0.1 else plan._replace(steps=2, batch=2, window=32)
+
+
+def trimmed(told: Texts, lab: Lab) -> Texts:
+    return told if lab.share >= 0.1 else told._replace(tokens=told.tokens[:, :32])
+
+
+def added(told: Texts, new: Array, old: Array, level: float = 0.95) -> Estimate:
+    """The mean over texts of what the new adds, with an interval over prompts."""
+    sums, counts = by_prompt(told, new - old), by_prompt(told, np.ones(len(new)))
+    return bootstrap((sums, counts), lambda a, b: a.sum(-1) / b.sum(-1), level)
