@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from typer.testing import CliRunner
 import real.cli
 from real import systems
 from real.systems import _keep, _report
+from real.systems._record import from_json
 
 pytestmark = pytest.mark.fast
 
@@ -54,6 +57,64 @@ def test_the_page_says_what_the_records_say() -> None:
         system = systems.find(name)
         (row,) = [line for line in page.splitlines() if line.startswith(f"| {system.NAME} | [")]
         assert all(words in row for words in (system.CLAIM, system.TEST, f"**{held['verdict']}**")), name
+
+
+INF = float("inf")
+GOALS: list[tuple[str, str, float, float]] = [  # what no TEST asks for: a system, a number, where its interval lies
+    ("sjd", "passes with old laws kept over passes drawn anew", 1.5, INF),
+    ("sjd", "passes a pixel of block less tokenwise, paired", -INF, 0),
+    ("sjd", "energy less ancestral, nats a pixel, block", -0.05, 0.05),
+    ("assd", "passes a token, k = 2, published", 1, 1),
+    ("assd", "passes a token, k = 5, published", 0, 0.6),
+    ("assd", "passes a token, k = 20, published", 0, 0.6),
+    ("cspd", "rows per target pass, gamma 1", 1, 2),
+    ("cspd", "speedup at the paper's cost 0.38, gamma 1", 0, 1),
+    ("cspd", "speedup at the paper's cost 0.38, gamma 4", 0, 1),
+    ("lantern", "W1 saved by lenience instead of nearest, k = 4", 0, INF),
+    ("lantern", "W1 saved by nearest neighbours, k = 15", -INF, 0),
+    ("lantern", "TV of zeroed, k = 4, delta = 0", 0.02, 1),
+    ("lumina_mgpt2", "energy less ancestral, nats a pixel, uniform", -0.05, 0.05),
+    ("mllm", "MBSU(5), text only", 2, INF),
+    ("mllm", "tau(3) by the renewal law, unigram", 1, 1.2),
+]
+
+
+@pytest.mark.parametrize(("name", "number", "low", "high"), GOALS)
+def test_what_no_verdict_asks_for_shows_as_well(name: str, number: str, low: float, high: float) -> None:
+    found = from_json(_report.recorded(RESULTS)[name]["found"])
+    one = (dict(found.measured) | dict(found.predicted))[number]
+    assert low <= one.low <= one.high <= high
+
+
+def test_windows_save_passes_up_to_about_sixteen() -> None:
+    found = from_json(_report.recorded(RESULTS)["sjd"]["found"]).measured
+    for first in ("left", "up", "uniform"):
+        passes = [found[f"passes a pixel, W = {window}, {first}"] for window in (1, 2, 4, 8, 16)]
+        assert all(wider.high < narrower.low for narrower, wider in itertools.pairwise(passes))
+
+
+def test_systems_beyond_text_run_in_a_quarter_of_an_hour() -> None:
+    names = {"assd", "cspd", "lantern", "lumina_mgpt2", "mllm", "nfd", "sjd"}
+    held = _report.recorded(RESULTS)
+    assert 0 < sum(held[name]["seconds"] for name in names) < 900
+
+
+def unsaid(page: str, folder: Path) -> list[str]:
+    """Intervals of the page's own words that no record of a folder shows."""
+    words = " ".join(page.partition("## Beyond the verdicts")[2].partition("\n## ")[0].split())
+    records = [from_json(held["found"]) for held in _report.recorded(folder).values()]
+    known = {_report.shown(one) for found in records for one in (*found.measured.values(), *found.predicted.values())}
+    told = re.findall(r"-?[0-9.]+ \[[^]]*\]", words)
+    return [one for one in told if one not in known] if told else ["nothing is said in words"]
+
+
+def test_the_pages_own_words_have_the_records_numbers() -> None:
+    page = (ROOT / "docs" / "results" / "systems.md").read_text(encoding="utf-8")
+    assert unsaid(page, RESULTS) == []
+    assert unsaid(page.replace("0.0015 [-0.0017, 0.0047]", "-0.0015 [-0.0047, -0.0017]", 1), RESULTS) == [
+        "-0.0015 [-0.0047, -0.0017]"
+    ]
+    assert unsaid(page.replace("## Beyond", "## Behind"), RESULTS) == ["nothing is said in words"]
 
 
 @pytest.fixture
