@@ -73,10 +73,11 @@ pygments_dark_style = "github-dark"
 
 
 def generate(app: Sphinx) -> None:
-    """Pages that the code makes: one for each rule and scheme, and the theorem notes of `proofs/`."""
-    from _generate import proofs, rules
+    """Pages that the code makes: one for each rule and scheme, what lossy ones cost, the theorem notes of `proofs/`."""
+    from _generate import price, proofs, rules
 
     proofs.write(HERE / "proofs")
+    price.write(HERE / "price")
     rules.write(HERE / "rules")
 
 

@@ -9,7 +9,6 @@ of every module of specsim that any of them imports, at whatever remove. Other p
 from __future__ import annotations
 
 import ast
-import copy
 import hashlib
 import json
 from collections.abc import Iterator
@@ -45,7 +44,7 @@ def sources(family: str, name: str) -> set[str]:
 def _named(family: str, name: str) -> Iterator[str]:
     """The rule, and the rules and schemes that it, or a check on it, finds by their names."""
     yield f"{discover.FAMILIES[family]}.{name}"
-    if family in ("draft", "process"):  # a process is checked with rules that its checks import
+    if family in ("draft", "process", "control", "objective"):  # checked with rules that their checks import
         return
     facts = discover.facts(discover.find(family, name))
     yield from (f"{discover.FAMILIES['step']}.{step}" for step in facts.steps.values())
@@ -102,22 +101,24 @@ def _tree(module: str) -> ast.Module:
 @cache
 def code(module: str) -> str:
     """Of what a module computes: its syntax tree without docstrings and imports, the same on every Python."""
-    tree = copy.deepcopy(_tree(module))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [n for n in body if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]  # type: ignore[attr-defined]
-    return hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()
+    return hashlib.sha256(repr(_plain(_tree(module))).encode()).hexdigest()
 
 
 def _plain(node: Any) -> Any:
-    """A syntax tree as tuples, without fields that are empty: newer Pythons have more of these."""
+    """A syntax tree as tuples, without words, imports and fields that are empty: newer Pythons have more of these."""
     if isinstance(node, ast.AST):
-        fields = ((name, _plain(value)) for name, value in ast.iter_fields(node))
+        fields = ((name, _plain(_computing(name, value))) for name, value in ast.iter_fields(node))
         return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
     if isinstance(node, list):
         return tuple(_plain(one) for one in node)
     return node
+
+
+def _computing(field: str, value: Any) -> Any:
+    """What a body computes by."""
+    if field != "body" or not isinstance(value, list):
+        return value
+    return [n for n in value if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]
 
 
 def _is_text(node: ast.AST) -> bool:

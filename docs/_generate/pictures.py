@@ -29,7 +29,15 @@ SHAPES = ((2,), (2, 1), (2, 1, 1))
 
 def curves(family: str) -> Curves:
     """Points of every rule of a family, and of what bounds them."""
-    return {"step": _step, "chain": _chain, "tree": _tree, "draft": _draft, "process": _process}[family]()
+    made = {
+        "step": _step,
+        "chain": _chain,
+        "tree": _tree,
+        "draft": _draft,
+        "process": _process,
+        "objective": _objective,
+    }
+    return made[family]() if family in made else {}
 
 
 def _line(value: Callable[[int], Any], over: tuple[int, ...]) -> tuple[list[int], list[float]]:
@@ -95,6 +103,20 @@ def _process() -> Curves:
     return {name: _line(partial(passes, name, module), (1, 2, 3)) for name, module in discover.rules("process").items()}
 
 
+def _objective() -> Curves:
+    """The loss of drafts between the pair's own and the target, in tenths of the way."""
+    steps = range(11)
+    rows = [(1 - n / 10) * Q + n / 10 * P for n in steps]
+    unsampled = {
+        name: module
+        for name, module in discover.rules("objective").items()
+        if not discover.objective_facts(module).sampled
+    }
+    return {
+        name: ([*steps], [float(module.loss(P, np.log(row))) for row in rows]) for name, module in unsampled.items()
+    }
+
+
 def _rolled(text: tuple[int, ...]) -> Any:
     return np.roll(P, text[-1] if text else 0)
 
@@ -104,6 +126,7 @@ AXES = {
     "chain": ("drafts per block, gamma", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "tree": ("depth of a tree with two children at the root", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "draft": ("drafts for one position, K", "largest acceptance of a lossless rule", "Zipf pair on 24 tokens"),
+    "objective": ("tenths of the way from q to p", "loss", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "process": ("window, drafts or frames", "passes a token, 4 tokens", "p = (.5, .3, .2) rolled by the token before"),
 }
 

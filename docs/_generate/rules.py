@@ -1,4 +1,4 @@
-"""One page for every rule, draft scheme and process, written from its module: law, theorem, acceptance, checks."""
+"""One page for every rule and every module of another family, written from it: law, theorem, acceptance, checks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ FAMILY = {
     "tree": "a tree rule: a tree of drafts",
     "draft": "a draft scheme: how candidates are drawn",
     "process": "a process: how the places of a text are filled",
+    "control": "a controller: when drafting stops",
+    "objective": "an objective: what a draft learns",
 }
 LABEL = {
     "step": "Step rules",
@@ -27,6 +29,8 @@ LABEL = {
     "tree": "Tree rules",
     "draft": "Draft schemes",
     "process": "Processes",
+    "control": "Controllers",
+    "objective": "Objectives",
 }
 USE = {
     "step": 'specsim.verify_step(p, q, drafts, u, rule="{0}")',
@@ -34,11 +38,14 @@ USE = {
     "tree": 'specsim.verify_tree(p, q, tree, u, rule="{0}")',
     "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, scheme="{0}")',
     "process": 'specsim.fill(target, "{0}", length=4, rule="tokenwise")',
+    "control": 'specsim.control.block_lengths("{0}", recorded)',
+    "objective": 'specsim.objective.loss("{0}", p, log_q, tokens)',
 }
 ABOUT = (
-    "A rule is one file in `specsim/verify/{step,chain,tree}/`, a way to draw drafts one in `specsim/draft/`, and a "
-    "way to fill a text one in `specsim/process/`. Each page here is written from its file: law, theorem, what of it a "
-    "machine has checked, acceptance.",
+    "A rule is one file in `specsim/verify/{step,chain,tree}/`, a way to draw drafts one in `specsim/draft/`, a "
+    "way to fill a text one in `specsim/process/`, a way to stop drafting one in `specsim/control/`, and what a draft "
+    "learns one in `specsim/objective/`. Each page here is written from its file: law, theorem, what of it a machine "
+    "has checked, acceptance.",
     "The verdict *lossless* is computed by exact enumeration, not declared. For step rules the last columns hold the "
     "exact probability that the token is one of K drafts, beside the largest that any lossless rule reaches for drafts "
     "so drawn (bold where the rule reaches it) or the exact bias of a rule that is not lossless, for p proportional to "
@@ -91,22 +98,25 @@ def _index() -> str:
         "",
         others,
         "",
-        "## Draft schemes",
-        "",
-        "| scheme | what it draws |",
-        "| --- | --- |",
-        *(
-            f"| [`{name}`](draft_{name}.md) | {_plain(_summary(module).partition(': ')[2] or _summary(module))} |"
-            for name, module in discover.rules("draft").items()
-        ),
-        "",
+        *_listed("draft", "| scheme | what it draws |"),
         *("## Processes", "", ABOUT[2], "", processes, ""),
+        *_listed("control", "| controller | when drafting goes on |"),
+        *_listed("objective", "| objective | what it asks of the draft |"),
         *(ABOUT[3], "", lossy, ""),
     ]
     for family, label in LABEL.items():
         pages = "\n".join(f"{family}_{name}" for name in discover.names(family))
         lines += [f"```{{toctree}}\n:caption: {label}\n:hidden:\n\n{pages}\n```", ""]
     return "\n".join(lines)
+
+
+def _listed(family: str, head: str) -> list[str]:
+    """A table of a family: names and summaries."""
+    rows = [
+        f"| [`{name}`]({family}_{name}.md) | {_plain(_summary(module).partition(': ')[2] or _summary(module))} |"
+        for name, module in discover.rules(family).items()
+    ]
+    return [f"## {LABEL[family]}", "", head, "| --- | --- |", *rows, ""]
 
 
 def _without(table: str, columns: tuple[str, ...]) -> str:
@@ -158,10 +168,6 @@ def _sections(module: ModuleType) -> list[tuple[str, str]]:
 
 def _facts(family: str, name: str, module: ModuleType) -> list[str]:
     rule = discover.facts(module)
-    of_text = {"rule": "tokenwise", "process": name}
-    asked: dict[str, Any] = of_text if family == "process" else {"rule": name, "family": family}
-    verdict, at_zero = (specsim.guarantee(**asked, temperature=t) for t in (1, 0))
-    said = "yes" if verdict.lossless else "only at temperature 0" if at_zero.lossless else "no"
     note = next(NOTES.glob(f"{rule.theorem}_*.md"), None)
     theorem = f"[{rule.theorem}](../proofs/{note.name})" if note else rule.theorem
     proved = ", ".join(f"{what}: `{coq}`" for what, coq in rule.proved.items()) or "not yet"
@@ -169,12 +175,21 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
     return [
         "| | |",
         "| --- | --- |",
-        f"| lossless | {said}, by enumeration: {_plain(verdict.reason)} |",
-        *([] if family == "process" else [f"| drafts | {_plain(', '.join(rule.schemes))} |"]),
+        *([] if family in ("control", "objective") else [_verdict(family, name)]),
+        *([f"| drafts | {_plain(', '.join(rule.schemes))} |"] if family in ("step", "chain", "tree") else []),
         f"| theorem | {theorem} |",
         f"| machine-checked in Coq | {proved} |",
         f"| paper | {', '.join(papers) or _plain(rule.paper)} |",
     ]
+
+
+def _verdict(family: str, name: str) -> str:
+    """The row of what enumeration says of the law."""
+    of_text = {"rule": "tokenwise", "process": name}
+    asked: dict[str, Any] = of_text if family == "process" else {"rule": name, "family": family}
+    verdict, at_zero = (specsim.guarantee(**asked, temperature=t) for t in (1, 0))
+    said = "yes" if verdict.lossless else "only at temperature 0" if at_zero.lossless else "no"
+    return f"| lossless | {said}, by enumeration: {_plain(verdict.reason)} |"
 
 
 def _checked(family: str, name: str) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.base.arrays import one_hot
-from specsim.base.texts import Asked, alike, before, copied, empty_text, host, tokens_like
+from specsim.base.texts import Asked, alike, before, copied, empty_text, tokens_like, verified
 from specsim.types import Array
 
 EXACT = True  # only + - * / and comparisons: the checks run it on Fractions
@@ -62,8 +62,8 @@ def advance(state: State, rows: Array, rule: ModuleType, u: Array) -> State:
     for size, texts in alike(_sizes(state), live):
         x = text[texts[:, None], state.filled[texts, None] + np.arange(size)]
         q = one_hot(x, rows[texts, :size])
-        kept, token = rule.verify(rule.prepare(rows[texts, : size + 1], q), x, u[texts, : int(rule.uniforms(size))])
-        filled[texts] = state.filled[texts] + host(kept) + 1
+        kept, token = verified(rule, rows[texts, : size + 1], q, x, u[texts])
+        filled[texts] = state.filled[texts] + kept + 1
         text[texts, filled[texts] - 1] = token
     return state._replace(text=text, filled=filled, passes=state.passes + live)
 
