@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two OpenMP threads per worker on a small machine collapse
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # which take longer than a test runs; see tests/verify
 
 import hypothesis
 import pytest
@@ -26,26 +27,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """In the quick tier a file without a quick test is not imported, which each worker would do by itself."""
-    quick = "fast" in config.getoption("markexpr").split(" and ") and collection_path.name.startswith("test_")
+    quick = _is_quick(config) and collection_path.name.startswith("test_")
     return True if quick and "mark.fast" not in collection_path.read_text(encoding="utf-8") else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Cases named in helpers/minutes.txt are slow; tests that need a GPU run only when one is asked for.
+    """Cases named in helpers/minutes.txt are slow; GPU tests run where one is asked for, `later` ones if not quick.
 
     Each of those cases takes ten seconds or so and has quicker ones beside it; `pytest -m slow` runs them. Where a GPU
     is asked for, its absence is a failure, not a skip.
     """
     config.stash[COLLECTED] = {item.nodeid for item in items}
+    quick = _is_quick(config)
     long = set(MINUTES.read_text(encoding="utf-8").split())
     for item in items:
         if item.nodeid in long:
             item.add_marker(pytest.mark.slow)
-    if config.getoption("--device") == "cpu":
-        needs_gpu = [item for item in items if item.get_closest_marker("cuda")]
-        config.hook.pytest_deselected(items=needs_gpu)
-        items[:] = [item for item in items if not item.get_closest_marker("cuda")]
+    unwanted = {"cuda": config.getoption("--device") == "cpu", "later": quick}
+    names = [name for name, here in unwanted.items() if here]
+    out = {item for item in items if any(item.get_closest_marker(name) for name in names)}
+    config.hook.pytest_deselected(items=[item for item in items if item in out])
+    items[:] = [item for item in items if item not in out]
+
+
+def _is_quick(config: pytest.Config) -> bool:
+    return "fast" in config.getoption("markexpr").split(" and ")
 
 
 @pytest.hookimpl(wrapper=True)

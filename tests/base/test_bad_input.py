@@ -80,6 +80,7 @@ def test_complex_lists_are_no_laws() -> None:
         specsim.acceptance_rate([1 + 0j], [1.0])
 
 
+@pytest.mark.later
 def test_rows_in_jax_and_torch() -> None:
     jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
     for library, name in ((jax.numpy.asarray, "int"), (torch.tensor, r"torch\.int64")):
@@ -213,6 +214,7 @@ def test_narrow_torch_token_ids_work(dtype: str) -> None:
     assert int(_torch_step(dtype).token) == 0
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax.numpy"])
 def test_rows_of_a_full_vocabulary_in_float32(library: str) -> None:
     """The check sums in float64, and brings no error of its own."""

@@ -67,6 +67,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", WITHOUT + code], capture_output=True, text=True)
 
 
+@pytest.mark.later
 def test_verifiers_are_checked_on_the_base_install() -> None:
     done = run(
         "from specsim.testing import assert_law, check_rule, sampler_law\n"
@@ -81,6 +82,7 @@ def test_verifiers_are_checked_on_the_base_install() -> None:
     assert "FAIL" not in {outcome for _, outcome in found}
 
 
+@pytest.mark.later
 def test_the_command_checks_on_the_base_install() -> None:
     done = run("from specsim.cli import app\nsys.argv = ['specsim', 'check', 'iid', '--family', 'draft']\napp()\n")
     assert done.returncode == 0, done.stderr

@@ -38,6 +38,7 @@ rows = st.tuples(
 )
 
 
+@pytest.mark.later
 @settings(max_examples=60, deadline=None)
 @given(rows)
 def test_weights_that_add_exactly_give_the_same_token(case: tuple[int, int, float, list[float]]) -> None:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 FLOORS: dict[str, list[dict[str, set[str]]]] = {
     "specsim": [
         {"types": set(), "base": {"types"}, "discover": {"types", "base"}},
-        {"draft": set(), "laws": set(), "trees": {"draft"}},
+        {"draft": set(), "laws": set(), "trees": {"draft"}, "control": set(), "objective": set()},
         {"verify": set(), "process": set(), "continuous": set()},
         {"exact": set(), "latency": set()},
         {"bounds": set(), "lengths": set(), "simulation": set()},
@@ -34,11 +34,11 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"cli": set(), "__main__": {"cli"}},
     ],
     "real": [
-        {"models": set(), "options": set()},
+        {"models": set(), "options": set(), "signals": set()},
         {"decode": set(), "process": set()},
-        {"pair": set()},
+        {"pair": set(), "draft": set()},
         {"studies": set(), "train": set(), "conform": set()},
-        {"gpu": set(), "images": set()},
+        {"gpu": set(), "images": set(), "tune": set(), "sums": {"images"}},
         {"systems": set()},
         {"cli": set(), "__main__": {"cli"}},
     ],

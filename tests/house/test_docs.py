@@ -16,10 +16,15 @@ from numpydoc.validate import validate
 import real
 import specsim
 import specsim.continuous
+import specsim.control
+import specsim.objective
 import specsim.testing
 import specsim.trees
 
-PACKAGES = (specsim, specsim.continuous, specsim.testing, specsim.trees)
+PACKAGES = (
+    *(specsim, specsim.continuous, specsim.control, specsim.objective),
+    *(specsim.testing, specsim.trees),
+)
 PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__]
 FUNCTIONS = [(p, n) for p, n in PUBLIC if isinstance(getattr(p, n), FunctionType)]
 MODULES = [m.name for p in (specsim, real) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]

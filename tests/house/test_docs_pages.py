@@ -7,6 +7,7 @@ import importlib.util
 import json
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -34,6 +35,12 @@ def load(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@cache
+def recorder() -> ModuleType:
+    """docs/_generate/checks.py, which reads the files of specsim once."""
+    return load(DOCS / "_generate" / "checks.py")
 
 
 def documented() -> dict[str, set[str]]:
@@ -74,7 +81,7 @@ def test_tables_are_those_of_the_records() -> None:
 
 def test_recorded_checks_are_of_these_rules() -> None:
     """`python docs/_generate/checks.py` runs those that are missing, and drops what is gone."""
-    checks = load(DOCS / "_generate" / "checks.py")
+    checks = recorder()
     stale, failed = [], []
     for family in discover.FAMILIES:
         for name in discover.names(family):
@@ -86,7 +93,7 @@ def test_recorded_checks_are_of_these_rules() -> None:
 
 
 def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = load(DOCS / "_generate" / "checks.py")
+    checks = recorder()
     record = tmp_path / "checks.json"
     found = {"step/rejection": {"source": checks.digest("step", "rejection"), "findings": []}}
     record.write_text(json.dumps(found))
@@ -116,14 +123,14 @@ def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_change_of_what_a_result_depends_on_shows(
     rule: str, module: str, counts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checks = load(DOCS / "_generate" / "checks.py")
+    checks = recorder()
     honest, before = checks.code, checks.digest(*rule.split("/"))
     monkeypatch.setattr(checks, "code", lambda name: "changed" if name == module else honest(name))
     assert (checks.digest(*rule.split("/")) != before) == counts
 
 
 def test_the_digest_reads_code_not_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = load(DOCS / "_generate" / "checks.py")
+    checks = load(DOCS / "_generate" / "checks.py")  # one whose files are others
     path = tmp_path / "rule.py"
     monkeypatch.setattr(checks, "_file", lambda module: path)
 
@@ -141,7 +148,7 @@ def test_the_digest_reads_code_not_words(tmp_path: Path, monkeypatch: pytest.Mon
                                              ("tree/tokenwise", ("contract", "batches"))])  # fmt: skip
 def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]) -> None:
     """Every file of specsim whose functions are called."""
-    checks, (family, name) = load(DOCS / "_generate" / "checks.py"), rule.split("/")
+    checks, (family, name) = recorder(), rule.split("/")
     module, ran = discover.find(family, name), set[str]()
     for known_family in discover.FAMILIES:  # importing a rule, to read its THEOREM, is not running it
         discover.rules(known_family)
@@ -159,6 +166,7 @@ def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]
     assert called - known == set()
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(
     ("family", "name"),
     [("step", "rejection"), ("chain", "block"), ("tree", "traversal"), ("draft", "iid"), ("process", "jacobi")],
@@ -168,6 +176,7 @@ def test_the_page_of_a_rule_is_whole(family: str, name: str, monkeypatch: pytest
     pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(str(DOCS))
     rules = importlib.import_module("_generate.rules")
+    monkeypatch.setattr(rules, "checks", recorder())
     page = rules._page(family, name, discover.find(family, name), True)
     findings = rules.checks.recorded(family, name)
     assert list(lacking(page, family, name, findings, True)) == []

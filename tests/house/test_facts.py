@@ -8,7 +8,16 @@ import pytest
 
 from specsim import discover
 from specsim.testing.contract import misnamed
-from specsim.types import ChainOptions, DraftOptions, ProcessOptions, StepOptions, TreeOptions
+from specsim.types import (
+    ChainOptions,
+    ControllerOptions,
+    DraftOptions,
+    ObjectiveOptions,
+    ProcessOptions,
+    StepOptions,
+    TreeOptions,
+)
+from specsim.verify.params import parsed_params
 
 pytestmark = pytest.mark.fast
 
@@ -16,7 +25,10 @@ ROOT = Path(__file__).parents[2]
 READERS = ("specsim/discover.py", "specsim/testing/contract.py")
 OPTIONAL = {
     name
-    for options in (StepOptions, ChainOptions, TreeOptions, DraftOptions, ProcessOptions)
+    for options in (
+        *(StepOptions, ChainOptions, TreeOptions, DraftOptions, ProcessOptions),
+        *(ControllerOptions, ObjectiveOptions),
+    )
     for name in [*options.__annotations__, *(n for n in vars(options) if not n.startswith("_"))]
 }
 ASKED = re.compile(rf"(?:getattr|hasattr)\([^()]*(?:\([^()]*\))?[^()]*\"(?:{'|'.join(sorted(OPTIONAL))}|[A-Z_]+)\"")
@@ -36,6 +48,7 @@ def test_nobody_else_asks_a_module() -> None:
         'getattr(discover.find("draft", scheme), "PER_DRAFT", False)',
         'getattr(module, "COUNTS", (num_drafts,))',
         'getattr(process, "CASES", ())',
+        'getattr(controller, "see", None)',
     ],
 )
 def test_the_search_can_fail(line: str) -> None:
@@ -85,7 +98,7 @@ def test_a_process_says_with_what_it_is_run() -> None:
     wide = discover.with_params(jacobi, {"window": 5})
     assert {case["window"] for case in discover.process_cases(wide)} == {5}
     assert wide.start(8).window == 5
-    words = discover.parsed_params(jacobi, ["first=up", "width=8"])
+    words = parsed_params(jacobi, ["first=up", "width=8"])
     assert words == {"first": "up", "width": 8}
     assert discover.facts(jacobi).family == "process"
 

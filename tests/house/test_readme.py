@@ -92,6 +92,7 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.later
 def test_tables_are_generated() -> None:
     assert refresh(README, "brief", rules_brief()) == README
     record = re.search(r"face: begin \(specsim-real table (\S+) ", README)

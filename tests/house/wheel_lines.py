@@ -76,12 +76,12 @@ def environment(made: dict[Path, frozenset[str]], needs: frozenset[str], where: 
 
 
 def install(folder: Path, wheel: Path, needs: frozenset[str]) -> None:
-    """The wheel with the extras into the environment; pip takes what is there already."""
+    """The wheel with the extras into the environment, by the pip that runs this; it takes what is there already."""
     if not folder.exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     what = f"{wheel}[{','.join(sorted(needs))}]" if needs else str(wheel)
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "-qq", "-c", ROOT / "constraints.txt", what]
-    subprocess.run(pip, check=True, cwd=folder)
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "-qq"]
+    subprocess.run([*pip, "-c", ROOT / "constraints.txt", what], check=True, cwd=folder)
 
 
 def run(block: Block, folder: Path, work: Path) -> None:

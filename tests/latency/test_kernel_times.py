@@ -20,8 +20,6 @@ H200 = latency.hardware("h200-sxm")
 EIGHT, ONE = ModelShape.named("llama-3.1-8b"), ModelShape.named("llama-3.2-1b")
 MIXTRAL = ModelShape.named("mixtral-8x7b")
 
-pytestmark = pytest.mark.fast
-
 SHORT = {"A100-SXM4-80GB": "A100", "H100-SXM5-80GB": "H100", "H200-SXM-141GB": "H200", "L40S": "L40S",
          "B200-SXM": "B200"}  # fmt: skip
 

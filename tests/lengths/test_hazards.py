@@ -124,6 +124,7 @@ def test_conversions() -> None:
     assert survival_hazards([]).shape == (0,)
 
 
+@pytest.mark.later
 @given(st.floats(0.01, 0.99), st.integers(1, 12), st.data())
 def test_conversions_go_both_ways(alpha: float, gamma: int, data: st.DataObject) -> None:
     kinds = st.sampled_from(["tau", "kept", "draft_rate", "output_share", "alpha"])

@@ -50,6 +50,7 @@ def enumerated_cycles(law: Any, tokens: int) -> dict[int, Fraction]:
     return found
 
 
+@pytest.mark.later
 @given(HAZARDS, st.integers(1, 7))
 def test_request_law_is_the_enumerated_one(hazards: list[Fraction], tokens: int) -> None:
     law = accepted_length_law(hazards)

@@ -32,8 +32,6 @@ from specsim.simulation.toys.pair import paired
 from specsim.types import Array
 from specsim.verify.chain import block
 
-pytestmark = pytest.mark.fast
-
 HALF = [0.5, 0.5]
 
 

@@ -77,10 +77,12 @@ def assert_fastest(solve: Callable[..., Any]) -> None:
     assert won == {"tree", "chain", "other"}
 
 
+@pytest.mark.later
 def test_fastest_shapes_are_the_best_of_all_trees() -> None:
     assert_fastest(fastest_shapes)
 
 
+@pytest.mark.later
 def test_that_check_kills_mutants() -> None:
     """One step for all levels, no overhead, a smooth curve, one node too few."""
     mutants: list[Callable[..., Any]] = [

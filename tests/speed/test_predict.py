@@ -160,6 +160,7 @@ def test_plan_is_the_best_length_and_switches_off() -> None:
         assert one.speedup.value == max(o.speedup.value for o in others)
 
 
+@pytest.mark.later
 @given(st.floats(0.01, 0.9), st.integers(1, 8), st.floats(0, 1))
 def test_break_even(cost: float, gamma: int, overhead: float) -> None:
     model = latency.constant(cost, overhead=overhead)

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from specsim import optimal_gamma, optimal_stopping
 from specsim.speed import stopping
 
-pytestmark = pytest.mark.fast
-
 F = Fraction
 Array = Any
 

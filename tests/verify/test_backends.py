@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ from specsim.testing.tree_checks import same_trees
 from specsim.types import Draws
 from specsim.verify.lookup import takes
 
+pytestmark = pytest.mark.usefixtures("optimized")
 jax = pytest.importorskip("jax")
 torch = pytest.importorskip("torch")
 jax.config.update("jax_enable_x64", True)
@@ -44,13 +45,14 @@ def chain_batch(rule: ModuleType, gamma: int, rows: int, seed: int) -> tuple[Arr
     return p, q, x, rng.random((rows, rule.uniforms(gamma)))
 
 
+UNDER_JIT = ON_ALL - {"jax", "jax.vmap"}
 Count = Callable[[str, object], None]  # pytest's record_property: what is recorded is printed when all tests are done
 
 
-def report(what: str, compared: backends.Compared, count: Count) -> None:
+def report(what: str, compared: backends.Compared, count: Count, libraries: Set[str] = ON_ALL) -> None:
     backend_names = ", ".join(compared.backends)
     count("printed", f"{what}: {compared.rows} rows on NumPy, {backend_names}; {compared.near} near a boundary")
-    assert set(compared.backends) >= ON_ALL
+    assert set(compared.backends) >= libraries
     assert compared.rows == ROWS
     assert compared.near <= ROWS // 1000
 
@@ -62,10 +64,16 @@ def most(rule: ModuleType) -> int:
 # As many drafts as `same_on_every_backend` does not ask for, where the rule takes them: the same rows, in any number.
 @pytest.mark.parametrize(("name", "num_drafts"), [(n, most(r)) for n, r in STEP.items()])
 def test_step_rules_give_the_same_tokens(name: str, num_drafts: int, record_property: Count) -> None:
-    report(f"{name} K={num_drafts}", compared(STEP[name], num_drafts), record_property)
+    report(f"{name} K={num_drafts}", compared(STEP[name], num_drafts, whole=False), record_property, UNDER_JIT)
 
 
-@pytest.mark.parametrize("gamma", [1, 5])
+@pytest.mark.parametrize("name", ["traversal", "multipath_block"])  # of which the whole check is slow
+def test_tree_rules_give_the_same_nodes_and_tokens(name: str) -> None:
+    """Under every scheme, as `same_on_every_backend` does, but JAX under jit alone, compiled plainly."""
+    same_trees(TREE[name], ())
+
+
+@pytest.mark.parametrize("gamma", [5, pytest.param(1, marks=pytest.mark.slow)])  # the check asks 1 and 4
 @pytest.mark.parametrize("name", CHAIN)
 def test_chain_rules_give_the_same_tokens(name: str, gamma: int, record_property: Count) -> None:
     rule = CHAIN[name]
@@ -85,9 +93,8 @@ def test_draft_schemes_draw_the_same_tokens(name: str, record_property: Count) -
 
 
 def unasked(rule: ModuleType) -> list[int | Draws]:
-    """Numbers of drafts for which neither the check nor the test above asks JAX eagerly and under vmap."""
-    asked = min(2, max(sizes(rule))), most(rule)
-    return [k for k in counts(rule) if k not in asked]
+    """Numbers of drafts for which the check does not ask JAX eagerly and under vmap."""
+    return [k for k in dict.fromkeys((*counts(rule), most(rule))) if k != min(2, max(sizes(rule)))]
 
 
 @pytest.mark.slow  # JAX compiles every operation of an eager call by itself: up to half a minute each
@@ -106,7 +113,7 @@ def test_every_scheme_of_trees_on_every_backend(name: str) -> None:
 
 
 def test_every_number_of_drafts_is_asked_somewhere() -> None:
-    assert [unasked(STEP[name]) for name in ("rejection", "recursive")] == [[], [1, 3]]
+    assert [unasked(STEP[name]) for name in ("rejection", "recursive")] == [[], [1, 3, 4]]
 
 
 def test_uniforms_on_a_boundary_are_counted_as_near() -> None:
@@ -134,7 +141,7 @@ def test_a_kernel_that_differs_is_caught() -> None:
 @pytest.mark.parametrize("name", STEP)
 def test_float32_laws_give_the_float64_token_but_for_near_ties(name: str, record_property: Count) -> None:
     """About one row in 10^4 differs from float64; the libraries differ from each other less."""
-    rule, rows = STEP[name], 30_000
+    rule, rows = STEP[name], 10_000
     num_drafts = 1 if discover.facts(rule).counts == (1,) else 2
     p, q, x, u = step_batch(rule, num_drafts, rows, seed=7)
     kernel = step_kernel(rule, num_drafts)

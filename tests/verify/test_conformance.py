@@ -13,6 +13,7 @@ from specsim.testing import Skipped, checks
 from specsim.testing.findings import findings
 from specsim.testing.outcomes import Finding
 
+pytestmark = pytest.mark.usefixtures("optimized")
 SHIPPED = [(family, name, check) for family in FAMILIES for name in discover.names(family) for check in checks(family)]
 PLANTED = [(path.parent.name, path) for path in sorted(MUTANTS.glob("*/*.py"))]
 QUICK = {  # in the minute of `-m fast`: what is judged by p itself, on torch too, and along unlike rows

@@ -51,7 +51,7 @@ def test_forked_law_is_transition(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", STEP)
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_output_law_bias_and_acceptance_are_exact(name: str, data: st.DataObject) -> None:
     rule = STEP[name]
@@ -66,7 +66,7 @@ def test_output_law_bias_and_acceptance_are_exact(name: str, data: st.DataObject
     assert acceptance_rate(p, q, rule=name, num_drafts=num_drafts) == hit
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_one_recursive_draft_is_rejection_token_for_token(data: st.DataObject) -> None:
     vocab = data.draw(st.integers(1, 6))
@@ -99,7 +99,7 @@ def test_a_chain_of_one_draft_is_rejection(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSLESS_CHAINS)
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_chain_of_one_draft_is_rejection_at_the_edges(name: str, data: st.DataObject) -> None:
     vocab = data.draw(st.integers(1, 5))
