@@ -11,7 +11,7 @@ from real.studies.intervals import Estimate, bootstrap
 from real.systems import _tuning as on
 from real.systems._record import Lab
 from real.systems._text_lab import by_prompt
-from real.systems._texts import Texts, training_texts
+from real.systems._texts import Part, Texts, texts, training_texts
 from real.systems._tuning import Plan
 from specsim.types import Array
 
@@ -36,8 +36,13 @@ def shorter(plan: Plan, lab: Lab) -> Plan:
     return plan if lab.share >= 0.1 else plan._replace(steps=2, batch=2, window=32)
 
 
-def trimmed(told: Texts, lab: Lab) -> Texts:
-    return told if lab.share >= 0.1 else told._replace(tokens=told.tokens[:, :32])
+def judging(lab: Lab, part: Part, count: int) -> Texts:
+    """The first texts of a part at T = 1 whose prompts have the length that most have; in a trial they are shorter."""
+    told = texts(1.0).of(part)
+    lengths = [len(prompt) for prompt in told.prompts]
+    which = np.flatnonzero(np.array(lengths) == max(set(lengths), key=lengths.count))[: lab.texts(count, 2)]
+    tokens = told.tokens[which] if lab.share >= 0.1 else told.tokens[which, :32]
+    return Texts([told.prompts[i] for i in which], tokens, told.part[which], told.group[which])
 
 
 def added(told: Texts, new: Array, old: Array, level: float = 0.95) -> Estimate:

@@ -27,7 +27,7 @@ from specsim.base.arrays import at, overlap
 from specsim.types import Array
 
 Source = Literal["corpus", "target", "draft", "mixed"]
-Optimizer = Literal["Muon and AdamW", "SGD"]
+Optimizer = Literal["Muon and AdamW", "AdamW", "SGD"]
 FRESH = 8  # steps after which a draft writes anew what it learns from
 OPENING = 24  # tokens of the texts that it continues
 WARMUP = 4
@@ -226,6 +226,9 @@ def batches_of(source: Source, texts: Texts, ids: Tensor, plan: Plan, seed: int)
 def _optimizers(draft: Any, kind: Optimizer) -> list[torch.optim.Optimizer]:
     if kind == "SGD":
         return [torch.optim.SGD([{"params": list(draft.parameters()), "scale": 1.0}], lr=1.0)]
+    if kind == "AdamW":
+        every = [{"params": list(draft.parameters()), "scale": 1.0}]
+        return [torch.optim.AdamW(every, betas=(0.9, 0.95), weight_decay=0.0, fused=True)]
     return optimizers(draft, 0.0)
 
 

@@ -13,8 +13,8 @@ from real.studies.intervals import Estimate
 from real.systems import _tuning as on
 from real.systems._record import Lab, Record, Verdict
 from real.systems._text_lab import decoded, mean, tau
-from real.systems._texts import texts, training_texts
-from real.systems._tuned import added, corpus_of, plain, shorter, trimmed
+from real.systems._texts import training_texts
+from real.systems._tuned import added, corpus_of, judging, plain, shorter
 from real.systems._tuning import Plan, Rows, Source
 from specsim.types import Array
 from specsim.verify.step import lenience
@@ -49,6 +49,7 @@ SEEDS = 3
 DIVERGENCES = ("fkl", "rkl", "jsd", "tvd")
 FIRST = ("cross_entropy", "corpus")
 GAMMA, LENGTH, EPSILON = 4, 64, Fraction(1, 2)
+COUNT = 64  # texts to judge on
 Key = tuple[str, str]  # objective and source
 
 
@@ -72,8 +73,7 @@ def tuned(lab: Lab, start: Any, seed: int) -> dict[Key, Any]:
 def run(lab: Lab) -> Record:
     """Tune, choose on validation texts, and compare on test texts."""
     start = plain(lab)
-    few = lab.texts(64, 2)
-    judged = {part: on.rows(trimmed(texts(1.0).of(part, few), lab)) for part in ("validation", "test")}
+    judged = {part: on.rows(judging(lab, part, COUNT)) for part in ("validation", "test")}
     before = {part: on.acceptance(start, rows) for part, rows in judged.items()}
     found: dict[str, dict[Key, Array]] = {part: {} for part in judged}
     last: dict[Key, Any] = {}
@@ -115,7 +115,7 @@ def _of_bundled(judged: dict[str, Rows]) -> Estimate:
 
 def _decoded(lab: Lab, drafts: dict[str, Any]) -> dict[str, Estimate]:
     """tau of the decode loop, after test prompts."""
-    told, found = texts(1.0).of("test", lab.texts(64, 2)), {}
+    told, found = judging(lab, "test", COUNT), {}
     for name, draft in drafts.items():
         lab.said(f"decoded, {name}")
         run = decoded(told, lm.drafter(from_hf(draft)), GAMMA, 1.0, lab.seed, LENGTH if lab.share >= 0.1 else 6)

@@ -24,8 +24,8 @@ from real.systems import _tuning as on
 from real.systems import _writing
 from real.systems._record import Lab, Record, Verdict
 from real.systems._text_lab import by_prompt, costs
-from real.systems._texts import recipe, texts, training_texts
-from real.systems._tuned import shorter, trimmed
+from real.systems._texts import recipe, training_texts
+from real.systems._tuned import judging, shorter
 from real.systems._tuning import Plan, Rows
 from real.train.recipe import Shape
 from real.train.step import build
@@ -59,7 +59,7 @@ MODELS = ()
 
 SIZES, DEPTHS = (0.2e6, 0.8e6), (1, 2, 4, 8)  # parameters inside the layers, layers
 GAMMAS = tuple(range(1, 9))
-PLAN = Plan(steps=250, batch=4, window=320, rate=8e-3)
+PLAN = Plan(steps=500, batch=4, window=320, rate=3e-3, optimizer="AdamW")
 TEXTS, TURNS = 64, 200
 CONTEXT = 512
 
@@ -155,7 +155,7 @@ def run(lab: Lab) -> Record:
     parts = {}
     for part in ("validation", "test"):
         lab.said(f"acceptance along {part} texts")
-        rows = on.rows(trimmed(texts(1.0).of(part, lab.texts(TEXTS, 2)), lab))
+        rows = on.rows(judging(lab, part, TEXTS))
         target = on.own(on.model("target"), rows)
         parts[part] = rows, [judged(draft, target, rows) for draft in drafts]
     lab.said("time of steps")

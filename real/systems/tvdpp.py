@@ -11,8 +11,8 @@ from torch import Tensor
 from real.systems import _tuning as on
 from real.systems._record import Lab, Record, Verdict
 from real.systems._text_lab import mean
-from real.systems._texts import texts, training_texts
-from real.systems._tuned import added, corpus_of, plain, shorter, trimmed
+from real.systems._texts import training_texts
+from real.systems._tuned import added, corpus_of, judging, plain, shorter
 from real.systems._tuning import Optimizer, Plan
 from specsim import discover
 
@@ -74,7 +74,7 @@ def noise(draft: Any, ids: Tensor, name: str, draws: int) -> float:
 def run(lab: Lab) -> Record:
     """Gradients at the start; then four objectives under two optimizers."""
     start, written = plain(lab), training_texts(lab)
-    judged = on.rows(trimmed(texts(1.0).of("test", lab.texts(64, 2)), lab))
+    judged = on.rows(judging(lab, "test", 64))
     told, before = judged.texts, on.acceptance(start, judged)
     measured = {"acceptance before": mean(told, before)}
     seeds = SEEDS if lab.share >= 0.1 else 1

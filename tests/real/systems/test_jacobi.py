@@ -62,6 +62,7 @@ def test_a_batch_is_split_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> No
     assert parts.passes.tolist() == whole.passes.tolist()
 
 
+@pytest.mark.later
 def test_up_is_the_pixel_above() -> None:
     """And beside it where a row is one pixel wide."""
     told: dict[str, Any] = {"seed": 0, "window": 16}

@@ -124,6 +124,7 @@ def test_the_verdict_turns_with_the_interval(low: float, high: float, verdict: s
     assert lantern.verdict(Record({}, found, {})) == verdict
 
 
+@pytest.mark.later
 def test_a_few_images(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lantern, "FEW", (4,))
     monkeypatch.setattr(lantern, "TABLES", 1)

@@ -145,6 +145,7 @@ def test_the_verdict_turns_with_each_number(name: str, values: tuple[float, floa
     assert mllm.verdict(Record({}, found, predicted)) == verdict
 
 
+@pytest.mark.later
 def test_a_few_captions() -> None:
     record = mllm.run(Lab(share=0.0))
     assert _record.checked(record, mllm.HEADLINE) == record

@@ -103,6 +103,7 @@ def test_a_frame_kept_too_many_is_seen(
     assert unlike(model, first, alone, 4) > 0
 
 
+@pytest.mark.later
 @pytest.mark.fast
 @pytest.mark.parametrize("persistence", nfd.PERSISTENCE)
 def test_kept_frames_are_the_renewals(persistence: float) -> None:

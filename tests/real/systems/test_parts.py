@@ -17,7 +17,11 @@ from real.systems._record import Lab, Record, checked_verdict, from_json
 PART = 0.01  # of the texts; 8 at least
 FEWER: dict[str, dict[str, Any]] = {  # settings of the same loops: the slow test runs all of them
     "distillspec": {"DIVERGENCES": ("fkl", "tvd"), "SEEDS": 1},
-    "stand": {"TEMPERATURES": (1.0, 0.6)},
+    "stand": {"TEMPERATURES": (1.0, 0.6), "TRAJECTORIES": 3, "TOLD": (1, 2, 3)},
+    "dsd": {"SIZES": (0.2e6,), "GAMMAS": (1, 2, 4)},
+    "disco": {"CAPS": (2, 10), "THRESHOLDS": (0.1, 0.5, 0.9)},
+    "judge": {"DELTAS": (0.1, 0.5)},
+    "kangaroo": {"ETAS": (0.2, 0.7), "MOST": 3},
     "assd": {"KS": (2, 5, 10)},
     "lantern": {"FEW": (4,), "TABLES": 1},
     "mllm": {"GAMMAS": (3,)},

@@ -37,6 +37,7 @@ def test_texts_are_split_by_prompt(temperature: float) -> None:
     assert not (found.tokens[:PROMPTS] == found.tokens[PROMPTS:]).all(axis=1).any(), "one prompt, one text twice"
 
 
+@pytest.mark.later
 def test_the_target_writes_these_texts_again() -> None:
     """The first tokens of some of them, in another batch: a text of another seed or temperature differs at once."""
     found, some, few = texts(0.6), [3, 130, 200], 12
@@ -68,6 +69,7 @@ def test_texts_to_learn_from_are_written_once(cache: Path, monkeypatch: pytest.M
         training_texts(lab, 0.6)
 
 
+@pytest.mark.later
 def test_an_interrupted_run_carries_on(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_texts, "TOGETHER", 4)
     real, calls = _writing.written, list[int]()
