@@ -20,6 +20,7 @@ Text = tuple[int, ...]
 Mask = Callable[[Text, int], Array]  # (a text, V) -> which tokens may follow it, bool (V,)
 DEPTH = 3  # laws depend on the last three tokens
 CERTAIN = 39  # of one-hot drafts: the first two of a block are alike in one case, and differ in the other
+ROWS = ("step", "chain", "tree")  # kinds that are handed laws; a vocabulary that comes with models may be their own
 PROMPT = (0, 1)  # of whoever takes one; both end tokens are in it
 
 
@@ -111,6 +112,12 @@ def peaked(vocab: int, shift: int, *, one_hot: bool = False) -> Toy:
     return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1)
 
 
+@cache
+def wide(one_hot: bool) -> tuple[Toy, Toy]:
+    """Target and draft on five tokens: three may be all that a rule sorts or keeps; the last is drafted too often."""
+    return plain(_row(30, 25, 20, 18, 7)), plain(_row(0, 0, 0, 0, 1) if one_hot else _row(12, 10, 8, 6, 64))
+
+
 def turning(subject: Subject) -> tuple[Toy, Toy]:
     """Target and draft on two tokens; the one that is drafted too often changes with the text."""
     one_hot = not subject.takes_q
@@ -169,7 +176,7 @@ def sizes(subject: Subject) -> range | Text:
 def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
     """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart.
 
-    Those with zeros follow a prompt, if the subject is told of one.
+    Those with zeros follow a prompt, if the subject is told of one. Where laws are handed over, one is on five tokens.
     """
     untied = truncates(sampling_params)
     for size in sizes(subject):
@@ -182,6 +189,8 @@ def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, word
     if sampling_params == UNCHANGED:
         one_hot = not subject.takes_q
         yield make(subject, peaked(3, 0), peaked(3, 1, one_hot=one_hot), sizes(subject)[0], "peaked")
+        if subject.kind in ROWS:
+            yield make(subject, *wide(one_hot), sizes(subject)[0], "")
 
 
 def truncates(sampling_params: SamplingParams) -> bool:

@@ -75,7 +75,7 @@ class Subject(NamedTuple):
     order: tuple[str, ...] = ORDER  # in which it applies them: what its own sampler does without drafts is no error
     sizes: tuple[int, ...] = (1, 2, 3)  # numbers of drafts that it takes: K of a step, gamma of a chain
     scheme: str = "iid"  # how several candidates for one place are drawn: a draft scheme of specsim, or "paths"
-    shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0), (-1, -1, 1))  # parents of trees
+    shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0), (-1, -1, 1), (-1, 0, 0))  # parents of trees
     block: bool = False  # a decoder that returns one block, which is to be continued by the target
     stateful: bool = False  # `run()` gives what is called as above, round after round of one text, and may remember
     stops: bool = False

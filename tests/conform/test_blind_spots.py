@@ -210,3 +210,25 @@ def test_certain_drafts_are_alike_in_one_case_and_differ_in_another(wrong: bool,
     assert judge(subject, properties=["joint"]).outcome == outcome
     drafts = [tuple(inputs(subject, case)[0].tree.tokens) for case in standard(subject) if case.size == 2]
     assert [one == other for one, other in drafts] == [True, False]
+
+
+def lanes(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    """Rows an even number apart share their coins: two neighbours do not."""
+    coins, out = [random.random(2) for _ in range(2)], []
+    for n in range(len(p)):
+        u, x = coins[n % 2], int(drafts[n, 0])
+        kept = bool(u[0] * q[n, 0, x] <= p[n, 0, x])
+        law = p[n, 1] if kept else rest(p[n, 0], q[n, 0])
+        out.append((int(kept), sum(bool(u[1] >= end) for end in np.cumsum(law)[:-1])))
+    found = np.array(out)
+    return found[:, 0], found[:, 1]
+
+
+def test_more_than_two_rows_are_seen() -> None:
+    def one(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
+        kept, token = lanes(p[None], q[None], drafts[None], random)
+        return int(kept[0]), int(token[0])
+
+    subject = Subject("lanes", "chain", one, sizes=(1,), batch=lanes)
+    (found,) = judge(subject, properties=["batches"]).verdicts
+    assert (found.outcome, found.evidence) == ("convicted", "Monte Carlo")

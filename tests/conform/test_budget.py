@@ -129,10 +129,10 @@ def test_what_is_precise_enough_leaves_the_time_to_others(clock: list[float], mo
     """A run takes so long that not every observation can be as precise as is wanted; every one decides."""
     monkeypatch.setattr(montecarlo, "WANTED", 0.1)
     monkeypatch.setattr(montecarlo, "UNDECIDED", 0.2)
-    assert undecided(clock, 8e-4) == []
+    assert undecided(clock, 5e-4) == []
     with monkeypatch.context() as mutant:  # nobody counts those to come
         mutant.setattr(Watch, "through", lambda self, cases: iter(cases))
-        assert undecided(clock, 8e-4)
+        assert undecided(clock, 5e-4)
 
 
 def test_the_budget_is_kept_where_it_is_too_small(clock: list[float]) -> None:
@@ -221,4 +221,4 @@ def test_only_what_was_said_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
         return int(random.choice(len(p), p=p))
 
     judge(Subject("plain", "step", run, sizes=(1,)), properties=["marginal", "degenerate"])
-    assert open_ == [(n, 8) for n in (11, 10, 9)] + [(n, 0) for n in range(8, 0, -1)]
+    assert open_ == [(n, 9) for n in (13, 12, 11, 10)] + [(n, 0) for n in range(9, 0, -1)]

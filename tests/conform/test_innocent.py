@@ -13,7 +13,7 @@ from specsim.conform.properties.parameters import SAMPLING_PARAMS
 
 
 def cut(law: Any, sampling_params: SamplingParams, wrong: bool) -> Any:
-    """Temperature, then the k likeliest, of equals the first; then the fewest that have the mass of top-p."""
+    """Temperature, then the k likeliest, of equals the first; then the fewest of these that have the mass of top-p."""
     if sampling_params.temperature == 0:
         return np.eye(len(law))[law.argmax()]
     law = law ** (1 / sampling_params.temperature)
@@ -22,6 +22,7 @@ def cut(law: Any, sampling_params: SamplingParams, wrong: bool) -> Any:
     kept = np.ones(len(law), dtype=bool)
     if sampling_params.top_k:
         kept[order[sampling_params.top_k + wrong :]] = False
+        law = law * kept / law[kept].sum()
     if sampling_params.top_p < 1:
         before = np.cumsum(law[order]) - law[order]
         kept[order[before >= sampling_params.top_p]] = False

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import alarms as bench
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from specsim.conform.watch import Watch
 from specsim.types import Array
 
 LAW = np.array([0.5, 0.3, 0.15, 0.05])
+BENCH = Path(__file__).parents[1] / "bench"
 
 
 def convicted(truth: np.ndarray, delta: float, most: int, rng: np.random.Generator) -> bool:
@@ -155,3 +158,22 @@ def test_a_log_of_counts() -> None:
 def test_a_log_that_is_none(line: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         judge_counts([line], "log")
+
+
+RECORD = json.loads((BENCH / "alarms.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.fast
+def test_the_record_of_false_alarms() -> None:
+    """`python tests/bench/alarms.py`: 1,000 lossless subjects through the harness, of which none may stay undecided."""
+    outcomes = RECORD["outcomes"]
+    assert sum(outcomes.values()) == RECORD["subjects"] == bench.SUBJECTS == 1000
+    assert outcomes.get("convicted", 0) <= RECORD["false-alarm rate"] * RECORD["subjects"]
+    assert outcomes.keys() <= {"lossless", "convicted"}
+    assert RECORD["properties"] == list(bench.PROPERTIES)
+
+
+def test_the_record_can_be_made_again() -> None:
+    """Its first line, to the number of runs; a subject that is off by as little as the report states is convicted."""
+    assert bench.line(bench.judged(0)) == RECORD["first"][0]
+    assert bench.judged(0, shift=0.2).outcome == "convicted"

@@ -57,11 +57,11 @@ def stateful(wrong: str) -> Callable[[], Callable[..., Any]]:
 
 @pytest.mark.parametrize("wrong", ["", "residual", "coins", "row", "third"])
 def test_a_chain_that_remembers(wrong: str) -> None:
-    """Each round by itself is right; what is wrong in the third only is not looked at."""
+    """Each round by itself is right."""
     subject = Subject("remembers", "chain", stateful(wrong), sizes=(1,), stateful=True)
     found = judge(subject, properties=["joint", "degenerate", "rounds"])
     outcomes = {v.property: v.outcome for v in found.verdicts}
-    last = "convicted" if wrong in ("residual", "coins", "row") else "lossless"
+    last = "convicted" if wrong else "lossless"
     assert outcomes == {"joint": "lossless", "degenerate": "lossless", "rounds": last}
     assert {v.evidence for v in found.verdicts} == {"scripted"}
     assert ("over 2 rounds" in found.verdicts[-1].words) is (last == "convicted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random as python_random
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -65,6 +66,15 @@ def of_torch(torch: Any) -> dict[str, tuple[Callable[[Any], Any], dict[Any, floa
         noise.exponential_()
         return int(p.clone().div_(noise).argmax())
 
+    def shared_race(random: Any) -> Any:
+        """x / (x + y) is uniform on [0, 1]: the first wins one race below 0.5, the other below 0.9."""
+        inverse = torch.empty(2).exponential_().reciprocal()
+        return tuple((torch.tensor([[0.5, 0.5], [0.9, 0.1]]) * inverse).argmax(-1).tolist())
+
+    def race_without_one(random: Any) -> Any:
+        scores = p * torch.empty_like(p).exponential_().reciprocal()
+        return int(scores.scatter_(-1, torch.tensor([1]), 0.0).argmax())
+
     def gumbel(random: Any) -> Any:
         return int((p.log() - torch.log(-torch.log(torch.rand(3)))).argmax())
 
@@ -92,6 +102,8 @@ def of_torch(torch: Any) -> dict[str, tuple[Callable[[Any], Any], dict[Any, floa
     pairs = {(i, j): law[i] * law[j] / (1 - law[i]) for i in law for j in law if i != j}
     return {
         "race": (race, law),
+        "shared_race": (shared_race, {(0, 0): 0.5, (1, 0): 0.4, (1, 1): 0.1}),
+        "race_without_one": (race_without_one, {0: 2 / 3, 2: 1 / 3}),
         "gumbel": (gumbel, law),
         "accept": (accept, halves),
         "in_logarithms": (in_logarithms, {True: 0.5, False: 0.5}),
@@ -101,9 +113,10 @@ def of_torch(torch: Any) -> dict[str, tuple[Callable[[Any], Any], dict[Any, floa
     }
 
 
-@pytest.mark.parametrize(
-    "name", ["race", "gumbel", "accept", "in_logarithms", "rows_again", "by_inverse", "without_replacement"]
-)
+NAMES = "race shared_race race_without_one gumbel accept in_logarithms rows_again by_inverse without_replacement"
+
+
+@pytest.mark.parametrize("name", NAMES.split())
 def test_torch_programs(name: str) -> None:
     program, law = of_torch(pytest.importorskip("torch"))[name]
     found = scripted.law(program).law
@@ -124,6 +137,18 @@ def test_numpy_and_python_programs() -> None:
     assert found.leaves == 24
     assert math.fsum(found.law.values()) == pytest.approx(1, abs=1e-12)
     assert found.law[0, True, "a", 0] == pytest.approx(0.5 * 0.25 * 0.25 * 0.5, abs=1e-12)
+
+
+def test_races_over_the_same_exponentials() -> None:
+    """Against draws: the law of several winners; each alone has its own weights, whatever the others have."""
+    weights = np.array([[0.5, 0.3, 0.2, 0.1], [0.0, 0.5, 0.3, 0.2], [0.1, 0.1, 0.1, 0.7]])
+    found = scripted.law(lambda random: tuple((weights / random.exponential(size=4)).argmax(-1).tolist())).law
+    for race, row in enumerate(weights):
+        alone = [math.fsum(mass for winners, mass in found.items() if winners[race] == i) for i in range(4)]
+        assert alone == pytest.approx(row / row.sum(), abs=1e-12)
+    drawn = (weights / np.random.default_rng(0).exponential(size=(100_000, 1, 4))).argmax(-1)
+    counts = Counter(map(tuple, drawn.tolist()))
+    assert sum(abs(found.get(key, 0) - counts[key] / 100_000) for key in found.keys() | counts.keys()) / 2 < 0.01
 
 
 def test_what_was_replaced_is_put_back() -> None:

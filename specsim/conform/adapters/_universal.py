@@ -80,15 +80,19 @@ def generated(
     **told: Any,
 ) -> Written:
     """`generate(assistant_model=..., tokenizer=..., assistant_tokenizer=...)`."""
-    letters, own, model = _parts(draft.vocab, extra, ordered)
+    greedy = sampling_params.temperature == 0
+    letters, own, model = _parts(draft.vocab, extra, ordered, greedy)
     model.toy, model.generation_config.num_assistant_tokens = draft, DRAFTS
     how = {"assistant_model": model, "tokenizer": letters, "assistant_tokenizer": own}
     return generated_by(table(target), prompt, n, sampling_params, **how, **told)
 
 
 @cache  # the library prunes a model when it first sees it, and keeps what it made of two tokenizers
-def _parts(vocab: int, extra: bool, ordered: bool) -> tuple[Letters, Letters, Any]:
-    """The target's tokenizer, the assistant's, and the assistant."""
+def _parts(vocab: int, extra: bool, ordered: bool, greedy: bool = False) -> tuple[Letters, Letters, Any]:
+    """The target's tokenizer, the assistant's, and the assistant: one for `greedy` decoding, which does not prune.
+
+    There the library reads the assistant's ids as they were; one that was pruned for sampling before has fewer.
+    """
     import torch
 
     letters = string.ascii_lowercase[:vocab]

@@ -39,14 +39,19 @@ def subjects() -> list[Subject]:
         return batch(warm(p, sampling_params), warm(q, sampling_params), drafts)
 
     def among(p: Any, q: Any, drafts: Any, *, sampling_params: SamplingParams) -> Any:
-        """Every row is in the batch twice, greedy and drawn; those that were asked for are returned."""
+        """Beside every row is one of the other kind, greedy or drawn; those that were asked for are returned.
+
+        The other rows are certain of the target's likeliest tokens, as drawn ones they would have paths of their own.
+        """
         rows, greedy = len(drafts), sampling_params.temperature == 0
         hot = SamplingParams() if greedy else sampling_params
         logits, laws = warm(p, hot), torch.softmax(warm(q, hot), -1)
+        certain = torch.full_like(p, -torch.inf).scatter_(-1, p.argmax(-1, keepdim=True), 0.0)
+        first, second = (p, certain) if greedy else (certain, logits)
         tokens, _, _ = sampler.forward(
-            torch.cat([p[:, :-1], logits[:, :-1]]),
+            torch.cat([first[:, :-1], second[:, :-1]]),
             torch.cat([drafts, drafts]),
-            torch.cat([p[:, -1].argmax(-1), drawn(logits)]),
+            torch.cat([first[:, -1].argmax(-1), drawn(second)]),
             is_greedy=torch.arange(2 * rows) < rows,
             draft_probs=torch.cat([laws, laws]),
         )

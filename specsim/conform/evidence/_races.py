@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from specsim.conform.evidence import _simplices
 from specsim.conform.evidence._script import Script
 from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
 from specsim.types import Array
@@ -49,6 +51,10 @@ class Exponentials(StandIn):
             self._refuse("divided by")
         return self._race(given / self._factor, is_tensor(weights))
 
+    def reciprocal(self) -> Race:
+        """1 / e"""
+        return 1.0 / self
+
     def log(self) -> Any:
         if self._gumbel or not (self._factor == 1).all():
             self._refuse("logarithm")
@@ -89,6 +95,21 @@ class Exponentials(StandIn):
 class Race(StandIn):
     """weights / e, of which only the argmax is known: index i with probability weight i over their sum."""
 
+    def __mul__(self, weights: Any) -> Race:
+        """Of 1 / e, or of weights that are not all yet."""
+        factor = self._factor * numbers(self._script, weights)
+        cells = np.array(np.broadcast_to(self._cells, factor.shape))
+        return Race(self._script, cells, factor, "torch" if is_tensor(weights) else self._library)
+
+    __rmul__ = __mul__
+
+    def scatter_(self, dim: int, index: Any, value: Any) -> Race:
+        """Weights that become 0; whatever else is written there is no longer over e."""
+        if isinstance(value, StandIn) or np.ndim(value) or value != 0 or not self._factor.flags.writeable:
+            self._refuse("written to")
+        np.put_along_axis(self._factor, np.asarray(index), 0.0, dim)
+        return self
+
     def argmax(self, dim: int | None = None, keepdim: bool = False, axis: int | None = None, **more: Any) -> Any:
         where: Any = axis if dim is None else dim
         keep = bool(keepdim or more.pop("keepdims", False))
@@ -109,17 +130,29 @@ class Race(StandIn):
         return out if out.ndim else out[()]
 
     def _winner(self, cells: Array, weights: Array) -> int:
-        """One race; run again with the same weights it has the same winner, with others its law is not known."""
+        """One race. Another over the same exponentials is drawn from what the winners before leave possible."""
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             self._refuse("weights that are not finite non-negative numbers")
-        key = (tuple(cells.tolist()), tuple(weights.tolist()))
-        raced = [self._script.races.get(cell) for cell in key[0]]
-        if raced[0] is not None and raced[0][0] == key:
-            return raced[0][1]
-        known = any(self._script.intervals[cell] != (0.0, 1.0) for cell in key[0])
-        if known or any(raced) or len(set(key[0])) < len(key[0]):
+        if not weights.any():
+            return 0  # 0 / e: every entry is 0, and the first is taken
+        script, known, law = self._script, tuple(cells.tolist()), tuple(weights.tolist())
+        before, run = script.races.get(known[0], (known, {}))
+        if law in run and before == known:
+            return int(run[law])
+        compared = any(script.intervals[cell] != (0.0, 1.0) for cell in known)
+        others = any(script.races.get(cell, (known, {}))[0] != known for cell in known)
+        if compared or others or len(set(known)) < len(known) or (run and len(known) > _simplices.WIDEST):
             self._refuse("one exponential in two races")
-        winner = self._script.choose(key[1]) if weights.any() else 0  # 0 / e: every entry is 0, and the first is taken
-        for cell in key[0]:
-            self._script.races[cell] = key, winner
+        winner = script.choose(_chances(tuple(run.items()), law) if run else law)
+        for cell in known:
+            script.races[cell] = known, {**run, law: winner}
         return winner
+
+
+@cache  # every run along a path asks again
+def _chances(run: tuple[tuple[tuple[float, ...], int], ...], weights: tuple[float, ...]) -> tuple[float, ...]:
+    """Probability of every winner, given those of other weights: how exponentials share their sum is uniform."""
+    part = _simplices.whole(len(weights))
+    for law, winner in run:
+        part = _simplices.won(part, np.array(law), winner)
+    return tuple(_simplices.volume(_simplices.won(part, np.array(weights), i)) for i in range(len(weights)))

@@ -44,7 +44,8 @@ class Script:
         self.asked, self.frozen, self.refused = 0, False, ""
         self.held = False  # whether this run holds a stand-in
         self.intervals: list[tuple[float, float]] = []  # of the uniforms of this run: where each is known to lie
-        self.races: dict[int, tuple[Any, int]] = {}  # exponential -> the race that it ran in, and the winner
+        # exponential -> those that it raced with, and the winner for each of the weights that they raced with
+        self.races: dict[int, tuple[tuple[int, ...], dict[tuple[float, ...], int]]] = {}
         self.thread = threading.get_ident()
 
     def start(self, frozen: bool) -> None:

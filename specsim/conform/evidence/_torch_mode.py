@@ -19,7 +19,7 @@ OPERATORS = {
     "exp": "exp", "neg": "neg", "negative": "neg",
 }  # fmt: skip
 _METHODS = """reshape view flatten ravel squeeze unsqueeze expand transpose gather unbind to cpu cuda clone detach
- contiguous float double numpy item tolist argmax mul_ size dim numel __getitem__ __len__"""
+ contiguous float double numpy item tolist argmax reciprocal scatter_ mul_ size dim numel __getitem__ __len__"""
 METHODS = frozenset(_METHODS.split())
 FACTS = ("shape", "device", "dtype", "ndim", "is_cuda", "layout", "requires_grad")  # of a tensor, not of its numbers
 _RANDOM = """randn randn_like randint randint_like randperm normal normal_ poisson bernoulli_ geometric_ cauchy_

@@ -1,8 +1,8 @@
 """Texts verified in one call come out as if each had been verified alone, and independent of each other.
 
-Two rows are judged exactly, by the joint law of both; where that cannot be had, the frequencies over the rows of large
-batches are: rows that share random numbers are further from the law than independent ones can be. Among them are rows
-of other laws.
+Two rows are judged exactly, by the joint law of both; then, and where that cannot be had, the frequencies over the rows
+of large batches are: rows that share random numbers are further from the law than independent ones can be. Among them
+are rows of other laws.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from specsim.conform.calls import Broken, Input, inputs
 from specsim.conform.cases import Case, standard
 from specsim.conform.draws import batched
 from specsim.conform.evidence import scripted
+from specsim.conform.guard import OutOfTime
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject
@@ -41,10 +42,18 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     if subject.batch is None:
         return None
     try:
-        return _of_two_rows(subject, watch)
+        found = _of_two_rows(subject, watch)
     except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong, Broken) as reason:
         found = each("batches", subject, watch, cases(subject), look, watch.batches)
         return found._replace(words="; ".join([*filter(None, [found.words]), f"two rows are not scripted: {reason}"]))
+    if found.outcome != "lossless":
+        return found
+    try:
+        many = each("batches", subject, watch, itertools.islice(standard(subject), 1), look, watch.batches)
+    except (Broken, OutOfTime) as reason:
+        return found._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
+    reach = f"{found.reach}; many rows, {many.reach}" if many.outcome == "lossless" else found.reach
+    return many if many.convicted else found._replace(reach=reach)  # runs are the exact ones
 
 
 def _of_two_rows(subject: Subject, watch: Watch) -> Verdict:

@@ -20,6 +20,7 @@ PAIRS = {
     "zeros in p": ("1/2 0 1/2", "1/4 1/2 1/4"),
     "the same certain token": ("0 0 1", "0 0 1"),
     "nearly certain tokens": ("998/1000 1/1000 1/1000", "999/1000 1/2000 1/2000"),
+    "rare tokens": ("9998/10000 1/10000 1/10000", "9990/10000 9/10000 1/10000"),  # one is drafted too often
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specsim.conform.cases import Case, sizes, standard
+from specsim.conform.cases import ROWS, Case, make, sizes, standard, wide
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import SamplingParams, Subject
@@ -20,16 +20,28 @@ SAMPLING_PARAMS = {
     "top-p 0.7": SamplingParams(top_p=0.7),
     "temperature 2, top-p 0.7": SamplingParams(temperature=2.0, top_p=0.7),  # of which the order shows
 }
+MORE = {  # on five tokens, of which each of these leaves another number, or nearly one
+    "temperature 0.2": SamplingParams(temperature=0.2),
+    "top-k 1": SamplingParams(top_k=1),
+    "top-k 3": SamplingParams(top_k=3),
+    "top-p 0.92": SamplingParams(top_p=0.92),
+    "temperature 0.5, top-k 3, top-p 0.7": SamplingParams(0.5, 3, 0.7),
+}
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """The standard cases of the two smallest sizes, under every parameter that the subject takes."""
+    """The standard cases of the two smallest sizes (a drafter's: of all), under every parameter; one on five tokens.
+
+    The latter where laws are handed over: a decoder's two drafts of five tokens have too many paths.
+    """
     if not subject.warps:
         return
-    few = list(sizes(subject))[:2]
+    few = list(sizes(subject))[: None if subject.kind == "drafter" else 2]  # drafts alone have few paths
     some = subject._replace(shapes=subject.shapes[:2]) if subject.kind == "tree" else subject._replace(sizes=tuple(few))
     for words, sampling_params in SAMPLING_PARAMS.items():
         yield from standard(some, sampling_params, words)
+    for words, sampling_params in MORE.items() if subject.kind in ROWS else ():
+        yield make(subject, *wide(not subject.takes_q), sizes(subject)[0], words, sampling_params)
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:

@@ -3,7 +3,8 @@
 A round alone may be right, and each of two rounds have its law, while the second reuses noise of the first, a residual
 that was kept, or a position that was not moved on. So the joint law of all tokens of both rounds is compared, the
 second drafted after what the first emitted. What gave the same answers whenever a path was run again, in whatever
-order, cannot remember: it is asked only if it says that it is stateful, or if it was judged by frequencies.
+order, cannot remember: it is asked only if it says that it is stateful, or if it was judged by frequencies. One that
+says so may count, too: of single drafts three rounds are compared.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from specsim.conform.calls import Answer, Broken, Input, inputs
-from specsim.conform.cases import Case, Text, Toy, make, plain, prompted, restricted, sizes, standard, turning
+from specsim.conform.cases import Case, Text, Toy, make, plain, prompted, restricted, sizes, standard, toy, turning
 from specsim.conform.guard import OutOfTime
 from specsim.conform.properties._laws import Observe, each
 from specsim.conform.properties.joint import look
@@ -23,6 +24,9 @@ from specsim.conform.watch import Observation, Watch
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it does not say that it carries anything from round to round (stateful), and runs along one path agreed"
 ROUNDS = 2
+LONGER = 3  # of what says that it remembers, and may count
+LONGEST = 6  # where every token is certain, and a text has one path
+FAR = (0, 1, 1, 0, 2, 0)  # a prompt of more tokens than a block has
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
@@ -34,18 +38,20 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     def observe(case: Case, *, exact: bool = False) -> Observation:
         if subject.kind == "decoder" and not subject.block:
             return watch(case, exact=exact)
-        long = case._replace(length=ROUNDS * case.length, words=f"{case.words}, {ROUNDS} rounds")
+        block = make(subject, case.target, case.draft, sizes(subject)[0], "").length
+        rounds = max(case.length // block, ROUNDS)  # what a counterexample is shrunk to has one
+        long = case._replace(length=rounds * block, words=f"{case.words}, {rounds} rounds")
         drafted: dict[Text, list[Input]] = {}
 
         def program(call: Any, random: Any) -> Answer:
-            return text_of(watch, case, drafted, call, random)
+            return text_of(watch, case, drafted, rounds, call, random)
 
         return watch.follow(long, program, exact=exact)
 
     found = each("rounds", subject, watch, cases(subject), look, observe)
     if found.counterexample is None:
         return found
-    return found._replace(words=f"{found.words}, over {ROUNDS} rounds{_cause(subject, observe)}")
+    return found._replace(words=f"{found.words}, over {ROUNDS} rounds or more{_cause(subject, observe)}")
 
 
 def _cause(subject: Subject, observe: Observe) -> str:
@@ -61,8 +67,15 @@ def _cause(subject: Subject, observe: Observe) -> str:
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """One: two rounds have the paths of one, squared."""
-    yield _case(subject, *turning(subject))
+    """Two rounds, which have the paths of one, squared (of single drafts three); then many with a single path."""
+    made, whole = _case(subject, *turning(subject)), subject.kind == "decoder" and not subject.block
+    longer = subject.stateful and subject.kind != "tree" and sizes(subject)[0] == 1
+    yield made if whole else made._replace(length=(LONGER if longer else ROUNDS) * made.length)
+    if subject.stateful or whole:
+        target, draft = (toy(3, seed, one_hot=True) for seed in (9, 128))  # at odds half of the time
+        long = make(subject, target, draft, sizes(subject)[0], "certain tokens")
+        long = long._replace(length=LONGEST * long.length)  # of a decoder it is the limit
+        yield restricted(long._replace(prompt=FAR), limit=2 * LONGEST) if whole else long
 
 
 def _case(subject: Subject, target: Toy, draft: Toy) -> Case:
@@ -73,10 +86,10 @@ def _case(subject: Subject, target: Toy, draft: Toy) -> Case:
     return restricted(prompted(subject, made), limit=made.length + 1)
 
 
-def text_of(watch: Watch, case: Case, drafted: dict[Text, list[Input]], call: Any, random: Any) -> Answer:
-    """What two rounds emit together; `drafted` keeps what can be drafted after a text."""
+def text_of(watch: Watch, case: Case, drafted: dict[Text, list[Input]], rounds: int, call: Any, random: Any) -> Answer:
+    """What some rounds emit together; `drafted` keeps what can be drafted after a text."""
     run, text, kept = watch.begun(), case.prompt, 0
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         after = case._replace(prompt=text)
         given = drafted.get(text) or drafted.setdefault(text, inputs(watch.subject, after))
         whole = sum(one.weight for one in given)

@@ -1,0 +1,65 @@
+"""Parts of a simplex, cut by planes through its corners: how n exponentials share their sum is uniform on it.
+
+A part is a list of smaller simplices, each an array (n, n) whose rows are its corners, on the simplex of rows that sum
+to 1; its volume is the absolute determinant of that array.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from specsim.types import Array
+
+Part = tuple[Array, ...]
+WIDEST = 5  # corners; with more of them the pieces are too many
+SLIVER = 1e-13  # of the whole: what rounding leaves on the wrong side of a plane
+
+
+def whole(corners: int) -> Part:
+    """All of it.
+
+    >>> volume(whole(3))
+    1.0
+    """
+    return (np.eye(corners),)
+
+
+def volume(part: Part) -> float:
+    """What of the whole it is.
+
+    >>> volume(cut(whole(2), np.array([1.0, -3.0])))  # x >= 3 y, where x + y = 1
+    0.25
+    """
+    return float(sum(abs(np.linalg.det(one)) for one in part))
+
+
+def cut(part: Part, normal: Array) -> Part:
+    """Its points x with normal . x >= 0: an edge that crosses the plane is parted there, and the simplex with it."""
+    kept, open_ = [], [(one, one @ normal) for one in part]
+    while open_:
+        one, side = open_.pop()
+        above, below = int(side.argmax()), int(side.argmin())
+        if side[below] >= 0:
+            kept.append(one)
+        elif side[above] > 0:
+            share = side[above] / (side[above] - side[below])
+            middle = one[above] + share * (one[below] - one[above])
+            for corner in (above, below):
+                half, sides = one.copy(), side.copy()
+                half[corner], sides[corner] = middle, 0.0
+                open_.append((half, sides))
+    return tuple(one for one in kept if abs(np.linalg.det(one)) > SLIVER)
+
+
+def won(part: Part, weights: Array, winner: int) -> Part:
+    """Where weights / x is largest at the winner.
+
+    >>> [round(volume(won(whole(3), np.array([0.5, 0.3, 0.2]), i)), 12) for i in range(3)]
+    [0.5, 0.3, 0.2]
+    """
+    for other in range(len(weights)):
+        if other != winner and part:
+            normal = np.zeros(len(weights))
+            normal[other], normal[winner] = weights[winner], -weights[other]
+            part = cut(part, normal)
+    return part

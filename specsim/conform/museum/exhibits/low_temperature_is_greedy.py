@@ -1,0 +1,18 @@
+"""A threshold below which a temperature is none."""
+
+from specsim.conform.museum._frames import chain
+from specsim.conform.museum._parts import warped
+
+WRONG = "The target takes a temperature below 0.3 for 0; drafts are drawn at the temperature that was asked for."
+THREAD = ""
+EXPECTED = "convicted"
+PROPERTY = "parameters"
+
+subject = chain(
+    __name__,
+    laws=lambda p, q, given: (
+        warped(p, given._replace(temperature=0.0) if given.temperature < 0.3 else given),
+        warped(q, given),
+    ),
+    warps=True,
+)
