@@ -150,6 +150,7 @@ def assert_likeliest(grow: Callable[..., Any]) -> None:
             assert value == max(1 + sum(reach(table, t) for t in one) for one in every_tree(table, nodes, depth))
 
 
+@pytest.mark.later
 def test_the_heap_is_the_best_of_all_trees() -> None:
     assert_likeliest(heap_tree)
 

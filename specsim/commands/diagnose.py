@@ -1,0 +1,164 @@
+"""`specsim diagnose`: it is on and it is slower; why, and will it ever help?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from specsim.commands.options import alone, examples, takes
+
+if TYPE_CHECKING:
+    from specsim.speed.diagnosis import Diagnosis, Part
+    from specsim.speed.prediction import Estimate
+    from specsim.speed.remedies import Mend
+
+EXAMPLES = examples(
+    "specsim diagnose off.log on.log",
+    "specsim diagnose off.log on_with_4.log on_with_1.log --json",
+    "specsim diagnose runs.csv",
+)
+
+
+class Diagnose(NamedTuple):
+    """What `specsim diagnose` is told."""
+
+    off: Annotated[
+        Path, typer.Argument(help="Log with speculation off, of vLLM, SGLang, llama.cpp, TensorRT-LLM or ours.")
+    ]
+    on: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="ON", help="Logs with it on, the one to explain first; none if OFF is ours and holds both."
+        ),
+    ] = None
+    length: Annotated[int | None, typer.Option(help="Drafts of a block, where a log does not say it.")] = None
+    noise: Annotated[float, typer.Option(help="Relative error of times whose spread a log does not show.")] = 0.02
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
+@takes(Diagnose)
+def diagnose(told: Diagnose) -> None:
+    """Why is speculation slower, or no faster? Which term eats the gain, from an engine's own logs, and what helps."""
+    from specsim.logs.read import read_log
+    from specsim.speed import diagnosis
+
+    alone("json", told.as_json, markdown=told.as_markdown)
+    first = read_log(told.off)
+    if told.on:
+        off, on = first, tuple(run for path in told.on for run in read_log(path))
+    else:
+        off = tuple(run for run in first if not run.speculating)
+        on = tuple(run for run in first if run.speculating)
+        if not off or not on:
+            state = "on" if on else "off"
+            raise ValueError(
+                f"{told.off.name} holds runs with speculation {state} only; expected a log of the other, too"
+            )
+    found = diagnosis.diagnose(off, on, length=told.length, noise=told.noise, level=told.level)
+    if told.as_json:
+        typer.echo(json.dumps({"sentence": sentence(found), **_plain(found)}, allow_nan=False))
+    else:
+        typer.echo(text(found, told.as_markdown))
+
+
+VERDICTS = {"slower": "Slower", "faster": "Faster", "neither": "Neither slower nor faster for sure"}
+
+
+def sentence(found: Diagnosis) -> str:
+    """The answer: how fast, what a cycle is made of, and whether acceptance is the cause."""
+    opening = f"{VERDICTS[found.verdict]} ({_times(found.speedup)} as measured)"
+    if found.cycle is None or found.tau is None or found.certain is None:
+        return f"{opening}; why is not in these logs: they do not say {' nor '.join(found.missing)}."
+    parts = ", ".join(_part(part, found) for part in found.parts)
+    why = "because" if found.verdict == "slower" else "while"
+    made = f"a cycle costs {found.cycle.value:.2f} plain steps and emits {found.tau.value:.2f} tokens: {parts}"
+    return f"{opening} {why} {made}; {_acceptance(found)}."
+
+
+def _acceptance(found: Diagnosis) -> str:
+    assert found.certain is not None
+    assert found.cycle is not None
+    if not found.length:
+        return "nothing was drafted, so acceptance is not the cause"
+    then = f"with 100 % it would be {_times(found.certain)}"
+    if found.certain.value <= 1:
+        return f"acceptance is not the cause: {then}"
+    if found.cause == "acceptance":
+        return f"acceptance is the main cause: {then}, and it pays from {found.cycle.value:.2f} tokens a cycle on"
+    return f"acceptance is not the main cause: {then}"
+
+
+def _part(part: Part, found: Diagnosis) -> str:
+    tokens = f"{found.verified:g} token" if found.verified == 1 else f"{found.verified:g} tokens"
+    words = [f"verifying {tokens}" if name == "verifying" else name for name in part.names]
+    if part.names == ("fixed work",):
+        words = [f"{1e3 * part.steps.value * found.step:.3g} ms of fixed work"]
+    together = " together" if len(words) > 1 else ""
+    joined = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{joined} {part.steps.value:.2f}{together}"
+
+
+def _times(found: Estimate) -> str:
+    return f"{found.value:.2f}x"
+
+
+def _span(found: Estimate) -> str:
+    if found.low is None or found.high is None:
+        return f"{found.value:.2f}"
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def text(found: Diagnosis, as_markdown: bool = False) -> str:
+    """The answer first, then the cycle, what would mend it, what to measure, and what the numbers rest on."""
+    from specsim.report.text import table
+
+    lines = [sentence(found), ""]
+    if found.parts:
+        rows = [["part of a cycle", "plain steps"], *([" + ".join(p.names), _span(p.steps)] for p in found.parts)]
+        lines += [table(rows, as_markdown), ""]
+    if found.mends:
+        rows = [["what would mend it", "speedup", "how it is known"], *(_mend(one) for one in found.mends)]
+        lines += [table(rows, as_markdown), ""]
+    if len(found.by_batch) > 1:
+        rows = [["batch", "speedup"], *([f"{batch:g}", _span(speed)] for batch, speed in found.by_batch)]
+        lines += [table(rows, as_markdown), *_off_above(found), ""]
+    if found.parts:
+        lines += [
+            f"not told apart: {' and '.join(part.names)}; to measure: {' and '.join(found.missing)}"
+            for part in found.parts
+            if len(part.names) > 1
+        ]
+    lines += [f"note: {note}" for note in found.notes]
+    lines.append(
+        "taken for granted: each further token of a pass, and each draft step, costs as much as the one before"
+    )
+    return "\n".join(lines)
+
+
+def _off_above(found: Diagnosis) -> list[str]:
+    """From which batch on it is slower, if it is faster at those before."""
+    slower = [batch for batch, speed in found.by_batch if speed.value < 1]
+    if not slower or any(speed.value < 1 for batch, speed in found.by_batch if batch < slower[0]):
+        return []
+    if all(speed.value < 1 for batch, speed in found.by_batch if batch >= slower[0]):
+        return [f"switch it off from batch {slower[0]:g} on: it is slower there in every log"]
+    return []
+
+
+def _mend(one: Mend) -> list[str]:
+    if one.value is None:
+        return [one.what, f"{one.low:.2f} to {one.high:.2f}", "as far as these logs tell"]
+    return [one.what, f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]", one.basis]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return {key: _plain(one) for key, one in value._asdict().items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value.item() if hasattr(value, "item") else value

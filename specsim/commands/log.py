@@ -1,0 +1,122 @@
+"""`specsim log`: what an engine's log says of acceptance, each number by its right name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from specsim.commands.options import alone, examples, takes
+
+if TYPE_CHECKING:
+    from specsim.logs.measures import LogAcceptance, Measure
+    from specsim.logs.record import EngineLog
+
+EXAMPLES = examples(
+    "specsim log on.log",
+    "specsim log metrics.txt --hazards hazards.csv",
+    "specsim plan --hazards hazards.csv --cost-ratio 0.05",
+)
+WORDS = {
+    "tau": "tokens per target call (tau, the mean acceptance length)",
+    "kept": "drafts kept per call",
+    "draft_rate": "share of drafts kept (the acceptance rate of most engines)",
+    "output_share": "share of the text that was drafted",
+    "alpha": "acceptance of one draft, if it were the same everywhere (alpha)",
+}
+
+
+class Log(NamedTuple):
+    """What `specsim log` is told."""
+
+    file: Annotated[Path, typer.Argument(help="Log of vLLM, SGLang, llama.cpp, TensorRT-LLM, or ours.")]
+    length: Annotated[int | None, typer.Option(help="The most drafts of a block, where the log does not say it.")] = (
+        None
+    )
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
+    hazards: Annotated[
+        Path | None, typer.Option(help="Write a CSV of position, tried, kept, for `specsim plan --hazards`.")
+    ] = None
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+
+
+@takes(Log)
+def log(told: Log) -> None:
+    """What is accepted: rates, hazards, tau and alpha, each by its right name and with its interval."""
+    from specsim.base.files import check_writable, write_bytes
+    from specsim.logs.measures import log_acceptance
+    from specsim.logs.read import read_log
+
+    alone("json", told.as_json, markdown=told.as_markdown)
+    if told.hazards is not None:
+        check_writable(told.hazards, ".csv")
+    runs = [run for run in read_log(told.file) if run.speculating]
+    if not runs:
+        raise ValueError(f"{told.file.name} is of a run without speculation; expected drafts")
+    found = [log_acceptance(run, length=told.length, level=told.level) for run in runs]
+    if told.hazards is not None:
+        if found[0].hazards is None:
+            raise ValueError(f"{told.file.name} has no positions; --hazards needs blocks by the drafts they kept")
+        write_bytes(told.hazards, _csv(found[0]).encode())
+    if told.as_json:
+        shown = [_json(run, one) for run, one in zip(runs, found, strict=True)]
+        typer.echo(json.dumps(shown[0] if len(shown) == 1 else shown, allow_nan=False))
+        return
+    typer.echo("\n\n".join(_text(run, one, told) for run, one in zip(runs, found, strict=True)))
+
+
+def _text(run: EngineLog, found: LogAcceptance, told: Log) -> str:
+    from specsim.report.text import table
+
+    head = [["measure", "value", f"{100 * told.level:g}% interval"]]
+    rows = [[WORDS[kind], f"{one.value:.3f}", _ends(one)] for kind, one in found.measures.items()]
+    size = f"{found.length:g} drafts a block" if found.fixed else f"{found.length:.2f} drafts a block in the mean"
+    said = "blocks are not counted" if run.blocks is None else f"{run.blocks} blocks"
+    lines = [f"{run.engine}, {run.source}: {size}, {said}", "", table([*head, *rows], told.as_markdown)]
+    if found.hazards is not None:
+        head = [["draft", "came to it", "kept", "hazard", "interval"]]
+        parts = zip(
+            found.hazards.tried, found.hazards.kept, found.hazards.hazards, found.hazards.intervals, strict=True
+        )
+        rows = [
+            [str(i), str(tried), str(kept), f"{hazard:.3f}", f"[{low:.3f}, {high:.3f}]"]
+            for i, (tried, kept, hazard, (low, high)) in enumerate(parts, 1)
+        ]
+        lines += ["", table([*head, *rows], told.as_markdown)]
+        lines += ["", "hazard: the share kept of those that came to it, so all before it were kept; blocks independent"]
+    return "\n".join([*lines, *(f"note: {note}" for note in found.notes)])
+
+
+def _ends(one: Measure) -> str:
+    return "not known" if one.low is None or one.high is None else f"[{one.low:.3f}, {one.high:.3f}]"
+
+
+def _csv(found: LogAcceptance) -> str:
+    assert found.hazards is not None
+    rows = zip(found.hazards.tried, found.hazards.kept, strict=True)
+    return "\n".join(["position,tried,kept", *(f"{i},{n},{k}" for i, (n, k) in enumerate(rows, 1))]) + "\n"
+
+
+def _json(run: EngineLog, found: LogAcceptance) -> dict[str, Any]:
+    hazards = None
+    if found.hazards is not None:
+        hazards = {
+            "tried": found.hazards.tried.tolist(),
+            "kept": found.hazards.kept.tolist(),
+            "hazards": found.hazards.hazards.tolist(),
+            "intervals": found.hazards.intervals.tolist(),
+        }
+    return {
+        "engine": run.engine,
+        "source": run.source,
+        "model": run.model,
+        "length": found.length,
+        "fixed": found.fixed,
+        "blocks": run.blocks,
+        "measures": {kind: one._asdict() for kind, one in found.measures.items()},
+        "hazards": hazards,
+        "notes": list(found.notes),
+    }

@@ -1,0 +1,195 @@
+"""The acceptance of a log by its right names: tau, hazards, rates and alpha, each with an interval."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from specsim.base import check
+from specsim.base.intervals import wilson
+from specsim.lengths.acceptance import Acceptance, Tau, from_alpha, from_counts
+from specsim.lengths.hazards import HazardEstimate
+from specsim.lengths.measures import convert_acceptance
+from specsim.logs.record import EngineLog
+
+KINDS = ("tau", "kept", "draft_rate", "output_share", "alpha")
+
+
+class Measure(NamedTuple):
+    """A number of a log and its interval; low and high are None where the log does not tell the error."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class LogAcceptance(NamedTuple):
+    """What a log says of acceptance.
+
+    measures: tau and what follows from it, by the names of `convert_acceptance`. hazards: counted by position, None
+    where the log has no positions. length: drafts of a block, in the mean. fixed: whether every block has that many.
+
+    Examples
+    --------
+    >>> found = log_acceptance(EngineLog("own", "on.csv", True, length=2, blocks=100, drafted=200, accepted=130,
+    ...                                  kept=(80, 50)))
+    >>> round(found.measures["tau"].value, 2), found.hazards.hazards.tolist()
+    (2.3, [0.8, 0.625])
+    """
+
+    measures: dict[str, Measure]
+    hazards: HazardEstimate | None
+    length: float
+    fixed: bool
+    notes: tuple[str, ...]
+
+
+def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 0.95) -> LogAcceptance:
+    r"""The acceptance of a run, each number by its right name and with its interval.
+
+    .. math:: \hat\tau = 1 + \frac{\text{accepted}}{\text{blocks}}, \qquad
+        \operatorname{Var} n \le \bar n (\gamma - \bar n)
+
+    Parameters
+    ----------
+    run : EngineLog
+        A run with speculation.
+    length : int, optional
+        The most drafts of a block, where the log does not say it or blocks differ.
+    level : float
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    LogAcceptance
+        With positions, tau has Greenwood's error; with totals only, the largest that any law of lengths in [0, gamma]
+        can have (Bhatia and Davis); with a printed mean, that of its spread over the lines, if there are several.
+        Blocks count as independent.
+
+    Raises
+    ------
+    ValueError
+        A run without speculation or without acceptance, no length in the log and none given, or tau above length + 1.
+
+    References
+    ----------
+    Bhatia and Davis 2000, American Mathematical Monthly 107:353 (the variance); Wilson 1927, JASA 22:209.
+
+    Examples
+    --------
+    >>> run = EngineLog("own", "on.csv", True, length=3, blocks=100, drafted=300, accepted=150)
+    >>> [round(v, 2) for v in log_acceptance(run).measures["draft_rate"]]
+    [0.5, 0.4, 0.6]
+    """
+    z = NormalDist().inv_cdf((1 + float(check.scalar(level, "level", "(0, 1)"))) / 2)
+    if not run.speculating:
+        raise ValueError(f"{run.source} is of a run without speculation; expected drafts")
+    gamma = _length(run, length)
+    fixed = gamma == round(gamma) and (run.drafted is None or run.blocks is None or run.drafted == run.blocks * gamma)
+    notes = list(run.notes)
+    if not fixed:
+        notes.append(f"blocks differ in length ({gamma:.2f} drafts in the mean)")
+    hazards = _hazards(run, z) if run.kept and run.blocks else None
+    if hazards is not None and not fixed:
+        notes.append("positions count blocks that never drafted so far as rejections: hazards are lower bounds")
+    tau = log_tau(run, length=length)
+    low = high = None
+    if tau.error is not None:
+        low, high = max(tau.value - z * tau.error, 1.0), min(tau.value + z * tau.error, gamma + 1.0)
+    measures = {}
+    for kind in KINDS:
+        if gamma == round(gamma) and gamma >= 1:
+            ends = [None if v is None else _convert(v, kind, int(gamma)) for v in (tau.value, low, high)]
+        elif kind == "alpha":  # no one length: the i.i.d. acceptance has no formula
+            continue
+        else:
+            ends = [None if v is None else _plain(v, kind, gamma) for v in (tau.value, low, high)]
+        measures[kind] = Measure(float(ends[0] or 0.0), ends[1], ends[2])
+    if run.blocks is None and run.accepted is None:
+        notes.append("blocks are not counted: the interval is that of the printed means")
+    return LogAcceptance(measures, hazards, gamma, fixed, tuple(dict.fromkeys(notes)))
+
+
+class LogTau(NamedTuple):
+    """Tokens per target call and its standard error, None where the log does not tell it."""
+
+    value: float
+    error: float | None
+
+
+def log_tau(run: EngineLog, *, length: float | None = None) -> LogTau:
+    """Tokens per target call of a run, as its counts or its printed mean say it."""
+    gamma = run.length if run.length is not None else length
+    if run.blocks and run.accepted is not None:
+        mean = run.accepted / run.blocks
+        if run.kept and gamma is not None and len(run.kept) == gamma:
+            return LogTau(*_hazards(run, 1.96).tau(sum(k > 0 for k in run.kept), wary=True))
+        most = _most(run, length)
+        if most is None:
+            return LogTau(1 + mean, None)
+        # One more draft kept or lost stands for the spread where there was none.
+        return LogTau(1 + mean, math.sqrt(max(mean * (most - mean), most / run.blocks) / run.blocks))
+    if run.tau is not None:
+        return LogTau(run.tau.value, run.tau.error)
+    if run.accepted is not None and run.drafted and gamma is not None:
+        return LogTau(1 + gamma * run.accepted / run.drafted, None)
+    raise ValueError(
+        f"{run.source} does not say how many tokens a target call emits; expected accepted drafts beside blocks or the "
+        "length, or a mean length"
+    )
+
+
+def as_acceptance_of_log(run: EngineLog, *, length: int | None = None) -> Acceptance:
+    """The record that `predict` and `plan` take: the hazards counted, else the i.i.d. acceptance of this tau."""
+    found = log_acceptance(run, length=length)
+    if found.hazards is not None:
+        return from_counts(found.hazards, f"hazards counted in {run.source}, blocks independent")
+    gamma = max(1, math.ceil(found.length))
+    tau = log_tau(run, length=length)
+    alpha = convert_acceptance(min(tau.value, gamma + 1), kind="tau", to="alpha", gamma=gamma)
+    plain = from_alpha(alpha, f"{run.source} has no positions: every draft as likely to be kept as gives its tau")
+    if tau.error is None:
+        return plain
+    relative = tau.error / tau.value
+    return plain._replace(tau=lambda g: Tau(plain.tau(g).value, plain.tau(g).value * relative if g else 0.0))
+
+
+def _length(run: EngineLog, length: float | None) -> float:
+    if run.length is not None and length is not None and length < run.length - 1e-9:
+        raise ValueError(
+            f"{run.source} has {run.length:.2f} drafts a block, and length is {length:g}; expected no fewer"
+        )
+    gamma = run.length if run.length is not None else length
+    if gamma is None:
+        raise ValueError(f"{run.source} does not say how many drafts a block has; give --length")
+    tau = log_tau(run, length=gamma).value
+    if tau > gamma + 1 + 1e-9:
+        raise ValueError(f"{run.source}: {tau:.2f} tokens a call; {gamma:g} drafts give {gamma + 1:g} at most")
+    return float(gamma)
+
+
+def _most(run: EngineLog, length: float | None) -> float | None:
+    """The longest block: the mean where all are alike, else what is given; None where neither is known."""
+    if run.length is not None and run.length == round(run.length):
+        return run.length
+    return None if length is None else float(length)
+
+
+def _hazards(run: EngineLog, z: float) -> HazardEstimate:
+    came = np.array([run.blocks, *run.kept[:-1]])
+    seen = int((came > 0).cumprod().sum())
+    came, kept = came[:seen], np.array(run.kept[:seen])
+    intervals = np.array([wilson(int(k), int(n), z) for k, n in zip(kept, came, strict=True)])
+    return HazardEstimate(kept / came, intervals.reshape(-1, 2), came, kept)
+
+
+def _convert(tau: float, kind: str, gamma: int) -> float:
+    return convert_acceptance(min(max(tau, 1.0), gamma + 1.0), kind="tau", to=kind, gamma=gamma)
+
+
+def _plain(tau: float, kind: str, gamma: float) -> float:
+    values = {"tau": tau, "kept": tau - 1, "draft_rate": (tau - 1) / gamma if gamma else 0.0}
+    return values.get(kind, (tau - 1) / tau)

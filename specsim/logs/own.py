@@ -1,0 +1,154 @@
+"""Our own format, for what an engine prints elsewhere: a CSV of one run a row, or JSON with `runs`.
+
+Columns, each optional but `speculation` and one time: `speculation` (on or off), `model`, `batch`, `length` (drafts a
+block), `verified` (tokens of one sequence in a verifying pass, for a tree), `blocks`, `drafted`, `accepted`, `kept`
+(blocks that kept draft 1, 2, ...: 80;60;50 in a CSV, a list in JSON), `tau` (tokens per target call, where there are no
+counts), `tokens_per_s` (of the whole batch), `token_ms` (of one sequence), `cycle_ms`, and parts of a cycle where they
+were timed: `draft_ms`, `verify_ms`, `overhead_ms`. A row with the same words and other times is a repetition.
+
+JSON: {"runs": [{...}, ...]} with the same names, `engine` and `model` for all beside it. Any other name is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from specsim.latency import Timing
+from specsim.logs.record import EngineLog, check_counts, number, timing, whole
+
+NAME = "own"
+EXPECTS = "CSV or JSON of our own with speculation"
+COUNTS = ("blocks", "drafted", "accepted")
+TIMES = ("tokens_per_s", "token_ms", "cycle_ms", "draft_ms", "verify_ms", "overhead_ms")
+COLUMNS = ("speculation", "model", "batch", "length", "verified", *COUNTS, "kept", "tau", *TIMES)
+BESIDE = ("runs", "engine", "model", "source", "note")  # source and note are for readers
+_WORDS = {"on": True, "off": False, "true": True, "false": False}
+
+
+def knows(text: str) -> bool:
+    start = text.lstrip()
+    if start[:1] == "{":
+        return '"runs"' in start and '"speculation"' in start
+    names = [name.strip().lower() for name in start.splitlines()[0].split(",")]
+    return "speculation" in names
+
+
+def parse(text: str, source: str) -> tuple[EngineLog, ...]:
+    if text.lstrip()[:1] == "{":
+        return _json(text, source)
+    table = csv.DictReader(text.splitlines())
+    table.fieldnames = [name.strip().lower() for name in table.fieldnames or ()]
+    _known(table.fieldnames, COLUMNS, source)
+    rows = []
+    for line in table:
+        place = f"{source}, line {table.line_num}"
+        if None in line or None in line.values():
+            raise ValueError(f"{place} has another number of fields than the head, {len(table.fieldnames)}")
+        rows.append((place, {name: value.strip() for name, value in line.items() if value.strip()}))
+    return _runs(rows, "own", source)
+
+
+def _json(text: str, source: str) -> tuple[EngineLog, ...]:
+    try:
+        held = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{source} is no JSON: {error}") from None
+    _known(held, BESIDE, source)
+    if not isinstance(held["runs"], list) or not all(isinstance(run, dict) for run in held["runs"]):
+        raise ValueError(f"{source}: runs is no list of objects; expected one object for each run")
+    rows = []
+    for i, run in enumerate(held["runs"]):
+        _known(run, COLUMNS, f"{source}, run {i}")
+        same = {"model": held["model"]} if "model" in held else {}
+        rows.append((f"{source}, run {i}", {**same, **{name: _words(value) for name, value in run.items()}}))
+    return _runs(rows, str(held.get("engine", "own")), source)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return ";".join(str(entry) for entry in value)
+    return str(value)
+
+
+def _known(names: Any, allowed: Sequence[str], place: str) -> None:
+    for name in names:
+        if name not in allowed:
+            near = get_close_matches(str(name), allowed, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; expected some of {', '.join(allowed)}"
+            raise ValueError(f"{place}: {name!r} is read by nobody{hint}")
+
+
+def _runs(rows: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) -> tuple[EngineLog, ...]:
+    if not rows:
+        raise ValueError(f"{source} has no run; expected a row for each")
+    alike: dict[tuple[tuple[str, str], ...], list[tuple[str, dict[str, str]]]] = {}
+    for place, row in rows:
+        alike.setdefault(tuple(sorted((k, v) for k, v in row.items() if k not in TIMES)), []).append((place, row))
+    return tuple(check_counts(_run(group, engine, source)) for group in alike.values())
+
+
+def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) -> EngineLog:
+    place, row = group[0]
+    word = row.get("speculation", "").lower()
+    if word not in _WORDS:
+        raise ValueError(f"{place}: speculation is {word!r}; expected on or off")
+    numbers = {name: number(row[name], f"{place}: {name}") for name in (*COLUMNS[2:5], *COUNTS, "tau") if name in row}
+    counts = {name: whole(numbers[name], f"{place}: {name}") for name in COUNTS if name in numbers}
+    batch = numbers.get("batch")
+    if batch is not None and batch <= 0:
+        raise ValueError(f"{place}: batch is {batch:g}; expected more than 0")
+    kept = tuple(
+        whole(number(part, f"{place}: kept[{k}]"), f"{place}: kept[{k}]")
+        for k, part in enumerate(row["kept"].split(";") if "kept" in row else ())
+    )
+    times: dict[str, list[float]] = {name: [] for name in TIMES}
+    for where, one in group:
+        for name in TIMES:
+            if name in one:
+                times[name].append(_positive(number(one[name], f"{where}: {name}"), f"{where}: {name}", name))
+    if times["tokens_per_s"] and times["token_ms"]:
+        raise ValueError(f"{place}: tokens_per_s and token_ms are both given; expected one of them")
+    seconds = {name: timing([v / 1e3 for v in times[name]]) for name in TIMES[1:]}
+    token = timing([(batch or 1.0) / v for v in times["tokens_per_s"]]) or seconds["token_ms"]
+    if token is None and seconds["cycle_ms"] is None and seconds["verify_ms"] is None:
+        raise ValueError(f"{place} has no time; expected tokens_per_s, token_ms or cycle_ms")
+    if not _WORDS[word] and numbers.get("length"):
+        raise ValueError(f"{place}: speculation is off, and length is {numbers['length']:g}; expected none")
+    length = numbers.get("length")
+    if length is None and counts.get("drafted") is not None and counts.get("blocks"):
+        length = counts["drafted"] / counts["blocks"]
+    if length is None and kept:
+        length = float(len(kept))
+    tau = numbers.get("tau")
+    if tau is not None and (tau < 1 or (length is not None and tau > length + 1)):
+        most = "" if length is None else f" and at most {length + 1:g}"
+        raise ValueError(f"{place}: tau is {tau:g}; expected 1 or more{most}")
+    return EngineLog(
+        engine,
+        source,
+        _WORDS[word],
+        model=row.get("model", ""),
+        batch=batch,
+        length=length,
+        verified=numbers.get("verified"),
+        blocks=counts.get("blocks"),
+        drafted=counts.get("drafted"),
+        accepted=counts.get("accepted", sum(kept) if kept else None),
+        kept=kept,
+        tau=None if tau is None else Timing(tau, None),
+        token=token,
+        cycle=seconds["cycle_ms"],
+        draft=seconds["draft_ms"],
+        verify=seconds["verify_ms"],
+        overhead=seconds["overhead_ms"],
+    )
+
+
+def _positive(value: float, place: str, name: str) -> float:
+    if value == 0 and name not in ("draft_ms", "overhead_ms"):
+        raise ValueError(f"{place} is 0; expected more")
+    return value

@@ -1,0 +1,83 @@
+"""A log file, read by the one file of this folder that knows its lines."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from specsim.logs.record import EngineLog
+
+MOST_BYTES = 1 << 28  # a log of some days; a larger file is not one
+
+
+@cache
+def engines() -> tuple[ModuleType, ...]:
+    """The files of this folder that read an engine: those that have a name."""
+    folder = str(Path(__file__).parent)
+    modules = (import_module(f"specsim.logs.{one.name}") for one in pkgutil.iter_modules([folder]))
+    return tuple(module for module in modules if "NAME" in vars(module))
+
+
+def read_log(path: str | Path) -> tuple[EngineLog, ...]:
+    r"""What a log says, run by run: of vLLM, SGLang, llama.cpp, TensorRT-LLM, or in the CSV or JSON of our own.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. The engine is known by its lines.
+
+    Returns
+    -------
+    tuple of EngineLog
+        One of each run; an engine's own log is one run, ours may hold several.
+
+    Raises
+    ------
+    ValueError
+        An empty file, lines of no engine that is known or of two, a version whose numbers mean something else, counters
+        that decrease, counts that no run can have. OSError where the file cannot be read.
+
+    References
+    ----------
+    vLLM 0.9 to 0.33, SGLang 0.4 to 0.5, llama.cpp of 2023 to 2026, TensorRT-LLM 1.x: each file of the folder names the
+    versions and threads where its lines were seen.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "on.log"
+    ...     lines = ["eval time = 1000.0 ms / 50 tokens", "draft acceptance = 0.6 (30 accepted / 50 generated)"]
+    ...     _ = path.write_text("\n".join(lines))
+    ...     (run,) = read_log(path)
+    >>> run.engine, run.blocks, run.token.value
+    ('llama.cpp', 20, 0.02)
+    """
+    place = Path(path)
+    data = place.read_bytes()
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{place.name} has {len(data)} bytes; a log of {MOST_BYTES} at most is read")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{place.name} is not UTF-8 text; expected a log") from None
+    if not text.strip():
+        raise ValueError(f"{place.name} is empty; expected a log of {names()}")
+    known = [module for module in engines() if module.knows(text)]
+    if len(known) > 1:
+        both = " and of ".join(module.NAME for module in known)
+        raise ValueError(f"{place.name} holds lines of {both}; expected those of one engine")
+    if not known:
+        first = text.strip().splitlines()[0].strip()[:60]
+        wanted = "; ".join(f"{module.NAME}: {module.EXPECTS}" for module in engines())
+        raise ValueError(f"{place.name} begins with {first!r}; expected a log with one of these ({wanted})")
+    runs: tuple[EngineLog, ...] = known[0].parse(text, place.name)
+    return runs
+
+
+def names() -> str:
+    """The engines that are known, in one line."""
+    return ", ".join(module.NAME for module in engines())

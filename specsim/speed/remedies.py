@@ -1,0 +1,144 @@
+"""What would mend a cycle that is too dear, with the speedup that follows: from the terms that the logs tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from specsim.lengths.acceptance import as_acceptance
+from specsim.lengths.measures import convert_acceptance
+from specsim.logs.measures import LogTau, log_tau
+from specsim.logs.record import EngineLog
+from specsim.speed.terms import PLAIN, STEP, Terms, in_steps, known
+from specsim.types import Array
+
+
+class Mend(NamedTuple):
+    """A change and the speedup with it; value is None where the logs only bound it, by low and high.
+
+    basis: "measured", "predicted", or "bounded".
+    """
+
+    what: str
+    value: float | None
+    low: float
+    high: float
+    basis: str
+
+
+def remedies(
+    first: EngineLog,
+    runs: Sequence[EngineLog],
+    terms: Terms,
+    tau: LogTau,
+    gamma: float,
+    verified: float,
+    excess: Mapping[str, float],
+    z: float,
+) -> tuple[Mend, ...]:
+    """Another length, drafts that cost half, a pass that costs one step, no fixed work, every draft kept; best first.
+
+    excess: plain steps that each term costs at most, beyond the one of a pass.
+    """
+    whole = np.array([1.0, gamma, verified - 1, 1.0])
+    found = [_measured(run, terms, z) for run in runs if run.length is not None and run.length != gamma]
+    if verified == gamma + 1 and gamma > 1:
+        found += _another_length(first, terms, tau, gamma, whole, z)
+    if gamma:
+        found.append(
+            _change(
+                terms,
+                tau,
+                whole,
+                (0.0, gamma / 2, 0.0, 0.0),
+                excess.get("drafting", 0.0) / 2,
+                "drafting at half its cost",
+                z,
+            )
+        )
+        wide = (0.0, 0.0, verified - 1, 0.0)
+        found.append(
+            _change(
+                terms,
+                tau,
+                whole,
+                wide,
+                excess.get("verifying", 0.0),
+                f"verifying {verified:g} tokens for one plain step",
+                z,
+            )
+        )
+        certain = LogTau(gamma + 1, 0.0)
+        found.append(_change(terms, certain, whole, (0.0, 0.0, 0.0, 0.0), 0.0, "every draft kept", z))
+    found.append(_change(terms, tau, whole, (0.0, 0.0, 0.0, 1.0), excess.get("fixed work", 0.0), "no fixed work", z))
+    best = [one for one in found if one is not None]
+    return tuple(sorted(best, key=lambda one: -(one.value if one.value is not None else one.high)))
+
+
+def _ratio(terms: Terms, tau: LogTau, row: Array, z: float) -> tuple[float, float]:
+    """tau plain steps over a cycle, and the factor to the ends of its interval."""
+    cycle, error = in_steps(terms, row)
+    cycle = max(cycle, 1e-9)
+    relative = math.hypot(error / cycle, (tau.error or 0.0) / tau.value)
+    return tau.value / cycle, math.exp(min(z * relative, 50.0))
+
+
+def _change(terms: Terms, tau: LogTau, whole: Array, less: tuple[float, ...], most: float, what: str, z: float) -> Mend:
+    """The speedup of a cycle with less in it; where that part is not known, between none and the most of it."""
+    row = np.asarray(whole) - np.asarray(less)
+    if known(terms, row):
+        value, factor = _ratio(terms, tau, row, z)
+        return Mend(what, value, value / factor, value * factor, "predicted")
+    now, factor = _ratio(terms, tau, whole, z)
+    cycle = tau.value / now
+    least = max(cycle - max(most, 0.0), 1e-9)
+    return Mend(what, None, now / factor, tau.value / least * factor, "bounded")
+
+
+def _measured(run: EngineLog, terms: Terms, z: float) -> Mend | None:
+    """What another run of the logs gave."""
+    if run.token is None:
+        return None
+    value = float(terms.values[STEP]) / run.token.value
+    own = (run.token.error or 0.0) / run.token.value
+    step = math.sqrt(float(np.array(PLAIN) @ terms.covariance @ np.array(PLAIN))) / float(terms.values[STEP])
+    factor = math.exp(z * math.hypot(own or step, step))
+    return Mend(f"{_drafts(run.length or 0.0)} a block", value, value / factor, value * factor, "measured")
+
+
+def _another_length(
+    run: EngineLog, terms: Terms, tau: LogTau, gamma: float, whole: Array, z: float
+) -> list[Mend | None]:
+    """The best shorter length: exact hazards where positions are counted, else every draft as likely to be kept."""
+    tries = []
+    longest = math.ceil(gamma) - 1
+    for shorter in range(1, longest + 1):
+        kept = _tau_at(run, tau, gamma, shorter)
+        row = (1.0, float(shorter), float(shorter), 1.0)
+        if known(terms, row):
+            value, factor = _ratio(terms, kept, row, z)
+            tries.append(Mend(_drafts(shorter) + " a block", value, value / factor, value * factor, "predicted"))
+        else:  # between a cycle that is all fixed and one that is all drafts
+            now, factor = _ratio(terms, kept, whole, z)
+            cycle = kept.value / now
+            least = 1 + max(cycle - 1, 0.0) * shorter / gamma
+            tries.append(
+                Mend(_drafts(shorter) + " a block", None, now / factor, kept.value / least * factor, "bounded")
+            )
+    return [max(tries, key=lambda one: one.value if one.value is not None else one.high)] if tries else []
+
+
+def _tau_at(run: EngineLog, tau: LogTau, gamma: float, shorter: int) -> LogTau:
+    if run.kept and run.blocks and len(run.kept) >= shorter:
+        return log_tau(run._replace(kept=run.kept[:shorter], accepted=sum(run.kept[:shorter]), length=float(shorter)))
+    longest = math.ceil(gamma)
+    alpha = convert_acceptance(min(tau.value, longest + 1.0), kind="tau", to="alpha", gamma=longest)
+    value = as_acceptance(alpha).tau(shorter).value
+    return LogTau(value, None if tau.error is None else tau.error * value / tau.value)
+
+
+def _drafts(length: float) -> str:
+    return "1 draft" if length == 1 else f"{length:g} drafts"

@@ -1,0 +1,125 @@
+"""Pairs of logs, without speculation and with it, as times of which terms are solved for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from specsim.latency import Timing
+from specsim.logs.measures import LogTau, log_tau
+from specsim.logs.record import EngineLog
+from specsim.speed.prediction import Estimate, interval
+from specsim.speed.terms import Observation
+
+
+def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
+    """ValueError unless these are runs of one engine and one model, without and with speculation."""
+    if not off or not on:
+        raise ValueError(f"give a run without speculation and one with it; got {len(off)} and {len(on)}")
+    for run in off:
+        if run.speculating:
+            raise ValueError(f"{run.source} speculates; expected a log of the same engine with speculation off")
+        if run.token is None:
+            raise ValueError(f"{run.source} has no time per token; expected one to compare with")
+    for run in on:
+        if not run.speculating:
+            raise ValueError(f"{run.source} does not speculate; expected a log with speculation on")
+        if run.engine != off[0].engine:
+            raise ValueError(
+                f"{off[0].source} is of {off[0].engine}, {run.source} of {run.engine}; expected one engine"
+            )
+        if run.token is None and run.cycle is None:
+            raise ValueError(f"{run.source} has no time per token or cycle; expected one")
+    models = {run.model: run.source for run in (*off, *on) if run.model}
+    if len(models) > 1:
+        said = ", ".join(f"{model} ({source})" for model, source in models.items())
+        raise ValueError(f"the logs are of the models {said}; expected one")
+
+
+def at_one_batch(
+    off: Sequence[EngineLog], on: Sequence[EngineLog], noise: float, z: float
+) -> tuple[list[EngineLog], list[EngineLog], tuple[tuple[float, Estimate], ...]]:
+    """The runs at the smallest batch that both have, and the speedup at every batch."""
+    found = []
+    for batch in sorted({run.batch or 1.0 for run in on}):
+        plain = [run for run in off if _same(run.batch or 1.0, batch)]
+        runs = [run for run in on if _same(run.batch or 1.0, batch)]
+        if plain:
+            step = plain_step_of(plain, noise)
+            tau = tau_of(runs[0], None)
+            found.append(
+                (batch, plain, runs, speedup_of(runs[0], step, tau, cycle_time(runs[0], tau, noise), z, noise))
+            )
+    if not found:
+        batches = [sorted({round(run.batch or 1.0, 1) for run in some}) for some in (off, on)]
+        raise ValueError(f"the logs are of batches {batches[0]} off and {batches[1]} on; expected one batch in both")
+    _, plain, runs, _ = found[0]
+    return plain, runs, tuple((batch, speed) for batch, _, _, speed in found)
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= 0.1 * max(one, other)
+
+
+def plain_step_of(plain: Sequence[EngineLog], noise: float) -> Timing:
+    """The mean of the plain steps of several runs."""
+    times = [sure(run.token, noise) for run in plain if run.token is not None]
+    weights = [1 / (one.error or 1.0) ** 2 for one in times]
+    mean = sum(w * one.value for w, one in zip(weights, times, strict=True)) / sum(weights)
+    return Timing(mean, 1 / math.sqrt(sum(weights)))
+
+
+def sure(time: Timing, noise: float) -> Timing:
+    """A time with an error: its own, or the noise where the log does not show its spread."""
+    return time if time.error else time._replace(error=noise * time.value or noise * 1e-6)
+
+
+def tau_of(run: EngineLog, length: int | None) -> LogTau | None:
+    if run.length == 0:
+        return LogTau(1.0, 0.0)
+    try:
+        return log_tau(run, length=length)
+    except ValueError:
+        return None
+
+
+def cycle_time(run: EngineLog, tau: LogTau | None, noise: float) -> Timing | None:
+    """Seconds of a cycle: as timed, or tokens of a cycle times the time of each."""
+    if run.cycle is not None:
+        return sure(run.cycle, noise)
+    if tau is None or run.token is None:
+        return None
+    token = sure(run.token, noise)
+    relative = math.hypot((token.error or 0.0) / token.value, (tau.error or 0.0) / tau.value)
+    return Timing(token.value * tau.value, token.value * tau.value * relative)
+
+
+def observed(run: EngineLog, length: int | None, noise: float) -> list[Observation]:
+    """What a run says of the terms."""
+    gamma = run.length if run.length is not None else length
+    cycle = cycle_time(run, tau_of(run, length), noise)
+    if gamma is None or cycle is None:
+        return []
+    tokens = run.verified if run.verified is not None else gamma + 1
+    rows = [((1.0, float(gamma), tokens - 1.0, 1.0), cycle)]
+    timed = (
+        ((0.0, float(gamma), 0.0, 0.0), run.draft),
+        ((1.0, 0.0, tokens - 1.0, 0.0), run.verify),
+        ((0.0, 0.0, 0.0, 1.0), run.overhead),
+    )
+    rows += [(row, sure(time, noise)) for row, time in timed if time is not None and any(row)]
+    return [Observation(row, time.value, time.error or 0.0) for row, time in rows]
+
+
+def speedup_of(
+    run: EngineLog, step: Timing, tau: LogTau | None, cycle: Timing | None, z: float, noise: float
+) -> Estimate:
+    """As measured: plain token over token, or tau over the cycle where only that is timed."""
+    of_step = ((step.error or 0.0) / step.value) ** 2
+    if run.token is not None:
+        token = sure(run.token, noise)
+        return interval(step.value / token.value, of_step + ((token.error or 0.0) / token.value) ** 2, z)
+    if tau is None or cycle is None:
+        raise ValueError(f"{run.source} has the time of a cycle, but not how many tokens it emits; expected both")
+    spread = of_step + ((cycle.error or 0.0) / cycle.value) ** 2 + ((tau.error or 0.0) / tau.value) ** 2
+    return interval(tau.value * step.value / cycle.value, spread, z)

@@ -1,0 +1,71 @@
+"""The tree that an engine drafts, from the engine's own three numbers: steps, top-k, tokens verified."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from specsim.base import check
+
+MOST_TOKENS = 4096
+
+
+def engine_tree(ranks: Sequence[float], *, steps: int, top_k: int, tokens: int) -> tuple[int, ...]:
+    r"""The shape that SGLang's EAGLE workers draft, where the k-th choice is kept with the k-th rank's probability.
+
+    Each step gives each of the top-k nodes of its level top-k children and carries the best top-k of them on; of all
+    that were drafted the best tokens - 1 are verified (the root is the last). A draft's confidence decides which they
+    are; here the product of the ranks along the path stands for it.
+
+    Parameters
+    ----------
+    ranks : sequence of float
+        Probability that the first, second, ... sibling is the one kept, as in `specsim.optimal_tree`.
+    steps, top_k, tokens : int
+        `--speculative-num-steps`, `--speculative-eagle-topk`, `--speculative-num-draft-tokens`; `specsim plan --emit
+        sglang` prints the same three.
+
+    Returns
+    -------
+    tuple of int
+        Parents of the nodes, -1 for the root's children; `specsim.trees.tree_value` gives tau.
+
+    Raises
+    ------
+    ValueError
+        Ranks that are no probabilities or sum above 1, fewer than top_k ranks, or more tokens than the steps draft.
+
+    References
+    ----------
+    Li et al. 2024, EAGLE-2, arXiv:2406.16858, section 4; sgl-project/sglang#24054 (top-k + (steps - 1) top-k^2 nodes).
+
+    Examples
+    --------
+    >>> import specsim
+    >>> specsim.engine_tree([0.6, 0.2], steps=2, top_k=2, tokens=5)
+    (-1, 0, -1, 0)
+    """
+    kept = [float(v) for v in check.real_values(ranks, "ranks", 0, 1)]
+    levels, width = check.integer(steps, "steps", 1), check.integer(top_k, "top_k", 1)
+    size = check.integer(tokens, "tokens", 2)
+    if sum(kept) > 1 + 1e-9:
+        raise ValueError(f"ranks sum to {sum(kept):g}; one sibling at most is kept")
+    if len(kept) < width:
+        raise ValueError(f"ranks has {len(kept)} entries; top_k is {width}")
+    pool = width + (levels - 1) * width**2
+    if size - 1 > min(pool, MOST_TOKENS):
+        raise ValueError(f"tokens is {size}; {levels} steps of top-k {width} draft {pool} nodes beside the root")
+    nodes: list[tuple[float, int, int]] = []  # minus the path's probability, number, parent
+    level = [(-1.0, -1)]
+    for _ in range(levels):
+        born = []
+        for score, parent in level:
+            for rank in kept[:width]:
+                born.append((score * rank, len(nodes), parent))
+                nodes.append(born[-1])
+        level = [(score, number) for score, number, _ in heapq.nsmallest(width, born)]
+        if len(nodes) > MOST_TOKENS**2:
+            raise ValueError(f"steps is {levels} and top_k is {width}; such a pool of nodes is not worked out")
+    chosen = heapq.nsmallest(size - 1, nodes)
+    place = {number: i for i, (_, number, _) in enumerate(chosen)} | {-1: -1}
+    return tuple(place[parent] for _, _, parent in chosen)
