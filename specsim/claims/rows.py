@@ -12,9 +12,23 @@ from typing import NamedTuple
 from specsim.lengths.blocks import block_efficiency
 
 REQUIRED = ("row_id", "source", "gamma_or_tree", "alpha_or_tau", "alpha_or_tau_kind", "measured_speedup")
-_OPTIONAL = ("table_or_figure", "hardware", "target", "draft", "c_or_draft_ms", "draft_unit", "target_ms", "verify_ms")
+_OPTIONAL = (
+    *("table_or_figure", "hardware", "target", "draft", "c_or_draft_ms", "draft_unit", "target_ms", "verify_ms"),
+    *("batch", "rate", "prompt_tokens", "output_tokens"),
+)
 _UNITS = ("ratio", "ratio c", "ms/token", "ms/draft step", "ms/level", "ms/cycle")
 _DEEPEST = 10_000  # drafting steps
+
+
+class Load(NamedTuple):
+    """Requests a second, and what each of them is; the row's batch is then the limit. measured_speedup: of the mean
+    time of a request.
+    """
+
+    rate: float
+    prompt: int
+    output: int
+    names: tuple[str, str, str]  # target, draft, hardware
 
 
 class Row(NamedTuple):
@@ -22,7 +36,8 @@ class Row(NamedTuple):
 
     levels: drafting steps in a cycle, None where the row does not say; tau: tokens per target call, None likewise;
     draft: of a whole cycle; draft and verify None: not printed. slack: relative rounding of what is printed. machine:
-    rows that share it share an overhead. iid: tau was computed from one acceptance for all positions.
+    rows that share it share an overhead. iid: tau was computed from one acceptance for all positions. batch: sequences
+    decoded together, 1 where the row does not say. load: of rows measured at a request rate, None of others.
 
     Examples
     --------
@@ -42,6 +57,8 @@ class Row(NamedTuple):
     speedup: float
     slack: float
     iid: bool
+    batch: int = 1
+    load: Load | None = None
 
 
 def shipped() -> list[Row]:
@@ -119,7 +136,32 @@ def _row(cells: dict[str, str], where: str) -> Row:
         speedup,
         sum(_rounding(text) for text in printed),
         cells["alpha_or_tau_kind"].startswith("alpha"),
+        _whole(cells, "batch", where) or 1,
+        _load(cells, levels, where),
     )
+
+
+def _load(cells: dict[str, str], levels: int | None, where: str) -> Load | None:
+    rate = _number(cells, "rate", where)
+    prompt, output = (_whole(cells, column, where) for column in ("prompt_tokens", "output_tokens"))
+    if rate is None:
+        if prompt or output:
+            raise ValueError(f"{where}: prompt_tokens and output_tokens go with a rate, which is empty")
+        return None
+    if prompt is None or output is None:
+        raise ValueError(f"{where}: rate is given without {'output' if prompt else 'prompt'}_tokens")
+    if not levels or cells["batch"] == "":
+        raise ValueError(f"{where}: rate is given without {'batch, the limit' if levels else 'the length of a chain'}")
+    return Load(rate, prompt, output, (cells["target"], cells["draft"], cells["hardware"]))
+
+
+def _whole(cells: dict[str, str], column: str, where: str) -> int | None:
+    text = cells[column]
+    if text in ("", "n/s"):
+        return None
+    if not text.isdecimal() or not 0 < int(text[:12]) <= _DEEPEST * 100:
+        raise ValueError(f"{where}: {column} is {text!r}; it must be a whole number from 1 to {_DEEPEST * 100}")
+    return int(text)
 
 
 def _number(cells: dict[str, str], column: str, where: str) -> float | None:

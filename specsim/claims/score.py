@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from specsim.claims.check import check_claim
 from specsim.claims.rows import Row
@@ -13,6 +15,7 @@ from specsim.claims.rows import Row
 HEAD = ["source", "rows", "fitted", "tested", "median error", "mean", "worst", "textbook median", "refused", "flagged",
         "skipped"]  # fmt: skip
 NARROW = (0, 1, 3, 4, 5, 6, 7)  # of them
+LEAST = 3  # other batch sizes of a table, from which a line in the batch is fitted
 
 
 class Score(NamedTuple):
@@ -20,7 +23,7 @@ class Score(NamedTuple):
 
     `predicted` is tau times the plain step over the cycle as printed plus the fitted overhead; `textbook` lets
     verification cost one plain step and nothing else (no fit). iid: tau is what one printed alpha gives if it holds at
-    every position.
+    every position. others: rows of its table that its cycle was fitted on, itself not among them.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Score(NamedTuple):
     refused: tuple[str, ...]
     flags: tuple[str, ...]
     iid: bool
+    others: int = 0
 
 
 class Validation(NamedTuple):
@@ -50,7 +54,9 @@ class Validation(NamedTuple):
     overheads: dict[tuple[str, ...], tuple[float, int]]
 
 
-def validate(rows: Sequence[Row], *, fit: Sequence[str] = ()) -> Validation:
+def validate(
+    rows: Sequence[Row], *, fit: Sequence[str] = (), at_rate: Callable[[Row], float | None] | None = None
+) -> Validation:
     r"""Predict each row from what is printed beside it, and compare.
 
     .. math:: \hat S = \frac{\tau \, T}{T_D + T_V + \hat o}, \qquad
@@ -63,13 +69,18 @@ def validate(rows: Sequence[Row], *, fit: Sequence[str] = ()) -> Validation:
     fit : sequence of str
         Names of the rows that the overhead is fitted on; rows of the same source, table, machine and models share it,
         others have none. They are not scored.
+    at_rate : callable, optional
+        The predicted speedup of a row that was measured at a request rate (`specsim.speed.load.published`), None where
+        its models or device are not known. Without it such rows are left out.
 
     Returns
     -------
     Validation
         Rows without a printed verification time are predicted at one plain step for it. A row that prints neither
         draft nor verification time is predicted only where a fitted row shares its machine; where one of them is
-        printed, an empty draft time counts as none, as for heads whose time is in the verification.
+        printed, an empty draft time counts as none, as for heads whose time is in the verification. Tables over the
+        batch that print no costs are predicted row by row, each from the others: a cycle is a line in the batch, in
+        plain steps, a + k b, fitted by least squares of the relative error on at least three other batch sizes.
 
     Raises
     ------
@@ -102,7 +113,42 @@ def validate(rows: Sequence[Row], *, fit: Sequence[str] = ()) -> Validation:
             raise ValueError(f"fit names {name!r}, which is refused: {refused[0]}")
         left.setdefault(row.machine, []).append(row.tau * row.plain / row.speedup - _printed(row))
     overheads = {machine: (fmean(values), len(values)) for machine, values in left.items()}
-    return Validation(tuple(_score(row, overheads, row.name in set(fit)) for row in rows), overheads)
+    scores = []
+    for row in rows:
+        if row.load is not None:
+            scores.append(_loaded(row, at_rate))
+        else:
+            line = None if row.machine in overheads else _line(row, rows)
+            scores.append(_score(row, overheads, row.name in set(fit), line))
+    return Validation(tuple(scores), overheads)
+
+
+def _loaded(row: Row, at_rate: Callable[[Row], float | None] | None) -> Score:
+    """A row at a request rate."""
+    found = None if at_rate is None or row.tau is None else at_rate(row)
+    refused, flags = _bounds(row)
+    role = "no tau printed" if row.tau is None else "no model of its costs" if found is None else "tested"
+    error = None if found is None else found / row.speedup - 1
+    return Score(row.name, row.source, row.speedup, found, None, error, role, refused, flags, row.iid)
+
+
+def _line(row: Row, rows: Sequence[Row]) -> tuple[float, int] | None:
+    """The cycle of a row that prints no cost, from the other batch sizes of its table, and on how many rows."""
+    if row.tau is None or row.draft is not None or row.verify is not None:
+        return None
+    others = [
+        one
+        for one in rows
+        if one.machine == row.machine and one.name != row.name and one.tau is not None and one.load is None
+    ]
+    if len({one.batch for one in others}) < LEAST:
+        return None
+    from scipy.optimize import nnls
+
+    cycles = np.array([one.tau * one.plain / one.speedup for one in others if one.tau is not None])
+    sizes = np.array([[1.0, one.batch] for one in others])
+    (fixed, each), _ = nnls(sizes / cycles[:, None], np.ones(len(others)))
+    return float(fixed + each * row.batch), len(others)
 
 
 def _printed(row: Row) -> float:
@@ -110,14 +156,17 @@ def _printed(row: Row) -> float:
     return (row.draft or 0.0) + (row.plain if row.verify is None else row.verify)
 
 
-def _score(row: Row, overheads: dict[tuple[str, ...], tuple[float, int]], fitted: bool) -> Score:
+def _score(
+    row: Row, overheads: dict[tuple[str, ...], tuple[float, int]], fitted: bool, line: tuple[float, int] | None
+) -> Score:
     refused, flags = _bounds(row)
     if row.tau is None:
         return Score(row.name, row.source, row.speedup, None, None, None, "no tau printed", refused, flags, row.iid)
-    if row.machine not in overheads and row.draft is None and row.verify is None:
+    if line is None and row.machine not in overheads and row.draft is None and row.verify is None:
         return Score(row.name, row.source, row.speedup, None, None, None, "no cost printed", refused, flags, row.iid)
     over = overheads.get(row.machine, (0.0, 0))[0]
-    if (cycle := _printed(row) + over) <= 0:
+    cycle, others = (_printed(row) + over, 0) if line is None else line
+    if cycle <= 0:
         raise ValueError(f"the fitted overhead {over:.4g} leaves row {row.name!r} a cycle of {cycle:.4g}; fit others")
     predicted = row.tau * row.plain / cycle
     textbook = None if row.draft is None else row.tau * row.plain / (row.draft + row.plain)
@@ -133,6 +182,7 @@ def _score(row: Row, overheads: dict[tuple[str, ...], tuple[float, int]], fitted
         refused,
         flags,
         row.iid,
+        others,
     )
 
 
@@ -198,6 +248,10 @@ def remarks(found: Validation) -> list[str]:
         f"note {source}: prints alpha, not tau; predicted as if every draft were as likely to be kept, which text that "
         "is easy here and hard there is not"
         for source in dict.fromkeys(score.source for score in found.scores if score.iid)
+    ]
+    lines += [
+        f"held out, one by one, {source}: a cycle is a line in the batch, fitted on the other batches of its table"
+        for source in dict.fromkeys(score.source for score in found.scores if score.others)
     ]
     for score in found.scores:
         lines += [f"refused {score.name}: {reason}" for reason in score.refused]

@@ -109,13 +109,9 @@ def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: floa
     emitted = np.zeros(t, dtype=law.dtype)  # emitted[i]: the request is not done and has i tokens
     emitted[0] = 1
     for k in range(1, t + 1):
-        then = np.zeros(t, dtype=law.dtype)
-        done = 0
-        for n, chance in enumerate(law[:t], start=1):
-            then[n:] = then[n:] + chance * emitted[: t - n]
-        for n, chance in enumerate(law, start=1):
-            done = done + chance * emitted[max(t - n, 0) :].sum()
-        cycles[k], emitted = done, then
+        ahead = np.convolve(emitted, law)  # ahead[i]: has i + 1 tokens
+        cycles[k] = ahead[t - 1 :].sum()
+        emitted = np.concatenate([ahead[:1] * 0, ahead[: t - 1]])
         if not emitted.any():
             break
     return RequestLaw(cycles, cycle, first)

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from specsim import convert_acceptance, request_times, roofline, service_costs
 from specsim.claims.rows import parse, read, shipped
 from specsim.claims.score import remarks, report_rows, summary, validate
 from specsim.cli import app
+from specsim.latency import ModelShape
+from specsim.latency.drafters import of_target
+from specsim.speed.load.published import simplest, speedup_at_rate
 
 pytestmark = pytest.mark.fast
 
@@ -179,3 +183,79 @@ def test_the_command(tmp_path: Path) -> None:
     failed = run(app, ["validate", str(mine)])
     assert failed.exit_code == 2
     assert "error: mine.csv, row a-1: measured_speedup is 'x', not a number" in failed.output
+
+
+BATCHES = [row for row in ROWS if row.source.startswith("EAGLE-3 by batch")]
+LOADED = HEADER.replace("measured_speedup", "measured_speedup,batch,rate,prompt_tokens,output_tokens")
+AT_RATE = "r-1,A,h100-sxm,llama-3.1-8b,eagle3,3,2.8,tau,,,,,2.2,64,4,512,256\n"
+
+
+def test_batch_tables_are_predicted_from_their_other_batches() -> None:
+    found = [score for score in validate(ROWS).scores if score.source == BATCHES[0].source]
+    errors = sorted(abs(score.error) for score in found if score.error is not None)
+    assert len(errors) == len(BATCHES) == 34
+    assert errors[len(errors) // 2] < 0.1, "the simplest rule has twice that"
+    assert {score.others for score in found} == {7, 8}
+    rule = sorted(abs(error) for error in simplest(BATCHES))
+    assert len(rule) == 30
+    assert rule[len(rule) // 2] > 2 * errors[len(errors) // 2]
+    magic = summary(validate(ROWS))[MAGIC]
+    assert magic["median"] < 0.1
+    assert {row.batch for row in ROWS if row.source == MAGIC} == {32, 48, 64, 128}
+
+
+def test_a_row_is_not_in_its_own_fit() -> None:
+    """A wild speedup of one row moves the others' predictions, and not its own."""
+    wild = [row._replace(speedup=9 * row.speedup) if row.name == "batch-005" else row for row in BATCHES]
+    calm, moved = ({s.name: s.predicted for s in validate(rows).scores} for rows in (BATCHES, wild))
+    assert moved["batch-005"] == calm["batch-005"]
+    assert moved["batch-004"] != calm["batch-004"]
+    assert moved["batch-014"] == calm["batch-014"], "another table"
+
+
+def test_a_line_in_the_batch_by_hand() -> None:
+    """Cycles of 1 + b / 2 plain steps, exactly: every row is met."""
+    text = "".join(f"b-{b},B,gpu,big,small,3,2.0,tau,,,,,{2 / (1 + b / 2)!r},{b},,,\n" for b in (1, 2, 4, 8))
+    found = validate(parse(LOADED + text, "b.csv"))
+    assert [score.error for score in found.scores] == pytest.approx([0.0] * 4, abs=1e-9)
+    fewer = validate(parse(LOADED + "".join(text.splitlines(keepends=True)[:3]), "b.csv"))
+    assert {score.role for score in fewer.scores} == {"no cost printed"}
+
+
+def test_rows_at_a_rate_are_predicted_by_the_closed_form() -> None:
+    row = parse(LOADED + AT_RATE, "r.csv")[0]
+    assert row.load is not None
+    large = ModelShape.named("llama-3.1-8b")
+    times = roofline(large, of_target(large, "eagle3"), "h100-sxm")
+    alpha = convert_acceptance(2.8, kind="tau", to="alpha", gamma=3)
+    sizes = {"prompt": 512, "output": 256, "limit": 64}
+    ways = service_costs(times, gamma=0, **sizes), service_costs(times, alpha, gamma=3, **sizes)
+    slow, fast = (request_times(way, 4.0).total_s for way in ways)
+    found = validate([row], at_rate=speedup_at_rate).scores[0]
+    assert (found.predicted, found.role) == (pytest.approx(slow / fast), "tested")
+    unknown = parse(LOADED + AT_RATE.replace("llama-3.1-8b", "nobody-9b"), "r.csv")
+    assert validate(unknown, at_rate=speedup_at_rate).scores[0].role == "no model of its costs"
+    assert validate([row]).scores[0].predicted is None
+    beyond = parse(LOADED + AT_RATE.replace(",4,512", ",400,512"), "r.csv")
+    with pytest.raises(ValueError, match=r"^row r-1: rate is 400; the largest stable rate is "):
+        validate(beyond, at_rate=speedup_at_rate)
+
+
+BAD_LOADS = [
+    (AT_RATE.replace(",4,512", ",0,512"), r"^f, row r-1: rate is 0; it must be a positive number$"),
+    (AT_RATE.replace(",4,512", ",-2,512"), r"^f, row r-1: rate is -2; it must be a positive number$"),
+    (AT_RATE.replace(",4,512,256", ",4,512,"), r"^f, row r-1: rate is given without output_tokens$"),
+    (
+        AT_RATE.replace(",4,512", ",,512"),
+        r"^f, row r-1: prompt_tokens and output_tokens go with a rate, which is empty$",
+    ),
+    (AT_RATE.replace(",64,4", ",,4"), r"^f, row r-1: rate is given without batch, the limit$"),
+    (AT_RATE.replace("eagle3,3,", "eagle3,tree,"), r"^f, row r-1: rate is given without the length of a chain$"),
+    (AT_RATE.replace(",64,4", ",6.5,4"), r"^f, row r-1: batch is '6\.5'; it must be a whole number from 1 to "),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_LOADS, ids=[m for _, m in BAD_LOADS])
+def test_bad_rates(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse(LOADED + text, "f")

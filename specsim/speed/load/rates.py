@@ -1,0 +1,128 @@
+"""Decisions about load: the largest rate under a bound of latency, the rate from which speculation hurts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from specsim.base import check
+from specsim.speed.load.closed import request_times, stable_rate
+from specsim.speed.load.service import Service
+
+MEASURES = ("first", "token", "total")
+TRIED = 64  # rates between which a change is looked for
+NEAR = 1 - 1e-6  # of the largest stable rate: the highest tried
+SLACK = 1e-9  # by which one latency has to be above another
+
+
+def largest_rate(service: Service, bound: float, *, of: str = "total") -> float | None:
+    r"""The largest request rate at which a mean latency stays within a bound.
+
+    .. math:: R^*(x) = \max \{R : L(R') \le x \;\; \forall R' \le R\}
+
+    Parameters
+    ----------
+    service : Service
+        From `service_costs`.
+    bound : float
+        x, in the unit of the service.
+    of : str
+        "first" (to the first token), "token" (per further token) or "total" (to the last token), in the mean.
+
+    Returns
+    -------
+    float or None
+        By `request_times`, between two of 64 rates that are tried; just below the largest stable rate if the bound
+        holds there, None where it fails without load.
+
+    Raises
+    ------
+    ValueError
+        A bound that is not above 0, or another word for `of`.
+
+    References
+    ----------
+    Kong et al. 2026, arXiv:2605.15051 (latency by the request rate).
+
+    Examples
+    --------
+    >>> from specsim import latency, service_costs
+    >>> one = service_costs(latency.constant(0), gamma=0, prompt=1, output=10, limit=1)
+    >>> round(largest_rate(one, 15.0), 4)  # M/D/1: 10 + 5 rho / (1 - rho) = 15
+    0.05
+    """
+    check.record(service, "service", Service)
+    most = float(check.scalar(bound, "bound", "(0, inf)"))
+    if of not in MEASURES:
+        raise ValueError(f"of must be one of {', '.join(MEASURES)}, got {of!r}")
+    return _change(stable_rate(service), lambda rate: getattr(request_times(service, rate), f"{of}_s") > most)
+
+
+def harmful_rate(plain: Service, speculative: Service) -> float | None:
+    r"""The request rate from which speculation hurts: its mean latency is above that of plain decoding.
+
+    .. math:: R_h = \inf \{R : L_{\text{spec}}(R) > L_{\text{plain}}(R)\}
+
+    Parameters
+    ----------
+    plain, speculative : Service
+        Both from `service_costs`, for the same requests; the first with gamma = 0.
+
+    Returns
+    -------
+    float or None
+        By `request_times`; 0.0 where it hurts without load, None where it helps at every rate that plain decoding can
+        serve. Where speculation cannot serve as much, it hurts at its largest stable rate if not before.
+
+    Raises
+    ------
+    ValueError
+        Services of different units, limits or answers.
+
+    References
+    ----------
+    Kong et al. 2026, arXiv:2605.15051; SmartSpec, arXiv:2406.14066 (speculation off under load).
+
+    Examples
+    --------
+    >>> from specsim import roofline, service_costs
+    >>> times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
+    >>> sizes = {"prompt": 128, "output": 256, "limit": 256}
+    >>> plain, fast = service_costs(times, gamma=0, **sizes), service_costs(times, 0.7, gamma=3, **sizes)
+    >>> round(harmful_rate(plain, fast), 1)
+    39.8
+    """
+    check.record(plain, "plain", Service)
+    check.record(speculative, "speculative", Service)
+    for name in ("unit", "limit", "output"):
+        ours, theirs = getattr(plain, name), getattr(speculative, name)
+        if ours != theirs:
+            raise ValueError(f"plain has {name} {ours}, speculative {theirs}; both must serve the same requests")
+    top, other = stable_rate(plain), stable_rate(speculative)
+
+    def hurts(rate: float) -> bool:
+        if rate >= other:
+            return True
+        return request_times(speculative, rate).total_s > request_times(plain, rate).total_s * (1 + SLACK)
+
+    found = _change(top, hurts)
+    if found is None:
+        return 0.0
+    return None if found >= NEAR * top else found
+
+
+def _change(top: float, fails: Callable[[float], bool]) -> float | None:
+    """The first rate below top at which something fails; near top if none does, None if it fails without load."""
+    rates = top * np.linspace(0, NEAR, TRIED + 1)
+    rates[0] = top * 1e-9
+    first = next((i for i, rate in enumerate(rates) if fails(float(rate))), None)
+    if first is None:
+        return float(rates[-1])
+    if first == 0:
+        return None
+    low, high = float(rates[first - 1]), float(rates[first])
+    while high - low > 1e-9 * top:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fails(middle) else (middle, high)
+    return low
