@@ -1,8 +1,8 @@
 """Time: one interface, and where its numbers come from (an assumption, measurements, or a device's rates)."""
 
 from specsim.latency.kernels import Constants, roofline
-from specsim.latency.measured import from_measurements
-from specsim.latency.model import LatencyModel, Timing, constant, memory_bound
+from specsim.latency.measured import from_measurements, weight_only
+from specsim.latency.model import LatencyModel, Timing, constant, in_one_pass, memory_bound
 from specsim.latency.shape import ModelShape
 from specsim.latency.tables import Hardware, expected_experts, hardware
 
@@ -16,6 +16,8 @@ __all__ = [
     "expected_experts",
     "from_measurements",
     "hardware",
+    "in_one_pass",
     "memory_bound",
     "roofline",
+    "weight_only",
 ]

@@ -24,7 +24,8 @@ class Constants(NamedTuple):
     bandwidth, flops, launch_s: fitted on the rows of one device (H100-SXM5, up to 256 tokens) of
     `data/verify_cost.csv`, tested on five others. attention_s: what one layer's attention takes beside its reading and
     arithmetic, fitted on the rows of the same device of `data/attention_cost.csv`, tested on four others. allreduce_s:
-    start of one all-reduce; host_s: host work in a pass; both are 0 unless given, since no number holds everywhere.
+    start of one all-reduce; host_s: host work in a pass; experts_s: what a layer with experts takes beside reading and
+    arithmetic (routing, sorting, launches), in each pass; these are 0 unless given, since no number holds everywhere.
 
     Examples
     --------
@@ -38,6 +39,7 @@ class Constants(NamedTuple):
     attention_s: float = 12e-6
     allreduce_s: float = 0.0
     host_s: float = 0.0
+    experts_s: float = 0.0
 
 
 def roofline(
@@ -49,6 +51,7 @@ def roofline(
     draft_tensor_parallel: int = 1,
     dtype: str = "bf16",
     weight_bytes: float | None = None,
+    draft_weight_bytes: float | None = None,
     kv_bytes: float = 2,
     draft_vocab: int | None = None,
     draft_context: int | None = None,
@@ -60,7 +63,7 @@ def roofline(
 
     .. math:: T(m) = \sum_{\text{products}} \left[ t_0 + \max\left(\frac{W}{e_b BW}, \frac{2 W' n}{e_f F}\right) \right]
         + L \left[t_a + \max\left(\frac{\text{KV}(B, S)}{e_b BW}, \frac{A}{e_f F}\right)\right]
-        + \text{all-reduces} + t_h, \quad n = B m
+        + L_e t_e + \text{all-reduces} + t_h, \quad n = B m
 
     W is what a product reads in bytes: with experts, that of the expected number of distinct ones, N(n), while each
     token multiplies by k of them; A are the operations of a layer's attention. Logits are written once and read once
@@ -76,8 +79,9 @@ def roofline(
         Devices that share a pass: products, heads and logits are divided, with two all-reduces a layer.
     dtype : str
         Which of the device's rates multiplies weights: "bf16", "fp16", "fp8", "int8", "fp4". Attention takes 16 bits.
-    weight_bytes : float, optional
-        Bytes of a stored parameter; by default those of dtype.
+    weight_bytes, draft_weight_bytes : float, optional
+        Bytes of a stored parameter, by default those of dtype: 0.5 and "bf16" are a target whose weights are kept in
+        4 bits and unpacked, in no time, to be multiplied. Of the draft's by default those of the target.
     kv_bytes : float
         Bytes of a cached number.
     draft_vocab : int, optional
@@ -138,6 +142,8 @@ def roofline(
             raise ValueError(f"draft_vocab is {draft_vocab}, more than the draft's vocabulary of {small.vocab}")
         small = small._replace(vocab=draft_vocab, head=small.head * draft_vocab / small.vocab)
     width = BYTES[dtype] if weight_bytes is None else float(check.scalar(weight_bytes, "weight_bytes", "(0, inf)"))
+    thin = width if draft_weight_bytes is None else draft_weight_bytes
+    small_width = float(check.scalar(thin, "draft_weight_bytes", "(0, inf)"))
     cached = float(check.scalar(kv_bytes, "kv_bytes", "[0, inf)"))
     most = None if draft_context is None else check.integer(draft_context, "draft_context", 0)
     ranks = check.integer(tensor_parallel, "tensor_parallel", 1)
@@ -151,21 +157,22 @@ def roofline(
     wide = min(rate, gpu.flops.get("bf16") or gpu.flops.get("fp16") or rate)  # attention multiplies in 16 bits
 
     @cache  # sweeps over acceptance ask for the same passes again and again
-    def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int) -> Timing:
+    def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int, width: float) -> Timing:
         return Timing(
             _products(shape, tokens * batch, parts, gpu, rate, width, kappa, constants)
             + _attention(shape, tokens, batch, context, parts, gpu, wide, cached, constants)
             + _reduce(shape, tokens * batch, parts, gpu, constants)
+            + shape.moe_layers * constants.experts_s
             + constants.host_s
         )
 
     def draft_s(batch: int, context: int) -> Timing:
-        return seconds(small, 1, batch, context if most is None else min(context, most), draft_ranks)
+        return seconds(small, 1, batch, context if most is None else min(context, most), draft_ranks, small_width)
 
     words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth:g} and {constants.flops:g}"]
     dense = not (large.experts or small.experts)
     usual = dense and not (large.kv_rank or small.kv_rank or small.drafter)
-    known = usual and width == 2 and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
+    known = usual and width == small_width == 2 and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
     words += [
         f"{KNOWN} to {_LEVELS} (one standard error), as on recorded matrix products, and for "
         "larger passes not at all; attention over several tokens, all-reduces and host are not checked"
@@ -186,11 +193,11 @@ def roofline(
     def overhead(batch: int, context: int) -> Timing:
         if not small.fusion:
             return Timing(over)
-        fused = _product(small.fusion, batch, draft_ranks, gpu, rate, width, constants)
+        fused = _product(small.fusion, batch, draft_ranks, gpu, rate, small_width, constants)
         return Timing(over + fused)
 
     return LatencyModel(
-        lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks),
+        lambda tokens, batch, context: seconds(large, tokens, batch, context, ranks, width),
         draft_s,
         overhead,
         "s",

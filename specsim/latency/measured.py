@@ -15,6 +15,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.latency.model import LatencyModel, Timing
+from specsim.latency.tables import grouped
 
 Samples = float | Sequence[float]
 
@@ -83,6 +84,65 @@ def from_measurements(
         return steps[()] if free else _between(steps, (batch, context), "draft", _NAMES[1:])
 
     return LatencyModel(target_s, draft_s, lambda batch, context: rest, unit, tuple(notes))
+
+
+def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> LatencyModel:
+    r"""A target whose weights are kept in few bits, as measured on one core: t(m) rises from the second token on.
+
+    .. math:: t_\text{int4}(5) = 2.2, \qquad t_\text{int8}(5) = 1.7, \qquad t_\text{bf16}(5) = 1.1
+
+    A plain step reads less, but every token more is multiplied as before, and weights are unpacked to be multiplied.
+    On a device whose rates are known `roofline` with weight_bytes says how far the arithmetic alone bends the curve.
+
+    Parameters
+    ----------
+    weights : str
+        "int4", "int8", or "bf16" to compare with.
+    cost_ratio : float
+        c, a draft step over a plain step of this target.
+    overhead : float
+        Everything else per cycle, in plain steps of this target.
+
+    Returns
+    -------
+    LatencyModel
+        In target steps, of one sequence and passes over up to 17 tokens, without errors: it was one run.
+
+    Raises
+    ------
+    ValueError
+        Weights that were not measured, a negative number; when asked: more than 17 tokens, or several sequences.
+
+    References
+    ----------
+    `specsim/latency/data/weight_only.csv`, measured here.
+
+    Examples
+    --------
+    >>> model = weight_only("int4", 0.1)
+    >>> [round(model.target(m, 1, 0).value, 2) for m in (1, 2, 5, 17)]
+    [1.0, 1.04, 2.22, 6.22]
+    """
+    table = grouped("weight_only", "weights")
+    if weights not in table:
+        raise ValueError(f"weights {weights!r} were not measured; known: {', '.join(table)}")
+    times = {int(row["tokens"]): float(row["ms"]) for row in table[weights]}
+    c = check.scalar(cost_ratio, "cost_ratio", "[0, inf)")
+    # A time of 0 is a draft that costs nothing, which no measurement is: it is put in afterwards.
+    found = from_measurements({m: one / times[1] for m, one in times.items()}, {None: 1.0}, overhead=overhead)
+
+    def target(tokens: int, batch: int, context: int) -> Timing:
+        if batch > 1:
+            raise ValueError(f"batch is {batch}; passes over {weights} weights were timed for one sequence")
+        return found.target(tokens, batch, context)
+
+    words = (
+        f"t(m) of {weights} weights as timed on one core of a CPU, one run, between the measured points on lines",
+        "costs are as declared, their error in no interval",
+    )
+    return found._replace(
+        target=target, draft=lambda batch, context: Timing(float(c)), unit="target steps", assumptions=words
+    )
 
 
 _NAMES = ("tokens", "batch", "context")

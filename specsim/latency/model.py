@@ -32,6 +32,9 @@ class LatencyModel(NamedTuple):
     `cycle_error(tokens)`, where the single times have no errors: the relative standard error of a cycle over a plain
     step, by the tokens of all sequences in its target pass; None beyond those that were checked.
 
+    How drafts are made: `one_pass` says that one draft step makes a whole block, however long it is. `prepared(gamma)`
+    is the chance that a block of that length was drafted beside the target pass before it (None: drafts wait for it).
+
     Examples
     --------
     >>> constant(0.05).cycle(4).value  # 4 drafts at 0.05 target steps, and a pass that costs one
@@ -44,16 +47,33 @@ class LatencyModel(NamedTuple):
     unit: str
     assumptions: tuple[str, ...]
     cycle_error: Callable[[int], float | None] | None = None
+    one_pass: bool = False
+    prepared: Callable[[int], float] | None = None
 
     def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
-        """gamma draft steps, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
+        """What drafting adds, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
         g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
         b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
         if g == 0:
             return Timing(0.0, 0.0), self.target(1, b, s), Timing(0.0, 0.0)
-        draft = self.draft(b, s)
-        scaled = Timing(g * draft.value, None if draft.error is None else g * draft.error)
-        return scaled, self.target(g + 1, b, s), self.overhead(b, s)
+        verify = self.target(g + 1, b, s)
+        return self.drafting(g, b, s, verify), verify, self.overhead(b, s)
+
+    def drafting(self, gamma: int, batch: int, context: int, verify: Timing) -> Timing:
+        """What drafting gamma tokens adds to a cycle with this target pass.
+
+        Of prepared drafts: all of a block that was not prepared, and what the preparation takes longer than the pass.
+        """
+        step = self.draft(batch, context)
+        steps: float = 1 if self.one_pass else gamma
+        if self.prepared is not None:
+            missed = 1 - float(check.scalar(self.prepared(gamma), f"prepared({gamma})", "[0, 1]"))
+            longer = max(steps * step.value - verify.value, 0.0)
+            added = missed * steps * step.value + longer
+            # The pass hides what it takes: its own error is counted beside this one, which errs on the wide side.
+            steps = steps * (missed + (longer > 0))
+            return Timing(added, None if step.error is None else steps * step.error)
+        return Timing(steps * step.value, None if step.error is None else steps * step.error)
 
     def error(self, tokens: int) -> float | None:
         """`cycle_error` at so many tokens; None where nothing is known."""
@@ -69,6 +89,44 @@ def total(*parts: Timing) -> Timing:
     errors = [part.error for part in parts]
     known = None if None in errors else sum(e * e for e in errors if e is not None) ** 0.5
     return Timing(sum(part.value for part in parts), known)
+
+
+def in_one_pass(latency: LatencyModel) -> LatencyModel:
+    r"""The same times, of a drafter that makes a whole block in one pass.
+
+    .. math:: T_c(\gamma) = T_D + T_V(\gamma + 1) + T_o, \qquad \gamma \ge 1
+
+    as of block diffusion (DFlash, DSpark), masks that are filled at once (PARD), and heads beside each other. The
+    time of `draft` is that of the pass. That the pass costs the same whatever it fills is an assumption: measure it at
+    the longest block that is to be drafted.
+
+    Parameters
+    ----------
+    latency : LatencyModel
+        What passes and steps cost.
+
+    Returns
+    -------
+    LatencyModel
+        With `one_pass`, and that assumption.
+
+    Raises
+    ------
+    TypeError
+        latency is no LatencyModel.
+
+    References
+    ----------
+    An et al. 2025, PARD, arXiv:2504.18583 (drafts of masks in one pass).
+
+    Examples
+    --------
+    >>> [round(in_one_pass(constant(0.1)).cycle(gamma).value, 2) for gamma in (0, 1, 8)]
+    [1.0, 1.1, 1.1]
+    """
+    words = "one pass drafts a whole block, and takes as long however many tokens it makes"
+    check.record(latency, "latency", LatencyModel)
+    return latency._replace(one_pass=True, assumptions=(*latency.assumptions, words))
 
 
 def constant(cost_ratio: float, *, verify_cost: Sequence[float] | None = None, overhead: float = 0) -> LatencyModel:

@@ -40,6 +40,16 @@ def rows(table: str) -> dict[str, dict[str, str]]:
     return {next(iter(row.values())): row for row in found}
 
 
+@cache
+def grouped(table: str, column: str) -> dict[str, list[dict[str, str]]]:
+    """The rows of a shipped table by a column of theirs that several share, in their order."""
+    text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        found.setdefault(row[column], []).append(row)
+    return found
+
+
 def find(table: str, name: str, argument: str) -> dict[str, str]:
     """The row of that name; capitals and punctuation do not matter, and a beginning is enough if only one has it."""
     if not isinstance(name, str):

@@ -45,7 +45,7 @@ def sweep(
     gammas : iterable of int
         Speculation lengths, at least 0.
     cost_ratios : array_like, shape (C,), optional
-        c to try instead of the model's own draft step.
+        c to try instead of the model's own draft step; not where drafts are prepared beside a pass.
     batches, contexts : iterable of int
         Sequences decoded together, and tokens before the block.
 
@@ -73,19 +73,28 @@ def sweep(
     lengths = np.array([check.integer(g, "gammas", 0, limits.MAX_GAMMA) for g in gammas], dtype=int)
     found = costs(latency, lengths, list(batches), list(contexts))
     if cost_ratios is None:
-        draft = found.draft[None]
+        drafting = found.block[:, None]
     else:
-        draft = np.asarray(check.real_values(cost_ratios, "cost_ratios", 0, np.inf), dtype=float).reshape(-1, 1, 1)
+        ratios = np.asarray(check.real_values(cost_ratios, "cost_ratios", 0, np.inf), dtype=float).reshape(-1, 1, 1)
+        drafting = steps(latency, lengths)[:, None, None, None] * ratios
     tau = np.stack([block_efficiency(a, gamma=int(g)) for g in lengths], axis=1)
-    cycle = lengths[:, None, None, None] * draft + found.rest[:, None]
+    cycle = drafting + found.rest[:, None]
     return tau[:, :, None, None, None] / cycle
 
 
 class Costs(NamedTuple):
-    """In plain steps of the same point: draft (B, S), one step; rest (G, B, S), verification and overhead."""
+    """In plain steps of the same point: draft (B, S), one step; (G, B, S): block, what drafting adds, and the rest."""
 
     draft: Array
+    block: Array
     rest: Array
+
+
+def steps(latency: LatencyModel, gammas: Array) -> Array:
+    """Draft steps of blocks of these lengths, one after the other; ValueError where they are beside a pass."""
+    if latency.prepared is not None:
+        raise ValueError("drafts are prepared beside a target pass: what they add is no number of draft steps")
+    return np.minimum(gammas, 1) if latency.one_pass else np.asarray(gammas)
 
 
 def costs(latency: LatencyModel, gammas: Array, batches: Sequence[int], contexts: Sequence[int]) -> Costs:
@@ -93,14 +102,18 @@ def costs(latency: LatencyModel, gammas: Array, batches: Sequence[int], contexts
     check.record(latency, "latency", LatencyModel)
     draft = np.empty((len(batches), len(contexts)))
     rest = np.empty((len(gammas), *draft.shape))
+    block = np.zeros(rest.shape)
     for i, b in enumerate(batches):
         for j, s in enumerate(contexts):
             plain = latency.target(1, check.integer(b, "batch", 1), check.integer(s, "context", 0)).value
             draft[i, j] = latency.draft(b, s).value / plain
             over = latency.overhead(b, s).value
             for k, g in enumerate(gammas):
-                rest[k, i, j] = (latency.target(int(g) + 1, b, s).value + (over if g else 0.0)) / plain
-    return Costs(draft, rest)
+                verify = latency.target(int(g) + 1, b, s)
+                rest[k, i, j] = (verify.value + (over if g else 0.0)) / plain
+                if g:
+                    block[k, i, j] = latency.drafting(int(g), b, s, verify).value / plain
+    return Costs(draft, block, rest)
 
 
 @np.errstate(under="ignore")
@@ -275,7 +288,7 @@ def _speedups(latency: LatencyModel, tau: Array, batches: Sequence[int], context
     """Speedups (gamma = 0, 1, ..., B, S) with these tokens per call."""
     gammas = np.arange(len(tau))
     found = costs(latency, gammas, batches, contexts)
-    return tau[:, None, None] / (gammas[:, None, None] * found.draft + found.rest)
+    return tau[:, None, None] / (found.block + found.rest)
 
 
 def taus(acceptance: Given, max_gamma: int) -> Array:

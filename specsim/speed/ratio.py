@@ -166,12 +166,12 @@ def relative_costs(latency: LatencyModel, *, batch: int = 1, context: int = 0) -
     Returns
     -------
     RelativeCosts
-        t(m) is a function: the model is asked when a length is.
+        t(m) is a function: the model is asked when a length is. A draft pass that makes a whole block is in o, c is 0.
 
     Raises
     ------
     ValueError
-        batch below 1, context below 0, or whatever the latency model refuses.
+        batch below 1, context below 0, drafts prepared beside a pass, or whatever the latency model refuses.
 
     References
     ----------
@@ -187,10 +187,13 @@ def relative_costs(latency: LatencyModel, *, batch: int = 1, context: int = 0) -
     check.record(latency, "latency", LatencyModel)
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
     step = latency.target(1, b, s).value
+    if latency.prepared is not None:
+        raise ValueError("drafts are prepared beside a target pass: what they add is no number of draft steps")
+    draft, over = latency.draft(b, s).value / step, latency.overhead(b, s).value / step
     return RelativeCosts(
-        latency.draft(b, s).value / step,
+        0.0 if latency.one_pass else draft,
         lambda tokens: latency.target(tokens, b, s).value / step,
-        latency.overhead(b, s).value / step,
+        over + draft if latency.one_pass else over,
     )
 
 

@@ -57,7 +57,7 @@ def fastest_shapes(
         Most drafted tokens, and most levels; at least 1.
     draft_s : sequence of float, optional
         Time of the draft step of each level, where the nodes of a level cost more than one token does. By default every
-        level costs the model's step.
+        level costs the model's step, or all levels together do where one pass drafts a block.
     batch, context : int
         Sequences decoded together, and tokens before the block.
 
@@ -69,7 +69,8 @@ def fastest_shapes(
     Raises
     ------
     ValueError
-        As in `sequoia_tree`, nodes or depth below 1, a negative time, or whatever the latency model refuses.
+        As in `sequoia_tree`, nodes or depth below 1, a negative time, drafts prepared beside a pass, or whatever the
+        latency model refuses.
 
     References
     ----------
@@ -92,7 +93,11 @@ def fastest_shapes(
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
     row = np.asarray(check.real_values(acceptance, "acceptance", 0, 1))
     check.last_axis(row, "acceptance")
-    steps = [latency.draft(b, s).value] * deepest if draft_s is None else list(draft_s)[:deepest]
+    if latency.prepared is not None:
+        raise ValueError("drafts are prepared beside a target pass: only chains of such drafts are planned, no trees")
+    step = latency.draft(b, s).value
+    steps = [step] + [0.0 if latency.one_pass else step] * (deepest - 1)
+    steps = steps if draft_s is None else list(draft_s)[:deepest]
     times = {m: latency.target(m, b, s).value for m in range(1, most + 2)}
     over = latency.overhead(b, s).value
     tree, chain = (

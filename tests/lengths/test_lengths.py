@@ -94,6 +94,7 @@ def test_length_law_in_floats(hazards: list[float]) -> None:
     assert law.min() >= 0
 
 
+@pytest.mark.later
 def test_batches_and_libraries() -> None:
     jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
     jax.config.update("jax_enable_x64", True)

@@ -112,6 +112,7 @@ def test_intervals_cover_where_every_block_kept_its_drafts() -> None:
     assert covered > 360
 
 
+@pytest.mark.later
 def test_intervals_cover_as_often_as_they_say() -> None:
     """Acceptance and times are both drawn anew, the truth is known; an interval from one half alone is too narrow."""
     rng = np.random.default_rng(3)

@@ -74,11 +74,11 @@ def answer(
     steps: of trees, the time of a draft step at each level, where that is known.
     """
     acceptance = given.acceptance
-    late = _later(latency, allowed)
+    late = later(latency, allowed)
 
     def judged(gamma: int, at: Prediction) -> Prediction:
         found = _predict(latency, acceptance, gamma, at, level)
-        return _allowing(found, _predict(late, acceptance, gamma, at, level)) if allowed and gamma else found
+        return allowing(found, _predict(late, acceptance, gamma, at, level)) if allowed and gamma else found
 
     best_points = plan(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma, level=level)
     points = tuple(judged(one.gamma, one) for one in best_points)
@@ -116,13 +116,13 @@ def answer(
     )
 
 
-def _later(latency: LatencyModel, seconds: float) -> LatencyModel:
+def later(latency: LatencyModel, seconds: float) -> LatencyModel:
     """The same costs with so much more of everything else in a cycle."""
     over = latency.overhead
     return latency._replace(overhead=lambda b, s: Timing(over(b, s).value + seconds))
 
 
-def _allowing(found: Prediction, later: Prediction) -> Prediction:
+def allowing(found: Prediction, later: Prediction) -> Prediction:
     """The low end of the speedup is that of the later model."""
     low = later.speedup.low
     if low is None or found.speedup.high is None:

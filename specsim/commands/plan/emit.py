@@ -2,13 +2,17 @@
 
 vLLM (`--speculative-config`, as of 0.33): method, model, `num_speculative_tokens`; and, where the length depends on the
 batch, `num_speculative_tokens_per_batch_size`, a list of [first batch, last batch, drafts] that starts at 1; larger
-batches take its last entry. Its default shares the draft among the devices of the target.
+batches take its last entry. It takes no context (vllm#48627 and pull requests 48944, 54801 are open), is ignored by the
+V2 model runner (vllm#51510, of 0.26) and turned off under data parallelism. Its default shares the draft among the
+devices of the target.
 Forced (`rejection_sample_method` "synthetic"): `synthetic_acceptance_rates` are unconditional, entry i the probability
 that the first i + 1 drafts are all kept, one for each of `num_speculative_tokens`, not increasing.
 
 SGLang (as of 0.5.23): steps, the most children of a node (top-k) and the tokens verified, which are the drafts and the
 one before them. At top-k 1 they are steps + 1. One length for all batches. It is the only one of the engines that takes
-a tree, and only by these bounds: which nodes are drafted is up to the draft's confidence.
+a tree, and only by these bounds: which nodes are drafted is up to the draft's confidence. Adaptive (EAGLE and EAGLE3 at
+top-k 1, since its pull request 24055): a file of `candidate_steps` by the least batch they are for; one candidate is a
+length, 0 turns drafting off. Batches are padded to a captured size before they are looked up. It takes no context.
 
 llama.cpp (`llama-server`, since its options are called `--spec-...`): one length for all batches. It drafts less where
 the draft is not confident; a least confidence of 0 makes it draft what is planned. Forced (since its pull request
@@ -34,7 +38,13 @@ from specsim.lengths.acceptance import as_acceptance
 from specsim.speed.grid import Given
 from specsim.trees.topology import depths
 
-ENGINES = ("vllm", "sglang", "llamacpp", "aiconfigurator", "vllm-synthetic", "llamacpp-synthetic")
+ENGINES = (
+    *("vllm", "sglang", "llamacpp", "aiconfigurator", "vllm-synthetic", "llamacpp-synthetic"),
+    *("sglang-adaptive", "json", "csv"),
+)
+BY_BATCH = ("vllm", "vllm-synthetic", "sglang-adaptive")  # engines that take a length by batch
+TABLES = ("json", "csv")  # of no engine: see `cells`
+ADAPTIVE = ("eagle", "eagle3", "mtp")  # drafters whose length SGLang can change
 METHODS = {  # of a drafter: its name for vLLM, SGLang and llama.cpp; None where its options are not known
     "model": ("draft_model", "STANDALONE", "draft-simple"),
     "eagle": ("eagle", "EAGLE", None),
@@ -88,7 +98,7 @@ def emit(
     engine : str
         One of `ENGINES`.
     schedule : sequence of (first, last, gamma)
-        As `batch_schedule` gives it. Only vLLM has one; the others take the length of its first entry.
+        As `batch_schedule` gives it. Only `BY_BATCH` have one; the others take the length of its first entry.
     acceptance : float, array_like, HazardEstimate, callable or Acceptance
         As in `plan`.
     draft : str
@@ -101,7 +111,8 @@ def emit(
     Returns
     -------
     str
-        vLLM: the JSON of --speculative-config. The others: options of the command line.
+        vLLM: the JSON of --speculative-config; adaptive SGLang: that of the file of --speculative-adaptive-config. The
+        others: options of the command line.
 
     Raises
     ------
@@ -113,13 +124,16 @@ def emit(
     >>> emit("llamacpp-synthetic", [(1, 1, 3)], [0.8, 0.5, 0.5], draft="small")
     '--spec-draft-n-max 3 --spec-synth-rates 0.8,0.4,0.2'
     """
-    if engine not in ENGINES:
-        raise ValueError(f"emit must be one of {', '.join(ENGINES)}, got {engine!r}")
+    known = [name for name in ENGINES if name not in TABLES]
+    if engine not in known:
+        raise ValueError(f"emit must be one of {', '.join(known)}, got {engine!r}")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    gamma = max(g for _, _, g in schedule) if engine.startswith("vllm") else schedule[0][2]
+    gamma = max(g for _, _, g in schedule) if engine in BY_BATCH else schedule[0][2]
     if gamma == 0 and not (tree and engine == "sglang"):
         raise ValueError("the plan is not to speculate: there is nothing to emit")
+    if engine == "sglang-adaptive":
+        return _adaptive(method, schedule)
     if engine == "sglang":
         return _sglang(method, draft, bounds(tree) if tree else Bounds(gamma, 1, gamma + 1))
     if engine == "llamacpp":
@@ -159,6 +173,12 @@ def _sglang(method: str, draft: str, found: Bounds) -> str:
         words += ["--speculative-draft-model-path", shlex.quote(draft)]
     words += ["--speculative-num-steps", str(found.steps), "--speculative-eagle-topk", str(found.top_k)]
     return " ".join([*words, "--speculative-num-draft-tokens", str(found.tokens)])
+
+
+def _adaptive(method: str, schedule: Sequence[tuple[int, int, int]]) -> str:
+    if method not in ADAPTIVE:
+        raise ValueError(f"SGLang changes the length of {', '.join(ADAPTIVE)} drafters alone, not of {method}")
+    return json.dumps({str(first): {"candidate_steps": [gamma]} for first, _, gamma in schedule})
 
 
 def _llamacpp(method: str, draft: str, gamma: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, extras
+from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
 
@@ -59,7 +60,13 @@ def numbers(text: str, name: str, allowed: str) -> list[float]:
 
 
 def acceptance(
-    alpha: float | None, ranks: str | None, hazards: Path | None, histogram: Path | None, rows: Path | None
+    alpha: float | None,
+    ranks: str | None,
+    hazards: Path | None,
+    histogram: Path | None,
+    rows: Path | None,
+    *,
+    masked_draft: bool = True,
 ) -> Given:
     """The one source of acceptance that was given."""
     given = {"alpha": alpha, "ranks": ranks, "hazards": hazards, "histogram": histogram, "rows": rows}
@@ -75,7 +82,9 @@ def acceptance(
         return read_ranks(ranks)
     if hazards is not None:
         return Given(read_hazards(hazards))
-    return Given(read_histogram(histogram) if histogram is not None else read_rows(Path(str(rows))))
+    if histogram is not None:
+        return Given(read_histogram(histogram))
+    return Given(read_rows(Path(str(rows)), masked_draft))
 
 
 def read_ranks(text: str) -> Given:
@@ -219,8 +228,11 @@ def read_histogram(path: Path) -> Acceptance:
     return from_counts(found, f"hazards counted in {path.name}, blocks independent")
 
 
-def read_rows(path: Path) -> Acceptance:
+def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
     """Laws p and q (n, V) along texts that the target wrote; with `tokens` (n,), of texts of `lengths`, exactly so.
+
+    With a `mask` (n, V) of the tokens that a grammar allows, p, and q unless the draft does not see it, are
+    conditioned on them.
 
     With the tokens the renewal law of block starts gives the hazards of every length; without them all that is known is
     the mean over positions.
@@ -235,8 +247,18 @@ def read_rows(path: Path) -> Acceptance:
     p, q = check.laws(p, q, (f"{path.name}: p", f"{path.name}: q"))
     if p.ndim != 2 or p.shape != q.shape or not len(p):
         raise ValueError(f"{path.name}: p has shape {p.shape} and q {q.shape}; both must be (n, V), with n at least 1")
+    source = path.name
+    if "mask" in held:
+        mask = np.asarray(held["mask"])
+        if mask.shape != p.shape:
+            raise ValueError(f"{path.name}: mask has shape {mask.shape} for rows of shape {p.shape}")
+        p = masked_row(p, mask.astype(bool), f"{path.name}: p")
+        q = masked_row(q, mask.astype(bool), f"{path.name}: q") if masked_draft else q
+        source += " under its mask" if masked_draft else " under its mask, which the draft does not see"
+    elif not masked_draft:
+        raise ValueError(f"{path.name} has no tensor mask; --unmasked-draft says that the draft does not see it")
     if "tokens" not in held:
-        return from_rows(p, q, source=path.name)
+        return from_rows(p, q, source=source)
     y = check.tokens(held["tokens"], f"{path.name}: tokens", p.shape[1])
     lengths = np.asarray(held.get("lengths", [len(p)]))
     if lengths.dtype.kind not in "iu":
@@ -245,7 +267,7 @@ def read_rows(path: Path) -> Acceptance:
         raise ValueError(
             f"{path.name}: {len(p)} rows, {len(y)} tokens, lengths that sum to {lengths.sum()}; they differ"
         )
-    return from_rows(p, q, y, lengths.tolist(), source=path.name)
+    return from_rows(p, q, y, lengths.tolist(), source=source)
 
 
 def _tensors(path: Path) -> dict[str, Any]:

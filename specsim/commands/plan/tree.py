@@ -58,6 +58,7 @@ def speed(tree: Tree, latency: LatencyModel, model: LatencyModel, kept: Any, ste
     """Its speedup under other costs or another acceptance; `steps` are those of `latency`."""
     at = (tree.batch, tree.context)
     step = model.draft(*at).value
-    times = [step * one / latency.draft(*at).value for one in steps] if steps else [step] * tree.levels
+    once = min(tree.levels, 1) if model.one_pass else tree.levels
+    times = [step * one / latency.draft(*at).value for one in steps] if steps else [step] * once
     cycle = sum(times[: tree.levels]) + model.target(len(tree.parents) + 1, *at).value + model.overhead(*at).value
     return float(tree_value(tree.parents, kept)) * model.target(1, *at).value / cycle

@@ -1,0 +1,68 @@
+"""Laws under a mask, as of structured output: a grammar allows some tokens at a position, and they share the mass."""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj
+
+from specsim.base import check
+from specsim.types import Array
+
+
+@np.errstate(under="ignore")
+def masked_law(law: Array, mask: Array) -> Array:
+    r"""A law conditioned on the tokens that a mask allows.
+
+    .. math:: p'_v = \frac{p_v \, m_v}{\sum_w p_w \, m_w}
+
+    The same as a softmax of logits whose other tokens are set to -inf; filters (top-p and their like) belong after it,
+    in `warp`, since a filter of the whole law may have dropped what the mask allows.
+
+    Parameters
+    ----------
+    law : array_like, shape (..., V)
+        Laws.
+    mask : array_like of bool, shape broadcastable to (..., V)
+        True where a token is allowed.
+
+    Returns
+    -------
+    array, shape (..., V)
+        Fractions stay exact.
+
+    Raises
+    ------
+    ValueError
+        A row is not a law, shapes that do not fit, or a mask that allows no token which its row gives a probability
+        (its place is named).
+    TypeError
+        A mask that is not bool.
+
+    References
+    ----------
+    Willard and Louf 2023, arXiv:2307.09702 (masks of a grammar).
+
+    Examples
+    --------
+    >>> masked_law([0.5, 0.3, 0.2], [False, True, True]).tolist()
+    [0.0, 0.6, 0.4]
+    """
+    return masked_row(check.law(law, "law"), mask, "law")
+
+
+def masked_row(w: Array, mask: Array, name: str) -> Array:
+    """The kernel of `masked_law`, of rows that are checked."""
+    xp = array_namespace(w)
+    m = check.like(mask if is_array_api_obj(mask) else np.asarray(mask), w)
+    if str(m.dtype).rpartition(".")[2] != "bool":
+        raise TypeError(f"mask has dtype {m.dtype}; it says by True and False which tokens are allowed")
+    if m.ndim == 0 or m.shape[-1] != w.shape[-1]:
+        raise ValueError(f"mask has shape {tuple(m.shape)} for {w.shape[-1]} tokens; its last axis is the vocabulary")
+    check.leading(f"{name} and mask", tuple(w.shape[:-1]), tuple(m.shape[:-1]))
+    left = xp.where(m, w, 0 * w)
+    total = xp.sum(left, axis=-1, keepdims=True)
+    if check.concrete(total) and not bool(xp.all(total > 0)):
+        row = [int(i) for i in np.argwhere(np.asarray(total[..., 0] == 0))[0]]
+        place = "".join(f"[{i}]" for i in row)
+        raise ValueError(f"mask{place} allows no token that {name}{place} gives a probability: nothing can be drawn")
+    return left / total
