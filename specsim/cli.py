@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 import specsim
-from specsim.commands import check, conform, plots, rules, simulate, validate
+from specsim.commands import check, conform, diagnose, log, plots, report, rules, simulate, validate
 from specsim.commands.options import examples
 from specsim.commands.plan.options import EXAMPLES as PLAN
 from specsim.commands.plan.options import plan
+from specsim.commands.sweep.options import EXAMPLES as SWEEP
+from specsim.commands.sweep.options import sweep
 
 HELP = """Exact theory of speculative decoding.
 
@@ -48,6 +50,10 @@ app.command(epilog=rules.EXAMPLES, short_help="Print the table of shipped rules.
 app.command(epilog=check.EXAMPLES, short_help="Run every conformance check on a rule.")(check.check)
 app.command(epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(conform.conform)
 app.command(epilog=PLAN, short_help="Will speculation help, with how many drafts?")(plan)
+app.command(epilog=log.EXAMPLES, short_help="What does an engine's log say of acceptance?")(log.log)
+app.command(epilog=diagnose.EXAMPLES, short_help="It is on and slower: why?")(diagnose.diagnose)
 app.command(epilog=validate.EXAMPLES, short_help="Score the predictor on published speedups.")(validate.validate)
 app.command(epilog=plots.EXAMPLES, short_help="Draw the plots of the documentation.")(plots.plots)
 app.command(epilog=simulate.EXAMPLES, short_help="Decode with a rule on toy models.")(simulate.simulate)
+app.command(epilog=report.EXAMPLES, short_help="Draw records as one page that works offline.")(report.report)
+app.command(epilog=SWEEP, short_help="Run a study over a grid, on many workers.")(sweep)

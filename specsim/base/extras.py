@@ -8,15 +8,19 @@ from contextlib import contextmanager
 DISTRIBUTION = "specsim-llm"
 EXTRA = {  # the package that is imported -> the extra that installs it
     "cvxpy": "solve",
+    "distributed": "sweep",
+    "duckdb": "sweep",
     "hypothesis": "testing",
     "jax": "jax",
     "matplotlib": "plot",
     "ot": "bench",
+    "pyarrow": "sweep",
     "safetensors": "real",
     "sklearn": "images",
     "tokenizers": "real",
     "torch": "real",
     "transformers": "real",
+    "vl_convert": "report",
 }
 
 

@@ -32,10 +32,13 @@ def validate(told: Validate) -> None:
     from specsim.claims import rows as published
     from specsim.claims import score as scores
     from specsim.report import text
+    from specsim.speed.load.published import speedup_at_rate
 
     alone("json", told.as_json, markdown=told.as_markdown)
     rows = published.shipped() if told.file is None else published.read(told.file)
-    found = scores.validate(rows, fit=[name.strip() for name in told.fit.split(",") if name.strip()])
+    found = scores.validate(
+        rows, fit=[name.strip() for name in told.fit.split(",") if name.strip()], at_rate=speedup_at_rate
+    )
     if told.as_json:
         shown = {"sources": scores.summary(found), "rows": [score._asdict() for score in found.scores]}
         typer.echo(json.dumps(shown, allow_nan=False))

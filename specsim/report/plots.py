@@ -19,7 +19,7 @@ from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import mixture_length_law
 from specsim.lengths.measures import convert_acceptance
 from specsim.report import figure as pictures
-from specsim.speed.grid import Given, context_boundary, costs, taus
+from specsim.speed.grid import Given, context_boundary, costs, steps, taus
 from specsim.speed.plan import plan as best_plans
 from specsim.types import Array
 
@@ -75,7 +75,7 @@ def surface(axis: Any, latency: LatencyModel, acceptance: Given, batch: int, con
     found = costs(latency, gammas, [batch], [context])
     own = float(found.draft[0, 0])
     ratios = np.linspace(0, max(0.3, 1.5 * own), 121)
-    speed = tau / (gammas * ratios[:, None] + found.rest[:, 0, 0])
+    speed = tau / (steps(latency, gammas) * ratios[:, None] + found.rest[:, 0, 0])
     _filled(axis, gammas[1:], ratios, speed[:, 1:])
     axis.plot(1 + speed[:, 1:].argmax(axis=1), ratios, "k.", markersize=2, clip_on=False, label="best gamma")
     axis.axhline(own, color="black", linewidth=0.8, label=f"this draft, c = {own:.3f}")

@@ -56,7 +56,12 @@ def test_each_extra_is_named(package: str, call: Callable[[], Any], monkeypatch:
 
 
 def test_every_extra_brings_its_package() -> None:
-    names = {"ot": "POT", "sklearn": "scikit-learn"}
+    names = {
+        "distributed": "dask[distributed]",
+        "ot": "POT",
+        "sklearn": "scikit-learn",
+        "vl_convert": "vl-convert-python",
+    }
     for package, extra in extras.EXTRA.items():
         wanted = names.get(package, package)
         assert any(line.startswith(wanted) for line in PROJECT["optional-dependencies"][extra]), package

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import calls_of_logs, studies
 from typer.testing import CliRunner, Result
 
 import specsim
@@ -23,12 +24,13 @@ import specsim.report.plots
 import specsim.testing
 from specsim.base.extras import EXTRA
 from specsim.cli import app
+from specsim.commands.sweep import pools
 from specsim.report import tables, text
 from specsim.testing.outcomes import Finding
 from specsim.verify.step import rejection
 
 ROOT = Path(__file__).parents[2]
-NAMES = ["rules", "check", "conform", "plan", "validate", "plots", "simulate"]
+NAMES = ["rules", "check", "conform", "plan", "validate", "plots", "simulate", "sweep", "report", "log", "diagnose"]
 LAWS = "simulate --target law:1/3,2/3 --draft law:2/3,1/3"
 RUNS = [
     "rules", "rules --markdown", "rules --json",
@@ -52,6 +54,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "rules_table", TABLE_OF_RULES)
     monkeypatch.setattr(CONFORM, "findings", lambda module, family: iter([Finding("contract", "pass", "")]))
     monkeypatch.setattr(specsim.report.plots, "write_all", lambda folder: [folder / "plan.png"])
+    monkeypatch.setattr(pools, "processes", lambda count: studies.threads()())
 
 
 def invoke(words: str | list[str]) -> Result:
@@ -85,7 +88,7 @@ def test_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert shown.exit_code == 0
         assert max(len(line) for line in shown.output.splitlines()) <= width
         assert "…" not in shown.output
-        assert "..." not in shown.output.replace("[ARGS]...", "").replace("0, ...,", "").replace("2, ...", "")
+        assert "..." not in re.sub(r"\[[A-Z]+\]\.\.\.|0, \.\.\.,|2, \.\.\.", "", shown.output)
         assert invoke([name, "-h"] if name else ["-h"]).output == shown.output
 
 
@@ -94,6 +97,10 @@ def test_the_examples_of_the_help_run(name: str, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     shutil.copy(str(rejection.__file__), "my_rule.py")
     shutil.copy(ROOT / "specsim" / "latency" / "data" / "published.csv", "my_rows.csv")
+    studies.study_file(tmp_path)
+    calls_of_logs.files_of_examples(tmp_path)
+    shutil.copy(ROOT / "real" / "results" / "bundled.json", "compare.json")
+    Path("plan.json").write_text(invoke("plan 0.8 --cost-ratio 0.05 --json").output)
     shown = invoke([name, "--help"] if name else ["--help"]).output
     examples = shown.partition("Examples:\n")[2].replace("\\\n", " ").strip().splitlines()
     assert examples
@@ -121,6 +128,10 @@ HEAVY = {
     "cvxpy",
     "hypothesis",
     "importlib_metadata",
+    "pyarrow",
+    "duckdb",
+    "distributed",
+    "vl_convert",
 }
 
 
@@ -259,9 +270,14 @@ def test_check_infers_the_family_and_ends_with_a_verdict(tmp_path: Path, monkeyp
 
 def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    sold_as = {"ot": "POT", "sklearn": "scikit-learn"}
+    sold_as = {
+        "distributed": r"dask\[distributed\]",
+        "ot": "POT",
+        "sklearn": "scikit-learn",
+        "vl_convert": "vl-convert-python",
+    }
     for package, extra in EXTRA.items():
-        assert any(re.match(rf"{sold_as.get(package, package)}\b", needed, re.I) for needed in project[extra])
+        assert any(re.match(rf"{sold_as.get(package, package)}(?!\w)", needed, re.I) for needed in project[extra])
     monkeypatch.setitem(sys.modules, "jax", None)
     monkeypatch.delitem(sys.modules, "specsim.simulation.lockstep", raising=False)
     ended = invoke(f"{LAWS} --gamma 2 --blocks 100 --backend jax")

@@ -1,0 +1,40 @@
+"""Parquet files of sweeps: what a file says of itself, and its rows. Needs pyarrow (extra `sweep`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from specsim.base import extras
+
+SCHEMA = "specsim-sweep/1"
+MARK = b"specsim"  # key of the file's metadata
+
+
+def marked(path: Path) -> dict[str, Any]:
+    """What a file says of itself: its schema, kind of study, version, and whether it is complete.
+
+    ValueError, in one line, if it cannot be read or is no file of a sweep.
+    """
+    with extras.needed(f"reading {path.name}"):
+        from pyarrow import ArrowException, parquet
+    try:
+        with path.open("rb") as file:
+            said = json.loads((parquet.read_schema(file).metadata or {})[MARK])
+        if said["schema"] == SCHEMA:
+            return dict(said)
+    except (ArrowException, KeyError, ValueError, TypeError):
+        pass
+    except OSError as error:
+        if error.errno is not None:
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    raise ValueError(f"{path} is no Parquet file of specsim sweep ({SCHEMA} in its metadata)") from None
+
+
+def table(path: Path, columns: list[str] | None = None) -> Any:
+    """The rows of a file, as a table of pyarrow."""
+    with extras.needed(f"reading {path.name}"):
+        from pyarrow import parquet
+    with path.open("rb") as file:
+        return parquet.read_table(file, columns=columns)

@@ -1,0 +1,45 @@
+"""`specsim report`: records as one page that works offline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from specsim.commands.options import examples, takes
+
+EXAMPLES = examples("specsim report page.html", "specsim report page.html compare.json plan.json")
+
+
+class Report(NamedTuple):
+    """What `specsim report` is told."""
+
+    out: Annotated[Path, typer.Argument(help="The page to write, as page.html.")]
+    records: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="RECORDS",
+            help="Records of specsim-real, JSON of specsim plan and simulate, Parquet files of specsim sweep; without "
+            "any, examples.",
+        ),
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False
+
+
+@takes(Report)
+def report(told: Report) -> None:
+    """Draw records as one page that works offline, with controls that redraw it. Needs the extra `report`."""
+    from specsim.base.files import check_writable, write_bytes
+    from specsim.report.page.html import page
+    from specsim.report.page.records import read
+
+    check_writable(told.out, ".html")
+    records = [read(path) for path in told.records or []]
+    written = page(records).encode()
+    write_bytes(told.out, written)
+    if told.as_json:
+        typer.echo(json.dumps({"out": str(told.out), "bytes": len(written), "records": [one.kind for one in records]}))
+    else:
+        typer.echo(f"{told.out}: {len(records)} records, {len(written) / 1e6:.2f} MB, opens without a network")

@@ -1,0 +1,1 @@
+"""The command `specsim sweep`: a study (`study`), its rows (`work`, `kinds`), workers (`pools`), its file (`store`)."""

@@ -1,0 +1,114 @@
+"""What the inputs of a study may be: each reads one value of the file, and says what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from specsim.base import check
+
+REQUIRED = object()  # the default of an input that has none
+
+
+class Input(NamedTuple):
+    """One input of a kind of study.
+
+    column: its type in the Parquet file, "double", "int64" or "string". read(value, name): the value as it is kept;
+    ValueError, which begins with the name, if it is none. default: REQUIRED where there is none; None leaves it out.
+    """
+
+    column: str
+    read: Callable[[Any, str], Any]
+    default: Any = REQUIRED
+
+
+class Kind(NamedTuple):
+    """A kind of study, as its file in `kinds` describes it.
+
+    name: of its file. inputs: by name. outputs: name -> type of the column, as `Input.column`, or "list<double>".
+    row(point): the outputs of one point; ValueError or TypeError refuses the point. check(axes): ValueError where
+    inputs do not go together. chunk: points that a worker takes at once. most: points of one study. timed: whether rows
+    are measured times, which workers on one machine would spoil for each other.
+    """
+
+    name: str
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, str]
+    row: Callable[[Mapping[str, Any]], dict[str, Any]]
+    check: Callable[[Mapping[str, tuple[Any, ...]]], None]
+    chunk: int
+    most: int
+    timed: bool = False
+
+
+def real(interval: str, default: Any = REQUIRED) -> Input:
+    """A number in an interval, as "[0, 1]".
+
+    Examples
+    --------
+    >>> real("[0, 1]").read(1, "alpha")
+    1.0
+    """
+
+    def read(value: Any, name: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValueError(f"{name} is {value!r:.60}; give a number")
+        return float(check.scalar(value, name, interval))
+
+    return Input("double", read, default)
+
+
+def whole(low: int, high: int, default: Any = REQUIRED) -> Input:
+    """A whole number from low to high.
+
+    Examples
+    --------
+    >>> whole(0, 16).read(17, "gamma")
+    Traceback (most recent call last):
+        ...
+    ValueError: gamma is 17; it must be a whole number from 0 to 16
+    """
+
+    def read(value: Any, name: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"{name} is {value!r:.60}; it must be a whole number from {low} to {high}")
+        return value
+
+    return Input("int64", read, default)
+
+
+def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED) -> Input:
+    """Words, which `look_up` refuses if they name nothing."""
+
+    def read(value: Any, name: str) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"{name} is {value!r:.60}; give text")
+        try:
+            look_up(value)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{name} is {value!r:.60}: {error}") from None
+        return value
+
+    return Input("string", read, default)
+
+
+def one_of(*words: str, default: Any = REQUIRED) -> Input:
+    """One of a few words.
+
+    Examples
+    --------
+    >>> one_of("bf16", "fp8").read("fp16", "dtype")
+    Traceback (most recent call last):
+        ...
+    ValueError: dtype is 'fp16': known are bf16, fp8
+    """
+
+    def look_up(value: str) -> None:
+        if value not in words:
+            raise ValueError(f"known are {', '.join(words)}")
+
+    return text(look_up, default)
+
+
+def anything(axes: Mapping[str, tuple[Any, ...]]) -> None:
+    """The check of a kind whose inputs all go together."""

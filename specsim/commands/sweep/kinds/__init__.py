@@ -1,0 +1,34 @@
+"""Kinds of study, one file each: what a row takes (INPUTS), what it holds (OUTPUTS), and `row`, which computes it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import lru_cache
+
+from specsim.commands.sweep.inputs import Kind, anything
+
+
+def names() -> list[str]:
+    """Kinds, sorted."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+@lru_cache
+def find(name: str) -> Kind:
+    """The kind of one name; ValueError listing the known names if there is none.
+
+    Examples
+    --------
+    >>> find("plan").name, find("simulate").inputs["gamma"].column
+    ('plan', 'int64')
+    """
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise ValueError(f"kind {name!r:.60} is unknown{meant}; known are {', '.join(names())}")
+    module = importlib.import_module(f"{__name__}.{name}")
+    given = vars(module)  # TIMED and check may be left out
+    timed, check = given.get("TIMED", False), given.get("check", anything)
+    return Kind(name, module.INPUTS, module.OUTPUTS, module.row, check, module.CHUNK, module.MOST, timed)

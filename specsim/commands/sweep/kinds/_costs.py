@@ -1,0 +1,67 @@
+"""What passes cost in studies of plans: a cost ratio, or models on a device, as `specsim plan` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from specsim.base import limits
+from specsim.commands.plan import models
+from specsim.commands.sweep.inputs import Input, one_of, real, text, whole
+from specsim.latency import LatencyModel, Timing, constant, hardware, roofline
+
+NAMED = ("target", "draft", "hardware")
+CONTEXT = 1 << 30  # tokens
+PARTS = 1024  # devices
+
+
+def _draft(name: str) -> None:
+    models.drafter(name, models.shape("llama-3.1-8b"), None)
+
+
+INPUTS: dict[str, Input] = {
+    "cost_ratio": real("[0, inf)", None),
+    "target": text(models.shape, None),
+    "draft": text(_draft, None),
+    "hardware": text(hardware, None),
+    "tp": whole(1, PARTS, 1),
+    "dtype": one_of("bf16", "fp16", "fp8", "int8", "fp4", default="bf16"),
+    "overhead": real("[0, inf)", 0.0),  # ms with models, else target steps
+    "batch": whole(1, limits.MAX_BATCH, 1),
+    "context": whole(0, CONTEXT, 1024),
+}
+
+
+def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
+    """Either a cost ratio, or models and a device."""
+    named = [name for name in NAMED if name in axes]
+    if "cost_ratio" in axes:
+        for name in (*named, "tp", "dtype"):
+            if name in axes:
+                raise ValueError(f"{name} says nothing of a cost_ratio: give one or the other")
+    elif missing := [name for name in NAMED if name not in axes]:
+        raise ValueError(
+            f"what costs what? give target, draft and hardware ({', '.join(missing)} missing), or cost_ratio"
+        )
+
+
+def costs(point: Mapping[str, Any]) -> LatencyModel:
+    """What this point's passes cost; times that were asked for once are remembered."""
+    return _costs(*(point[name] for name in ("cost_ratio", *NAMED, "tp", "dtype", "overhead")))
+
+
+@lru_cache(maxsize=64)
+def _costs(
+    ratio: float | None, target: str, draft: str, device: str, tp: int, dtype: str, overhead: float
+) -> LatencyModel:
+    if ratio is not None:
+        return constant(ratio, overhead=overhead)
+    large = models.shape(target)
+    small = models.drafter(draft, large, None).shape
+    gpu = hardware(device)
+    found = roofline(large, small or large, gpu, tensor_parallel=tp, dtype=dtype, overhead_s=overhead / 1e3)
+    if small is None:  # n-grams: no pass drafts, and no such cycle is recorded to compare with
+        found = found._replace(draft=lambda b, s: Timing(0.0), cycle_error=None)
+    remembered = lru_cache(maxsize=1 << 16)
+    return found._replace(target=remembered(found.target), draft=remembered(found.draft))

@@ -1,0 +1,51 @@
+"""Laws of one position from a few words, so that a grid can name them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from specsim.base import check, limits
+from specsim.types import Array
+
+FORMS = "law:1/2,.3,.2 or zipf:VOCAB:EXPONENT or dirichlet:VOCAB:CONCENTRATION:SEED"
+MOST = 1 << 18  # tokens
+
+
+@lru_cache(maxsize=256)
+def law(words: str) -> Array:
+    """A law (V,); one that is drawn depends on its words alone.
+
+    Examples
+    --------
+    >>> law("law:1/2,.3,.2").tolist(), law("zipf:2:1").tolist()
+    ([0.5, 0.3, 0.2], [0.6666666666666666, 0.3333333333333333])
+    """
+    form, _, rest = words.partition(":")
+    try:
+        if form == "law":
+            made = np.array([float(Fraction(word) if "/" in word else word) for word in rest.split(",")])
+        elif form == "zipf":
+            size, exponent = rest.split(":")
+            weights = np.arange(1, _vocab(size) + 1, dtype=float) ** -float(
+                check.scalar(float(exponent), "exponent", "[0, 16]")
+            )
+            made = weights / weights.sum()
+        elif form == "dirichlet":
+            size, concentration, seed = rest.split(":")
+            share = float(check.scalar(float(concentration), "concentration", "(0, inf)"))
+            drawn = np.random.Generator(np.random.Philox(key=check.integer(int(seed), "seed", 0, limits.MAX_KEY)))
+            made = drawn.dirichlet(np.full(_vocab(size), share))
+        else:
+            raise ValueError("that is no law")
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
+        raise ValueError(f"{error}; give {FORMS}") from None
+    check.law(made, "it")
+    made.setflags(write=False)
+    return made
+
+
+def _vocab(words: str) -> int:
+    return check.integer(int(words), "vocabulary", 1, MOST)

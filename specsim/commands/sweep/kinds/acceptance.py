@@ -1,0 +1,44 @@
+"""Acceptance at one position: two laws, a step rule and its number of drafts, beside the optimum of the scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from specsim import discover
+from specsim.base import limits
+from specsim.bounds.optimum import optimal_acceptance
+from specsim.commands.sweep.inputs import Input, text, whole
+from specsim.commands.sweep.kinds import _laws
+from specsim.exact.step import acceptance_rate
+
+
+def _rule(name: str) -> None:
+    discover.find("step", name)
+
+
+def _scheme(name: str) -> None:
+    discover.find("draft", name)
+
+
+INPUTS: dict[str, Input] = {
+    "target": text(_laws.law),
+    "draft": text(_laws.law),
+    "rule": text(_rule, "rejection"),
+    "num_drafts": whole(1, limits.MAX_DRAFTS, 1),
+    "scheme": text(_scheme, None),
+}
+OUTPUTS = {"acceptance": "double", "optimum": "double"}
+CHUNK, MOST = 50, 1 << 20
+
+
+def row(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The acceptance, and the most that a lossless rule reaches with drafts drawn so; empty where none is known."""
+    p, q, drafts = _laws.law(point["target"]), _laws.law(point["draft"]), point["num_drafts"]
+    scheme = point["scheme"] or discover.facts(discover.find("step", point["rule"])).schemes[0]
+    accepted = acceptance_rate(p, q, rule=point["rule"], num_drafts=drafts, scheme=point["scheme"])
+    try:
+        best = float(optimal_acceptance(p, q, num_drafts=drafts, scheme=scheme))
+    except ValueError:  # of schemes without a bound
+        best = None
+    return {"acceptance": float(accepted), "optimum": best}

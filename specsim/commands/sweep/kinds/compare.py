@@ -1,0 +1,80 @@
+"""Predicted beside measured on two language models: each row is a run of `specsim-real compare`, one at a time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from specsim import discover
+from specsim.base import limits
+from specsim.commands.sweep.inputs import Input, one_of, real, text, whole
+
+TOKENS = 1 << 17
+
+
+def _rule(name: str) -> None:
+    if name not in (*discover.names("chain"), *discover.names("step")):
+        raise ValueError("no chain or step rule is called so; see `specsim rules`")
+
+
+INPUTS: dict[str, Input] = {
+    "target": text(default=""),  # folders or hub ids; both empty: the bundled pair
+    "draft": text(default=""),
+    "gamma": whole(1, limits.MAX_GAMMA),
+    "rule": text(_rule, "tokenwise"),
+    "count": whole(1, limits.MAX_COUNT, 5),
+    "max_tokens": whole(1, TOKENS, 64),
+    "widen": whole(0, 1 << 20, None),
+    "temperature": real("[0, inf)", 1.0),
+    "top_k": whole(0, limits.MAX_COUNT, 0),
+    "top_p": real("(0, 1]", 1.0),
+    "dtype": one_of("float32", "float64", "bfloat16", "float16", default="float32"),
+    "device": text(default="cpu"),
+    "seed": whole(0, 2**63 - 1, 0),
+}
+OUTPUTS = {
+    "tau_predicted": "double",
+    "tau_measured": "double",
+    "tau_low": "double",
+    "tau_high": "double",
+    "speedup_predicted": "double",
+    "speedup_measured": "double",
+    "speedup_low": "double",
+    "speedup_high": "double",
+}
+CHUNK, MOST, TIMED = 1, limits.MAX_RUNS, True
+
+
+def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
+    """Both models, or neither."""
+    if ("target" in axes) != ("draft" in axes):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+
+
+def row(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The one row of the record that the command writes; what it refuses is refused here."""
+    pair = [point[name] for name in ("target", "draft") if point[name]]
+    rest = {name: value for name, value in point.items() if name not in ("target", "draft") and value is not None}
+    words = [word for name, value in rest.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "compare.json")
+        command = [sys.executable, "-m", "real", "compare", *words, "--out", str(out), "--json", "--", *pair]
+        ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        said = "".join(ended.stderr.strip().splitlines()[-1:]).removeprefix("error: ")
+        if "install the extra" in said:
+            raise ImportError(said)
+        if ended.returncode == 2:
+            raise ValueError(said)
+        if ended.returncode:
+            raise ChildProcessError(f"specsim-real compare ended with status {ended.returncode}: {said}")
+        found = json.loads(out.read_text(encoding="utf-8"))["pairs"][0]
+    return {
+        f"{name}{ending}": found[name][key] if isinstance(key, str) else (found[name]["interval"] or [None, None])[key]
+        for name in ("tau", "speedup")
+        for ending, key in (("_predicted", "predicted"), ("_measured", "measured"), ("_low", 0), ("_high", 1))
+    }

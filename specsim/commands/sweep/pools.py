@@ -1,0 +1,151 @@
+"""Where rows are computed: processes of this machine, or a Dask cluster, each as a `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from queue import Empty, SimpleQueue
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from specsim.base import extras, limits
+from specsim.commands.sweep import work
+
+ANSWER = 10  # seconds that a scheduler may take to answer
+LOCAL = "local:"
+THREADS = "OMP_NUM_THREADS"  # of NumPy in each process: there is one process a core
+
+
+class Pool(NamedTuple):
+    """An executor; what its futures raise whose worker died while it goes on; whether a worker is left."""
+
+    executor: Executor
+    lost: tuple[type[BaseException], ...] = ()
+    alive: Callable[[], bool] = lambda: True  # an executor of processes breaks by itself
+
+
+def check_scheduler(given: str) -> None:
+    """ValueError unless it is an address or local:N."""
+    count = given.removeprefix(LOCAL)
+    if given.startswith(LOCAL):
+        if not count.isdigit() or not 1 <= int(count[:9]) <= limits.MAX_THREADS:
+            raise ValueError(f"scheduler {given!r:.60}: local:N starts 1 to {limits.MAX_THREADS} workers, as local:4")
+    elif "://" not in given:
+        raise ValueError(f"scheduler {given!r:.60} is no address: give tcp://host:8786, or local:4 to start one here")
+
+
+@contextmanager
+def processes(count: int) -> Iterator[Pool]:
+    """So many processes; they are killed, with whatever they started, when the block is left early."""
+    before = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=work.begin)
+    try:
+        with _launching(), _no_program():
+            for _ in range(count):
+                executor.submit(os.getpid)
+        yield Pool(executor)
+        executor.shutdown()
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            _kill(child.pid)
+        raise
+
+
+@contextmanager
+def _launching() -> Iterator[None]:
+    """Processes started inside do not hear Ctrl-C, which their parent does, and give NumPy one thread."""
+    threads, ours = os.environ.get(THREADS), threading.current_thread() is threading.main_thread()
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN) if ours else None
+    os.environ[THREADS] = threads or "1"
+    try:
+        yield
+    finally:
+        if threads is None:
+            del os.environ[THREADS]
+        if ours:
+            signal.signal(signal.SIGINT, heard)
+
+
+@contextmanager
+def _no_program() -> Iterator[None]:
+    """Processes started inside import what they need, and not the program that started this one."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
+
+
+def _kill(pid: int | None) -> None:
+    """The group that a worker leads, or the worker alone if it has not come so far."""
+    if pid is None:
+        return
+    try:
+        if hasattr(os, "killpg") and os.getpgid(pid) == pid:
+            os.killpg(pid, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+
+
+def _answer(ask: Callable[[], Any]) -> Any:
+    """What it returns; None if it fails, or takes too long.
+
+    The time that a client allows is for the connection alone: whoever accepts it and says nothing keeps it for ever.
+    """
+    found: SimpleQueue[Any] = SimpleQueue()
+
+    def wait() -> None:
+        try:
+            found.put(ask())
+        except (OSError, ValueError):
+            found.put(None)
+
+    threading.Thread(target=wait, daemon=True).start()
+    try:
+        return found.get(timeout=ANSWER)
+    except Empty:
+        return None
+
+
+@contextmanager
+def cluster(scheduler: str) -> Iterator[Pool]:
+    """The workers of a Dask scheduler; ValueError if it does not answer in 10 seconds, or has no worker then."""
+    with extras.needed("--scheduler"):
+        from distributed import Client, LocalCluster
+        from distributed.scheduler import KilledWorker
+    with ExitStack() as stack:
+        address = scheduler
+        if scheduler.startswith(LOCAL):
+            stack.enter_context(_no_program())  # all the time, as a worker that dies is started anew
+            address = stack.enter_context(
+                LocalCluster(
+                    n_workers=int(scheduler.removeprefix(LOCAL)),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+        client = _answer(lambda: Client(address, timeout=ANSWER, set_as_default=False))
+        if client is None:
+            raise ValueError(f"scheduler {scheduler!r:.60} does not answer within {ANSWER} seconds")
+        stack.enter_context(client)
+        try:
+            client.wait_for_workers(1, timeout=ANSWER)
+        except TimeoutError:
+            raise ValueError(f"scheduler {scheduler!r:.60} has no worker within {ANSWER} seconds") from None
+        yield Pool(
+            client.get_executor(pure=False),
+            (KilledWorker, CancelledError),
+            lambda: bool(client.scheduler_info()["workers"]),
+        )

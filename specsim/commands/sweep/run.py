@@ -1,0 +1,139 @@
+"""One run of `specsim sweep`, from words to words."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from specsim.base import check, limits
+from specsim.commands.sweep import pools, shown, store
+from specsim.commands.sweep.gather import Chunk, chunks, gather
+from specsim.commands.sweep.options import Sweep
+from specsim.commands.sweep.study import Study, key, point, points, read
+from specsim.simulation.shards import CORES
+
+FLUSH = 1.0  # seconds between two parts: what a killed process has finished since the last one is run again
+
+
+class Found(NamedTuple):
+    """Where a run ended: rows there are, those of them that this run made, of how many; its seconds."""
+
+    rows: int
+    new: int
+    size: int
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is there."""
+        return self.rows == self.size
+
+
+def run(told: Sweep) -> tuple[str, bool]:
+    """(what to print, whether every row is there)."""
+    if told.study is None:
+        if told.show is None:
+            raise ValueError("give a study, as study.toml, or --show with SQL for the rows of --out")
+        for name, given in {"resume": told.resume, "force": told.force, "workers": told.workers}.items():
+            if given:
+                raise ValueError(f"--{name} is for running a study, and none is given")
+        return shown.rows(told.out, told.show, told.as_markdown, told.as_json), True
+    if told.workers is not None:
+        check.integer(told.workers, "workers", 1, limits.MAX_THREADS)
+        if told.scheduler is not None:
+            raise ValueError("--workers and --scheduler are both given: a scheduler has workers of its own")
+    if told.scheduler is not None:
+        pools.check_scheduler(told.scheduler)
+    study = read(told.study)
+    if study.kind.timed and told.scheduler is None and (told.workers or 1) > 1:
+        raise ValueError(f"rows of kind {study.kind.name} are measured times: --workers must be 1, got {told.workers}")
+    store.check_out(told.out)
+    if told.show is not None:
+        shown.check_sql(told.show, store.schema(study.kind))
+    order = [key(study.kind, one) for one in points(study)]
+    missing = _missing(told, study, order)
+    workers = told.workers or (1 if study.kind.timed else CORES)
+    opened = partial(pools.processes, workers) if told.scheduler is None else partial(pools.cluster, told.scheduler)
+    found = made(study, told.out, order, missing, opened)
+    if told.show is not None and found.complete:
+        return shown.rows(told.out, told.show, told.as_markdown, told.as_json), True
+    if told.as_json:
+        refused = shown.refused(told.out)[0] if found.rows else 0
+        said = {"out": str(told.out), **found._asdict(), "complete": found.complete, "refused": refused}
+        return json.dumps(said, indent=1), found.complete
+    return shown.summary(told.out, found), found.complete
+
+
+def _missing(told: Sweep, study: Study, order: Sequence[str]) -> list[int]:
+    """Places of the points that are to be computed."""
+    if told.force:
+        store.remove_parts(told.out)
+        return list(range(len(order)))
+    there = store.held(told.out, study.kind)
+    store.check_same(there, frozenset(order), told.out)
+    missing = [i for i, one in enumerate(order) if one not in there.keys]
+    if there.keys and missing and not told.resume:
+        count = f"{len(order) - len(missing)} of the {len(order)} rows"
+        raise ValueError(f"out {told.out} holds {count} of this study: --resume runs the others, --force all anew")
+    return missing
+
+
+def made(study: Study, out: Path, order: Sequence[str], missing: Sequence[int], opened: Callable[[], Any]) -> Found:
+    """Run the rows that are missing and merge all that are finished, also after Ctrl-C."""
+    start = time.monotonic()
+    buffer: list[dict[str, Any]] = []
+    written = start
+
+    def flush() -> None:
+        nonlocal written
+        if buffer:
+            store.write_part(out, study.kind, buffer)
+            buffer.clear()
+        written = time.monotonic()
+
+    with _progress(len(order), len(order) - len(missing)) as advance:
+
+        def keep(chunk: Chunk, outputs: list[dict[str, Any]]) -> None:
+            buffer.extend(
+                {"key": order[i], **point(study, i), **output} for i, output in zip(chunk, outputs, strict=True)
+            )
+            advance(len(chunk))
+            if time.monotonic() - written >= FLUSH:
+                flush()
+
+        try:
+            if missing:
+                todo = chunks(missing, study.kind.chunk)
+                gather(opened, study.kind.name, todo, lambda chunk: [point(study, i) for i in chunk], keep)
+        except KeyboardInterrupt:
+            pass  # what is finished is kept, and said
+        finally:
+            flush()
+    before = len(order) - len(missing)
+    table = store.merge(out, study.kind, order, anew=not before) if store.parts(out).is_dir() else None
+    rows = before if table is None else table.num_rows
+    return Found(rows, rows - before, len(order), time.monotonic() - start)
+
+
+@contextmanager
+def _progress(size: int, done: int) -> Iterator[Callable[[int], None]]:
+    """Rows, their rate and the time left, on a terminal's standard error."""
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task, start, new = bar.add_task("", total=size, completed=done, rate=""), time.monotonic(), 0
+
+        def advance(count: int) -> None:
+            nonlocal new
+            new += count
+            bar.update(task, advance=count, rate=f"{new / max(time.monotonic() - start, 1e-9):.1f} rows/s")
+
+        yield advance

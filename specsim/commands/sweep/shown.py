@@ -1,0 +1,85 @@
+"""What a sweep prints: how many rows there are, or what SQL says of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specsim.base import extras, parquet
+from specsim.report.text import table
+
+if TYPE_CHECKING:
+    from specsim.commands.sweep.run import Found
+
+
+def summary(out: Path, found: Found) -> str:
+    """Rows, how many are new, how fast; and of refused ones how many, and why the first."""
+    if not found.rows:
+        return "interrupted before the first rows were finished"
+    rate = (
+        f", {found.new} of them new: {found.seconds:.1f} s, {found.new / found.seconds:.0f} a second"
+        if found.new
+        else ""
+    )
+    lines = [f"{out}: {found.rows} of {found.size} rows{rate}"]
+    count, first = refused(out)
+    if count:
+        lines.append(f"{count} rows are refused (column `refused`), the first: {first}")
+    if not found.complete:
+        lines.append("interrupted; the same command with --resume carries on")
+    return "\n".join(lines)
+
+
+def refused(out: Path) -> tuple[int, str]:
+    """How many rows have no outputs, and why the first of them has none."""
+    found = [why for why in parquet.table(out, ["refused"]).column(0).to_pylist() if why]
+    return len(found), found[0] if found else ""
+
+
+def check_sql(sql: str, schema: Any) -> None:
+    """ValueError, in one line, unless the words are one query that tables of these columns answer."""
+    _ask(sql, schema.empty_table())
+
+
+def rows(out: Path, sql: str, as_markdown: bool, as_json: bool) -> str:
+    """What a query says of the rows of a file, as a table or as JSON."""
+    parquet.marked(out)
+    names, found = _ask(sql, parquet.table(out))
+    if as_json:
+        return json.dumps([dict(zip(names, map(_plain, row), strict=True)) for row in found], indent=1, default=str)
+    return table([names, *([_cell(value) for value in row] for row in found)], as_markdown)
+
+
+def _ask(sql: str, found: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Names and rows of a query over the table `rows`; it sees no file and no network."""
+    with extras.needed("--show"):
+        import duckdb
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as base:
+        base.register("rows", found)
+        base.execute("set enable_external_access = false")
+        base.execute("set lock_configuration = true")
+        try:
+            told = duckdb.extract_statements(sql)
+            if [one.type for one in told] != [duckdb.StatementType.SELECT]:
+                raise ValueError(f"show {sql!r:.60} must be one query, as: select max(speedup) from rows")
+            answer = base.execute(sql)
+            return [column[0] for column in answer.description], answer.fetchall()
+        except duckdb.Error as error:
+            raise ValueError(f"show {sql!r:.60}: {str(error).strip().splitlines()[0]}") from None
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    return str(value)

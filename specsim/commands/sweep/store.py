@@ -1,0 +1,137 @@
+"""The Parquet file of a study, and the parts beside it from which an interrupted one goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import specsim
+from specsim.base import extras
+from specsim.base.files import check_writable, write_bytes
+from specsim.base.parquet import MARK, SCHEMA, marked
+from specsim.base.parquet import table as read_table
+from specsim.commands.sweep.inputs import Kind
+
+with extras.needed("specsim sweep"):
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+REMEDY = "give another --out, or --force to replace it"
+Table = Any  # of pyarrow, which has no types
+
+
+class Held(NamedTuple):
+    """Rows that are there: their table (None if there are none) and their keys."""
+
+    table: Table | None
+    keys: frozenset[str]
+
+
+def parts(out: Path) -> Path:
+    """The folder of rows that are not yet in the file."""
+    return out.with_name(f"{out.name}.parts")
+
+
+def check_out(out: Path) -> None:
+    """ValueError unless it can be a file that is read again: a device or a pipe cannot."""
+    if out.suffix.lower() != ".parquet":
+        raise ValueError(f"output {out} must end in .parquet")
+    check_writable(out)
+    if out.exists() and not out.is_file():
+        raise ValueError(f"output {out} is no regular file: finished rows are read again, and stand beside it")
+    check_writable(parts(out) / "part.parquet")
+
+
+def schema(kind: Kind) -> Any:
+    """The columns: key, inputs, outputs, and why a row is refused."""
+    inputs = {name: one.column for name, one in kind.inputs.items()}
+    columns = {"key": "string", **inputs, **kind.outputs, "refused": "string"}
+    return arrow.schema([(name, _type(column)) for name, column in columns.items()])
+
+
+def _type(column: str) -> Any:
+    inner = column.removeprefix("list<").removesuffix(">")
+    made = {"double": arrow.float64(), "int64": arrow.int64(), "string": arrow.string()}[inner]
+    return made if inner == column else arrow.list_(made)
+
+
+def mark(kind: Kind, complete: bool) -> dict[bytes, bytes]:
+    """What a file says of itself."""
+    said = {"schema": SCHEMA, "kind": kind.name, "version": specsim.__version__, "complete": complete}
+    return {MARK: json.dumps(said).encode()}
+
+
+def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
+    """All rows of the file (if not anew) and of its parts.
+
+    ValueError if one is of another kind of study, or of another version.
+    """
+    tables = []
+    for path in (*([out] if out.exists() and not anew else []), *sorted(parts(out).glob("*.parquet"))):
+        said = marked(path)
+        for name, here in (("kind", kind.name), ("version", specsim.__version__)):
+            if said.get(name) != here:
+                raise ValueError(
+                    f"out {path} holds another study ({name} is {said.get(name)!r:.60}, here {here!r}): {REMEDY}"
+                )
+        table = read_table(path)
+        if table.schema.remove_metadata() != schema(kind):
+            raise ValueError(f"out {path} holds another study (its columns are others): {REMEDY}")
+        tables.append(table)
+    if not tables:
+        return Held(None, frozenset())
+    table = arrow.concat_tables([one.replace_schema_metadata(None) for one in tables])
+    return Held(table, frozenset(table.column("key").to_pylist()))
+
+
+def check_same(there: Held, keys: frozenset[str], out: Path) -> None:
+    """ValueError if rows are there that the study does not have."""
+    foreign = there.keys - keys
+    if foreign:
+        raise ValueError(
+            f"out {out} holds another study ({len(foreign)} of its {len(there.keys)} rows are not in this one): "
+            f"{REMEDY}"
+        )
+
+
+def write_part(out: Path, kind: Kind, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Finished rows, whole or not at all, under the first one's key."""
+    table = arrow.Table.from_pylist(list(rows), schema(kind))
+    write_bytes(parts(out) / f"{rows[0]['key']}.parquet", _bytes(table.replace_schema_metadata(mark(kind, False))))
+
+
+def merge(out: Path, kind: Kind, order: Sequence[str], *, anew: bool = False) -> Table | None:
+    """Every finished row once, in this order, as the file; the parts go. None if no row is finished.
+
+    anew: the file that is there counts for nothing.
+    """
+    found = held(out, kind, anew=anew).table
+    if found is None:
+        return None
+    first: dict[str, int] = {}
+    for i, key in enumerate(found.column("key").to_pylist()):
+        first.setdefault(key, i)
+    rows = [first[key] for key in order if key in first]
+    table = found.take(arrow.array(rows, arrow.int64())).combine_chunks()
+    write_bytes(out, _bytes(table.replace_schema_metadata(mark(kind, len(rows) == len(order)))))
+    remove_parts(out)
+    return table
+
+
+def remove_parts(out: Path) -> None:
+    """The parts, and their folder if nothing else is in it."""
+    folder = parts(out)
+    for path in (*folder.glob("*.parquet"), *folder.glob(".specsim.*")):  # the second: of a process that was killed
+        path.unlink()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _bytes(table: Table) -> bytes:
+    """The same bytes for the same rows."""
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

@@ -1,0 +1,42 @@
+"""What a worker does, wherever it is: rows of points. It needs this package, and nothing that the parent holds."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specsim.commands.errors import sentence
+from specsim.commands.sweep import kinds
+
+
+def computed(kind: str, points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The outputs of each point; `refused` says why one has none."""
+    return [_outputs(kind, point) for point in points]
+
+
+def _outputs(kind: str, point: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {**kinds.find(kind).row(point), "refused": None}
+    except (ValueError, TypeError) as error:
+        return {"refused": sentence(error)}
+
+
+def begin() -> None:
+    """A process of a pool: Ctrl-C is its parent's affair, and it ends, with what it started, when its parent does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)

@@ -1,0 +1,200 @@
+"""Charts of a page, as Vega-Lite: plain data that the page's script draws, and draws anew when a control moves.
+
+The controls are `alpha` (acceptance of a draft), `scale` (its draft's cost, times the model's) and `batch`. Colours of
+text are the page's own, so that they follow light, dark and print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Spec = dict[str, Any]
+Row = dict[str, Any]
+START = {"alpha": 0.8, "scale": 1.0, "batch": 1}
+EVERY = tuple(START)
+TAU = "(1 - pow(alpha, datum.g + 1)) / (1 - alpha)"
+OWN = "datum.g * scale * datum.d + datum.r"  # a cycle, in plain steps
+TEXT = "currentColor"
+HEIGHT = 260
+
+
+def _chart(rows: Sequence[Row], alone: Sequence[str] = (), **rest: Any) -> Spec:
+    """A chart of rows as wide as its place, with the controls that concern it."""
+    return {
+        "data": {"values": list(rows)},
+        "width": "container",
+        "height": HEIGHT,
+        "params": [{"name": name, "value": START[name]} for name in alone],
+        "background": None,
+        "config": {
+            "font": "system-ui, sans-serif",
+            "axis": {"labelColor": TEXT, "titleColor": TEXT, "gridColor": "#88888840", "domainColor": "#888888",
+                     "tickColor": "#888888"},
+            "legend": {"labelColor": TEXT, "titleColor": TEXT, "orient": "bottom", "labelLimit": 300},
+            "title": {"color": TEXT, "fontSize": 12, "fontWeight": "normal"},
+            "view": {"stroke": None},
+            "text": {"color": TEXT},
+        },
+        **rest,
+    }  # fmt: skip
+
+
+def _names(rows: Sequence[Row], field: str) -> Spec:
+    """A colour for each name; the legend has two columns where names are short enough for a narrow page."""
+    names = {str(row[field]) for row in rows}
+    scheme, columns = "tableau10" if len(names) <= 10 else "tableau20", 2 if max(map(len, names)) <= 22 else 1
+    return _x(field, "", "nominal", scale={"scheme": scheme}, legend={"columns": columns})
+
+
+def _x(field: str, title: str, kind: str = "quantitative", **rest: Any) -> Spec:
+    return {"field": field, "type": kind, "title": title, **rest}
+
+
+def beside(rows: Sequence[Row], quantity: str) -> Spec:
+    """Predicted beside measured: a dot for each run with its interval, and the line where both agree."""
+    mine = [row for row in rows if row["quantity"] == quantity]
+    ends = [value for row in mine for value in (row["predicted"], row["measured"])]
+    low, high = min(ends), max(ends)
+    scale: Any = {"scale": {"zero": False}}
+    colour = _names(mine, "record")
+    tip = [_x(name, name, "nominal") for name in ("record", "what", "predicted", "measured", "low", "high")]
+    across, up = f"{quantity} predicted", f"{quantity} measured"
+    layers: list[Spec] = [
+        {"data": {"values": [{"x": low}, {"x": high}]}, "mark": {"type": "line", "color": "#888888"},
+         "encoding": {"x": _x("x", across, **scale), "y": _x("x", up, **scale)}},
+        {"mark": "rule", "transform": [{"filter": "datum.low != null"}],
+         "encoding": {"y": _x("low", up, **scale), "y2": {"field": "high"}, "color": colour}},
+        {"mark": {"type": "point", "filled": True, "size": 45},
+         "encoding": {"y": _x("measured", up, **scale), "color": colour, "tooltip": tip}},
+    ]  # fmt: skip
+    return _chart(mine, encoding={"x": _x("predicted", across, **scale)}, layer=layers)
+
+
+def accepted(rows: Sequence[Row]) -> Spec:
+    """Acceptance against drafts, a line for each rule; optima are dashed."""
+    return _chart(
+        rows,
+        title=rows[0]["panel"],
+        mark={"type": "line", "point": True},
+        encoding={
+            "x": _x("drafts", "drafts for one position", axis={"tickMinStep": 1}),
+            "y": _x("value", "acceptance", scale={"zero": False}),
+            "color": _names(rows, "rule"),
+            "strokeDash": {"field": "optimum", "type": "nominal", "legend": None},
+            "strokeWidth": {"condition": {"test": "datum.optimum", "value": 3}, "value": 1.5},
+            "tooltip": [_x(name, name, "nominal") for name in ("rule", "drafts", "value")],
+        },
+    )
+
+
+def trees(rows: Sequence[Row]) -> Spec:
+    """Tokens per call of trees against their budget of nodes."""
+    return _chart(
+        rows,
+        title=rows[0]["panel"],
+        mark={"type": "line", "point": True},
+        encoding={
+            "x": _x("nodes", "nodes", scale={"type": "log", "base": 2}),
+            "y": _x("tau", "tokens per call", scale={"zero": False}),
+            "color": _names(rows, "rule"),
+            "tooltip": [_x(name, name, "nominal") for name in ("rule", "nodes", "tau")],
+        },
+    )
+
+
+def by_length(rows: Sequence[Row]) -> Spec:
+    """Speedup against the length at the controls' acceptance, draft cost and batch; the best is named."""
+    speed = [{"filter": "datum.b == batch"}, {"calculate": f"{TAU} / ({OWN})", "as": "speedup"}]
+    best = [
+        {"joinaggregate": [{"op": "max", "field": "speedup", "as": "most"}]},
+        {"filter": "datum.speedup == datum.most"},
+        {"calculate": "datum.g == 0 ? 'off is best' : 'best: ' + datum.g + ', ' + format(datum.speedup, '.2f') + 'x'",
+         "as": "said"},
+    ]  # fmt: skip
+    place = {"x": _x("g", "gamma, drafts per block", axis={"tickMinStep": 1}), "y": _x("speedup", "speedup, predicted")}
+    layers: list[Spec] = [
+        {"mark": {"type": "line", "point": True},
+         "encoding": {"tooltip": [_x("g", "gamma"), _x("speedup", "speedup")]}},
+        {"mark": {"type": "rule", "color": "#888888"},
+         "encoding": {"x": {"value": 0}, "x2": {"value": "width"}, "y": {"datum": 1}}},
+        {"transform": best, "mark": {"type": "point", "size": 120, "color": "#d62728"}},
+        {"transform": best, "mark": {"type": "text", "dy": -14, "fontSize": 13},
+         "encoding": {"text": {"field": "said"}}},
+    ]  # fmt: skip
+    return _chart(rows, EVERY, transform=speed, encoding=place, layer=layers)
+
+
+def by_ratio(rows: Sequence[Row]) -> Spec:
+    """Speedup over length and draft cost; dots are the best length of each cost, the line is the draft's own cost."""
+    speed = [
+        {"filter": "datum.b == batch"},
+        {"calculate": f"{TAU} / (datum.g * datum.c + datum.r)", "as": "speedup"},
+    ]
+    best = [
+        {"joinaggregate": [{"op": "max", "field": "speedup", "as": "most"}], "groupby": ["c"]},
+        {"filter": "datum.speedup == datum.most"},
+    ]
+    own = [{"filter": "datum.g == 1"}, {"aggregate": [{"op": "max", "field": "d", "as": "d"}]},
+           {"calculate": "scale * datum.d", "as": "own"}]  # fmt: skip
+    top = max(row["c1"] for row in rows)
+    y = {"type": "quantitative", "title": "draft step, in target steps", "scale": {"domain": [0, top], "nice": False}}
+    x = _x("g", "gamma, drafts per block", "ordinal", axis={"labelAngle": 0})
+    tip = [_x("g", "gamma"), _x("c", "draft step"), _x("speedup", "speedup")]
+    colour = _x("speedup", "speedup", scale={"scheme": "viridis"}, legend={"gradientLength": 200, "format": ".2f"})
+    layers: list[Spec] = [
+        {"mark": "rect",
+         "encoding": {"y": {"field": "c0", **y}, "y2": {"field": "c1"}, "color": colour, "tooltip": tip}},
+        {"transform": best, "mark": {"type": "point", "filled": True, "color": "#ffffff", "size": 22},
+         "encoding": {"y": {"field": "c", **y}}},
+        {"transform": own, "mark": {"type": "rule", "color": "#d62728", "strokeWidth": 2, "clip": True},
+         "encoding": {"y": {"field": "own", **y}, "x": {"value": 0}, "x2": {"value": "width"}}},
+    ]  # fmt: skip
+    return _chart(rows, EVERY, transform=speed, encoding={"x": x}, layer=layers)
+
+
+def by_context(rows: Sequence[Row]) -> Spec:
+    """The best speedup over batch and context, with its length in each cell; the chosen batch is framed."""
+    speed = [
+        {"calculate": f"{TAU} / ({OWN})", "as": "speedup"},
+        {"aggregate": [{"op": "argmax", "field": "speedup", "as": "best"}], "groupby": ["b", "s"]},
+        {"calculate": "datum.best.speedup", "as": "speedup"},
+        {"calculate": "datum.best.g == 0 ? 'off' : '' + datum.best.g", "as": "g"},
+    ]
+    x = _x("b", "batch", "ordinal", axis={"labelAngle": 0})
+    y = _x("s", "context, tokens", "ordinal", sort="descending")
+    colour = _x("speedup", "speedup", scale={"scheme": "viridis"}, legend={"gradientLength": 200, "format": ".2f"})
+    tip = [_x("b", "batch"), _x("s", "context"), _x("g", "best gamma", "nominal"), _x("speedup", "speedup")]
+    layers: list[Spec] = [
+        {"mark": "rect", "encoding": {"color": colour, "tooltip": tip}},
+        {"transform": [{"filter": "datum.b == batch"}],
+         "mark": {"type": "rect", "filled": False, "stroke": "#d62728", "strokeWidth": 2}},
+        {"mark": {"type": "text", "fontSize": 10, "color": "#ffffff", "stroke": "#00000099", "strokeWidth": 2,
+                  "strokeJoin": "round"}, "encoding": {"text": {"field": "g"}}},
+        {"mark": {"type": "text", "fontSize": 10, "color": "#ffffff"}, "encoding": {"text": {"field": "g"}}},
+    ]  # fmt: skip
+    return _chart(rows, EVERY, transform=speed, encoding={"x": x, "y": y}, layer=layers)
+
+
+def lengths(rows: Sequence[Row]) -> Spec:
+    """Laws of the drafts kept by a block, side by side, and the one where every draft is as likely to be kept."""
+    most = max(row["kept"] for row in rows)
+    alike = [
+        {"kept": n, "series": "every draft alike, at the slider's acceptance", "alike": True} for n in range(most + 1)
+    ]
+    share = (
+        f"datum.alike ? (datum.kept < {most} ? pow(alpha, datum.kept) * (1 - alpha) : pow(alpha, {most})) : datum.share"
+    )
+    return _chart(
+        [*rows, *alike],
+        ("alpha",),
+        transform=[{"calculate": share, "as": "share"}],
+        mark={"type": "bar"},
+        encoding={
+            "x": _x("kept", "drafts kept", "ordinal", axis={"labelAngle": 0}),
+            "xOffset": {"field": "series"},
+            "y": _x("share", "share of blocks"),
+            "color": _names([*rows, *alike], "series"),
+            "tooltip": [_x(name, name, "nominal") for name in ("series", "kept", "share")],
+        },
+    )

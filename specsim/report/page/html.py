@@ -1,0 +1,179 @@
+"""The page: sections with their charts and tables, put into one file with all that it needs."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import specsim
+from specsim.base import extras
+from specsim.report.page import charts, costs, rows
+from specsim.report.page.records import Record, rows_of
+
+HERE = Path(__file__).parent
+SHOWN = 200  # rows of a table
+BUNDLED = "window.vegaEmbed = vegaEmbed;"
+
+
+class Section(NamedTuple):
+    """A heading, a sentence or two, charts, and what stands below them."""
+
+    title: str
+    words: str
+    charts: tuple[charts.Spec, ...] = ()
+    below: str = ""
+
+
+def page(records: Sequence[Record]) -> str:
+    """The whole page: HTML that fetches nothing. ValueError for a record that is not as it says it is."""
+    found = sections(records)
+    specs = {f"chart{i}": spec for i, spec in enumerate(spec for one in found for spec in one.charts)}
+    names = iter(specs)
+    shown = "".join(_section(one, [next(names) for _ in one.charts]) for one in found)
+    told = ", ".join(record.name for record in records)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>specsim: {html.escape(told)}</title>
+<style>{_file("page.css")}</style>
+</head>
+<body>
+<h1>Speculative decoding: predicted and measured</h1>
+<p>Records: {html.escape(told)}. Made by specsim {html.escape(specsim.__version__)}.</p>
+<noscript><p>The charts need JavaScript, which this page holds; nothing is fetched.</p></noscript>
+{_controls()}
+{shown}
+<script type="application/json" id="specs">{_json(specs)}</script>
+<script>{_script()}</script>
+<script>{_file("page.js")}</script>
+</body>
+</html>
+"""
+
+
+def sections(records: Sequence[Record]) -> list[Section]:
+    """What the records and the model of time say."""
+    return [one for one in (
+        _beside(rows_of(records, rows.compared)),
+        _accepted(rows_of(records, rows.accepted)),
+        *_controlled(records),
+        _lengths(rows_of(records, rows.lengths)),
+        _trees(rows_of(records, rows.trees)),
+        _systems(rows_of(records, rows.systems)),
+    ) if one is not None]  # fmt: skip
+
+
+def _beside(found: list[rows.Row]) -> Section | None:
+    if not found:
+        return None
+    head = ["record", "what", "quantity", "predicted", "measured", "low", "high"]
+    words = "Each dot is a run, its bar the interval of what was measured; on the line both agree."
+    drawn = tuple(charts.beside(found, name) for name in ("tau", "speedup"))
+    cells = [[_cell(row[name]) for name in head] for row in found]
+    return Section("Predicted beside measured", words, drawn, _table(head, cells))
+
+
+def _accepted(found: list[rows.Row]) -> Section:
+    words = "Dashed: the most that any lossless rule reaches with drafts drawn so."
+    if not found:
+        found = list(rows.example())
+        words += " No record gives acceptance by drafts: these are two small laws, exactly."
+    return Section("Acceptance against drafts", words, _panels(found, charts.accepted))
+
+
+def _controlled(records: Sequence[Record]) -> Iterable[Section]:
+    """What the controls redraw most of."""
+    told = rows_of([record for record in records if record.kind == "plan"], lambda record: [costs.costs([record])])
+    model = told[0] if told else costs.costs([])
+    words = f"Costs: {model.words}; context {costs.CONTEXT}. Every draft is as likely to be kept."
+    drawn = (charts.by_length(costs.by_length(model.latency)), charts.by_ratio(costs.by_ratio(model.latency)))
+    yield Section(
+        "Length and draft cost", f"{words} White: the best length of each cost; red: this draft's cost.", drawn
+    )
+    plane = costs.by_context(model.latency)
+    if plane:
+        words = "The best speedup at the sliders' acceptance and draft cost; the number is its length."
+        yield Section("Batch and context", words, (charts.by_context(plane),))
+
+
+def _lengths(found: list[rows.Row]) -> Section:
+    words = "How many drafts blocks keep. Laws of one mean differ in their tails, and so in what a longer block gains."
+    if not found:
+        found = list(rows.laws_of_one_mean())
+        words += " No record holds such a law: these three have one mean."
+    return Section("Laws of the block length", words, (charts.lengths(found),))
+
+
+def _trees(found: list[rows.Row]) -> Section | None:
+    if not found:
+        return None
+    return Section("Trees", "Tokens per target call by the budget of nodes.", _panels(found, charts.trees))
+
+
+def _systems(found: list[tuple[str, str, str]]) -> Section | None:
+    if not found:
+        return None
+    table = _table(["system", "verdict", "test"], [list(one) for one in found])
+    return Section("Systems", "The test of each was fixed before its run; the verdict is computed.", (), table)
+
+
+def _panels(found: list[rows.Row], draw: Callable[[Sequence[rows.Row]], charts.Spec]) -> tuple[charts.Spec, ...]:
+    """A chart for each panel, in the order of the records."""
+    order = {panel: i for i, panel in enumerate(dict.fromkeys(row["panel"] for row in found))}
+    ordered = sorted(found, key=lambda row: order[row["panel"]])
+    return tuple(draw(list(mine)) for _, mine in groupby(ordered, key=lambda row: row["panel"]))
+
+
+def _section(one: Section, names: Sequence[str]) -> str:
+    places = "".join(f'<div class="chart" id="{name}"></div>' for name in names)
+    shown = f'<div class="charts">{places}</div>' if names else ""
+    return f"<section><h2>{html.escape(one.title)}</h2><p>{html.escape(one.words)}</p>{shown}{one.below}</section>\n"
+
+
+def _controls() -> str:
+    batches = json.dumps(list(costs.BATCHES))
+    start = charts.START
+    return f"""<form id="controls" onsubmit="return false">
+<label>acceptance <input type="range" name="alpha" min="0" max="0.99" step="0.01" value="{start["alpha"]}"><output></output></label>
+<label>draft cost, times <input type="range" name="scale" min="0" max="4" step="0.05" value="{start["scale"]:g}"><output></output></label>
+<label>batch <input type="range" name="batch" min="0" max="{len(costs.BATCHES) - 1}" step="1" value="0" data-values="{batches}"><output></output></label>
+</form>"""  # noqa: E501
+
+
+def _table(head: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A table that opens on demand; it scrolls by itself where it is too wide."""
+    rest = f"<p>{len(cells) - SHOWN} more rows are in the records.</p>" if len(cells) > SHOWN else ""
+    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in cells[:SHOWN]]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    shown = f'<div class="wide"><table><tr>{top}</tr>{body}</table></div>'
+    return f"<details><summary>{len(cells)} rows</summary>{shown}{rest}</details>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _json(value: Any) -> str:
+    """JSON that no HTML parser takes for a tag."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _file(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """Vega, Vega-Lite and what puts them into a page, as one script."""
+    with extras.needed("specsim report"):
+        import vl_convert
+    return str(vl_convert.javascript_bundle(BUNDLED)).replace("</script", "<\\/script")
