@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 CI = Path(__file__).parents[2] / ".ci"
 VENV = """#!/bin/sh
@@ -80,6 +82,27 @@ def test_every_stage_in_order(tmp_path: Path) -> None:
     assert "FAILED" not in "".join(said)
     at = said.index("== wheel")
     assert said[at + 1 : at + 3] == ["begun", "built"], "the words of one row lie between those of the other"
+
+
+def test_what_passed_in_the_quick_tier_is_not_run_again(tmp_path: Path) -> None:
+    _, said = run(tmp_path, quick='echo "quick: $PYTEST_ADDOPTS"', pytest='echo "suite: $PYTEST_ADDOPTS"')
+    assert said.count("quick: ") == 4
+    assert [line for line in said if line.startswith("suite: ")] == ['suite: -m "not slow and (not fast or later)"']
+
+
+WHOLE, QUICK = "not slow", "fast and not slow"
+
+
+def test_the_two_tiers_are_the_whole_suite() -> None:
+    """Whatever the marks of a test: it is in the quick tier, which leaves out what is `later`, or comes after it."""
+    rest = re.findall(r"""PYTEST_ADDOPTS='-m "(.*)"'""", (CI / "run").read_text())[0]
+    assert f'-m "{QUICK}"' in (CI / "quick").read_text()
+    assert f"-m '{WHOLE}'" in (CI.parent / "pyproject.toml").read_text()
+    assert "fast" not in rest.split(" and "), "tests/conftest.py would take it for the quick tier"
+    for marks in itertools.product((False, True), repeat=3):
+        has = dict(zip(("fast", "later", "slow"), marks, strict=True)).__getitem__
+        quick, after, whole = (Expression.compile(tier).evaluate(has) for tier in (QUICK, rest, WHOLE))
+        assert [quick and not has("later"), after].count(True) == whole, marks
 
 
 @pytest.mark.parametrize(

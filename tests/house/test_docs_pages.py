@@ -79,6 +79,7 @@ def test_tables_are_those_of_the_records() -> None:
     assert stale == []
 
 
+@pytest.mark.later
 def test_recorded_checks_are_of_these_rules() -> None:
     """`python docs/_generate/checks.py` runs those that are missing, and drops what is gone."""
     checks = recorder()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import fuzzing, good_calls
+from helpers import fuzzing, good_calls, good_real_calls
 
 import real
 
@@ -36,7 +36,7 @@ def test_every_public_function_of_real_has_one() -> None:
         f"Pair.{name}": symbol for name, symbol in vars(real.Pair).items() if name[0] != "_" and callable(symbol)
     }
     records = {"Generation", "Pair"}  # made by the others, of fields that are not checked
-    assert {f"real.{name}" for name in of_real | methods if name not in records} == set(good_calls.OF_REAL)
+    assert {f"real.{name}" for name in of_real | methods if name not in records} == set(good_real_calls.OF_REAL)
 
 
 def test_a_sample_of_bad_arguments_is_refused_or_answered() -> None:
@@ -44,7 +44,7 @@ def test_a_sample_of_bad_arguments_is_refused_or_answered() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*sorted(GOOD), *good_calls.OF_REAL])
+@pytest.mark.parametrize("name", [*sorted(GOOD), *good_real_calls.OF_REAL])
 def test_bad_arguments_are_refused_or_answered(name: str) -> None:
     assert sweep([name]) == ""
 

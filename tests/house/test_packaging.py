@@ -8,6 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,28 @@ def test_a_block_finds_the_programs_of_its_environment(tmp_path: Path) -> None:
     (block,) = LINES.blocks("<!-- needs: nothing -->\n```bash\nspecsim plan 0.8\n```", EXTRAS)
     LINES.run(block, tmp_path, tmp_path)
     assert (tmp_path / "mark").read_text() == "of this environment\n"
+
+
+def test_an_environment_starts_from_the_bare_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shares no program of ours, and what is written into it does not reach the other."""
+    asked: list[list[Any]] = []
+    monkeypatch.setattr(LINES.subprocess, "run", lambda command, **_: asked.append([str(word) for word in command]))
+    bare = tmp_path / "bare"
+    for name in (
+        "bin/python",
+        "bin/specsim",
+        "lib/numpy/one.py",
+        "lib/specsim/one.py",
+        "lib/specsim_llm-1.dist-info/a",
+    ):
+        (bare / name).parent.mkdir(parents=True, exist_ok=True)
+        (bare / name).write_text(name)
+    LINES.install(tmp_path / "env", Path("x.whl"), frozenset({"plot"}), bare)
+    found = {path.relative_to(tmp_path / "env").as_posix() for path in (tmp_path / "env").rglob("*") if path.is_file()}
+    assert found == {"bin/python", "lib/numpy/one.py"}
+    assert [(command[1:4], command[-1]) for command in asked] == [(["-m", "pip", "--python"], "x.whl[plot]")]
+    LINES.install(tmp_path / "new", Path("x.whl"), frozenset())
+    assert [command[1:3] for command in asked[1:]] == [["-m", "venv"], ["-m", "pip"]]
 
 
 def test_the_root_holds_what_is_meant_to() -> None:

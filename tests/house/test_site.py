@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -19,23 +18,15 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from helpers.browser import WIDTHS, complaints, missing, opened, visit, wait
 from helpers.rule_pages import lacking
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SECONDS = 600  # for a build on a busy machine; three minutes on two cores that do nothing else
-WIDTHS = (1280, 390)
 PAGES = ("index.html", "tutorials/position.html", "rules/tree_lifted.html", "results/pair.html")
 MACHINE = re.compile(r"/root/|/home/\w|/tmp/|/wor[k]/|/usr/lib|file://|site-packages")
 NEEDED = ("sphinx", "furo", "myst_nb", "numpydoc", "sphinx-mathjax-offline", "selenium", "filelock")
-CI = bool(os.environ.get("CI"))
-
-
-def missing(reason: str) -> None:
-    """Skip for a reason; in CI, where everything is installed, fail for it."""
-    if CI:
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -160,46 +151,7 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(site: Path) -> Iterator[Any]:
-    from selenium import webdriver
-
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        missing("chromium or chromedriver is not installed (Debian: chromium, chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(chromium)
-    for switch in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"):
-        options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(str(driver)))
-    found.set_page_load_timeout(60)
-    yield found
-    found.quit()
-
-
-def wait(browser: Any, script: str) -> Any:
-    """What a script returns, once that is true."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    return WebDriverWait(browser, 30).until(lambda found: found.execute_script(f"return {script}"))
-
-
-def visit(browser: Any, url: str, width: int) -> None:
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.get(url)
-    wait(browser, "document.readyState === 'complete'")
-
-
-def complaints(browser: Any, address: str) -> list[str]:
-    """Errors of the console, and requests that went anywhere but to the site."""
-    found = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-    for entry in browser.get_log("performance"):
-        message = json.loads(entry["message"])["message"]
-        if message["method"] == "Network.requestWillBeSent":
-            url = message["params"]["request"]["url"]
-            if not url.startswith((address, "data:", "blob:", "about:", "chrome:")):
-                found.append(f"asked {url}")
-    return found
+    yield from opened()
 
 
 @pytest.mark.slow

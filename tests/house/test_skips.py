@@ -19,6 +19,7 @@ OURS = (
 FOR_A_REASON = "import pytest\n\ndef test_one():\n    pytest.skip('the rule says EXACT = False')\n"
 
 
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # pytest itself and our hooks
 SOURCES = {"test": IN_A_TEST, "file": OF_A_FILE, "ours": OURS, "reason": FOR_A_REASON}
 
 
@@ -39,7 +40,7 @@ def outcomes(folder: Path, **env: str) -> dict[str, str]:
     record = folder / "record.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--junitxml={record}"]
     command += ["--continue-on-collection-errors", str(folder)]
-    subprocess.run(command, cwd=folder, env=kept | env, capture_output=True)
+    subprocess.run(command, cwd=folder, env=kept | ALONE | env, capture_output=True)
     cases = ElementTree.parse(record).iter("testcase")
     found = {(case.get("classname") or case.get("name", ""), case[0].tag if len(case) else "passed") for case in cases}
     return {name.removeprefix("test_"): outcome for name, outcome in found}
@@ -72,7 +73,7 @@ def test_the_quick_tier_imports_no_file_without_a_quick_test(tmp_path: Path, tie
     (tmp_path / "test_quick.py").write_text(QUICK)
     (tmp_path / "test_other.py").write_text("raise SystemError('imported')\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", tier, "."]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | ALONE, capture_output=True, text=True)
     assert (done.returncode, "imported" in done.stdout) == (status, bool(status))
     assert ("1 passed" in done.stdout) == (status == 0)
 

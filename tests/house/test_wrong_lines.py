@@ -93,6 +93,7 @@ def _unasked(body: list[ast.stmt]) -> bool:
     return False
 
 
+@pytest.mark.later
 @pytest.mark.fast
 def test_no_test_returns_before_it_has_asked_something() -> None:
     """As a test over rules once did, for those that did not take its number of drafts."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -75,8 +76,15 @@ def environment(made: dict[Path, frozenset[str]], needs: frozenset[str], where: 
     return max(fitting, key=lambda folder: len(made[folder]), default=where / f"env{len(made)}")
 
 
-def install(folder: Path, wheel: Path, needs: frozenset[str]) -> None:
-    """The wheel with the extras into the environment, by the pip that runs this; it takes what is there already."""
+def install(folder: Path, wheel: Path, needs: frozenset[str], bare: Path | None = None) -> None:
+    """The wheel with the extras into the environment, by the pip that runs this; it takes what is there already.
+
+    A new environment starts as links to the files of `bare`, which holds what the wheel needs without an extra. The
+    wheel is installed anew there, for its programs name the environment that they run in.
+    """
+    if bare is not None and not folder.exists():
+        ours = shutil.ignore_patterns("specsim*", "real")
+        shutil.copytree(bare, folder, symlinks=True, copy_function=os.link, ignore=ours)
     if not folder.exists():
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     what = f"{wheel}[{','.join(sorted(needs))}]" if needs else str(wheel)
@@ -114,11 +122,12 @@ def main(wheel: Path) -> None:
     made: dict[Path, frozenset[str]] = {}
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        work = place / "work"
+        work, bare = place / "work", place / "bare"
         work.mkdir()
+        install(bare, wheel, frozenset())
         for needs in sorted({block.needs for block in found}, key=lambda needs: (len(needs), sorted(needs))):
             folder, start = environment(made, needs, place), time.monotonic()
-            install(folder, wheel, needs)
+            install(folder, wheel, needs, bare)
             made[folder] = needs
             names = ", ".join(sorted(needs)) or "no extra"
             print(f"-- {names}: installed in {time.monotonic() - start:.0f} s", flush=True)

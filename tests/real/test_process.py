@@ -169,6 +169,7 @@ def excess(process: Any, params: dict[str, Any], rule: str, number: int = 2500) 
     return float(statistic / stats.chi2.ppf(0.999, len(due) - 1))
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("rule", ["tokenwise", "block"])
 def test_samples_have_the_exact_law(rule: str) -> None:
     assert excess("jacobi", {"window": 2, "first": "uniform"}, rule) < 1

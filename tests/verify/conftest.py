@@ -1,4 +1,4 @@
-"""Where rules are compared on all libraries they are compiled as users have them compiled."""
+"""In the slow tier, where rules are compared on all libraries, they are compiled as users have them compiled."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="module")
-def optimized() -> Iterator[None]:
-    """XLA improves its programs, as elsewhere in the suite it does not; what asks for plain ones still gets them."""
-    if importlib.util.find_spec("jax") is None:
+@pytest.fixture
+def optimized(request: pytest.FixtureRequest) -> Iterator[None]:
+    """XLA improves the programs of slow tests, as elsewhere it does not; what asks for plain ones still gets them."""
+    if request.node.get_closest_marker("slow") is None or importlib.util.find_spec("jax") is None:
         yield
         return
     import jax

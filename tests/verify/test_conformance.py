@@ -41,6 +41,12 @@ def test_rule_passes(family: str, name: str, check: str) -> None:
         pytest.skip(str(reason))
 
 
+@pytest.mark.slow  # as users have it compiled, which takes XLA far longer than the comparison
+@pytest.mark.parametrize(("family", "name"), [(f, n) for f, n, check in SHIPPED if check == "same_on_every_backend"])
+def test_an_optimized_rule_is_the_same_on_every_backend(family: str, name: str) -> None:
+    checks(family)["same_on_every_backend"](discover.find(family, name))
+
+
 @pytest.mark.parametrize(("family", "path"), marked(PLANTED), ids=lambda v: getattr(v, "stem", v))
 def test_mutant_is_killed(family: str, path: Path) -> None:
     if path.stem.startswith("torch_"):  # wrong on torch alone

@@ -182,6 +182,7 @@ def test_gradient_in_the_draft_logits_is_the_finite_difference(name: str) -> Non
 def test_gradient_in_jax_is_that_in_torch(name: str) -> None:
     with backends.compiled_plainly():
         slope = jax.grad(partial(rate, name, library=jax.numpy.asarray))
+        slope = slope if name.startswith("kseq") else jax.jit(slope)  # one program, but for many that are alike
         gradient = np.asarray(slope(jax.numpy.asarray(LOGITS)))
     assert np.allclose(torch_gradient(name), gradient, atol=1e-12, rtol=0)
 

@@ -74,6 +74,7 @@ def line(seed: int, said: Any = lambda words: None) -> tuple[nn.Module, list[flo
     return model, losses
 
 
+@pytest.mark.later
 def test_the_loop_learns_and_repeats() -> None:
     words: list[str] = []
     threads = torch.get_num_threads()
@@ -149,6 +150,7 @@ def test_what_is_shipped_is_what_recipes_make() -> None:
     assert sum(path.stat().st_size for path in store.WEIGHTS.iterdir()) < MOST_BYTES
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(("name", "most"), [("raster_target", 1.14), ("raster_draft", 1.46)])
 def test_the_raster_models_know_digits(name: str, most: float) -> None:
     model = raster.model(name)

@@ -71,11 +71,20 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, name: str, call: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "call"),
-    [("cross_entropy", 2), ("cross_entropy", 3), ("cross_entropy", 6), ("write", 1), ("divergence", 2)],
+    [
+        ("cross_entropy", 2),
+        pytest.param("cross_entropy", 3, marks=pytest.mark.slow),  # as 2, a step later
+        ("cross_entropy", 6),
+        ("write", 1),
+        ("divergence", 2),
+    ],
 )
 def test_interrupted_run_ends_with_the_same_weights(
     tmp_path: Path, text: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, name: str, call: int
 ) -> None:
+    once = (name, call) == ("cross_entropy", 2)  # equal weights measure the same, which takes most of the time
+    if not once:
+        monkeypatch.setattr(pair, "evaluate", lambda *_: {})
     with monkeypatch.context() as patch:
         interrupt_at(patch, name, call)
         with pytest.raises(KeyboardInterrupt, match="checkpoint"):
@@ -88,7 +97,7 @@ def test_interrupted_run_ends_with_the_same_weights(
         expected, found = weights(whole, model), weights(tmp_path, model)
         assert all(torch.equal(expected[key], found[key]) for key in expected)
     first, second = (json.loads((out / "recipe.json").read_text()) for out in (whole, tmp_path))
-    assert first["measured"] == second["measured"]
+    assert second["measured"] == (first["measured"] if once else {})
 
 
 def test_other_settings_refuse_the_checkpoint(tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,10 +133,11 @@ def test_saved_pair_loads_and_records_its_recipe(whole: Path, text: Path) -> Non
         assert 24 <= len(tokenizer.encode(prompt, add_special_tokens=False)) <= 40
 
 
-def test_training_learns(tmp_path: Path, text: Path) -> None:
-    recipe = replace(TINY, target_steps=60, draft_steps=30, distil_steps=30, batch=8)
+@pytest.mark.parametrize(("steps", "loss"), [(24, 3.5), pytest.param(60, 3.0, marks=pytest.mark.slow)])
+def test_training_learns(tmp_path: Path, text: Path, steps: int, loss: float) -> None:
+    recipe = replace(TINY, target_steps=steps, draft_steps=steps // 2, distil_steps=steps // 2, batch=8)
     measured = train_pair(tmp_path, recipe, text=[text], progress=False)["measured"]
-    assert measured["target_loss"] < 3.0  # untrained: log 320 = 5.8
+    assert measured["target_loss"] < loss  # untrained: log 320 = 5.8
     assert measured["kl_held_out"] < measured["draft_loss"]
 
 

@@ -21,20 +21,38 @@ TOY_P, TOY_Q = (np.array([Fraction(a, 3), Fraction(3 - a, 3)]) for a in (1, 2))
 SIXTHS = [np.array([Fraction(a, 6) for a in w]) for w in ((0, 3, 3), (3, 1, 2))]  # theory/verification.md 11, error 6
 
 
-def test_verdicts() -> None:
-    for name, rule in TREE.items():
-        assert guarantee(name, family="tree").lossless, name
-        for scheme in rule.CHILDREN:
-            assert guarantee(name, family="tree", scheme=scheme).cases == (18 if scheme == "paths" else 6)
+@pytest.mark.parametrize("schemes", ["two", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", TREE)
+def test_every_tree_rule_is_said_to_be_lossless(name: str, schemes: str) -> None:
+    """By the default scheme and by "paths" or the last; slow: by all."""
+    children = TREE[name].CHILDREN
+    assert guarantee(name, family="tree").lossless
+    for scheme in children if schemes == "all" else ("paths" if "paths" in children else children[-1],):
+        assert guarantee(name, family="tree", scheme=scheme).cases == (18 if scheme == "paths" else 6)
+
+
+def test_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert guarantee("tokenwise").cases == 20  # the chain rule of that name
     lossy = guarantee("tokenwise", family="tree", scheme="iid", step="greedy")
     assert not lossy.lossless
     assert "iid trees of shape" in lossy.reason
     assert guarantee("tokenwise", family="tree", scheme="iid", step="greedy", temperature=0).lossless
-    for name, step, cases in (("tokenwise", "kseq", 24), ("lifted", "recursive_wor", 12), ("tokenwise", "naive", 54)):
-        verdict = guarantee(name, family="tree", step=step)  # over the schemes that the step rule verifies
-        assert (verdict.lossless, verdict.cases) == (True, cases), step
+    traversal = [rule for rule in report.algorithms() if rule.name == "traversal"]
+    monkeypatch.setattr(report, "algorithms", lambda: traversal)  # of all rules the table takes seconds
     assert "| `traversal` | tree | without_replacement, iid, paths, beam | yes | T21 |" in report.rules_table()
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "cases"),
+    [
+        pytest.param("tokenwise", "kseq", 24, marks=pytest.mark.slow),
+        ("lifted", "recursive_wor", 12),
+        ("tokenwise", "naive", 54),
+    ],
+)
+def test_verdict_over_the_schemes_that_a_step_rule_verifies(name: str, step: str, cases: int) -> None:
+    verdict = guarantee(name, family="tree", step=step)
+    assert (verdict.lossless, verdict.cases) == (True, cases)
 
 
 def kept(p: Array, q: Array, shape: Any = (-1,), scheme: str = "iid") -> Any:
@@ -126,7 +144,7 @@ def test_verdict_of_distinct_children() -> None:
     assert any(made != goal for _, made, goal in continued_law(law, lambda _: TOY_P, 2))
 
 
-@pytest.mark.parametrize("name", ["tokenwise", "target_only", "traversal"])
+@pytest.mark.parametrize("name", ["tokenwise", "target_only", pytest.param("traversal", marks=pytest.mark.slow)])
 def test_absent_nodes_and_other_libraries(name: str) -> None:
     jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
     u = [0.1] * TREE[name].uniforms(PATH)
