@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from typer.testing import CliRunner
 
@@ -14,8 +16,12 @@ import specsim.conform.museum.table
 from real import systems
 from real.studies.table import markdown
 from real.systems import _report
+from specsim.claims import rows as published
+from specsim.claims import score
 from specsim.conform.record import markdown as judged
+from specsim.report import text
 from specsim.report.markers import refresh
+from specsim.speed.load.published import simplest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -47,7 +53,11 @@ def tables() -> dict[tuple[str, str], str]:
         for name, page in TEXTS.items()
     }
     made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
+    made["planning", "replanning"] = (BENCH / "replanning.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "plan"] = f"```text\n{_printed('planning')}```"
+    made["load", "plan"] = f"```text\n{_printed('load')}```"
+    made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
+    made["load", "batches"] = _batches()
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))
     parts = _report.pages(_report.recorded(RESULTS / "systems"), systems.names())
     made |= {("systems", marker): part for marker, part in parts.items()}
@@ -64,6 +74,39 @@ def pages() -> dict[Path, str]:
     return found
 
 
+def _load(record: dict[str, Any]) -> str:
+    """Medians inside and outside of the region, and the verdict."""
+    found = record["verdict"]
+    rows = [["time", "median difference", "with the interval", "worst", "in the interval", "median elsewhere"]]
+    for name, words in (
+        ("first", "to the first token"),
+        ("token", "per further token"),
+        ("total", "to the last token"),
+    ):
+        one = found[name]
+        shares = ("median", "median_with_interval", "worst", "in_interval", "median_outside")
+        rows.append([words, *(f"{100 * one[key]:.1f}%" for key in shares)])
+    said = (
+        f"{found['inside']} of {found['points']} points are inside; {record['runs'][0]} to {record['runs'][1]} runs of "
+    )
+    judged = "passed" if found["passed"] else "not passed"
+    said += f"{record['requests']} requests each. The test is {judged}: `{record['command']}`."
+    return f"{text.table(rows, True)}\n\n{said}"
+
+
+def _batches() -> str:
+    """Tables over the batch: held out, and the simplest rule beside."""
+    rows = published.shipped()
+    found = score.summary(score.validate(rows))
+    shown = [["source", "rows", "median error", "worst", "simplest rule, median", "worst"]]
+    for source in dict.fromkeys(row.source for row in rows if row.batch > 1):
+        one = found[source]
+        rule = [abs(error) for error in simplest([row for row in rows if row.source == source])]
+        cells = [one["median"], one["worst"], median(rule) if rule else None, max(rule, default=None)]
+        shown.append([source, str(one["tested"]), *("" if cell is None else f"{100 * cell:.1f}%" for cell in cells)])
+    return text.table(shown, True)
+
+
 def museum() -> dict[Path, str]:
     """The page of the museum, for which every rule in it is judged; that takes minutes."""
     path = HERE / "results" / "museum.md"
@@ -75,8 +118,8 @@ def museum() -> dict[Path, str]:
 
 def _printed(page: str) -> str:
     """What the page's own command prints, 80 columns wide."""
-    text = (HERE / "results" / f"{page}.md").read_text(encoding="utf-8")
-    command = next(line for line in text.splitlines() if line.startswith("specsim plan "))
+    page_text = (HERE / "results" / f"{page}.md").read_text(encoding="utf-8")
+    command = next(line for line in page_text.splitlines() if line.startswith("specsim plan "))
     result = CliRunner().invoke(specsim.cli.app, shlex.split(command)[1:])
     if result.exit_code:
         raise ValueError(f"{command} ended with status {result.exit_code}: {result.output}")

@@ -6,12 +6,14 @@ from specsim.bounds.optimum import optimal_acceptance, optimum
 from specsim.bounds.paths import path_bound, path_optimum
 from specsim.bounds.temperature import best_draft_temperature
 from specsim.bounds.transport import optimal_coupling
+from specsim.bounds.vocabulary import SharedTokens, shared_tokens, translated_draft, vocabulary_bound
 from specsim.claims.check import Claim, check_claim
 from specsim.continuous import gaussian_overlap, gaussian_step
 from specsim.discover import algorithms
 from specsim.exact.chain import expected_tokens
 from specsim.exact.filling import fill, text_law
 from specsim.exact.guarantee import guarantee
+from specsim.exact.masked import masked_acceptance
 from specsim.exact.posterior import hit_posterior, tree_survival
 from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
@@ -24,11 +26,16 @@ from specsim.latency import (
     roofline,
 )
 from specsim.laws.make import dense_law, normalize, one_hot_law, residual, top_k_law, total_variation
+from specsim.laws.masks import masked_law
+from specsim.laws.penalty import penalize
 from specsim.laws.warp import warp
 from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewal
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
 from specsim.lengths.measures import convert_acceptance, survival_hazards
 from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
+from specsim.logs.measures import LogAcceptance, log_acceptance
+from specsim.logs.read import read_log
+from specsim.logs.record import EngineLog
 from specsim.simulation import (
     Automaton,
     BlockChain,
@@ -45,12 +52,20 @@ from specsim.simulation import (
     stationary,
     stationary_tau,
 )
+from specsim.speed.cache import cache_hits, cached_drafts, ssd
+from specsim.speed.diagnosis import Diagnosis, diagnose
 from specsim.speed.grid import batch_schedule, context_boundary, sweep
+from specsim.speed.load.choices import serve_by_choice
+from specsim.speed.load.closed import request_times, stable_rate
+from specsim.speed.load.events import simulate_requests
+from specsim.speed.load.rates import harmful_rate, largest_rate
+from specsim.speed.load.service import Service, service_costs
 from specsim.speed.methods import Speed, draft_then_verify, early_exit, multi_token_heads
 from specsim.speed.parallel import dsi, pearl
 from specsim.speed.plan import break_even_alpha, plan
 from specsim.speed.prediction import Prediction, predict
 from specsim.speed.ratio import operations_factor, optimal_gamma, relative_costs, speedup
+from specsim.speed.replanning import Controller, controller
 from specsim.speed.shapes import FastestShapes, fastest_shapes
 from specsim.speed.stopping import Stopping, optimal_stopping
 from specsim.trees import (
@@ -63,6 +78,7 @@ from specsim.trees import (
     speed_of_light,
     tree_value,
 )
+from specsim.trees.engine_shape import engine_tree
 from specsim.types import Draws, Law, TokenTree
 from specsim.verify.sample_chain import verify_chain
 from specsim.verify.sample_step import verify_step
@@ -74,13 +90,19 @@ __all__ = [
     "Automaton",
     "BlockChain",
     "Claim",
+    "Controller",
+    "Diagnosis",
     "Draws",
+    "EngineLog",
     "FastestShapes",
     "HazardEstimate",
     "LatencyModel",
     "Law",
+    "LogAcceptance",
     "ModelShape",
     "Prediction",
+    "Service",
+    "SharedTokens",
     "Speed",
     "Stopping",
     "TokenTree",
@@ -96,17 +118,22 @@ __all__ = [
     "block_chain",
     "block_efficiency",
     "break_even_alpha",
+    "cache_hits",
+    "cached_drafts",
     "check_claim",
     "conditional_tau",
     "context_boundary",
     "context_free",
+    "controller",
     "convert_acceptance",
     "dense_law",
+    "diagnose",
     "draft_then_verify",
     "draw_tree",
     "dsi",
     "eagle2_tree",
     "early_exit",
+    "engine_tree",
     "estimate_hazards",
     "expected_experts",
     "expected_kept",
@@ -117,11 +144,16 @@ __all__ = [
     "gaussian_overlap",
     "gaussian_step",
     "guarantee",
+    "harmful_rate",
     "heap_tree",
     "hit_posterior",
     "inter_token_law",
     "keyed_uniforms",
+    "largest_rate",
+    "log_acceptance",
     "markov",
+    "masked_acceptance",
+    "masked_law",
     "memory_bound",
     "merge_traces",
     "mixture",
@@ -141,19 +173,28 @@ __all__ = [
     "path_bound",
     "path_optimum",
     "pearl",
+    "penalize",
     "plan",
     "pool_texts",
     "predict",
+    "read_log",
     "recorded",
     "relative_costs",
     "renewal",
     "request_law",
+    "request_times",
     "residual",
     "roofline",
     "sequoia_tree",
+    "serve_by_choice",
+    "service_costs",
+    "shared_tokens",
     "simulate",
+    "simulate_requests",
     "speed_of_light",
     "speedup",
+    "ssd",
+    "stable_rate",
     "stationary",
     "stationary_tau",
     "survival_hazards",
@@ -161,10 +202,12 @@ __all__ = [
     "text_law",
     "top_k_law",
     "total_variation",
+    "translated_draft",
     "tree_survival",
     "tree_value",
     "verify_chain",
     "verify_step",
     "verify_tree",
+    "vocabulary_bound",
     "warp",
 ]

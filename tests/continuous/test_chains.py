@@ -54,6 +54,7 @@ def test_the_floor_is_that_of_the_law_itself() -> None:
     assert distance(draws) == pytest.approx(FLOOR, rel=0.15)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(
     ("draft", "told"),
     [

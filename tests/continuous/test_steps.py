@@ -81,6 +81,7 @@ def test_narrower_floats_are_taken() -> None:
     assert continuous.keeps(step, mean, np.array([0.5], dtype=np.float32)).tolist() == [True]
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("instead", ["reflection", "line"])
 def test_points_have_deviations_of_their_own(instead: str) -> None:
     sd = np.linspace(0.2, 3, 30_000)[:, None]
@@ -155,6 +156,7 @@ def test_the_law_is_the_targets_whatever_the_deviations(name: str) -> None:
     assert distance(STEPS[name], instead="loop")[0] > 1e-4
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("name", ["one dimension", "three"])
 @pytest.mark.parametrize("instead", ["reflection", "line", "loop"])
 def test_the_law_is_the_targets(name: str, instead: str) -> None:

@@ -28,7 +28,7 @@ from unittest import mock
 
 import numpy as np
 
-from helpers import good_calls
+from helpers import good_calls, good_real_calls
 from helpers.forwards import Forward, forbid
 from helpers.misbehaving import PLANTED
 
@@ -272,7 +272,7 @@ def main(what: str, number: str = "0") -> None:
     elif what.startswith(("command real", "real.")):
         forbid(lambda place, other: mock.patch(place, other).start())
     if what.startswith("real."):
-        calls = good_calls.calls_of_real()
+        calls = good_real_calls.calls_of_real()
         good, public = {what: calls[what][1]}, {what: until_forward(calls[what][0])}
     elif what != "real options":
         good, public = good_calls.calls(), good_calls.functions()

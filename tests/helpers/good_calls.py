@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 import specsim
+from helpers import good_loads
+from helpers.calls_of_logs import LOG, calls_of_logs
 from specsim import latency, trees
 from specsim.control import row_signals
 from specsim.verify.step import importance
@@ -34,15 +36,20 @@ LONG = {
     "specsim.simulate": ("gamma", "blocks", "tokens", "burn_in", "sequences"),
     "specsim.conditional_tau": ("blocks", "sequences"),
     "specsim.request_law": ("tokens",),
+    **good_loads.LONG,
 }
 # The commands with words that are good; `plots` has no option but a folder, and draws for minutes.
 COMMANDS = {
     "check": ["iid", "--family", "draft"],
     "conform": ["first_ratio_only", "--property", "marginal", "--budget", "20"],
+    "diagnose": [str(LOG)],
+    "log": [str(LOG)],
     "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
     "plots": [],
+    "report": ["page.html"],
     "rules": [],
     "simulate": shlex.split("--target law:1/3,2/3 --draft law:2/3,1/3 --gamma 2 --blocks 100 --sequences 8"),
+    "sweep": [str(Path(__file__).with_name("study.toml")), "--workers", "1"],
     "validate": [],
 }
 # Those of `specsim-real`, small; a command may stand here with several sets of words.
@@ -109,9 +116,11 @@ def calls() -> dict[str, dict[str, Any]]:
     step = specsim.gaussian_step([0.0, 0.0], [0.6, 0.8], 1.0)
     drafted: dict[str, Any] = {"step": step, "x": [0.5, 0.5], "u": 0.5}
     root: dict[str, dict[str, Any]] = {
+        **good_loads.calls(),
         "acceptance_curves": {"p": [P], "q": [Q], "num_drafts": [2], "samples": 2},
         "acceptance_rate": {"p": P, "q": Q},
         "accepted_length_law": {"alpha": [0.5, 0.5]},
+        **calls_of_logs(),
         "algorithms": {},
         "batch_schedule": {"latency": time, "acceptance": 0.7, "max_batch": 4, "max_gamma": 4},
         "batch_tokens": {"length_law": [0.5, 0.3, 0.2], "batch": 4},
@@ -120,6 +129,8 @@ def calls() -> dict[str, dict[str, Any]]:
         "block_chain": {**models, "rule": "tokenwise", "gamma": 2},
         "block_efficiency": {"alpha": 0.8, "gamma": 3},
         "break_even_alpha": {"latency": time, "gamma": 2},
+        "cache_hits": {"p": P, "q": Q, "fan_out": 1},
+        "cached_drafts": {"latency": time, "acceptance": 0.7, "hits": 0.9},
         "check_claim": {"speedup": 4.2, "gamma": 3, "cost_ratio": 0.05},
         "conditional_tau": {
             **models,
@@ -131,6 +142,7 @@ def calls() -> dict[str, dict[str, Any]]:
         },
         "context_boundary": {"latency": time, "acceptance": 0.7, "batch": 2, "max_context": 64, "max_gamma": 4},
         "context_free": {"law": [0.25, 0.75]},
+        "controller": {"latency": time, "ranks": [0.7, 0.12]},
         "convert_acceptance": {"value": 0.8, "kind": "alpha", "to": "draft_rate", "gamma": 3},
         "dense_law": {"law": specsim.top_k_law([0, 3], [0.75, 0.25], 5)},
         "draft_then_verify": {"alpha": [0.9, 0.5], "cost_ratio": 0.1},
@@ -153,6 +165,8 @@ def calls() -> dict[str, dict[str, Any]]:
         "inter_token_law": {"length_law": [0.5, 0.5], "cycle_s": 0.03},
         "keyed_uniforms": {"seed": 0, "sequence": 5, "position": 17, "count": 3},
         "markov": {"table": [[0.5, 0.5], [1.0, 0.0]]},
+        "masked_acceptance": {"p": P, "q": Q, "mask": [True, False, True]},
+        "masked_law": {"law": P, "mask": [True, False, True]},
         "memory_bound": {"target_weights": 1.0, "draft_weights": 0.02},
         "merge_traces": {"a": _trace(range(4)), "b": _trace(range(4, 8))},
         "mixture": {"weights": [[0.5, 0.5], [0.0, 1.0]], "components": [[0.5, 0.5], [1.0, 0.0]]},
@@ -185,6 +199,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "simulate": {**models, "rule": "block", "gamma": 2, "blocks": 100, "sequences": 8},
         "speed_of_light": {"target": law_of_three, "nodes": 3},
         "speedup": {"alpha": 0.8, "gamma": 5, "cost_ratio": 0.05},
+        "ssd": {**one, "hits": 0.9},
         "stationary": {"model": specsim.markov([[0.5, 0.5], [1.0, 0.0]])},
         "stationary_tau": {**models, "rule": "tokenwise", "gamma": 2},
         "survival_hazards": {"survival": [0.8, 0.4, 0.1]},
@@ -254,24 +269,6 @@ def calls() -> dict[str, dict[str, Any]]:
         "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}
-
-
-OF_REAL = ("real.Pair.generate", "real.Pair.score", "real.Pair.stopping", "real.Warping", "real.load")
-
-
-def calls_of_real() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
-    """Public functions of `real`, and of the pair that is bundled, each with a good call."""
-    import real
-
-    pair = real.load(real.TINY / "target", real.TINY / "draft")
-    good: list[tuple[Callable[..., Any], dict[str, Any]]] = [
-        (pair.generate, {"prompt": "a = 1\n", "max_tokens": 4}),
-        (pair.score, {"text": [5, 6, 7]}),
-        (pair.stopping, {"strings": ["\n"]}),
-        (real.Warping, {"temperature": 0.7}),
-        (real.load, {"target": real.TINY / "target", "draft": real.TINY / "draft"}),
-    ]
-    return dict(zip(OF_REAL, good, strict=True))
 
 
 def functions() -> dict[str, Callable[..., Any]]:

@@ -1,0 +1,44 @@
+"""Good calls of what reads logs, and of what answers the questions that logs raise: a part of `good_calls`."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+import specsim
+
+LOG = Path(__file__).with_name("runs.csv")  # of our own format, off and on
+
+
+def calls_of_logs() -> dict[str, dict[str, Any]]:
+    off, *on = specsim.read_log(LOG)
+    shared = specsim.shared_tokens("abc", "cxa")
+    return {
+        "diagnose": {"off": [off], "on": on},
+        "engine_tree": {"ranks": [0.6, 0.2], "steps": 2, "top_k": 2, "tokens": 5},
+        "log_acceptance": {"run": on[0]},
+        "penalize": {"logits": [2.0, 1.0, 0.0], "counts": [0, 1, 2], "presence_penalty": 0.5},
+        "read_log": {"path": str(LOG)},
+        "shared_tokens": {"target": ["a", "b", "c"], "draft": ["c", "x", "a"]},
+        "translated_draft": {"q": [0.1, 0.3, 0.6], "shared": shared, "vocab": 3},
+        "vocabulary_bound": {"p": [0.5, 0.3, 0.2], "shared": shared},
+    }
+
+
+def files_of_examples(folder: Path) -> None:
+    """The logs, and the rows under a mask, that the commands' own examples name."""
+    held = {"p": np.eye(3), "q": np.eye(3), "mask": np.eye(3, dtype=bool)}
+    save_file(held, folder / "masked.safetensors")
+    samples = Path(__file__).parents[1] / "logs" / "samples"
+    copies = {"runs.csv": LOG, "metrics.txt": samples / "vllm_metrics.txt"}
+    for name, path in copies.items():
+        shutil.copy(path, folder / name)
+    (folder / "off.log").write_text("eval time = 900.0 ms / 50 tokens\n")
+    for name, kept in (("on.log", 30), ("on_with_4.log", 32), ("on_with_1.log", 18)):
+        drafted = 20 if "_1" in name else 80
+        share = f"draft acceptance = {kept / drafted} ( {kept} accepted / {drafted} generated)"
+        (folder / name).write_text(f"eval time = 1000.0 ms / 50 tokens\n{share}\n")
