@@ -33,8 +33,11 @@ def marked(path: Path) -> dict[str, Any]:
 
 
 def table(path: Path, columns: list[str] | None = None) -> Any:
-    """The rows of a file, as a table of pyarrow."""
+    """The rows of a file, as a table of pyarrow.
+
+    Read on this thread alone, from memory: a thread that Arrow is still starting aborts a process that
+    ends just then (Arrow's issues 34314 and 39862).
+    """
     with extras.needed(f"reading {path.name}"):
-        from pyarrow import parquet
-    with path.open("rb") as file:
-        return parquet.read_table(file, columns=columns)
+        from pyarrow import BufferReader, parquet
+    return parquet.ParquetFile(BufferReader(path.read_bytes())).read(columns, use_threads=False)
