@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
+import tempfile
 from collections.abc import Generator
+from fractions import Fraction
+from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +17,7 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # which take longe
 
 import hypothesis
 import pytest
+from helpers import quick_fractions
 
 MINUTES = Path(__file__).parent / "helpers" / "minutes.txt"
 COLLECTED = pytest.StashKey[set[str]]()  # ids of all cases, of whatever tier
@@ -19,6 +25,33 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci")
+if sys.version_info < (3, 12):
+    for name, method in quick_fractions.methods().items():
+        setattr(Fraction, name, method)
+gc.set_threshold(200_000, 50, 1_000)  # what is imported is looked through again and again otherwise
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where nothing is slow, XLA compiles in half the time, and what one worker has compiled the other need not.
+
+    The flag is one of the JAX in constraints.txt; another might not know it, and would end the process.
+    """
+    if "not slow" not in config.getoption("markexpr") or not _is_jax("0.10"):
+        return
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        kept = tempfile.TemporaryDirectory(prefix="specsim-jax-")
+        config.add_cleanup(kept.cleanup)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = kept.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+
+def _is_jax(release: str) -> bool:
+    try:
+        return metadata.version("jax").startswith(f"{release}.")
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +82,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out = {item for item in items if any(item.get_closest_marker(name) for name in names)}
     config.hook.pytest_deselected(items=[item for item in items if item in out])
     items[:] = [item for item in items if item not in out]
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported and collected stays to the end, and no collection of garbage need look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_quick(config: pytest.Config) -> bool:
