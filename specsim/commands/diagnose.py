@@ -97,6 +97,8 @@ def _part(part: Part, found: Diagnosis) -> str:
     tokens = f"{found.verified:g} token" if found.verified == 1 else f"{found.verified:g} tokens"
     words = [f"verifying {tokens}" if name == "verifying" else name for name in part.names]
     if part.names == ("fixed work",):
+        if part.steps.value <= 0:  # a rest that noise has made less than nothing
+            return "no fixed work"
         words = [f"{1e3 * part.steps.value * found.step:.3g} ms of fixed work"]
     together = " together" if len(words) > 1 else ""
     joined = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
@@ -115,7 +117,8 @@ def _span(found: Estimate) -> str:
 
 def text(found: Diagnosis, as_markdown: bool = False) -> str:
     """The answer first, then the cycle, what would mend it, what to measure, and what the numbers rest on."""
-    from specsim.report.text import table
+    from specsim.report.text import paragraphs, table
+    from specsim.speed.diagnosis import named
 
     lines = [sentence(found), ""]
     if found.parts:
@@ -129,7 +132,7 @@ def text(found: Diagnosis, as_markdown: bool = False) -> str:
         lines += [table(rows, as_markdown), *_off_above(found), ""]
     if found.parts:
         lines += [
-            f"not told apart: {' and '.join(part.names)}; to measure: {' and '.join(found.missing)}"
+            f"these logs do not tell {named(part.names)} apart; to measure: {' and '.join(found.missing)}"
             for part in found.parts
             if len(part.names) > 1
         ]
@@ -137,7 +140,7 @@ def text(found: Diagnosis, as_markdown: bool = False) -> str:
     lines.append(
         "taken for granted: each further token of a pass, and each draft step, costs as much as the one before"
     )
-    return "\n".join(lines)
+    return paragraphs(lines, as_markdown)
 
 
 def _off_above(found: Diagnosis) -> list[str]:

@@ -69,15 +69,21 @@ def log(told: Log) -> None:
 
 
 def _text(run: EngineLog, found: LogAcceptance, told: Log) -> str:
-    from specsim.report.text import table
+    from specsim.commands.plan.sentence import counted
+    from specsim.report.text import paragraphs, table
 
     head = [["measure", "value", f"{100 * told.level:g}% interval"]]
     rows = [[WORDS[kind], f"{one.value:.3f}", _ends(one)] for kind, one in found.measures.items()]
-    size = f"{found.length:g} drafts a block" if found.fixed else f"{found.length:.2f} drafts a block in the mean"
-    said = "blocks are not counted" if run.blocks is None else f"{run.blocks} blocks"
-    lines = [f"{run.engine}, {run.source}: {size}, {said}", "", table([*head, *rows], told.as_markdown)]
+    size = (
+        f"{counted(round(found.length), 'draft')} a block"
+        if found.fixed
+        else f"{found.length:.2f} drafts a block in the mean"
+    )
+    said = "blocks are not counted" if run.blocks is None else counted(run.blocks, "block")
+    name = run.source if run.engine == "own" else f"{run.engine}, {run.source}"
+    lines = [f"{name}: {size}, {said}", "", table([*head, *rows], told.as_markdown)]
     if found.hazards is not None:
-        head = [["draft", "came to it", "kept", "hazard", "interval"]]
+        head = [["draft", "came to it", "kept", "hazard", f"{100 * told.level:g}% interval"]]
         parts = zip(
             found.hazards.tried, found.hazards.kept, found.hazards.hazards, found.hazards.intervals, strict=True
         )
@@ -87,7 +93,7 @@ def _text(run: EngineLog, found: LogAcceptance, told: Log) -> str:
         ]
         lines += ["", table([*head, *rows], told.as_markdown)]
         lines += ["", "hazard: the share kept of those that came to it, so all before it were kept; blocks independent"]
-    return "\n".join([*lines, *(f"note: {note}" for note in found.notes)])
+    return paragraphs([*lines, *(f"note: {note}" for note in found.notes)], told.as_markdown)
 
 
 def _ends(one: Measure) -> str:

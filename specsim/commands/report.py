@@ -32,6 +32,7 @@ class Report(NamedTuple):
 def report(told: Report) -> None:
     """Draw records as one page that works offline, with controls that redraw it. Needs the extra `report`."""
     from specsim.base.files import check_writable, write_bytes
+    from specsim.commands.plan.sentence import counted
     from specsim.report.page.html import page
     from specsim.report.page.records import read
 
@@ -42,4 +43,5 @@ def report(told: Report) -> None:
     if told.as_json:
         typer.echo(json.dumps({"out": str(told.out), "bytes": len(written), "records": [one.kind for one in records]}))
     else:
-        typer.echo(f"{told.out}: {len(records)} records, {len(written) / 1e6:.2f} MB, opens without a network")
+        shown = counted(len(records), "record") if records else "examples, as no record is given"
+        typer.echo(f"{told.out}: {shown}, {len(written) / 1e6:.2f} MB, opens without a network")

@@ -92,6 +92,8 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     notes = list(run.notes)
     if not fixed:
         notes.append(f"blocks differ in length ({gamma:.2f} drafts in the mean)")
+        if length is None and not run.kept:
+            notes.append("intervals need the most drafts that a block may have: --length")
     hazards = _hazards(run, z) if run.kept and run.blocks else None
     if hazards is not None and not fixed:
         notes.append("positions count blocks that never drafted so far as rejections: hazards are lower bounds")

@@ -21,7 +21,7 @@ from specsim.latency import Timing
 from specsim.logs.record import EngineLog, check_counts, number, timing, whole
 
 NAME = "own"
-EXPECTS = "CSV or JSON of our own with speculation"
+EXPECTS = "a CSV with the column speculation, or JSON with runs"
 COUNTS = ("blocks", "drafted", "accepted")
 TIMES = ("tokens_per_s", "token_ms", "cycle_ms", "draft_ms", "verify_ms", "overhead_ms")
 COLUMNS = ("speculation", "model", "batch", "length", "verified", *COUNTS, "kept", "tau", *TIMES)

@@ -72,7 +72,9 @@ def read_log(path: str | Path) -> tuple[EngineLog, ...]:
         raise ValueError(f"{place.name} holds lines of {both}; expected those of one engine")
     if not known:
         first = text.strip().splitlines()[0].strip()[:60]
-        wanted = "; ".join(f"{module.NAME}: {module.EXPECTS}" for module in engines())
+        wanted = "; ".join(
+            f"{name}: {module.EXPECTS}" for name, module in zip(names().split(", "), engines(), strict=True)
+        )
         raise ValueError(f"{place.name} begins with {first!r}; expected a log with one of these ({wanted})")
     runs: tuple[EngineLog, ...] = known[0].parse(text, place.name)
     return runs
@@ -80,4 +82,8 @@ def read_log(path: str | Path) -> tuple[EngineLog, ...]:
 
 def names() -> str:
     """The engines that are known, in one line."""
-    return ", ".join(module.NAME for module in engines())
+    return ", ".join(map(_called, engines()))
+
+
+def _called(module: ModuleType) -> str:
+    return "our own format" if module.NAME == "own" else str(module.NAME)

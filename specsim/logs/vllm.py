@@ -77,6 +77,10 @@ def _metrics(text: str, source: str) -> EngineLog:
             places[place] = places.get(place, 0.0) + grown
     if set(places) != set(range(len(places))):
         raise ValueError(f"{source} counts positions {sorted(places)}; expected all from 0 on")
+    if not total:
+        raise ValueError(
+            f"{source} has none of the counters {SPEC}..._total, {TOKEN} or {STEP[0]}; expected vLLM 0.9 or later"
+        )
     counts = {
         key: whole(total[f"{SPEC}{name}_total"], f"{source}: {SPEC}{name}_total")
         for key, name in (("blocks", "drafts"), ("drafted", "draft_tokens"), ("accepted", "accepted_tokens"))

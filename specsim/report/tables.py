@@ -11,12 +11,14 @@ import numpy as np
 from specsim import trees
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.discover import Algorithm, algorithms, facts, find, rules
+from specsim.exact import racing
 from specsim.exact.chain import expected_tokens
 from specsim.exact.filling import fill
 from specsim.exact.guarantee import guarantee
 from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
 from specsim.laws.make import total_variation
+from specsim.verify.coupled import acceptance
 from specsim.verify.lookup import lossy_rules, takes
 
 P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of chains and trees
@@ -54,6 +56,15 @@ def rules_table() -> str:
         if rule.family != "step":
             cells = [*_tau(rule.name, rule.family), _cost(find(rule.family, rule.name))]
             rows.append(_row(rule, f"{rule.family} | {rule.drafts}", _verdict(rule.name, rule.family), cells))
+    rows += [
+        "",
+        "| coupled rule | drafts | lossless | theorem | machine-checked | paper "
+        "| K = 1, of the optimum | K = 2 | cost |",
+        "| --- " * 9 + "|",
+    ]
+    for name, module in rules("coupled").items():
+        cells = [_hit(name, k) for k in (1, 2)]
+        rows.append(_row(facts(module), facts(module).drafts, _coupled_verdict(name), [*cells, _cost(module)]))
     head = "| process | lossless | theorem | paper | passes a token, tokenwise | block | cost |"
     rows += ["", head, "| --- " * 7 + "|"]
     for name, module in rules("process").items():
@@ -75,6 +86,21 @@ def lossy_table() -> str:
     return "\n".join(rows)
 
 
+def _hit(name: str, num_drafts: int) -> str:
+    """The acceptance of a coupled rule on the pair of step rules, beside the optimum of drafts so drawn."""
+    one = facts(find("coupled", name))
+    if one.counts and num_drafts not in one.counts:
+        return "-"
+    best = optimal_acceptance(WIDE_P, WIDE_Q, num_drafts=num_drafts, scheme=one.own[0])
+    return f"{float(acceptance(name, WIDE_P, WIDE_Q, num_drafts)):.3f} of {float(best):.3f}"
+
+
+def _coupled_verdict(name: str) -> str:
+    """Whether the token has the target's law: the sampler runs on symbols, on the pair of chains and trees."""
+    module = find("coupled", name)
+    return "yes" if racing.lossless(module, np.array(P), np.array(Q), 1) else "no"
+
+
 def _rolled(text: tuple[int, ...]) -> Any:
     """The fixed pair's p, rolled by the token before: what comes depends on what was."""
     return np.roll(np.array(P), text[-1] if text else 0)
@@ -91,6 +117,8 @@ def rules_rows() -> list[list[str]]:
         scheme = rule.drafts.partition(", ")[0] if rule.family == "step" else None
         verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
         rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, ", ".join(rule.proved) or "no"])
+    for name, module in rules("coupled").items():
+        rows.append([name, "coupled", facts(module).drafts, _coupled_verdict(name), facts(module).paper, "no"])
     for name, module in rules("process").items():
         verdict = "yes" if guarantee("tokenwise", process=name).lossless else "no"
         rows.append([name, "process", "its own", verdict, facts(module).paper, "no"])

@@ -12,7 +12,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 _NUMBER = re.compile(r"[-+~<>≤≥±(\[ ]*[\d.]*\d|(off|none|never)$")  # how a number, or an interval of two, begins
 _GAP = "  "
@@ -22,6 +22,15 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
     """Columns of the terminal that a stream (standard output) is; None where there is none, as in a pipe or a file."""
     stream = sys.stdout if stream is None else stream
     return shutil.get_terminal_size().columns if stream is not None and stream.isatty() else None
+
+
+def paragraphs(lines: Sequence[str], as_markdown: bool = False) -> str:
+    """Lines and tables one below the other; what is longer than the terminal is broken between words."""
+    width = None if as_markdown else terminal_width()
+    if width is None:
+        return "\n".join(lines)
+    style: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(line if "\n" in line else textwrap.fill(line, width, **style) for line in lines)
 
 
 def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:

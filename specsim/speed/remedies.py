@@ -133,7 +133,7 @@ def _another_length(
 
 def _tau_at(run: EngineLog, tau: LogTau, gamma: float, shorter: int) -> LogTau:
     if run.kept and run.blocks and len(run.kept) >= shorter:
-        return log_tau(run._replace(kept=run.kept[:shorter], accepted=sum(run.kept[:shorter]), length=float(shorter)))
+        return log_tau(run._replace(kept=run.kept[:shorter], length=float(shorter)))
     longest = math.ceil(gamma)
     alpha = convert_acceptance(min(tau.value, longest + 1.0), kind="tau", to="alpha", gamma=longest)
     value = as_acceptance(alpha).tau(shorter).value

@@ -25,8 +25,9 @@ def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
         if not run.speculating:
             raise ValueError(f"{run.source} does not speculate; expected a log with speculation on")
         if run.engine != off[0].engine:
+            ours = "; JSON of ours says of which: engine beside runs" if "own" in (run.engine, off[0].engine) else ""
             raise ValueError(
-                f"{off[0].source} is of {off[0].engine}, {run.source} of {run.engine}; expected one engine"
+                f"{off[0].source} is of {off[0].engine}, {run.source} of {run.engine}; expected one engine{ours}"
             )
         if run.token is None and run.cycle is None:
             raise ValueError(f"{run.source} has no time per token or cycle; expected one")

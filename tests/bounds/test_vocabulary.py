@@ -22,6 +22,12 @@ def test_shared_tokens_are_matched_by_what_they_stand_for() -> None:
     assert [DRAFT[i] for i in shared.draft] == [TARGET[i] for i in shared.target]
 
 
+def test_ids_that_are_not_used_are_not_shared() -> None:
+    """Both vocabularies may have some, and several of them."""
+    shared = specsim.shared_tokens(["a", None, None, "b"], [None, "b", None, "a"])
+    assert (shared.target.tolist(), shared.draft.tolist()) == ([0, 3], [3, 1])
+
+
 def test_no_draft_passes_the_bound_and_one_has_it() -> None:
     shared = specsim.shared_tokens(TARGET, DRAFT)
     bound = specsim.vocabulary_bound(P, shared)
@@ -61,6 +67,10 @@ def test_a_translated_draft_is_the_law_it_is_drawn_from() -> None:
         (
             lambda: specsim.translated_draft([0, 1, 0, 0], specsim.shared_tokens(TARGET, DRAFT), vocab=5),
             "no mass on the shared",
+        ),
+        (
+            lambda: specsim.translated_draft([0.5, 0.5], specsim.shared_tokens(TARGET, DRAFT), vocab=5),
+            "shared.draft.* outside the vocabulary",
         ),
         (lambda: specsim.vocabulary_bound([0.5, 0.5], specsim.shared_tokens(TARGET, DRAFT)), "outside the vocabulary"),
     ],

@@ -170,3 +170,17 @@ def test_a_tree_is_emitted_by_its_bounds() -> None:
     assert f"{found['steps']}, {found['top_k']}, {found['tokens']}" in run(words)
     assert bounds([-1, 0, 0, 0, 1, 2, 3]).top_k == 3  # as many children as a node has
     assert bounds([-1] * 2 + [0, 0, 1, 1, 2, 3, 4, 5, 2, 3]) == (3, 3, 13)  # two of each would not hold twelve nodes
+
+
+def test_adaptive_lengths_are_of_chains_and_say_so() -> None:
+    """SGLang changes the length at top-k 1 alone: the first rank counts, and the options beside name no tree."""
+    words = f"{SMALL.replace('llama-3.2-1b', 'eagle3')} --batch 1,64"
+    tree, alone = (
+        CliRunner().invoke(app, ["plan", *shlex.split(f"{words} {kept} --emit sglang-adaptive")])
+        for kept in ("--ranks 0.6,0.2,0.1", "--alpha 0.6")
+    )
+    assert (tree.exit_code, alone.exit_code) == (0, 0), tree.output
+    assert json.loads(tree.stdout) == json.loads(alone.stdout)
+    assert "--emit sglang gives the tree of one batch" in tree.stderr
+    assert "--emit sglang gives" not in alone.stderr
+    assert "--speculative-eagle-topk 1 " in tree.stderr

@@ -11,6 +11,10 @@ from typer.testing import CliRunner
 
 from specsim import harmful_rate, largest_rate, request_times, roofline, service_costs, simulate_requests, stable_rate
 from specsim.cli import app
+from specsim.commands.plan import rates
+from specsim.speed.load import rates as load_rates
+from specsim.speed.load.closed import RequestTimes
+from specsim.speed.load.events import Simulated
 from specsim.speed.load.service import Service
 
 pytestmark = pytest.mark.fast
@@ -56,6 +60,30 @@ def test_numbers_are_those_of_the_library(answer: dict[str, Any]) -> None:
     assert answer["within"][0] == pytest.approx(largest_rate(ways[0], 0.5))
     reach = [largest_rate(way, 0.5) for way in ways[1:]]
     assert answer["within"][1] == pytest.approx(max(r for r in reach if r is not None))
+    assert answer["none_helps"] == (None if None in hurts else max(h for h in hurts if h is not None))
+
+
+def test_how_much_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count, as seconds are the machine's: at all 16 lengths, five times as many latencies were asked for once."""
+    asked = {"times": 0, "requests": 0}
+
+    def times(service: Service, rate: float) -> RequestTimes:
+        asked["times"] += 1
+        return request_times(service, rate)
+
+    def simulated(service: Service, rate: float, *, requests: int, runs: int, level: float) -> Simulated:
+        asked["requests"] += requests * runs
+        return simulate_requests(service, rate, requests=10, runs=2, level=level)
+
+    monkeypatch.setattr(load_rates, "request_times", times)
+    monkeypatch.setattr(rates, "request_times", times)
+    monkeypatch.setattr(rates, "simulate_requests", simulated)
+    line = "plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --rate 0.5,2,8 --within 3"
+    code, shown = run(line)
+    assert code == 0, shown
+    assert "a mean latency within 3 s holds up to: 20.15 a second without drafts, 25.27 a second with them" in shown
+    assert 0 < asked["times"] <= 500
+    assert asked["requests"] == 3 * 2 * 4000
 
 
 def test_the_table_fits_and_the_answer_comes_first() -> None:

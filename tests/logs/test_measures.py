@@ -65,14 +65,31 @@ def test_blocks_that_differ_are_said_to() -> None:
     assert not found.fixed
     assert any("lower bounds" in note for note in found.notes)
     assert "alpha" not in found.measures  # it has no one length
-    assert log_tau(RUN._replace(drafted=250, length=2.5, kept=())).error is None
+    bare = RUN._replace(drafted=250, length=2.5, kept=())
+    assert "intervals need the most drafts that a block may have: --length" in log_acceptance(bare).notes
+    assert not any("--length" in note for note in log_acceptance(bare, length=3).notes)
+    assert log_tau(bare).error is None
     assert log_tau(RUN._replace(drafted=250, length=2.5, kept=()), length=3).error is not None
+
+
+def test_a_length_that_some_blocks_did_not_have_is_not_fixed() -> None:
+    assert log_acceptance(RUN).fixed
+    assert not log_acceptance(RUN._replace(drafted=290)).fixed
+
+
+def test_a_share_of_drafts_alone_needs_the_length() -> None:
+    """Neither blocks nor a printed mean: tau = 1 + length x share, without an error."""
+    run = RUN._replace(blocks=None, kept=())
+    assert log_tau(run) == (pytest.approx(1 + 3 * 0.5), None)
+    assert log_acceptance(run).measures["tau"].low is None
 
 
 def test_printed_means_have_the_error_of_their_spread() -> None:
     run = EngineLog("SGLang", "on.log", True, length=3, tau=Timing(2.0, 0.1))
     assert log_acceptance(run).measures["tau"][1:] == pytest.approx((2 - 0.196, 2 + 0.196), abs=1e-3)
-    assert as_acceptance_of_log(run).tau(3).value == pytest.approx(2.0)
+    kept = as_acceptance_of_log(run)
+    assert kept.tau(3) == (pytest.approx(2.0), pytest.approx(0.1))
+    assert kept.tau(0) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from specsim.latency import Timing
 from specsim.logs.read import engines, read_log
-from specsim.logs.record import EngineLog
+from specsim.logs.record import EngineLog, timing
 
 pytestmark = pytest.mark.fast
 
@@ -79,6 +81,31 @@ def test_vllm_lines_in_every_order_they_had(tmp_path: Path) -> None:
     assert (run.blocks, run.length, run.accepted, run.kept) == (59, 5, 262, (58, 56, 54, 52, 42))
 
 
+def test_vllm_engines_of_one_server_are_added(tmp_path: Path) -> None:
+    both = one(tmp_path, METRICS + METRICS.replace('engine="0"', 'engine="1"'))
+    assert (both.blocks, both.drafted, both.accepted, both.kept) == (200, 400, 260, (160, 100))
+
+
+ENGINE = "Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: {} tokens/s, Running: {} reqs\n"
+
+
+def test_vllm_lines_weigh_by_what_runs(tmp_path: Path) -> None:
+    """A token of one sequence takes sequences over tokens a second; lines in which nothing runs say nothing."""
+    run = one(tmp_path, ENGINE.format(100.0, 1) + ENGINE.format(300.0, 5) + ENGINE.format(0.0, 0))
+    assert run.batch == 3
+    assert run.token is not None
+    assert run.token.value == pytest.approx(6 / 400)
+    assert run.token.error is not None
+
+
+def test_vllm_counts_are_mended_where_rounding_says_less(tmp_path: Path) -> None:
+    """Of 5000 blocks a rate of three digits tells five: the sum is what was printed."""
+    line = "SpecDecoding metrics: Mean acceptance length: 2.50, Accepted: 7503 tokens, Drafted: 10000 tokens, "
+    run = one(tmp_path, line + "Per-position acceptance rate: 0.900, 0.600")
+    assert (run.blocks, run.accepted) == (5000, 7503)
+    assert run.kept == (4503, 3000)
+
+
 def test_vllm_blocks_that_differ_are_not_counted(tmp_path: Path) -> None:
     line = "SpecDecoding metrics: Mean acceptance length: 2.50, Accepted: 30 tokens, Drafted: 44 tokens, "
     line += "Per-position acceptance rate: 0.900, 0.600"
@@ -95,6 +122,40 @@ def test_sglang(tmp_path: Path) -> None:
     assert run.tau.value == pytest.approx((2.17 + 1.95 + 1.80) / 3)
     assert run.token is not None
     assert run.token.value == pytest.approx(2 / (178.86 + 165.41))
+
+
+def test_sglang_of_several_requests_and_without_speculation(tmp_path: Path) -> None:
+    more = SGLANG.replace("#running-req: 1, #token: 258", "#running-req: 3, #token: 258")
+    run = one(tmp_path, more)
+    assert run.batch == 2
+    assert run.token is not None
+    assert run.token.value == pytest.approx(4 / (178.86 + 165.41))
+    off = one(tmp_path, re.sub(r"accept len: [\d.]+, accept rate: [\d.]+, ", "", more))
+    assert (off.speculating, off.length, off.verified, off.tau) == (False, None, None, None)
+
+
+EXAMPLE = """decoded  371 tokens in   34.412 seconds, speed:   10.781 t/s
+n_drafted = 912
+n_accept  = 313
+
+draft:
+llama_perf_context_print: prompt eval time =  9000.00 ms /   200 tokens
+llama_perf_context_print:        eval time =  5800.00 ms /   900 runs
+
+target:
+llama_perf_context_print:        eval time =     0.00 ms /     1 runs
+"""
+
+
+def test_llama_speculative_has_the_draft_s_own_time(tmp_path: Path) -> None:
+    run = one(tmp_path, EXAMPLE)
+    assert (run.blocks, run.drafted, run.accepted) == (58, 912, 313)
+    assert run.token is not None
+    assert run.token.value == pytest.approx(34.412 / 371)
+    assert run.draft is not None
+    assert run.draft.value == pytest.approx(5.8 / 58)
+    target = EXAMPLE.replace("draft:\n", "target:\n" + "eval time = 1.0 ms / 1 runs\n\ndraft:\n")
+    assert one(tmp_path, target).draft == run.draft
 
 
 def test_llama(tmp_path: Path) -> None:
@@ -125,6 +186,19 @@ def test_tensorrt_llm(tmp_path: Path) -> None:
     assert off.token.value == pytest.approx(0.020)
 
 
+def test_tensorrt_llm_tokens_ranks_and_drafters_inside(tmp_path: Path) -> None:
+    """A token is a cycle over tau; other ranks repeat the first; a drafter in the target's pass has no time."""
+    rows = json.loads(TRT)
+    run = one(tmp_path, TRT)
+    assert run.token is not None
+    assert run.token.value == pytest.approx(0.021 / 2.5)
+    repeated = [row | {"attentionDpRank": rank} for row in rows for rank in (0, 1)]
+    assert one(tmp_path, json.dumps(repeated)) == run
+    for row in rows:
+        row["specDecodingStats"]["iterLatencyMS"] = 0.0
+    assert one(tmp_path, json.dumps(rows)).draft is None
+
+
 CSV = (SAMPLES / "runs.csv").read_text(encoding="utf-8")
 
 
@@ -141,11 +215,22 @@ def test_our_own(tmp_path: Path) -> None:
     assert same == on._replace(engine="vLLM", model="m", source="on.log")
 
 
+def test_times_of_our_own(tmp_path: Path) -> None:
+    """tokens_per_s is of the whole batch; each part has its own place, in seconds."""
+    head = "speculation,batch,length,tau,tokens_per_s,cycle_ms,draft_ms,verify_ms,overhead_ms\n"
+    run = one(tmp_path, head + "on,4,2,2.5,200,30,4,24,2\n")
+    assert [t.value for t in (run.token, run.cycle, run.draft, run.verify, run.overhead) if t] == pytest.approx(
+        [4 / 200, 0.030, 0.004, 0.024, 0.002]
+    )
+    assert timing([2.0, 4.0]) == Timing(3.0, 1.0)  # the error of a mean
+
+
 OLD = "INFO metrics.py:367] Speculative metrics: Draft acceptance rate: 0.642, System efficiency: 0.598"
 LONG = "eval time = 10.0 ms / {} tokens\ndraft acceptance = 1 ( 30 accepted / {} generated)"
 BAD = {
     "empty": (" \n", "on.log is empty; expected a log of"),
     "no engine": ("hello\nworld\n", "on.log begins with 'hello'; expected a log with one of these"),
+    "another version": ("vllm:nothing_like_it 3\n", "none of the counters .* expected vLLM 0.9 or later"),
     "two engines": (METRICS + SGLANG, "holds lines of SGLang and of vLLM; expected those of one engine"),
     "vLLM V0": (OLD, "vLLM before 0.9 .* expected 0.9 or later"),
     "falls": (

@@ -245,6 +245,11 @@ ON, OFF = (
 )
 BAD: dict[str, Any] = {
     "two kinds": ([OFF._replace(engine="SGLang")], [ON], "off.log is of SGLang, on.log of vLLM; expected one engine"),
+    "ours and theirs": (
+        [OFF._replace(engine="own")],
+        [ON],
+        "off.log is of own, on.log of vLLM; expected one engine; JSON of ours says of which: engine beside runs",
+    ),
     "models": ([OFF._replace(model="b")], [ON], r"models b \(off.log\), a \(on.log\); expected one"),
     "off speculates": ([ON], [ON], "on.log speculates; expected a log of the same engine with speculation off"),
     "on does not": ([OFF], [OFF], "off.log does not speculate; expected a log with speculation on"),

@@ -18,7 +18,7 @@ from specsim import (
     stable_rate,
 )
 from specsim.latency import constant
-from specsim.speed.load.events import Run, drawn, serve
+from specsim.speed.load.events import Run, _quantiles, drawn, serve
 from specsim.speed.load.service import Service, of_parts
 
 pytestmark = pytest.mark.fast
@@ -186,6 +186,26 @@ def test_gaps_are_cycles_and_tokens_of_a_block_come_together() -> None:
     assert (seen.token.p50, seen.token.p99) == (0.0, 1.0)
     assert seen.token.mean.value == pytest.approx(34 / 100, rel=1e-6)  # 34 cycles, the last cut
     assert seen.pace.mean.value == pytest.approx(34 / 100, rel=1e-6)
+
+
+def test_what_is_measured_of_a_run() -> None:
+    """Not its first fifth, which meets an empty server, nor its last twentieth; quantiles are of weights."""
+    served = line(1.0, 0.0, 0.5, 4, 9)
+    assert simulate_requests(served, 0.01, requests=100, runs=2).requests == 2 * 75
+    values = np.arange(1.0, 101.0)
+    found = _quantiles([(values, np.ones(100)), (values, np.ones(100))], 2.0)
+    assert (found.mean.value, found.p50, found.p99) == (50.5, 50.0, 99.0)
+    weighted = _quantiles([(values, np.where(values == 7, 1e6, 1.0))] * 2, 2.0)
+    assert (weighted.p50, weighted.p99) == (7.0, 7.0)
+
+
+def test_the_closed_form_counts_as_good_up_to_a_load() -> None:
+    """Of a processor that is shared nobody waits for a place: only the load tells these apart."""
+    shared = line(1e-3, 1.0, 1e-3, 64, 9)
+    found = {share: request_times(shared, share * stable_rate(shared)) for share in (0.69, 0.71)}
+    assert max(one.full for one in found.values()) < 1e-6
+    assert max(one.reading for one in found.values()) < 1e-3
+    assert [one.holds for one in found.values()] == [True, False]
 
 
 @pytest.mark.later

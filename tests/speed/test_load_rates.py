@@ -12,6 +12,7 @@ from specsim import (
     harmful_rate,
     largest_rate,
     request_times,
+    roofline,
     serve_by_choice,
     service_costs,
     simulate_requests,
@@ -20,6 +21,7 @@ from specsim import (
 from specsim.latency import LatencyModel, Timing, constant
 from specsim.speed.load.choices import Live
 from specsim.speed.load.events import serve
+from specsim.speed.load.rates import largest_rate_of_any, none_helps_from
 from specsim.speed.load.service import of_parts
 
 pytestmark = pytest.mark.fast
@@ -87,6 +89,20 @@ def test_the_largest_rate_under_a_bound() -> None:
     assert largest_rate(served, 1e12) == pytest.approx(stable_rate(served), rel=1e-5)
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 0.7, 0.9])
+def test_the_best_of_several_is_that_of_each(alpha: float) -> None:
+    """Ways that cannot raise it are passed over; the answer is that of asking all."""
+    times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
+    sizes = {"prompt": 64, "output": 64, "limit": 64}
+    plain, *ways = (service_costs(times, alpha if g else None, gamma=g, **sizes) for g in range(6))
+    found = [harmful_rate(plain, way) for way in ways]
+    assert none_helps_from(plain, ways) == (None if None in found else max(h for h in found if h is not None))
+    for bound in (0.01, 0.3, 0.6, 50.0):
+        reach = [r for way in ways if (r := largest_rate(way, bound)) is not None]
+        assert largest_rate_of_any(ways, bound) == max(reach, default=None)
+    assert (none_helps_from(plain, []), largest_rate_of_any([], 1.0)) == (0.0, None)
+
+
 def test_a_controller_that_never_changes_is_the_plain_run() -> None:
     plain = line(1.0, 0.25, 0.5, 3, 9)
     rng = random.Random(5)
@@ -104,7 +120,7 @@ def test_a_controller_that_never_changes_is_the_plain_run() -> None:
     assert found.cycles.tolist() == [len(seen)]
     assert max(live.batch for live in seen) == 3
     assert max(live.waiting for live in seen) > 0
-    assert min(live.written for live in seen) == 1
+    assert (seen[0].written, min(live.written for live in seen)) == (1, 1)
     assert found.busy_s == pytest.approx(60 * 0.5 + sum(1 + 0.25 * live.batch for live in seen))
 
 
@@ -120,6 +136,14 @@ def test_a_controller_draws_blocks_from_their_law() -> None:
     assert abs(mean / exact - 1) < 0.05
     switched = serve_by_choice(arrivals, ways, lambda live: int(live.batch < 3), seed=7)
     assert (switched.cycles > 0).all()
+
+
+def test_texts_of_a_batch_are_drawn_independently() -> None:
+    """Two that begin together take numbers of cycles that have nothing to do with each other."""
+    ways = [of_parts(1.0, [1.0, 1.0], np.array([0.5, 0.5]), 33)]
+    ends = np.array([serve_by_choice([0.0, 0.0], ways, lambda live: 0, seed=seed).done for seed in range(120)])
+    assert ends.std(axis=0).min() > 1
+    assert abs(np.corrcoef(ends.T)[0, 1]) < 4 / 120**0.5
 
 
 BAD = [

@@ -53,6 +53,13 @@ def test_tau_is_that_of_the_nodes_that_are_kept(steps: int, top_k: int, tokens: 
     assert back.top_k <= top_k
 
 
+def test_the_next_level_grows_from_the_best_nodes_of_this_one() -> None:
+    """Not from the children of the best parent alone: with ranks nearly alike those of others are better."""
+    wide = specsim.engine_tree([0.34, 0.33, 0.32], steps=3, top_k=3, tokens=22)
+    grown = {wide[i] for i in range(21) if wide[i] >= 0 and wide[wide[i]] >= 0}
+    assert {wide[i] for i in grown} == {0, 1}, "parents of the second level that has children: .34 and .33"
+
+
 @pytest.mark.parametrize(
     ("told", "said"),
     [

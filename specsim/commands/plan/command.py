@@ -179,6 +179,11 @@ def _emit(
         )
         tree = tuple(int(p) for p in best.tree.parents)
         more.append("- bounds of the best tree; SGLang fills them by the draft's confidence, not by this shape")
+    elif given.ranks and engine == "sglang-adaptive":
+        more.append(
+            "- the first of the ranks alone: SGLang adapts the length of chains (top-k 1), and no tree; --emit sglang "
+            "gives the tree of one batch"
+        )
     elif given.ranks:
         more.append("- the first of the ranks alone: this engine takes no trees")
     if engine.startswith("vllm") and len(found) > 1:

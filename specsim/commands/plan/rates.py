@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from specsim.commands.plan.sentence import counted
 from specsim.report import text as style
 from specsim.speed.load.closed import RequestTimes, request_times, stable_rate
 from specsim.speed.load.events import Quantiles, Simulated, simulate_requests
-from specsim.speed.load.rates import harmful_rate, largest_rate
+from specsim.speed.load.rates import harmful_rate, largest_rate, largest_rate_of_any, none_helps_from
 from specsim.speed.load.service import MAX_OUTPUT, Service, service_costs
 
 REQUESTS, RUNS = 1000, 4  # simulated for each line: a tenth of a second
@@ -127,13 +126,11 @@ def answer(sides: Sequence[Service], rates: Sequence[float], asked: Asked, *, le
             )
         )
     gamma = next((line.gamma for line in lines if line.gamma), 1 if len(sides) > 1 else 0)
-    harms = [harmful_rate(plain, side) for side in sides[1:]]
     within = None
     if asked.within is not None:
-        reach = [largest_rate(side, asked.within) for side in sides]
-        within = (reach[0], max((r for r in reach[1:] if r is not None), default=None))
-    none_helps = None if any(h is None for h in harms) else max((h for h in harms if h is not None), default=0.0)
-    hurts = harms[gamma - 1] if harms else 0.0
+        within = (largest_rate(plain, asked.within), largest_rate_of_any(sides[1:], asked.within))
+    none_helps = none_helps_from(plain, sides[1:])
+    hurts = harmful_rate(plain, sides[gamma]) if gamma else 0.0
     notes = tuple(_notes(lines, asked, within))
     taken = (
         f"requests arrive by a Poisson process, {asked.prompt_tokens} tokens in and {asked.output_tokens} out",
@@ -212,12 +209,7 @@ def text(found: Answer, as_markdown: bool = False) -> str:
         "the table is simulated from predicted costs; it takes for granted:",
         *(f"- {s}" for s in found.assumptions),
     ]
-    width = None if as_markdown else style.terminal_width()
-    return "\n".join(line if "\n" in line or width is None else _wrapped(line, width) for line in lines)
-
-
-def _wrapped(line: str, width: int) -> str:
-    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return style.paragraphs(lines, as_markdown)
 
 
 def _cells(found: Quantiles | None) -> list[str]:

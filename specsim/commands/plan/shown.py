@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,14 +60,7 @@ def text(found: Answer, as_markdown: bool = False) -> str:
         lines.append(f"S*({batch}): {_boundary(context, found.between.get(batch, []))}")
     lines += [f"note: {note}" for note in found.notes]
     lines += ["everything above is predicted; it takes for granted:", *(f"- {said}" for said in found.assumptions)]
-    width = None if as_markdown else style.terminal_width()
-    return "\n".join(line if "\n" in line else _wrapped(line, width) for line in lines)  # tables fit already
-
-
-def _wrapped(line: str, width: int | None) -> str:
-    if width is None:
-        return line
-    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return style.paragraphs(lines, as_markdown)
 
 
 def _speedup(name: str, found: Sequence[Estimate], level: float) -> str:

@@ -26,7 +26,7 @@ def summary(out: Path, found: Found) -> str:
     lines = [f"{out}: {found.rows} of {found.size} rows{rate}"]
     count, first = refused(out)
     if count:
-        lines.append(f"{count} rows are refused (column `refused`), the first: {first}")
+        lines.append(f"{count} {'row is' if count == 1 else 'rows are'} refused (column `refused`), the first: {first}")
     if not found.complete:
         lines.append("interrupted; the same command with --resume carries on")
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from specsim.speed.load.service import Service
 MEASURES = ("first", "token", "total")
 TRIED = 64  # rates between which a change is looked for
 NEAR = 1 - 1e-6  # of the largest stable rate: the highest tried
+UNLOADED = 1e-9  # of it: as good as none
 SLACK = 1e-9  # by which one latency has to be above another
 
 
@@ -99,23 +100,54 @@ def harmful_rate(plain: Service, speculative: Service) -> float | None:
         ours, theirs = getattr(plain, name), getattr(speculative, name)
         if ours != theirs:
             raise ValueError(f"plain has {name} {ours}, speculative {theirs}; both must serve the same requests")
-    top, other = stable_rate(plain), stable_rate(speculative)
-
-    def hurts(rate: float) -> bool:
-        if rate >= other:
-            return True
-        return request_times(speculative, rate).total_s > request_times(plain, rate).total_s * (1 + SLACK)
-
-    found = _change(top, hurts)
+    top = stable_rate(plain)
+    found = _change(top, lambda rate: hurts(plain, speculative, rate))
     if found is None:
         return 0.0
     return None if found >= NEAR * top else found
 
 
+def hurts(plain: Service, speculative: Service, rate: float) -> bool:
+    """Whether speculation is slower at a rate that plain decoding can serve, or cannot serve it."""
+    if rate >= stable_rate(speculative):
+        return True
+    return request_times(speculative, rate).total_s > request_times(plain, rate).total_s * (1 + SLACK)
+
+
+def none_helps_from(plain: Service, sides: Sequence[Service]) -> float | None:
+    """The rate from which every one of these hurts: the largest `harmful_rate`, None if one has none.
+
+    A way that hurts already at the largest rate so far cannot raise it, and costs one comparison.
+    """
+    top, most = stable_rate(plain), 0.0
+    for side in sorted(sides, key=stable_rate, reverse=True):
+        if hurts(plain, side, max(most, UNLOADED * top)):
+            continue
+        found = harmful_rate(plain, side)
+        if found is None:
+            return None
+        most = max(most, found)
+    return most
+
+
+def largest_rate_of_any(sides: Sequence[Service], bound: float) -> float | None:
+    """The largest `largest_rate` of several ways to decode; None if each fails without load.
+
+    A way that fails at the largest rate so far cannot raise it, and costs one request time.
+    """
+    most: float | None = None
+    for side in sorted(sides, key=stable_rate, reverse=True):
+        if most is not None and (most >= stable_rate(side) or request_times(side, most).total_s > bound):
+            continue
+        found = largest_rate(side, bound)
+        most = found if most is None else max(most, found or 0.0)
+    return most
+
+
 def _change(top: float, fails: Callable[[float], bool]) -> float | None:
     """The first rate below top at which something fails; near top if none does, None if it fails without load."""
     rates = top * np.linspace(0, NEAR, TRIED + 1)
-    rates[0] = top * 1e-9
+    rates[0] = top * UNLOADED
     first = next((i for i, rate in enumerate(rates) if fails(float(rate))), None)
     if first is None:
         return float(rates[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from helpers.studies import PLAN, Opened
 
-from specsim.commands.sweep import gather
+from specsim.commands.sweep import gather, work
 from specsim.commands.sweep.pools import Pool
 from specsim.commands.sweep.study import parsed, point
 
@@ -71,6 +72,28 @@ def test_a_pool_without_workers_is_opened_anew(monkeypatch: pytest.MonkeyPatch) 
 
     assert sorted(kept_by(opened)) == list(range(12))
     assert opens == [2]
+
+
+def test_a_slow_chunk_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing ends for a while, but workers are there: the pool stays, and no chunk is computed twice."""
+    monkeypatch.setattr(gather, "GONE", 0.01)
+    honest, opens, asked = work.computed, [0], [0]
+
+    def slow(kind: str, points: Any) -> list[dict[str, Any]]:
+        asked[0] += 1
+        time.sleep(0.03)
+        return honest(kind, points)
+
+    monkeypatch.setattr(work, "computed", slow)
+
+    @contextmanager
+    def opened() -> Iterator[Pool]:
+        opens[0] += 1
+        with ThreadPoolExecutor(1) as executor:
+            yield Pool(executor)
+
+    assert sorted(kept_by(opened)) == list(range(12))
+    assert (opens, asked) == ([1], [6])
 
 
 class Killed(Exception):

@@ -56,6 +56,10 @@ def test_tree_rows_are_the_planners() -> None:
     assert best["speedup"] == pytest.approx(float(made.speedup))
     assert chain["tau"] == pytest.approx(1 + 0.7 + 0.49)
     assert chain["speedup"] == pytest.approx((1 + 0.7 + 0.49) / 1.1)
+    (wide,) = rows('kind = "tree"\n[grid]\nranks = "0.7,0.2"\ntree = "2,2"\ncost_ratio = 0.05\n')
+    assert (wide["nodes"], wide["levels"]) == (6, 2)
+    with pytest.raises(ValueError, match=r"ranks is '0.7,0.4': acceptances sum to 1.1, above 1"):
+        rows('kind = "tree"\n[grid]\nranks = "0.7,0.4"\ntree = "2,2"\ncost_ratio = 0.05\n')
 
 
 def test_acceptance_rows_are_exact() -> None:
@@ -68,6 +72,15 @@ def test_acceptance_rows_are_exact() -> None:
     assert found[2]["acceptance"] == specsim.acceptance_rate(
         [0.5, 0.3, 0.2], [0.1, 0.3, 0.6], rule="kseq", num_drafts=2
     )
+
+
+def test_the_optimum_is_that_of_the_scheme() -> None:
+    text = 'kind = "acceptance"\n[grid]\ntarget = "law:.5,.3,.2"\ndraft = "law:.1,.3,.6"\nnum_drafts = 2\n'
+    (found,) = rows(text + 'rule = "recursive_wor"\n')
+    p, q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
+    best = float(specsim.optimal_acceptance(p, q, num_drafts=2, scheme="without_replacement"))
+    assert found["optimum"] == pytest.approx(best)
+    assert best > float(specsim.optimal_acceptance(p, q, num_drafts=2)) + 0.01
 
 
 def test_block_rows_are_exact() -> None:

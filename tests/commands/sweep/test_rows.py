@@ -163,6 +163,43 @@ def test_a_file_of_another_study_stays(text: str, said: str, resume: bool, tmp_p
     assert (tmp_path / "rows.parquet").read_bytes() != whole
 
 
+def test_rows_of_another_version_or_other_columns_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a row is may have changed, though its key has not."""
+    study = read(study_file(tmp_path))
+    swept(tmp_path)
+    out = tmp_path / "rows.parquet"
+    whole, found = out.read_bytes(), rows_of(out)
+    monkeypatch.setattr("specsim.__version__", "0.0.0")
+    with pytest.raises(ValueError, match=r"holds another study \(version is '.*', here '0.0.0'\)"):
+        swept(tmp_path, resume=True)
+    monkeypatch.undo()
+    monkeypatch.setattr(pools, "processes", lambda count: threads(count)())
+    fewer = study.kind._replace(outputs={"tau": "double"})
+    store.write_part(out, fewer, [{"key": found[0]["key"], "tau": 1.0}])
+    with pytest.raises(ValueError, match=r"holds another study \(its columns are others\)"):
+        swept(tmp_path, resume=True)
+    assert out.read_bytes() == whole
+
+
+def test_force_takes_nothing_from_an_interrupted_run(tmp_path: Path) -> None:
+    study = read(study_file(tmp_path))
+    swept(tmp_path)
+    out = tmp_path / "rows.parquet"
+    whole, found = out.read_bytes(), rows_of(out)
+    store.write_part(out, study.kind, [{**found[4], "tau": 99.0}])
+    assert swept(tmp_path, force=True)[1]
+    assert out.read_bytes() == whole
+
+
+def test_an_interrupted_study_is_not_shown_as_if_it_were_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study_file(tmp_path, SIMULATE)
+    monkeypatch.setattr(gather, "AHEAD", 2)
+    monkeypatch.setattr(pools, "processes", lambda count: stopping(5)())
+    said, finished = swept(tmp_path, show="select count(*) from rows")
+    assert not finished
+    assert "interrupted; the same command with --resume carries on" in said
+
+
 def test_a_file_that_is_no_sweep_stays(tmp_path: Path) -> None:
     study_file(tmp_path)
     out = tmp_path / "rows.parquet"
@@ -176,7 +213,7 @@ def test_a_file_that_is_no_sweep_stays(tmp_path: Path) -> None:
 def test_rows_that_are_refused_say_why(tmp_path: Path) -> None:
     text = 'kind = "acceptance"\n[grid]\ntarget = "law:1/2,1/2"\ndraft = ["zipf:2:1", "zipf:3:1"]\n'
     study_file(tmp_path, text)
-    assert "1 rows are refused (column `refused`), the first: " in swept(tmp_path)[0]
+    assert "1 row is refused (column `refused`), the first: " in swept(tmp_path)[0]
     good, bad = rows_of(tmp_path / "rows.parquet")
     assert (good["acceptance"], good["refused"]) == (pytest.approx(5 / 6), None)
     assert bad["acceptance"] is None
@@ -224,10 +261,19 @@ def test_bad_words_are_one_line_and_leave_nothing(
     assert sorted(tmp_path.rglob("*")) == there
 
 
-def test_compared_rows_are_measured_one_at_a_time(tmp_path: Path) -> None:
+def test_compared_rows_are_measured_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study_file(tmp_path, 'kind = "compare"\n[grid]\ngamma = [1, 2]\n')
     with pytest.raises(ValueError, match="rows of kind compare are measured times: --workers must be 1, got 2"):
         swept(tmp_path, workers=2)
+    asked: list[int] = []
+
+    def refused(count: int) -> Any:
+        asked.append(count)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pools, "processes", refused)
+    assert not swept(tmp_path)[1]
+    assert asked == [1]
 
 
 def test_the_rest_of_a_removed_study(tmp_path: Path) -> None:

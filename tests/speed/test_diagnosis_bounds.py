@@ -1,0 +1,86 @@
+"""What only bounds a speedup is as tight as the logs allow; errors of a diagnosis are those of all it is made of."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import pytest
+
+from specsim import convert_acceptance
+from specsim.commands import diagnose as command
+from specsim.latency import Timing
+from specsim.logs.record import EngineLog
+from specsim.speed.diagnosis import diagnose
+from specsim.speed.prediction import Estimate
+from specsim.speed.runs import plain_step_of
+from specsim.speed.terms import PLAIN, Observation, in_steps, solve
+
+pytestmark = pytest.mark.fast
+
+Z = NormalDist().inv_cdf(0.975)
+OFF = EngineLog("own", "off", False, token=Timing(1.0, 1e-7))
+ON = EngineLog("own", "on", True, length=4, tau=Timing(3.0, 1e-7), cycle=Timing(1.8, 1e-7))
+
+
+def test_a_bound_is_as_tight_as_one_cycle_allows() -> None:
+    """All that is beyond a plain step may be the one term, and no more than that."""
+    mends = {mend.what: mend for mend in diagnose([OFF], [ON]).mends}
+    for what, cycle in (
+        ("drafting at half its cost", 1.4),
+        ("no fixed work", 1.0),
+        ("verifying 5 tokens for one plain step", 1.0),
+    ):
+        assert (mends[what].low, mends[what].high) == pytest.approx((3 / 1.8, 3 / cycle), rel=1e-4)
+    alpha = float(convert_acceptance(3.0, kind="tau", to="alpha", gamma=4))
+    taus = {g: sum(alpha**i for i in range(g + 1)) for g in (1, 2, 3)}
+    (shorter,) = (mend for what, mend in mends.items() if what.endswith("a block"))
+    best = max(taus, key=lambda g: taus[g] / (1 + 0.8 * g / 4))
+    assert shorter.what.startswith(f"{best} draft")
+    assert (shorter.low, shorter.high) == pytest.approx((taus[best] / 1.8, taus[best] / (1 + 0.8 * best / 4)), rel=1e-4)
+
+
+def test_every_draft_kept_is_a_path_of_the_tree() -> None:
+    """A tree of 15 nodes in 3 levels emits 4 tokens then, not 16."""
+    found = diagnose([OFF], [ON._replace(length=3, verified=16)])
+    assert found.certain is not None
+    assert found.certain.value == pytest.approx(4 / 1.8)
+
+
+def test_a_cycle_worked_out_from_tokens_has_the_errors_of_both() -> None:
+    found = diagnose([OFF], [ON._replace(cycle=None, token=Timing(0.6, 0.006), tau=Timing(3.0, 0.15))])
+    assert found.cycle is not None
+    assert found.cycle.value == pytest.approx(1.8)
+    assert found.cycle.low is not None
+    assert found.cycle.value - found.cycle.low == pytest.approx(Z * 1.8 * (0.01**2 + 0.05**2) ** 0.5, rel=1e-3)
+
+
+def test_a_plain_step_is_one_step_for_sure() -> None:
+    """In plain steps the error of the step itself cancels where it stands in both."""
+    terms = solve([Observation(PLAIN, 1.0, 0.2), Observation((1, 2, 2, 1), 2.0, 0.1)])
+    assert in_steps(terms, PLAIN) == pytest.approx((1.0, 0.0), abs=1e-12)
+    value, error = in_steps(terms, (1, 2, 2, 1))
+    assert value == pytest.approx(2.0)
+    assert error == pytest.approx((0.1**2 + (2 * 0.2) ** 2) ** 0.5)
+
+
+def test_plain_runs_are_pooled() -> None:
+    found = plain_step_of([OFF._replace(token=Timing(1.0, 0.1)), OFF._replace(token=Timing(2.0, 0.2))], 0.02)
+    assert found == pytest.approx(((1 / 0.01 + 2 / 0.04) / 125, 125**-0.5))
+
+
+@pytest.mark.parametrize(
+    ("speeds", "said"),
+    [
+        ((1.3, 0.9, 0.8), ["switch it off from batch 8 on: it is slower there in every log"]),
+        ((1.3, 0.9, 1.1), []),
+        ((0.9, 1.1, 0.8), []),
+        ((1.3, 1.2, 1.1), []),
+    ],
+)
+def test_off_from_a_batch_on_is_said_where_every_larger_one_is_slower(
+    speeds: tuple[float, ...], said: list[str]
+) -> None:
+    by_batch = tuple((float(8**i), Estimate(speed, speed, speed)) for i, speed in enumerate(speeds))
+    found = diagnose([OFF], [ON])._replace(by_batch=by_batch)
+    assert command._off_above(found) == said
+    assert all(line in command.text(found) for line in said)
