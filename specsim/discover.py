@@ -18,6 +18,7 @@ FAMILIES = {
     "step": "specsim.verify.step",
     "chain": "specsim.verify.chain",
     "tree": "specsim.verify.tree",
+    "coupled": "specsim.verify.coupled",
     "draft": "specsim.draft",
     "process": "specsim.process",
     "control": "specsim.control",
@@ -29,6 +30,7 @@ NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws", "length", "bat
 # The name by which a module of a family is known; a chain rule has none of them. A process also has `start`.
 KNOWN_BY = {
     "CHILDREN": "tree",
+    "propose": "coupled",
     "DRAFTS": "step",
     "draw": "draft",
     "ask": "process",
@@ -127,9 +129,9 @@ class Algorithm(NamedTuple):
 def facts(rule: ModuleType) -> Algorithm:
     """Everything that is known of a rule without running it; no other file asks a rule what it has."""
     family = family_of(rule)
-    own = tuple({"tree": _get(rule, "CHILDREN", ()), "step": (_get(rule, "DRAFTS", "iid"),)}.get(family, ("iid",)))
+    own = tuple(_get(rule, "CHILDREN", ())) if family == "tree" else (_get(rule, "DRAFTS", "iid"),)
     counts = _get(rule, "COUNTS", None)
-    if counts is None and family == "step":
+    if counts is None and family in ("step", "coupled"):
         counts = _counts_of(own[0])
     has = {name: callable(_get(rule, name, None)) for name in ("bias", "survival", "continuation", "left_over")}
     together = [_get(rule, name, None) for name in ("prepare", "verify", "keeps", "left_over")]
@@ -293,6 +295,6 @@ def algorithms() -> list[Algorithm]:
     Examples
     --------
     >>> [a.name for a in algorithms() if a.family == "chain"]
-    ['block', 'greedy_block', 'tokenwise']
+    ['block', 'capped', 'greedy_block', 'tokenwise']
     """
     return [facts(module) for family in ("step", "chain", "tree") for module in rules(family).values()]

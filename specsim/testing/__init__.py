@@ -11,6 +11,7 @@ from specsim.testing.capture import Violation, check_capture, count_kernels
 from specsim.testing.cases import drafted_tuples, grid
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.control_checks import CONTROL_CHECKS
+from specsim.testing.coupled_checks import COUPLED_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.findings import check_rule, checks
 from specsim.testing.objective_checks import OBJECTIVE_CHECKS
@@ -26,6 +27,7 @@ from specsim.testing.tree_checks import TREE_CHECKS
 __all__ = [
     "CHAIN_CHECKS",
     "CONTROL_CHECKS",
+    "COUPLED_CHECKS",
     "DRAFT_CHECKS",
     "OBJECTIVE_CHECKS",
     "PROCESS_CHECKS",

@@ -13,6 +13,8 @@ from specsim.types import (
     ChainRule,
     Controller,
     ControllerOptions,
+    CoupledOptions,
+    CoupledRule,
     DraftOptions,
     DraftScheme,
     Objective,
@@ -29,6 +31,7 @@ PROTOCOLS: dict[str, type] = {
     "step": StepRule,
     "chain": ChainRule,
     "tree": TreeRule,
+    "coupled": CoupledRule,
     "draft": DraftScheme,
     "process": Process,
     "control": Controller,
@@ -38,6 +41,7 @@ OPTIONS: dict[str, type] = {
     "step": StepOptions,
     "chain": ChainOptions,
     "tree": TreeOptions,
+    "coupled": CoupledOptions,
     "draft": DraftOptions,
     "process": ProcessOptions,
     "control": ControllerOptions,
@@ -100,6 +104,6 @@ def _other_parameters(module: ModuleType, name: str, function: Callable[..., obj
 def theorems(notes: Path = NOTES) -> list[str]:
     """What a rule may name as THEOREM: "open", or a note in proofs/; without that folder, what a shipped rule names."""
     found = {path.name[:3] for path in notes.glob("T[0-9][0-9]_*.md")}
-    having = ("step", "chain", "tree", *OF_THEIR_OWN)
+    having = ("step", "chain", "tree", "coupled", *OF_THEIR_OWN)
     shipped = {rule.THEOREM for family in having for rule in discover.rules(family).values()}
     return sorted({"open"} | (found or shipped))

@@ -13,6 +13,7 @@ from specsim.discover import Rule
 from specsim.exact.guarantee import try_siblings, verified_schemes
 from specsim.testing.chain_checks import CHAIN_CHECKS
 from specsim.testing.control_checks import CONTROL_CHECKS
+from specsim.testing.coupled_checks import COUPLED_CHECKS
 from specsim.testing.draft_checks import DRAFT_CHECKS
 from specsim.testing.objective_checks import OBJECTIVE_CHECKS
 from specsim.testing.outcomes import Check, Finding, find
@@ -26,6 +27,7 @@ _FAMILIES: dict[str, Checks] = {
     "step": STEP_CHECKS,
     "chain": CHAIN_CHECKS,
     "tree": TREE_CHECKS,
+    "coupled": COUPLED_CHECKS,
     "draft": DRAFT_CHECKS,
     "process": PROCESS_CHECKS,
     "control": CONTROL_CHECKS,
@@ -39,7 +41,7 @@ def checks(family: str) -> Checks:
     Parameters
     ----------
     family : str
-        "step", "chain", "tree", "draft", "process", "control" or "objective".
+        "step", "chain", "tree", "coupled", "draft", "process", "control" or "objective".
 
     Returns
     -------
@@ -75,16 +77,16 @@ def check_rule(
 ) -> list[Finding]:
     """Run every check of a family on a module; after a broken contract, no other.
 
-    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees; 4 places of 2 tokens for
-    processes; texts of 4 tokens for controllers; batches of 2 rows for objectives), against Fractions up to V = 24,
-    K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for larger sizes passes.
+    Exact up to V = 4 and K = 3 (V = 3, gamma = 3 for chains; 4 nodes, 3 levels for trees; 6 variates for coupled rules;
+    4 places of 2 tokens for processes; texts of 4 tokens for controllers; batches of 2 rows for objectives), against
+    Fractions up to V = 24, K = 5, gamma = 8, beyond that not at all: a rule that is wrong only for larger sizes passes.
 
     Parameters
     ----------
     module : module
         A rule, or a module of another family (see specsim.types).
     family : str
-        "step", "chain", "tree", "draft", "process", "control" or "objective".
+        "step", "chain", "tree", "coupled", "draft", "process", "control" or "objective".
     step : str, path or module, optional
         The step rule of a tree rule that runs one, if not its own choice; lossless.
     params : mapping, optional

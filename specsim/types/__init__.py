@@ -4,7 +4,16 @@ A rule, a draft scheme, a process, a controller or an objective is a *module* in
 which names the module must have. p is always the target and q the draft, both after warping.
 """
 
-from specsim.types.families import Controller, ControllerOptions, Objective, ObjectiveOptions, Process, ProcessOptions
+from specsim.types.families import (
+    Controller,
+    ControllerOptions,
+    CoupledOptions,
+    CoupledRule,
+    Objective,
+    ObjectiveOptions,
+    Process,
+    ProcessOptions,
+)
 from specsim.types.records import (
     Array,
     ChainResult,
@@ -39,6 +48,8 @@ __all__ = [
     "ChainRule",
     "Controller",
     "ControllerOptions",
+    "CoupledOptions",
+    "CoupledRule",
     "DraftOptions",
     "DraftScheme",
     "Draws",

@@ -1,4 +1,4 @@
-"""Protocols of the other families: how a text is filled, when drafting stops, what a draft learns."""
+"""Protocols of the other families: shared variates, how a text is filled, when drafting stops, what a draft learns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,34 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from specsim.types.records import Array, Signals
+from specsim.types.rules import Scheme
+
+
+class CoupledRule(Protocol):
+    """Draft and target from the same variates: the target's half needs no q, and the drafter's no p.
+
+    Both halves read e (..., races, V), independent exponential variates of mean 1. ``propose`` makes the drafts
+    (..., K), drawn from q as DRAFTS says; ``verify`` the token, of law p, which may be told the drafts but must not
+    depend on them. ``hits`` (..., V) is the probability that the token is y and was drafted, ``bound`` (...) a number
+    below the sum of these. Variates belong to a position in the text, and are not used at another one.
+    """
+
+    DRAFTS: Scheme
+    EXACT: bool
+    THEOREM: str
+    PAPER: str
+
+    def races(self, num_drafts: int) -> int: ...
+    def propose(self, q: Array, e: Array, num_drafts: int) -> Array: ...
+    def verify(self, p: Array, drafts: Array, e: Array) -> Array: ...
+    def hits(self, p: Array, q: Array, num_drafts: int) -> Array: ...
+    def bound(self, p: Array, q: Array, num_drafts: int) -> Array: ...
+
+
+class CoupledOptions(Protocol):
+    """What a coupled rule may also have."""
+
+    COUNTS: tuple[int, ...]  # the numbers of drafts that it makes, if not all that DRAFTS can draw
 
 
 class Process(Protocol):

@@ -1,0 +1,80 @@
+"""Hierarchical verification with capped ratios, as its paper defines it: block verification in other words.
+
+Law.         Joint ratios R_i = prod_{j<=i} p_j/q_j(x_j), M_i = max(1, R_1, ..., R_i), capped ratios r_i = R_i/M_{i-1}.
+             At each of gamma positions the branches below it have an excess D+ = sum_v (R_i/M_i p - q)+ and a deficit
+             D- = sum_v (q - R_i/M_i p)+. From the last draft backwards: all gamma are kept with probability
+             min(1, r_gamma), else the first i < gamma with probability min(1, D+/D-), and the next token is drawn from
+             the excess normalised.
+Theorem.     T36, parts 1 and 2: min(1, r_i) = w_i and D- = D+ + 1 - w_i, so this is `block`, test by test.
+Acceptance.  That of `block`: E[n] = sum_i E_q[min(1, r_i)].
+Randomness.  u[i] decides draft i; u[gamma] draws the token after them.
+Cost.        O(gamma V): a sum over the vocabulary at every position.
+Paper.       Zhou et al., hierarchical speculative decoding, arXiv:2601.05724, algorithm 2.
+"""
+
+from __future__ import annotations
+
+from array_api_compat import array_namespace
+
+from specsim.base.arrays import at, mass, positive_part, product, quotient, wide
+from specsim.types import Array
+from specsim.verify.chain import block
+
+EXACT = True
+THEOREM = "T36"
+PAPER = "arXiv:2601.05724"
+
+Plan = block.Plan
+Steps = block.Steps
+prepare, uniforms, survival = block.prepare, block.uniforms, block.survival
+
+
+def transition(plan: Plan, drafts: Array) -> Array:
+    """Joint law (..., gamma+1, V) of (drafts kept, next token) given drafts (..., gamma)."""
+    return block.joint_law(plan.p, branches(plan, drafts))
+
+
+def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
+    """(kept (...), next token (...)) from drafts (..., gamma) and u (..., gamma+1)."""
+    return block.last_success(plan.p, branches(plan, drafts), u)
+
+
+def advance(weight: Array, ratio: Array) -> Array:
+    """r_i from r_{i-1} and p_i/q_i(x_i): what exceeds 1 is capped before the next ratio, not after it."""
+    xp = array_namespace(ratio)
+    return product(xp.where(weight < 1, weight, 1), ratio)
+
+
+def branches(plan: Plan, drafts: Array) -> Steps:
+    """Excess and deficit below each of the gamma+1 positions; after the last draft min(1, r_gamma) against 1."""
+    p, q = plan
+    xp, gamma = array_namespace(p, q), q.shape[-2]
+    joint, most, before = _ratios(plan, drafts)
+    over = xp.astype((joint / most)[..., :gamma, None], p.dtype) * p[..., :gamma, :] - q
+    more, less = (mass(positive_part(w)) for w in (over, -over))
+    last = joint[..., gamma:] / before[..., gamma:]
+    more = xp.concat([more, xp.where(last < 1, last, 1)], axis=-1)
+    less = xp.concat([less, xp.ones_like(last)], axis=-1)
+    return Steps(xp.concat([positive_part(over), p[..., gamma:, :]], axis=-2), more, less)
+
+
+def _ratios(plan: Plan, drafts: Array) -> tuple[Array, Array, Array]:
+    """R_i, M_i and M_{i-1} (..., gamma+1), M_{-1} = 1."""
+    joint = joint_ratios(plan, drafts)
+    xp, most = array_namespace(joint), [0 * joint[..., :1] + 1]
+    for i in range(1, joint.shape[-1]):
+        here = joint[..., i : i + 1]
+        most.append(xp.where(here > most[-1], here, most[-1]))
+    return joint, xp.concat(most, axis=-1), xp.concat([most[0], *most[:-1]], axis=-1)
+
+
+def joint_ratios(plan: Plan, drafts: Array) -> Array:
+    """R_0, ..., R_gamma (..., gamma+1); a ratio too large for floats stays the largest there is."""
+    p, q = plan
+    xp = array_namespace(p, q)
+    p_drawn, q_drawn = (wide(at(w, drafts)) for w in (p[..., : q.shape[-2], :], q))
+    ratio = quotient(p_drawn, xp.where(q_drawn > 0, q_drawn, 1))
+    joint = [wide(0 * p[..., 0, :1] + 1)]  # a Fraction where p holds them: 1 by 1 would be a float
+    for i in range(ratio.shape[-1]):
+        joint.append(product(joint[-1], ratio[..., i : i + 1]))
+    return xp.concat(joint, axis=-1)

@@ -1,0 +1,78 @@
+"""K races, a draft from each: the token is the first to arrive at rates p in any of them.
+
+Law.         E^1..E^K independent races of V exponential variates, shared. Draft k is argmin E^k_i/q_i: K draws from q.
+             The token is argmin_i min_k E^k_i/p_i, of law p whatever q is.
+Theorem.     T37, parts 1 and 5.
+Acceptance.  sum_y p_y - K E[n_y(E) m_y(E)^(K-1)], E the time at which y wins, n_y and m_y sums of exponentials: y is
+             not drafted in the race that it wins, nor in another one. Rational for rational laws. At least
+             sum_y K/(sum_i max(p_i/p_y, q_i/q_y) + (K - 1)/p_y), the list matching lemma.
+Randomness.  K races: K V variates, by position in the text, draft and token, never used again.
+Cost.        O(K V); the acceptance O(V^K).
+Paper.       Rowan, Phan, Khisti, Gumbel-max list sampling, arXiv:2506.05632.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from array_api_compat import array_namespace
+
+from specsim.types import Array
+from specsim.verify.coupled import race
+from specsim.verify.coupled._race import by_rows, first, mean, plus, times, together
+
+DRAFTS: Literal["iid"] = "iid"
+EXACT = True
+THEOREM = "T37"
+PAPER = "arXiv:2506.05632"
+
+
+def races(num_drafts: int) -> int:
+    """How many races of V variates both sides read."""
+    return num_drafts
+
+
+def propose(q: Array, e: Array, num_drafts: int) -> Array:
+    """Drafts (..., K) from q (..., V) and variates e (..., K, V)."""
+    return first(q[..., None, :], e)
+
+
+def verify(p: Array, drafts: Array, e: Array) -> Array:
+    """Token (...) from p (..., V) and variates e (..., K, V), whatever the drafts (..., K) are."""
+    return first(p, array_namespace(p, e).min(e, axis=-2))
+
+
+def hits(p: Array, q: Array, num_drafts: int) -> Array:
+    """P(the token is y, and was drafted) (..., V)."""
+    return race.hits(p, q, 1) if num_drafts == 1 else by_rows(_hit, p, q, num_drafts)
+
+
+def bound(p: Array, q: Array, num_drafts: int) -> Array:
+    """The list matching lemma (...)."""
+    xp, one = array_namespace(p, q), together(p, q)
+    some = one > 0
+    slow = 1 / xp.where(some, one, 1) + (num_drafts - 1) / xp.where(some, p, 1)
+    return xp.sum(xp.where(some, num_drafts / slow, 0 * p), axis=-1)
+
+
+def _hit(p: list[Any], q: list[Any], y: int, num_drafts: int) -> Any:
+    """The winner y arrives at p_y x in one race; that race, and each other one, misses it as a draft or not.
+
+    In another race y comes at time p_y s x, s > 1, and is its draft if every i comes after max(p_i, s p_y q_i/q_y) x;
+    in between breakpoints of s that is exp(-(fixed + slope s) x), whose integral over s is again of that form.
+    """
+    others = [(p[i] / p[y], q[i] / q[y]) for i in range(len(p)) if i != y]
+    own = plus([(sum(a for a, _ in others), 1), (sum(max(a, b) for a, b in others), -1)])
+    ends = sorted({a / b for a, b in others if b > 0 and a > b and a / b < math.inf})
+    starts, hit = [1 + 0 * p[y], *ends], []
+    for k, s in enumerate(starts):
+        fixed = sum((a for a, b in others if b == 0 or a / b > s), 0 * s)
+        slope = 1 + sum((b for a, b in others if b > 0 and a / b <= s), 0 * s)
+        hit.append((fixed + slope * s, -1 / slope))
+        if k + 1 < len(starts):
+            hit.append((fixed + slope * starts[k + 1], 1 / slope))
+    missed = plus([(1 + sum(a for a, _ in others), 1), *hit])
+    for _ in range(num_drafts - 1):
+        own = times(own, missed)
+    return p[y] - num_drafts * mean(own)
