@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import specsim
-from specsim.commands import check, conform, diagnose, log, plots, report, rules, simulate, validate
+from specsim.commands import check, claims, conform, diagnose, log, plots, report, rules, simulate, validate
 from specsim.commands.options import examples
 from specsim.commands.plan.options import EXAMPLES as PLAN
 from specsim.commands.plan.options import plan
@@ -53,6 +53,7 @@ app.command(epilog=PLAN, short_help="Will speculation help, with how many drafts
 app.command(epilog=log.EXAMPLES, short_help="What does an engine's log say of acceptance?")(log.log)
 app.command(epilog=diagnose.EXAMPLES, short_help="It is on and slower: why?")(diagnose.diagnose)
 app.command(epilog=validate.EXAMPLES, short_help="Score the predictor on published speedups.")(validate.validate)
+app.command(epilog=claims.EXAMPLES, short_help="Which published claims hold?")(claims.claims)
 app.command(epilog=plots.EXAMPLES, short_help="Draw the plots of the documentation.")(plots.plots)
 app.command(epilog=simulate.EXAMPLES, short_help="Decode with a rule on toy models.")(simulate.simulate)
 app.command(epilog=report.EXAMPLES, short_help="Draw records as one page that works offline.")(report.report)

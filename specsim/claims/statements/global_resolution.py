@@ -1,0 +1,33 @@
+"""The optimal transport of several i.i.d. drafts at the sizes of Global Resolution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from specsim.bounds.optimum import optimum
+from specsim.claims.statements._verdict import UNDECIDED, Settled
+
+SOURCE = "arXiv:2511.15898"
+STATEMENT = (
+    "Global Resolution is the first to solve the transport at (tokens, drafts) = (10, 5) and (1000, 2), "
+    "within 1e-3, in under 100 ms."
+)
+
+
+SIZES = ((10, 2), (10, 5), (100, 2), (1000, 2))
+
+
+def settle() -> Settled:
+    numbers = {}
+    for vocab, drafts in SIZES:
+        p, q = np.random.default_rng(vocab).dirichlet(np.full(vocab, 0.1), 2)
+        found = optimum(p, q, num_drafts=drafts)
+        chosen = found.certificate
+        bound = 1 + p[chosen].sum() - q[chosen].sum() ** drafts  # of any lossless rule, by two sums
+        numbers[f"{vocab} tokens, {drafts} drafts"] = f"{float(found.value):.9f}, bound {bound:.9f}"
+    return Settled(
+        UNDECIDED,
+        "its code is not run here. The value needs no program: it is a minimum over prefixes of the tokens ordered by "
+        "p/q, one sort, exact, with a certificate (T03), at these sizes and at 256,000 tokens.",
+        numbers,
+    )

@@ -1,0 +1,32 @@
+"""K-SEQ, against recursive rejection."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from specsim.claims.statements._bank import pairs, smallest, unless
+from specsim.claims.statements._verdict import UNDER, Settled
+from specsim.exact.step import acceptance_rate
+from specsim.types import Array
+
+SOURCE = "arXiv:2310.15141"
+STATEMENT = "K-SEQ, which comes with a guarantee, accepts at least as much as recursive rejection."
+
+
+def both(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+    """Of two drafts; the root rho of K-SEQ is found to the last bit."""
+    kseq, recursive = (acceptance_rate(p, q, rule=rule, num_drafts=2) for rule in ("kseq", "recursive"))
+    return kseq.limit_denominator(10**9), recursive
+
+
+def settle() -> Settled:
+    found = [both(p, q) for p, q in pairs()]
+    held = Settled(
+        UNDER,
+        "every pair of laws tried, with two drafts; not proved.",
+        {
+            "pairs of 2 and 3 tokens, denominators to 5": str(len(found)),
+            "of these K-SEQ accepts more in": str(sum(kseq > recursive for kseq, recursive in found)),
+        },
+    )
+    return unless(smallest(both), held, "K-SEQ", "recursive")

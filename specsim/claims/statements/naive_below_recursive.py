@@ -1,0 +1,27 @@
+"""Accepting a fresh target token that was drafted, against recursive rejection."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from specsim.claims.statements._bank import DRAFT, TARGET, smallest, unless
+from specsim.claims.statements._verdict import HOLDS, Settled
+from specsim.exact.step import acceptance_rate
+from specsim.types import Array
+
+SOURCE = "arXiv:2305.09781"
+STATEMENT = "Multi-step speculative sampling rejects at most as often as naive sampling (theorem 4.3)."
+
+
+def settle() -> Settled:
+    def values(p: Array, q: Array) -> tuple[Fraction, Fraction]:
+        recursive, naive = (acceptance_rate(p, q, rule=r, num_drafts=2) for r in ("recursive", "naive"))
+        return recursive, naive
+
+    toy = (acceptance_rate(TARGET, DRAFT, rule=r, num_drafts=2) for r in ("naive", "recursive"))
+    held = Settled(
+        HOLDS,
+        "on every pair of laws tried, with two drafts, in rationals.",
+        dict(zip(("naive, example", "recursive, example"), map(str, toy), strict=True)),
+    )
+    return unless(smallest(values), held, "recursive", "naive")

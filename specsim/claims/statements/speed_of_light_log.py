@@ -1,0 +1,34 @@
+"""The growth of the best deterministic tree with its nodes."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from specsim.claims.statements._verdict import HOLDS, REFUTED, Settled
+from specsim.trees.limits import speed_of_light
+
+SOURCE = "arXiv:2512.11718"
+STATEMENT = (
+    "A deterministic tree of N nodes gives at most (mu + mu2) log N / mu^2 + O(1) tokens a call, mu and "
+    "mu2 the target's mean entropy and second log-moment."
+)
+
+
+SIZES = (4, 16, 64, 256, 1024)
+
+
+def settle() -> Settled:
+    law = np.array([0.5, 0.3, 0.2])
+    first, second = float(-(law * np.log(law)).sum()), float((law * np.log(law) ** 2).sum())
+    slope = (first + second) / first**2
+    found = [float(speed_of_light(law, nodes=n)) for n in SIZES]
+    steps = [(b - a) / math.log(4) for a, b in pairwise(found)]
+    return Settled(
+        HOLDS if max(steps) <= slope else REFUTED,
+        "on one law with 4 to 1,024 nodes: the exact value grows by less than the bound for each unit of log N.",
+        {"bound, tokens per unit of log N": f"{slope:.4f}", "most met": f"{max(steps):.4f}"}
+        | {f"exact, {n} nodes": f"{value:.4f}" for n, value in zip(SIZES, found, strict=True)},
+    )

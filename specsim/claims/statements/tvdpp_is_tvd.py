@@ -1,0 +1,26 @@
+"""The exact gradient of TVD++, against that of the total variation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from specsim.claims.statements._verdict import HOLDS, UNDER, Settled
+from specsim.discover import find
+
+SOURCE = "arXiv:2403.00858"
+STATEMENT = "The variance-reduced loss TVD++ trains a better draft than the total variation distance."
+
+
+def settle() -> Settled:
+    p = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]])
+    q = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]])
+    one, other = (find("objective", name).gradient(p, np.log(q)) for name in ("tvd", "tvdpp"))
+    ratio = other[one != 0] / one[one != 0]
+    if not np.allclose(ratio, ratio[0], rtol=1e-12):
+        return Settled(HOLDS, "the exact gradients differ in more than a factor.", {})
+    return Settled(
+        UNDER,
+        "sampled drafts: with the expectation over the vocabulary its gradient is that of TVD over one number (T35), "
+        "so only the learning rate differs; sampled, the recorded run gains under Muon and AdamW, not under SGD.",
+        {"ratio of the exact gradients, every entry": f"{ratio[0]:.6f}"},
+    )
