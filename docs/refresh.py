@@ -17,7 +17,7 @@ from real import systems
 from real.studies.table import markdown
 from real.systems import _report
 from specsim.claims import rows as published
-from specsim.claims import score
+from specsim.claims import score, settled
 from specsim.conform.record import markdown as judged
 from specsim.report import text
 from specsim.report.markers import refresh
@@ -55,6 +55,9 @@ def tables() -> dict[tuple[str, str], str]:
     made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "replanning"] = (BENCH / "replanning.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "plan"] = f"```text\n{_printed('planning')}```"
+    made["claims", "claims"] = text.table(settled.rows(settled.recorded(), True), True)
+    if (BENCH / "sweep.json").exists():
+        made["planning", "studies"] = _studies(json.loads((BENCH / "sweep.json").read_text(encoding="utf-8")))
     made["load", "plan"] = f"```text\n{_printed('load')}```"
     made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
     made["load", "batches"] = _batches()
@@ -92,6 +95,29 @@ def _load(record: dict[str, Any]) -> str:
     judged = "passed" if found["passed"] else "not passed"
     said += f"{record['requests']} requests each. The test is {judged}: `{record['command']}`."
     return f"{text.table(rows, True)}\n\n{said}"
+
+
+def _studies(record: dict[str, Any]) -> str:
+    """Seconds by points and by workers, whether the goal is held, and the plot."""
+    kinds = list(record["points"])
+    found = {kind: dict(map(tuple, record["points"][kind])) for kind in kinds}
+    rows = [
+        ["points, two workers", *kinds],
+        *([f"{n:,}", *(f"{found[k][n]:.1f} s" for k in kinds)] for n in found[kinds[0]]),
+    ]
+    more = {kind: dict(map(tuple, record["workers"][kind])) for kind in kinds}
+    most = max(found[kinds[0]])
+    others = [
+        [f"workers, {most:,} points", *kinds],
+        *([str(n), *(f"{more[k][n]:.1f} s" for k in kinds)] for n in more[kinds[0]]),
+    ]
+    judged = {True: "The goal is held", False: "The goal is missed", None: "The goal is not tried"}[record["held"]]
+    said = (
+        f"{judged}: {most:,} points on two processes took {found['processes'][most]:.1f} s, and may take "
+        f"{record['goal_s']:g} s ({record['cores']} cores)."
+    )
+    plot = "![seconds by points and by workers](tests/bench/sweep.png)"
+    return "\n\n".join([said, text.table(rows, True), text.table(others, True), plot])
 
 
 def _batches() -> str:

@@ -30,6 +30,7 @@ from specsim.laws.masks import masked_law
 from specsim.laws.penalty import penalize
 from specsim.laws.warp import warp
 from specsim.lengths.blocks import accepted_length_law, block_efficiency, renewal
+from specsim.lengths.given_texts import tree_posterior
 from specsim.lengths.hazards import HazardEstimate, estimate_hazards, mixture_length_law, pool_texts
 from specsim.lengths.measures import convert_acceptance, survival_hazards
 from specsim.lengths.requests import batch_tokens, inter_token_law, request_law
@@ -203,6 +204,7 @@ __all__ = [
     "top_k_law",
     "total_variation",
     "translated_draft",
+    "tree_posterior",
     "tree_survival",
     "tree_value",
     "verify_chain",

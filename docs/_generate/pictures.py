@@ -13,6 +13,7 @@ import numpy as np
 
 import specsim
 from specsim import discover, trees
+from specsim.verify.coupled import acceptance
 
 mpl.use("svg")
 
@@ -33,6 +34,7 @@ def curves(family: str) -> Curves:
         "step": _step,
         "chain": _chain,
         "tree": _tree,
+        "coupled": _coupled,
         "draft": _draft,
         "process": _process,
         "objective": _objective,
@@ -91,6 +93,14 @@ def _draft() -> Curves:
     return {name: _line(partial(_best, name), COUNTS) for name in schemes}
 
 
+def _coupled() -> Curves:
+    def rate(name: str, k: int) -> Any:
+        return acceptance(name, WIDE_P, WIDE_Q, k)
+
+    found = {name: _line(partial(rate, name), (1, 2)) for name in discover.names("coupled")}
+    return {**found, "optimum, i.i.d. drafts": _line(partial(_best, "iid"), (1, 2))}
+
+
 def _process() -> Curves:
     """Passes a token of texts of four tokens, by the first of a process' own numbers: its window, its drafts, ..."""
 
@@ -125,6 +135,7 @@ AXES = {
     "step": ("drafts for one position, K", "acceptance", "Zipf pair on 24 tokens"),
     "chain": ("drafts per block, gamma", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "tree": ("depth of a tree with two children at the root", "tau, first block", "p = (.5, .3, .2), q = (.1, .3, .6)"),
+    "coupled": ("drafts for one position, K", "acceptance", "Zipf pair on 24 tokens"),
     "draft": ("drafts for one position, K", "largest acceptance of a lossless rule", "Zipf pair on 24 tokens"),
     "objective": ("tenths of the way from q to p", "loss", "p = (.5, .3, .2), q = (.1, .3, .6)"),
     "process": ("window, drafts or frames", "passes a token, 4 tokens", "p = (.5, .3, .2) rolled by the token before"),

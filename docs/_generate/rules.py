@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 import specsim
 from _generate import checks, pictures
 from _generate.proofs import NOTES, put
 from specsim import discover
+from specsim.exact import racing
 
 FAMILY = {
     "step": "a step rule: drafts for one position",
     "chain": "a chain rule: gamma drafts in a row",
     "tree": "a tree rule: a tree of drafts",
+    "coupled": "a coupled rule: draft and target from the same variates",
     "draft": "a draft scheme: how candidates are drawn",
     "process": "a process: how the places of a text are filled",
     "control": "a controller: when drafting stops",
@@ -27,6 +32,7 @@ LABEL = {
     "step": "Step rules",
     "chain": "Chain rules",
     "tree": "Tree rules",
+    "coupled": "Coupled rules",
     "draft": "Draft schemes",
     "process": "Processes",
     "control": "Controllers",
@@ -36,27 +42,32 @@ USE = {
     "step": 'specsim.verify_step(p, q, drafts, u, rule="{0}")',
     "chain": 'specsim.verify_chain(p, q, drafts, u, rule="{0}")',
     "tree": 'specsim.verify_tree(p, q, tree, u, rule="{0}")',
+    "coupled": 'specsim.verify.coupled.emit("{0}", p, q, u)',
     "draft": 'specsim.optimal_acceptance(p, q, num_drafts=2, scheme="{0}")',
     "process": 'specsim.fill(target, "{0}", length=4, rule="tokenwise")',
     "control": 'specsim.control.block_lengths("{0}", recorded)',
     "objective": 'specsim.objective.loss("{0}", p, log_q, tokens)',
 }
 ABOUT = (
-    "A rule is one file in `specsim/verify/{step,chain,tree}/`, a way to draw drafts one in `specsim/draft/`, a "
-    "way to fill a text one in `specsim/process/`, a way to stop drafting one in `specsim/control/`, and what a draft "
-    "learns one in `specsim/objective/`. Each page here is written from its file: law, theorem, what of it a machine "
-    "has checked, acceptance.",
+    "A rule is one file in `specsim/verify/{step,chain,tree,coupled}/`, a way to draw drafts one in `specsim/draft/`, "
+    "a way to fill a text one in `specsim/process/`, a way to stop drafting one in `specsim/control/`, and what a "
+    "draft learns one in `specsim/objective/`. Each page here is written from its file: law, theorem, what of it a "
+    "machine has checked, acceptance.",
     "The verdict *lossless* is computed by exact enumeration, not declared. For step rules the last columns hold the "
     "exact probability that the token is one of K drafts, beside the largest that any lossless rule reaches for drafts "
     "so drawn (bold where the rule reaches it) or the exact bias of a rule that is not lossless, for p proportional to "
     "1/i and q to 1/(7i mod 25) on 24 tokens; for "
     "chain and tree rules tau, the tokens per target call of a first block, at p = (.5, .3, .2) and q = (.1, .3, .6) "
     "in every context.",
+    "A coupled rule verifies without q: draft and target read the same races of exponential variates, and the text "
+    "does not depend on who drafts. Its acceptance is that of the step rules' pair, beside the optimum of drafts so "
+    "drawn, which only a rule that sees both laws reaches.",
     "A process says how a text is filled, by any chain rule. Passes of the target for a token are exact, of texts of "
     "four tokens at p = (.5, .3, .2) rolled by the token before (and q = (.1, .3, .6) where there is a draft model).",
     "Rules that were shipped and change the target are kept apart, in `specsim/verify/lossy/`, and are refused unless "
     "they are asked for by name; their bias on these texts is exact:",
 )
+P, Q = (np.array([Fraction(n, 10) for n in row]) for row in ((5, 3, 2), (1, 3, 6)))
 SPECIAL = re.compile(r"([\\*_<>\[\]$|#~])")
 
 
@@ -84,9 +95,10 @@ def _index() -> str:
         [sys.executable, "-m", "specsim", "rules", "--markdown"], capture_output=True, text=True, check=True
     ).stdout.strip()
     parts = [_without(part, ("theorem", "paper", "cost")) for part in table.split("\n\n")]
-    step, others, processes, lossy = parts
+    step, others, coupled, processes, lossy = parts
     step = re.sub(r"^\| `(\w+)`", r"| [`\1`](step_\1.md)", step, flags=re.M)
     others = re.sub(r"^\| `(\w+)` \| (\w+)", r"| [`\1`](\2_\1.md) | \2", others, flags=re.M)
+    coupled = re.sub(r"^\| `(\w+)`", r"| [`\1`](coupled_\1.md)", coupled, flags=re.M)
     processes = re.sub(r"^\| `(\w+)`", r"| [`\1`](process_\1.md)", processes, flags=re.M)
     lines = ["# Rules", "", ABOUT[0], "", ABOUT[1], ""]
     lines += [
@@ -99,10 +111,11 @@ def _index() -> str:
         others,
         "",
         *_listed("draft", "| scheme | what it draws |"),
-        *("## Processes", "", ABOUT[2], "", processes, ""),
+        *("## Coupled rules", "", ABOUT[2], "", coupled, ""),
+        *("## Processes", "", ABOUT[3], "", processes, ""),
         *_listed("control", "| controller | when drafting goes on |"),
         *_listed("objective", "| objective | what it asks of the draft |"),
-        *(ABOUT[3], "", lossy, ""),
+        *(ABOUT[4], "", lossy, ""),
     ]
     for family, label in LABEL.items():
         pages = "\n".join(f"{family}_{name}" for name in discover.names(family))
@@ -176,7 +189,11 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
         "| | |",
         "| --- | --- |",
         *([] if family in ("control", "objective") else [_verdict(family, name)]),
-        *([f"| drafts | {_plain(', '.join(rule.schemes))} |"] if family in ("step", "chain", "tree") else []),
+        *(
+            [f"| drafts | {_plain(', '.join(rule.schemes))} |"]
+            if family in ("step", "chain", "tree", "coupled")
+            else []
+        ),
         f"| theorem | {theorem} |",
         f"| machine-checked in Coq | {proved} |",
         f"| paper | {', '.join(papers) or _plain(rule.paper)} |",
@@ -185,6 +202,9 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
 
 def _verdict(family: str, name: str) -> str:
     """The row of what enumeration says of the law."""
+    if family == "coupled":
+        exact = racing.lossless(discover.find("coupled", name), P, Q, 1)
+        return f"| lossless | {'yes' if exact else 'no'}, by running the sampler on symbols |"
     of_text = {"rule": "tokenwise", "process": name}
     asked: dict[str, Any] = of_text if family == "process" else {"rule": name, "family": family}
     verdict, at_zero = (specsim.guarantee(**asked, temperature=t) for t in (1, 0))

@@ -23,7 +23,7 @@ class Check(NamedTuple):
     family: Annotated[
         str | None,
         typer.Option(
-            help="step, chain, tree, draft, process, control or objective; by default what the rule is.",
+            help="step, chain, tree, coupled, draft, process, control or objective; by default what the rule is.",
             show_default=False,
         ),
     ] = None
@@ -72,7 +72,7 @@ def _family(name: str) -> str:
     """The family of a shipped rule, or else of another module; ValueError where two have the name, or none."""
     from specsim import discover
 
-    known = {family: discover.names(family) for family in ("step", "chain", "tree")}
+    known = {family: discover.names(family) for family in ("step", "chain", "tree", "coupled")}
     found = [family for family, names in known.items() if name in names]
     if len(found) > 1:
         words = " and a ".join(f"{family} rule" for family in found)

@@ -229,7 +229,7 @@ BAD: list[tuple[str, str]] = [
     ("rules --write binary", "binary is not UTF-8 text"),
     ("check gone.py", "rule file gone.py does not exist"),
     ("check gone", "rule 'gone' is unknown; step rules: greedy"),
-    ("check gone", "; chain rules: block, greedy_block, tokenwise; tree rules: "),
+    ("check gone", "; chain rules: block, capped, greedy_block, tokenwise; tree rules: "),
     ("check tokenwise", "'tokenwise' is a chain rule and a tree rule: say which, by --family chain or --family tree"),
 ]
 

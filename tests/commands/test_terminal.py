@@ -17,6 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import studies
+from typer.testing import CliRunner
+
+from specsim.cli import app
+from specsim.report import text
 
 COMMAND = [sys.executable, "-m", "specsim"]
 LAWS = ["simulate", "--target", "law:1/3,2/3", "--draft", "law:2/3,1/3", "--gamma", "2"]
@@ -65,6 +70,80 @@ def test_nothing_is_cut_in_a_terminal(words: list[str], columns: int) -> None:
                 break
             assert len(line) <= columns
     assert heads or words[-1] in ("--help", "-h")
+
+
+ROOM = Path(__file__).parents[1]
+LOGS = ROOM / "logs" / "samples"
+RATES = ["0.7", *MODELS[:6], "--rate", "2", "--max-gamma", "2"]
+READS = {
+    "log": ["log", str(LOGS / "vllm_metrics.txt")],
+    "log of blocks that differ": ["log", str(LOGS / "llamacpp.log")],
+    "diagnose": ["diagnose", str(ROOM / "helpers" / "runs.csv")],
+    "diagnose without parts": ["diagnose", str(LOGS / "runs.csv")],
+    "plan": ["plan", *RATES],
+    "help of log": ["log", "-h"],
+    "help of diagnose": ["diagnose", "-h"],
+    "help of sweep": ["sweep", "-h"],
+    "help of report": ["report", "-h"],
+}
+
+
+def shown(words: list[str], columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a command prints to a terminal of so many columns, in this process."""
+    monkeypatch.setattr(text, "terminal_width", lambda stream=None: columns)
+    found = CliRunner().invoke(app, words, terminal_width=columns)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("columns", [80, 60])
+@pytest.mark.parametrize("case", READS)
+def test_everything_fits_and_nothing_is_cut(case: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of commands that read logs or plan for a rate: text is broken between words, and no word is lost."""
+    if case.startswith("help") and columns < 80:
+        columns = 80  # help is written for no less
+    narrow, wide = (shown(READS[case], width, monkeypatch) for width in (columns, 400))
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= columns
+    if "plan" not in case:  # whose table changes its form
+        assert _words(narrow) == _words(wide)
+
+
+def _words(said: str) -> list[str]:
+    return sorted(word for word in said.split() if set(word) != {"-"})
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_sweep_and_its_page_fit(columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow (extra `sweep`) is not installed")
+    pytest.importorskip("duckdb", reason="duckdb (extra `sweep`) is not installed")
+    from specsim.commands.sweep import pools
+    from specsim.report.page import html
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pools, "processes", lambda count: studies.threads()())
+    monkeypatch.setattr(html, "_script", lambda: "")
+    studies.study_file(tmp_path)
+    for words, said in (
+        (["sweep", "study.toml"], "rows.parquet: 30 of 30 rows"),
+        (["sweep", "--show", "select * from rows"], "target steps"),
+        (["sweep", "--show", "select alpha, gamma, speedup from rows limit 1"], "speedup"),
+        (["report", "page.html", "rows.parquet"], "page.html: 1 record, "),
+        (["report", "page.html"], "page.html: examples, as no record is given, "),
+    ):
+        found = shown(words, columns, monkeypatch)
+        assert said in found
+        assert "…" not in found
+        assert max(map(len, found.splitlines())) <= columns
+
+
+@pytest.mark.later
+@pytest.mark.fast
+@pytest.mark.parametrize("words", [READS["log"], READS["diagnose"], READS["plan"]], ids=lambda words: words[0])
+def test_a_terminal_is_asked_for_its_width(words: list[str]) -> None:
+    assert max(map(len, in_terminal(words, 72).splitlines())) <= 72
 
 
 def test_a_long_run_shows_the_time_left() -> None:

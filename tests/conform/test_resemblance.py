@@ -147,7 +147,7 @@ def test_frequencies_are_matched_as_far_as_they_tell() -> None:
     def hidden(p: Array, q: Array, drafts: Array, random: Any) -> int:
         return in_steps(p, q, drafts, np.random.Generator(np.random.PCG64(int(float(random.random()) * 2**53))))
 
-    found = judge(Subject("mine", "step", hidden, sizes=(1,)), budget=4, properties=["marginal"])
+    found = judge(Subject("mine", "step", hidden, sizes=(1,)), budget=20, properties=["marginal"])
     assert found.verdicts[0].evidence == "Monte Carlo"
     assert "residual_is_target" in resembled(found)[1]
 

@@ -22,7 +22,15 @@ from specsim import latency, trees
 from specsim.control import row_signals
 from specsim.verify.step import importance
 
-PACKAGES = ("specsim", "specsim.continuous", "specsim.control", "specsim.objective", "specsim.trees", "specsim.testing")
+PACKAGES = (
+    "specsim",
+    "specsim.continuous",
+    "specsim.control",
+    "specsim.objective",
+    "specsim.trees",
+    "specsim.testing",
+    "specsim.verify.coupled",
+)
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
 # Their good calls take seconds: in the whole sweep only.
@@ -47,10 +55,9 @@ COMMANDS = {
     "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
     "plots": [],
     "report": ["page.html"],
-    "rules": [],
     "simulate": shlex.split("--target law:1/3,2/3 --draft law:2/3,1/3 --gamma 2 --blocks 100 --sequences 8"),
     "sweep": [str(Path(__file__).with_name("study.toml")), "--workers", "1"],
-    "validate": [],
+    **dict[str, list[str]].fromkeys(("claims", "rules", "validate"), []),
 }
 # Those of `specsim-real`, small; a command may stand here with several sets of words.
 REAL = {
@@ -207,6 +214,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "text_law": {"target": law_of_coin, "length": 2},
         "top_k_law": {"ids": [7, 9], "probs": [0.75, 0.25], "vocab": 50},
         "total_variation": {"p": P, "q": Q},
+        "tree_posterior": {"p": [[0.5, 0.5]] * 2, "q": [[0.9, 0.1]] * 2, "y": [1, 1], "parents": [-1, 0]},
         "tree_survival": {**shape, "tokens": [[1, 2, 1], [0, 1, 0]], "text": [1, 1]},
         "tree_value": {**shape, "acceptance": [0.5, 0.2]},
         "verify_chain": {"p": [COIN] * 3, "q": [BIASED] * 2, "drafts": [0, 0], "u": [0.1, 0.7, 0.0]},
@@ -264,8 +272,10 @@ def calls() -> dict[str, dict[str, Any]]:
         "sampler_law": {"verify": first_or_other, "p": [F(1, 3), F(2, 3)], "q": [F(2, 3), F(1, 3)]},
         "tables": {"vocab": 2, "depth": 2},
     }
+    coupled = {"rule": "race", "p": P, "q": Q}
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
+        "specsim.verify.coupled": {"emit": {**coupled, "u": [0.5, 0.3, 0.2]}, "acceptance": coupled},
         "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}

@@ -119,6 +119,22 @@ def block_recursion(target: Any, draft: Callable[[Text], Array], gamma: int) -> 
     return down((), Fraction(1), Fraction(1))
 
 
+def capped_recursion(target: Any, draft: Callable[[Text], Array], gamma: int) -> Fraction:
+    """E[n] = sum E_q min(1, r), r the joint ratio over the largest before it, 1 at least (verification.md 2.3)."""
+
+    def down(text: Text, drawn: Any, ratio: Any, largest: Any) -> Fraction:
+        if len(text) == gamma:
+            return Fraction(0)
+        p, q, total = target[text], draft(text), Fraction(0)
+        for y in range(len(q)):
+            if q[y]:
+                here, mass = ratio * p[y] / q[y], drawn * q[y]
+                total += mass * min(Fraction(1), here / largest) + down((*text, y), mass, here, max(largest, here))
+        return total
+
+    return down((), Fraction(1), Fraction(1), Fraction(1))
+
+
 def highest(target: Any, draft: Any, count: int, gamma: int) -> Callable[[Text], Array]:
     """The law of the highest of K paths, counted over all K-tuples of paths (verification.md 5.3, GBV)."""
     vocab, mass = len(target[()]), {x: m for x, m in target_law(draft, gamma).items() if m}

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 MUTANTS = Path(__file__).parents[1] / "mutants"
-FAMILIES = ("step", "chain", "tree", "draft", "process", "control", "objective")
+FAMILIES = ("step", "chain", "tree", "coupled", "draft", "process", "control", "objective")
 
 
 def load(path: Path) -> ModuleType:

@@ -20,10 +20,11 @@ import specsim.control
 import specsim.objective
 import specsim.testing
 import specsim.trees
+import specsim.verify.coupled
 
 PACKAGES = (
     *(specsim, specsim.continuous, specsim.control, specsim.objective),
-    *(specsim.testing, specsim.trees),
+    *(specsim.testing, specsim.trees, specsim.verify.coupled),
 )
 PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__]
 FUNCTIONS = [(p, n) for p, n in PUBLIC if isinstance(getattr(p, n), FunctionType)]

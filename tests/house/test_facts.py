@@ -11,6 +11,7 @@ from specsim.testing.contract import misnamed
 from specsim.types import (
     ChainOptions,
     ControllerOptions,
+    CoupledOptions,
     DraftOptions,
     ObjectiveOptions,
     ProcessOptions,
@@ -27,7 +28,7 @@ OPTIONAL = {
     name
     for options in (
         *(StepOptions, ChainOptions, TreeOptions, DraftOptions, ProcessOptions),
-        *(ControllerOptions, ObjectiveOptions),
+        *(ControllerOptions, CoupledOptions, ObjectiveOptions),
     )
     for name in [*options.__annotations__, *(n for n in vars(options) if not n.startswith("_"))]
 }

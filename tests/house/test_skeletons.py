@@ -14,11 +14,12 @@ from specsim.testing import check_rule, checks
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "developer" / "skeletons"
-FAMILIES = ("step", "chain", "tree", "draft", "process", "control", "objective")
+FAMILIES = ("step", "chain", "tree", "coupled", "draft", "process", "control", "objective")
 WRONG = {  # family -> a line, what a hurried hand writes instead, and who says so
     "step": ("pick(plan.p, u[..., 0])", "pick(plan.q, u[..., 0])", "sampler_is_transition"),
     "chain": ("residual(row_at(p, kept), row_at(q, kept))", "row_at(p, kept)", "sampler_is_transition"),
     "tree": ("pick(row_at(plan.p, row), u[..., d])", "pick(row_at(plan.p, row), u[..., 0])", "sampler_is_transition"),
+    "coupled": ("_first(p, e[..., 0, :])\n", "drafts[..., 0]\n", "drafter_invariant"),
     "draft": ("xp.where(members, q, 0)", "xp.where(members, q * q, 0)", "inside_is_exact"),
     "process": ("q = one_hot(x, rows[texts, :size])", "q = rows[texts, :size]", "law_is_the_targets"),
     "control": ("+ signals.entropy\n", "+ signals.entropy.sum()\n", "batches"),

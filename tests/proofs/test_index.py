@@ -13,6 +13,7 @@ from specsim import discover
 from specsim.testing import (
     CHAIN_CHECKS,
     CONTROL_CHECKS,
+    COUPLED_CHECKS,
     DRAFT_CHECKS,
     OBJECTIVE_CHECKS,
     PROCESS_CHECKS,
@@ -33,6 +34,7 @@ EVERY = (
     DRAFT_CHECKS,
     PROCESS_CHECKS,
     CONTROL_CHECKS,
+    COUPLED_CHECKS,
     OBJECTIVE_CHECKS,
 )
 CHECKS = {name for family in EVERY for name in family}

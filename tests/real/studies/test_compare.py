@@ -173,8 +173,11 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
         (["--gamma", "8-1"], "gamma '8-1' is an empty range or names a length twice"),
         (["--gamma", "1,1"], "gamma '1,1' is an empty range or names a length twice"),
         (["--gamma", "four"], "gamma 'four' is not a number, a range like 1-8 or a list like 1,2,4"),
-        (["--rule", "nonsense"], "rule 'nonsense' is unknown; chain rules: block, greedy_block, tokenwise"),
-        (["--rule", "block,nonsense"], "rule 'nonsense' is unknown; chain rules: block, greedy_block, tokenwise"),
+        (["--rule", "nonsense"], "rule 'nonsense' is unknown; chain rules: block, capped, greedy_block, tokenwise"),
+        (
+            ["--rule", "block,nonsense"],
+            "rule 'nonsense' is unknown; chain rules: block, capped, greedy_block, tokenwise",
+        ),
         (["--rule", "block, block"], "rules 'block, block': give at least one, and none twice"),
         (
             ["--rule", "greedy_block"],
