@@ -19,6 +19,7 @@ COLUMNS = {  # heading: (rule, scheme); rule "" is the optimum of the scheme
     "i.i.d., recursive rejection": ("recursive", "iid"),
     "i.i.d., optimal": ("optimal", "iid"),
     "without replacement, recursive rejection": ("recursive_wor", "without_replacement"),
+    "without replacement, optimal (two)": ("optimal_wor", "without_replacement"),
     "distinct, optimal": ("optimal", "distinct"),
     "*optimum without replacement*": ("", "without_replacement"),
 }
@@ -123,7 +124,7 @@ def drawn(record: dict[str, Any]) -> Any:
     left.set(xlabel="number of drafts (expected, if distinct)", title=f"acceptance, {first['name']}", xscale="log")
     pictures.label_ends(left, ends)
     for i, group in enumerate(record["runs"]):
-        for (rule, scheme), style in zip(list(COLUMNS.values())[1:4], (":", "--", "-"), strict=True):
+        for (rule, scheme), style in zip(list(COLUMNS.values())[1:5], (":", "--", "-.", "-"), strict=True):
             found = [(k, point(group, rule, scheme, k), point(group, "", "without_replacement", k)) for k in COMPARED]
             gaps = [
                 (k, 100 * (a["value"] - b["value"]), 100 * (a["error"] + b["error"])) for k, a, b in found if a and b

@@ -28,7 +28,7 @@ def pooled(p: Array, q: Array, ratio: Array, most: int, grid: float) -> tuple[Ar
     if is_exact(ratio):  # empty bins cost Fractions
         used, place = np.unique(place, return_inverse=True)
         size = len(used)
-    p_bin, q_bin = (_sums(w, place, size) for w in (p, q))
+    p_bin, q_bin = (sums(w, place, size) for w in (p, q))
     xp = array_namespace(p)
     some = q_bin > 0
     mean = xp.where(some, p_bin / xp.where(some, q_bin, 1), 0)
@@ -47,7 +47,7 @@ def _place(ratio: Array, steps: int, size: int) -> Array:
     return xp.clip(leading, 0, size - 1)
 
 
-def _sums(w: Array, place: Array, size: int) -> Array:
+def sums(w: Array, place: Array, size: int) -> Array:
     """Sum of w (..., V) over the tokens of each place (..., size)."""
     xp, batch = array_namespace(w), w.shape[:-1]
     if is_numpy_array(w):

@@ -23,7 +23,7 @@ from specsim.types import Array
 DRAFTS: Literal["hub"] = "hub"
 EXACT = True
 THEOREM = "T13"
-PROVED = {"lossless": "spechub_lossless"}
+PROVED = {"lossless": "spechub_lossless", "acceptance": "spechub_acceptance"}
 PAPER = "arXiv:2411.05289"
 
 

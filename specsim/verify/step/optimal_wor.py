@@ -1,0 +1,186 @@
+"""The optimum for two drafts without replacement: one is chosen by weights, then verified alone against its own law.
+
+Law.         Let w be as near to p as the law of one of two such drafts can be: max(c q, min(p, d q)). If some first
+             tokens in the order of p/q have no more of w than pairs among them bring, they are the lower tier: a draft
+             of the upper tier is chosen before one of the lower. In one tier x is chosen rather than y with probability
+             a_x / (a_x + a_y), by weights a that make w the law of the draft that is chosen. It is kept with
+             probability min(1, p/w), else replaced by y ~ (p - w)+. One draft is rejection.
+             Of more than 64 tokens, or `bins` of them, those with almost the same p/q share a weight; w is then what
+             the weights give, not what was wanted.
+Theorem.     T38: the output law is p for any tiers and weights; with the right ones, which exist, one for each token,
+             no lossless rule hits more often.
+Acceptance.  sum min(p, w) that the chosen draft is kept, and the chance that the replacement is the other draft.
+Randomness.  u[0] chooses the draft, if there are two; u[K-1] decides; u[K] draws y.
+Cost.        prepare O(V log V + B^3) for B bins, 40 steps of Newton's method; verify O(V).
+Paper.       None: this project's. The value of the optimum is T15, by the q-convexity of arXiv:2502.18779.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from array_api_compat import array_namespace
+
+from specsim.base import check
+from specsim.base.arrays import (
+    accept_probability,
+    accepts,
+    at,
+    excess,
+    ids,
+    is_exact,
+    noise,
+    one_hot,
+    overlap,
+    pick,
+    positive_part,
+    prefix_scan,
+    residual,
+    wide,
+)
+from specsim.types import Array
+from specsim.verify.step import _bins, _pairs
+
+DRAFTS: Literal["without_replacement"] = "without_replacement"
+COUNTS = (1, 2)
+EXACT = True
+THEOREM = "T38"
+PROVED = {"lossless (whatever is chosen)": "winner_lossless"}
+PAPER = "this project"
+BINS = 64
+
+
+class Plan(NamedTuple):
+    """Rows (..., V), but for `wins` (..., B, B)."""
+
+    p: Array
+    q: Array
+    odds: Array  # q / (1 - q)
+    place: Array  # the bin of each token
+    wins: Array  # probability that a draft of one bin is chosen, not one of another
+    winners: Array  # w
+    left_over: Array
+    num_drafts: int
+
+
+def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
+    """What the chosen draft should have for its law, and the tiers and weights that give it."""
+    xp = array_namespace(p, q)
+    bins = check.integer(bins, "bins", 1)
+    p, q = xp.broadcast_arrays(wide(p), wide(q))
+    if is_exact(q):
+        p, q = p * Fraction(1), q * Fraction(1)  # integers among Fractions would divide to floats
+    order, p_mass, q_mass = prefix_scan(p, q)
+    top = ids(q) == xp.argmax(q, axis=-1)[..., None]
+    others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)  # the top one's may cancel
+    odds = xp.where(others > 0, q / xp.where(others > 0, others, 1), 0)
+    if num_drafts == 1:
+        return Plan(p, q, odds, 0 * order, 0 * p[..., :1, None], q, residual(p, q), 1)
+    wanted, tier = _wanted(p, q, odds, order, p_mass, q_mass)
+    place, tier = _places(order, (p_mass + q_mass) / 2, top, tier, bins)
+    count = tier.shape[-1]
+    size, q_bin, odds_bin, own, still = (
+        _bins.sums(row, place, count) for row in (1 + 0 * q, q, odds, q * odds, wanted)
+    )
+    is_above = tier[..., :, None] > tier[..., None, :]
+    met = q_bin[..., :, None] * odds_bin[..., None, :] + odds_bin[..., :, None] * q_bin[..., None, :]
+    still = still - (q_bin * odds_bin - own) - xp.sum(xp.where(is_above, met, 0), axis=-1)
+    weight = _pairs.weights(positive_part(still), met, tier)
+    both = weight[..., :, None] + weight[..., None, :]
+    wins = xp.where(both > 0, weight[..., :, None] / xp.where(both > 0, both, 1), 0)
+    wins = xp.where(is_above, 1, xp.where(tier[..., :, None] < tier[..., None, :], 0, wins))
+    alone = (size <= 1)[..., None] & (ids(size)[:, None] == ids(size))  # a token does not meet itself
+    wins = xp.where(alone, 0, wins)
+    winners = _over_others(Plan(p, q, odds, place, wins, q, q, 2), q_bin, odds_bin)
+    itself = xp.sum(xp.where(ids(size)[:, None] == ids(size), wins, 0), axis=-1)
+    winners = winners - 2 * xp.take_along_axis(itself, place, axis=-1) * q * odds
+    winners = xp.where(others > 0, winners, xp.where(top, q, 0 * q))  # the last token repeats
+    return Plan(p, q, odds, place, wins, winners, residual(p, winners), 2)
+
+
+def transition(plan: Plan, drafts: Array) -> Array:
+    """Law of the token (..., V) given drafts (..., K)."""
+    first = _first(plan, drafts)
+    law: Array = 0
+    replaced: Array = 0
+    for k, chance in enumerate((first, 1 - first)[: plan.num_drafts]):
+        kept = chance * accept_probability(plan.p, plan.winners, drafts[..., k])
+        law = law + kept[..., None] * one_hot(drafts[..., k], plan.p)
+        replaced = replaced + (chance - kept)
+    return law + replaced[..., None] * plan.left_over
+
+
+def acceptance(plan: Plan) -> Array:
+    """Probability that the chosen draft is kept, or that its replacement is the other one."""
+    xp = array_namespace(plan.p)
+    rate = overlap(plan.p, plan.winners)
+    if plan.num_drafts == 1:
+        return rate
+    refused = excess(plan.winners, plan.p) / xp.where(plan.winners > 0, plan.winners, 1)
+    count = plan.wins.shape[-1]
+    drawn = (_bins.sums(row * plan.left_over, plan.place, count) for row in (plan.q, plan.odds))
+    return rate + xp.sum(refused * _over_others(plan, *drawn), axis=-1)
+
+
+def uniforms(num_drafts: int) -> int:
+    """The choice if there are two drafts, one test, one residual draw."""
+    return num_drafts + 1
+
+
+def verify(plan: Plan, drafts: Array, u: Array) -> Array:
+    """Token (...) from drafts (..., K) and u (..., K+1)."""
+    xp = array_namespace(drafts)
+    token = drafts[..., 0]
+    if plan.num_drafts == 2:
+        token = xp.where(u[..., 0] < _first(plan, drafts), token, drafts[..., 1])
+    kept = accepts(plan.p, plan.winners, token, u[..., -2])
+    return xp.where(kept, token, pick(plan.left_over, u[..., -1]))
+
+
+def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass: Array) -> tuple[Array, Array]:
+    """The law w that the chosen draft should have, and which tokens are of the lower tier."""
+    xp = array_namespace(p, q)
+    p_part, q_part, odds_part = (xp.take_along_axis(row, order, axis=-1) for row in (p, q, odds))
+    beyond = xp.flip(xp.cumulative_sum(xp.flip(q_part, axis=-1), axis=-1), axis=-1)
+    pairs = 1 - (beyond - q_part) * (1 + xp.cumulative_sum(odds_part, axis=-1))  # that the first tokens hold
+    more = xp.where(pairs - p_mass > 2 * noise(p), pairs - p_mass, 0)
+    loss = xp.max(more, axis=-1, keepdims=True)
+    some = q_mass > noise(q)
+    level = xp.where(some, (p_mass + loss) / xp.where(some, q_mass, 1), 1)
+    fill = xp.min(level, axis=-1, keepdims=True)
+    some = beyond > noise(q)
+    lid = xp.where(some, (p_mass[..., -1:] - p_mass + p_part - loss) / xp.where(some, beyond, 1), 0)
+    cut = xp.maximum(xp.max(lid, axis=-1, keepdims=True), fill)
+    tight = xp.astype(loss - (pairs - p_mass) <= 2 * noise(p), order.dtype)  # what comes later has a higher tier
+    tier = xp.take_along_axis(xp.cumulative_sum(tight, axis=-1) - tight, xp.argsort(order, axis=-1), axis=-1)
+    return xp.maximum(fill * q, xp.minimum(p, cut * q)), tier
+
+
+def _places(order: Array, mass: Array, top: Array, tier: Array, bins: int) -> tuple[Array, Array]:
+    """The bin of each token, and the tier of each bin: one bin each, or by mass in the order of p/q in two tiers."""
+    xp, vocab = array_namespace(order), order.shape[-1]
+    if vocab <= bins:
+        return 0 * order + ids(order), tier
+    upper = xp.where(tier > 0, 1, 0)
+    place = xp.take_along_axis(mass, xp.argsort(order, axis=-1), axis=-1) * bins
+    place = xp.clip(xp.astype(wide(place), order.dtype), 0, bins - 1) + upper
+    place = xp.where(top, bins + 1, place)  # the likeliest token is not pooled
+    return place, xp.astype(_bins.sums(xp.astype(upper, mass.dtype), place, bins + 2) > 0, order.dtype)
+
+
+def _over_others(plan: Plan, q_bin: Array, odds_bin: Array) -> Array:
+    """Of each token x: the sum over y of q_x q_y (1/(1 - q_x) + 1/(1 - q_y)), if x is chosen, given y's sums by bin."""
+    xp = array_namespace(plan.q)
+    by_q, by_odds = (xp.sum(plan.wins * row[..., None, :], axis=-1) for row in (q_bin, odds_bin))
+    by_q, by_odds = (xp.take_along_axis(row, plan.place, axis=-1) for row in (by_q, by_odds))
+    return plan.odds * by_q + plan.q * by_odds
+
+
+def _first(plan: Plan, drafts: Array) -> Array:
+    """Probability that the first of the drafts (..., K) is the one that is chosen."""
+    if plan.num_drafts == 1:
+        return 1 + 0 * at(plan.p, drafts[..., 0])
+    one, other = (at(plan.place, drafts[..., k]) for k in range(2))
+    flat = array_namespace(plan.wins).reshape(plan.wins, (*plan.wins.shape[:-2], -1))
+    return at(flat, one * plan.wins.shape[-1] + other)

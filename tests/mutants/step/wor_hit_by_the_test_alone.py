@@ -1,0 +1,19 @@
+"""The replacement is never counted as a hit, although it is the other draft now and then where bins are wide."""
+
+from specsim.base.arrays import overlap
+from specsim.verify.step import optimal_wor
+from specsim.verify.step.optimal_wor import *
+
+KILLED_BY = "acceptance_is_exact"
+
+
+def prepare(p, q, num_drafts):
+    return optimal_wor.prepare(p, q, num_drafts, bins=1)
+
+
+def transition(plan, drafts):
+    return optimal_wor.transition(plan, drafts)
+
+
+def acceptance(plan):
+    return overlap(plan.p, plan.winners)
