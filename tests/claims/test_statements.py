@@ -20,6 +20,7 @@ RECORD = settled.recorded()
 run = CliRunner().invoke
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("name", NAMES)
 def test_the_record_follows_from_the_code(name: str) -> None:
     found = settled.settle(name)
@@ -66,6 +67,9 @@ def test_the_first_case_is_taken_and_decides() -> None:
         ("recursive_optimal", {"target": "1/3, 2/3", "recursive rejection": "7/9", "optimum": "8/9"}),
         ("spectr_gbv_length", {"claimed, 1 path of 2": "4/3", "optimum there": "11/9"}),
         ("spectr_gbv_length", {"claimed, 2 paths of 1 draft": "5/6", "optimum": "8/9"}),
+        ("spectr_gbv_lossless", {"bias, 2 of 1": "7/240", "kept, 2 of 1": "319/400", "bias, 1 of 2": "1/9"}),
+        ("order_of_drafts", {"draft": "1/2, 1/2", "bias, as drawn": "0", "bias, likelier first": "1/2"}),
+        ("kseq_rho", {"draft": "2/3, 1/3", "hits, gamma = 2": "5/6", "hits, root": "0.811420"}),
         ("greedy_block_change", {"bias without, 2 drafts": "1/9"}),
         ("traversal_above_walk", {"traversal": "38/27", "walk": "40/27"}),
     ],

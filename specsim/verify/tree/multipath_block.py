@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import array_namespace, device
 
 from specsim.base.arrays import at, prefix_scan, row_at, wide
 from specsim.draft.distinct import mean_slope
-from specsim.trees.topology import paths
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.chain import block
+from specsim.verify.tree._paths import whole
 
 CHILDREN = ("paths",)
 EXACT = True
@@ -41,7 +40,7 @@ class Plan(NamedTuple):
 
 def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
     """The highest path, and block verification's plan with the law of highest paths for q."""
-    xp, (count, length) = array_namespace(p, q), _shape(tree)
+    xp, (count, length) = array_namespace(p, q), whole(tree, "multipath_block")
     tokens = xp.reshape(tree.tokens, (*tree.tokens.shape[:-1], count, length))
     rows, laws = [], []
     among = xp.ones(tokens.shape[:-1], dtype=xp.bool, device=device(p))  # the paths that begin with x^i
@@ -78,7 +77,7 @@ def transition(plan: Plan) -> Array:
 
 def uniforms(tree: TokenTree) -> int:
     """One test per token of a path, one draw."""
-    return _shape(tree)[1] + 1
+    return whole(tree, "multipath_block")[1] + 1
 
 
 def verify(plan: Plan, u: Array) -> tuple[Array, Array]:
@@ -98,16 +97,3 @@ def _of_highest(q: Array, upto: Array, share: Array, count: int) -> tuple[Array,
     """q~ and B_v/B for every token v, where share = Q(x^i)/B: powers are not subtracted, and nothing underflows."""
     draws, below = Draws(count, 0, count), 1 - share + share * upto
     return q * mean_slope(below - share * q, below, draws) / mean_slope(1 - share, 1 + 0 * share, draws), below
-
-
-def _shape(tree: TokenTree) -> tuple[int, int]:
-    """K and L; ValueError unless the tree is K whole paths of L tokens."""
-    parents = np.asarray(tree.parents)
-    count = max(int((parents < 0).sum()), 1)
-    if not np.array_equal(parents, paths(count, len(parents) // count)):
-        raise ValueError(
-            f"multipath_block verifies paths of equal length, shapes of trees.paths, not {parents.tolist()}"
-        )
-    if is_numpy_array(tree.tokens) and not (tree.tokens >= 0).all():  # elsewhere asking would wait for a device
-        raise ValueError("multipath_block verifies whole paths; a node is absent")
-    return count, len(parents) // count

@@ -1,0 +1,20 @@
+"""What rules ask of a tree that must be K whole paths."""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import is_numpy_array
+
+from specsim.trees.topology import paths
+from specsim.types import TokenTree
+
+
+def whole(tree: TokenTree, rule: str) -> tuple[int, int]:
+    """K and L; ValueError, in the rule's name, unless the tree is K whole paths of L tokens."""
+    parents = np.asarray(tree.parents)
+    count = max(int((parents < 0).sum()), 1)
+    if not np.array_equal(parents, paths(count, len(parents) // count)):
+        raise ValueError(f"{rule} verifies paths of equal length, shapes of trees.paths, not {parents.tolist()}")
+    if is_numpy_array(tree.tokens) and not (tree.tokens >= 0).all():  # elsewhere asking would wait for a device
+        raise ValueError(f"{rule} verifies whole paths; a node is absent")
+    return count, len(parents) // count
