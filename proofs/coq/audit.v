@@ -2,7 +2,7 @@
    notions that they are stated in.  The rules themselves are compared with the Python by the oracle. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Require Import prob rejection spechub recursive acceptance duality iid optimal winner labels spans loop block tokenwise survival traversal tree
-  dominance block_optimal kseq lifted robust price target_only wellformed rationals.
+  dominance block_optimal text_bound kseq lifted robust price replaced prefix target_only wellformed rationals.
 Set Printing Width 100.
 Check E_const.
 Print Assumptions E_const.
@@ -28,6 +28,16 @@ Check given.
 Print Assumptions given.
 Check spechub_lossless.
 Print Assumptions spechub_lossless.
+Check first_second.
+Print Assumptions first_second.
+Check hub_pairs_dist.
+Print Assumptions hub_pairs_dist.
+Check hub_pairs_first.
+Print Assumptions hub_pairs_first.
+Check spechub_acceptance.
+Print Assumptions spechub_acceptance.
+Check spechub_optimal.
+Print Assumptions spechub_optimal.
 Check rrs_lossless.
 Print Assumptions rrs_lossless.
 Check rrs_with_replacement.
@@ -142,6 +152,10 @@ Check kept_bound.
 Print Assumptions kept_bound.
 Check block_optimal.
 Print Assumptions block_optimal.
+Check kept_text_bound.
+Print Assumptions kept_text_bound.
+Check length_bound.
+Print Assumptions length_bound.
 Check kseq_lossless.
 Print Assumptions kseq_lossless.
 Check kseq_acceptance.
@@ -176,6 +190,28 @@ Check price_judge.
 Print Assumptions price_judge.
 Check price_lantern.
 Print Assumptions price_lantern.
+Check replaced_bias.
+Print Assumptions replaced_bias.
+Check typical_output.
+Print Assumptions typical_output.
+Check typical_bias.
+Print Assumptions typical_bias.
+Check typical_hits.
+Print Assumptions typical_hits.
+Check typical_one_hot.
+Print Assumptions typical_one_hot.
+Check lumina_output.
+Print Assumptions lumina_output.
+Check lumina_bias.
+Print Assumptions lumina_bias.
+Check lumina_one_hot.
+Print Assumptions lumina_one_hot.
+Check lumina_quarter.
+Print Assumptions lumina_quarter.
+Check prefix_attains.
+Print Assumptions prefix_attains.
+Check prefix_enough.
+Print Assumptions prefix_enough.
 Check lantern_hit.
 Print Assumptions lantern_hit.
 Check lift_value.
@@ -221,6 +257,13 @@ Print outputs.
 Print law.
 Print samples.
 Print coupling.
+Print first.
+Print second.
+Print without_a.
+Print hub_pairs.
+Print in_pair.
+Print hub_value.
+Print hub_hit.
 Print kcoupling.
 Print acceptance.
 Print mass.
@@ -248,6 +291,11 @@ Print continued.
 Print survival.kept.
 Print keeps.
 Print block_optimal.kept.
+Print played.
+Print text.
+Print text_lossless.
+Print keeps_text.
+Print kept_text.
 Print scaled.
 Print is_kernel.
 Print leaves.
@@ -268,3 +316,8 @@ Print judged.
 Print raised.
 Print moved.
 Print lantern.
+Print replaced.
+Print half.
+Print gains_grow.
+Print least.
+Print is_prefix.

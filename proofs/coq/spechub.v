@@ -1,7 +1,8 @@
-(* SpecHub: one of two drafts is a, the likeliest token of q; what a pair leaves over goes to a. *)
+(* SpecHub: one of two drafts is a, the likeliest token of q; what a pair leaves over goes to a.
+   It is lossless, and hits as often as any lossless rule for its pairs. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection.
+Require Import prob rejection duality.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -110,6 +111,10 @@ Proof.
 move=> /andP[x0 xy]; rewrite /ratio; case: eqP => [e|/eqP ne]; last by rewrite mulrCA divff ?mulr1.
 by rewrite mulr0; apply/le_anti; rewrite x0 -e xy.
 Qed.
+Lemma give2_fail : 0 <= give2 <= fail2.
+Proof. by rewrite /give2 le_minr p0 fail2_ge0 le_minl lexx orbT. Qed.
+Lemma give1_fail : 0 <= give1 <= fail1.
+Proof. by rewrite /give1 le_minr fail1_ge0 le_minl lexx orbT !andbT subr_ge0 /give2 le_minl lexx. Qed.
 
 Theorem spechub_lossless f : E spechub (fun o => f o.2) = \sum_x p x * f x.
 Proof.
@@ -123,13 +128,10 @@ have step x : without_a x * ((1 - q a) * (accept_prob p first x * f x + (1 - acc
     (k * (1 - b) * u + k * b * v) * F + ((k * (1 - b) - k * (1 - b) * u) * G + (k * b - k * b * v) * H) by ring.
   by rewrite e first_draw second_draw !drawn_accepted ?p0 ?first_ge0 ?second_ge0 ?rest_ge0.
 rewrite (eq_bigr _ (fun x _ => step x)) !big_split /= -!mulr_suml -/fail1 -/fail2.
-have g2 : 0 <= give2 <= fail2 by rewrite /give2 le_minr p0 fail2_ge0 le_minl lexx orbT.
-have g1 : 0 <= give1 <= fail1.
-  rewrite /give1 le_minr fail1_ge0 le_minl lexx orbT !andbT subr_ge0 /give2 le_minl lexx //.
 have -> : fail1 * G1 + fail2 * G2 = p a * f a + (fail1 + fail2 - p a) * B.
   have e (k l u v F H : R) : k * (u * F + (1 - u) * H) + l * (v * F + (1 - v) * H) =
     (k * u + l * v) * F + (k + l - (k * u + l * v)) * H by ring.
-  by rewrite /G1 /G2 e (ratioE g1) (ratioE g2) given.
+  by rewrite /G1 /G2 e (ratioE give1_fail) (ratioE give2_fail) given.
 have -> : (fail1 + fail2 - p a) * B = \sum_x left_over x * f x.
   rewrite -sum_left_over /B mulr_sumr; apply: eq_bigr => x _; rewrite mulrA; congr (_ * _).
   rewrite /recovered; case: eqP => [z|/eqP z]; last by rewrite mulrCA divff ?mulr1.
@@ -138,6 +140,125 @@ have -> : (fail1 + fail2 - p a) * B = \sum_x left_over x * f x.
 rewrite addrCA -big_split /= [RHS](bigD1 a) //= [X in _ + X](bigD1 a) //=.
 rewrite passed_a {1}/left_over eqxx !mul0r !add0r; congr (_ + _); apply: eq_bigr => x xa.
 by rewrite left_overE // -mulrDl addrC subrK.
+Qed.
+
+(* ---- 1, 4 and 5 of T13: the pairs, and that no rule hits them more often ---- *)
+Definition hub_pairs (d : T * T) := first d.1 * (d.2 == a)%:R + second d.2 * (d.1 == a)%:R.
+Definition in_pair (y : T) (d : T * T) := (y == d.1) || (y == d.2).
+Definition hub_value := p a + \sum_(x | x != a) Num.min (p x) (without_a x).
+
+Lemma first_second x : first x + second x = without_a x.
+Proof. by rewrite -first_draw -second_draw -mulrDr subrK mulr1. Qed.
+
+Lemma sum_hub_pairs (c : T * T -> R) :
+  \sum_d hub_pairs d * c d = \sum_x first x * c (x, a) + \sum_x second x * c (a, x).
+Proof.
+transitivity (\sum_i \sum_j hub_pairs (i, j) * c (i, j)).
+  by rewrite pair_bigA; apply: eq_bigr => -[].
+rewrite /hub_pairs /=.
+have e i j : (first i * (j == a)%:R + second j * (i == a)%:R) * c (i, j) =
+    first i * c (i, j) * (j == a)%:R + second j * c (i, j) * (i == a)%:R by ring.
+under eq_bigr do under eq_bigr do rewrite e.
+under eq_bigr do rewrite big_split /= sum_ind.
+by rewrite big_split exchange_big /=; congr (_ + _); apply: eq_bigr => j _; rewrite sum_ind.
+Qed.
+
+Lemma hub_pairs_dist : is_dist hub_pairs.
+Proof.
+split=> [d|]; first by rewrite addr_ge0 // mulr_ge0 ?ler0n ?first_ge0 ?second_ge0.
+under eq_bigr do rewrite -[hub_pairs _]mulr1; rewrite (sum_hub_pairs (fun=> 1)).
+under eq_bigr do rewrite mulr1; under [X in _ + X]eq_bigr do rewrite mulr1.
+by rewrite sum_first sum_second subrK.
+Qed.
+
+Lemma hub_pairs_first x : \sum_y hub_pairs (x, y) = q x.
+Proof.
+rewrite /hub_pairs /= big_split /= -mulr_suml -mulr_sumr sum_second (bigD1 a) //= eqxx big1 => [|y /negbTE -> //].
+rewrite addr0 mulr1 /first; case: eqP => [->|_]; first by rewrite mulr1 add0r.
+by rewrite mulr0 addr0.
+Qed.
+
+Lemma in_pair_mass x : x != a -> \sum_(d | in_pair x d) hub_pairs d = without_a x.
+Proof.
+move=> /negbTE xa; rewrite big_mkcond -first_second.
+under eq_bigr do rewrite -mulrb -mulr_natr.
+rewrite (sum_hub_pairs (fun d => (in_pair x d)%:R)) /in_pair /= xa /=.
+by under eq_bigr do rewrite orbF eq_sym; under [X in _ + X]eq_bigr do rewrite eq_sym; rewrite !sum_ind.
+Qed.
+
+Theorem spechub_optimal pi : kcoupling hub_pairs p pi -> acceptance in_pair pi <= hub_value.
+Proof.
+move=> [pi0 rows cols]; rewrite /acceptance.
+under eq_bigr do rewrite big_mkcond /=; rewrite exchange_big /= (bigD1 a) //=; apply: ler_add.
+  by rewrite -cols; apply: ler_sum => d _; case: ifP => // _; exact: pi0.
+apply: ler_sum => x xa; rewrite le_minr; apply/andP; split.
+  by rewrite -cols; apply: ler_sum => d _; case: ifP => // _; exact: pi0.
+rewrite -in_pair_mass // [X in _ <= X]big_mkcond; apply: ler_sum => d _; case: ifP => // _.
+by rewrite -rows (bigD1 x) //= ler_addl sumr_ge0.
+Qed.
+
+(* the rule returns the draft beside a and the token: a hit is that draft or a *)
+Definition hub_hit (o : T * T) := (o.2 == o.1) || (o.2 == a).
+
+Lemma ratio01 x y : 0 <= x <= y -> 0 <= ratio x y <= 1.
+Proof.
+move=> /andP[x0 xy]; rewrite /ratio; case: eqP => [_|/eqP ne]; first by rewrite lexx ler01.
+have y0 : 0 < y by rewrite lt_neqAle eq_sym ne (le_trans x0 xy).
+by rewrite divr_ge0 ?(ltW y0) // ler_pdivr_mulr // mul1r.
+Qed.
+
+Lemma spechub_wf : wf spechub.
+Proof.
+have w := recovered_dist; split=> [|x]; first exact: without_a_dist.
+split; first by rewrite ltW ?b0 //= ler_subl_addr ler_addl q0.
+  by split=> //; [rewrite accept_prob01 ?p0 ?first_ge0|split=> //; exact: ratio01 give1_fail].
+by split=> //; [rewrite accept_prob01 ?rest_ge0 ?second_ge0|split=> //; exact: ratio01 give2_fail].
+Qed.
+
+Lemma spechub_beside x : E spechub (fun o => (o.1 == x)%:R) = without_a x.
+Proof.
+rewrite -[RHS](sum_ind without_a); apply: eq_bigr => z _ /=; congr (_ * _).
+by rewrite -mulr_suml (dist_sum recovered_dist); ring.
+Qed.
+
+(* 4 of T13 *)
+Theorem spechub_acceptance : E spechub (fun o => (hub_hit o)%:R) = hub_value.
+Proof.
+have law y : E spechub (fun o => (o.2 == y)%:R) = p y.
+  by rewrite (spechub_lossless (fun z => (z == y)%:R)) sum_ind.
+apply/le_anti/andP; split.
+  pose own x (o : T * T) : R := ((o.1 == x) && (o.2 == x))%:R.
+  apply: le_trans (_ : E spechub (fun o => (o.2 == a)%:R + \sum_(x | x != a) own x o) <= _).
+    apply: E_le => [|[x y]]; first exact: spechub_wf.
+    rewrite /hub_hit /own /=; case: (eqVneq y a) => [->|ya] /=.
+      by rewrite orbT ler_addl sumr_ge0 // => z _; exact: ler0n.
+    rewrite orbF add0r (bigD1 y) //= eqxx andbT [y == x]eq_sym ler_addl.
+    by rewrite sumr_ge0 // => z _; exact: ler0n.
+  rewrite E_add law /hub_value ler_add2l.
+  under E_ext do rewrite big_mkcond /=.
+  rewrite E_sum [X in _ <= X]big_mkcond; apply: ler_sum => x _.
+  case: ifP => xa; last by rewrite (E_const 0 spechub_wf).
+  rewrite le_minr -{1}(law x) -(spechub_beside x); apply/andP.
+  by split; apply: E_le spechub_wf _ => o; rewrite /own ler_nat; case: eqP => //; case: eqP.
+pose kept := \sum_x passed x + (fail1 * ratio give1 fail1 + fail2 * ratio give2 fail2).
+have -> : hub_value = kept.
+  rewrite /kept (ratioE give1_fail) (ratioE give2_fail) given addrC /hub_value; congr (_ + _).
+  rewrite [RHS](bigD1 a) //= passed_a add0r; apply: eq_bigr => x xa; rewrite -first_second /passed /rest.
+  have := first_ge0 x; have := second_ge0 x; move: (p x) (first x) (second x) => u v w w0 v0.
+  case: (leP u v) => uv; first by rewrite subrr (min_idPl w0) addr0; apply/min_idPl; rewrite -[u]addr0 ler_add.
+  by rewrite -[X in Num.min X _](subrK v) [v + w]addrC -addr_minl addrC.
+have /andP[_ r1] := ratio01 give1_fail; have /andP[_ r2] := ratio01 give2_fail.
+rewrite /kept /spechub /tested /=; move: (ratio give1 _) (ratio give2 _) r1 r2 => F H r1 r2.
+rewrite /fail1 /fail2 !mulr_suml -!big_split /=; apply: ler_sum => x _.
+pose S := \sum_y recovered y * (hub_hit (x, y))%:R; have S0 : 0 <= S.
+  by apply: sumr_ge0 => y _; rewrite mulr_ge0 ?ler0n // (dist_ge0 recovered_dist).
+rewrite -/S /hub_hit /= !eqxx orbT.
+have e (k b u v : R) :
+    k * ((1 - b) * (u * 1 + (1 - u) * (F * 1 + (1 - F) * S)) + (1 - (1 - b)) * (v * 1 + (1 - v) * (H * 1 + (1 - H) * S))) =
+    (k * (1 - b) * u + k * b * v) + ((k * (1 - b) - k * (1 - b) * u) * F + (k * b - k * b * v) * H) +
+    ((k * (1 - b) - k * (1 - b) * u) * (1 - F) + (k * b - k * b * v) * (1 - H)) * S by ring.
+rewrite e first_draw second_draw !drawn_accepted ?p0 ?first_ge0 ?second_ge0 ?rest_ge0 // ler_addl.
+by rewrite mulr_ge0 // addr_ge0 // mulr_ge0 ?subr_ge0 // le_minl lexx orbT.
 Qed.
 
 End SpecHub.

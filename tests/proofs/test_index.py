@@ -39,7 +39,17 @@ EVERY = (
 )
 CHECKS = {name for family in EVERY for name in family}
 FUNCTIONS = {name for path in TESTS.rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
-PROVED_STEPS = ["greedy_draft", "kseq", "naive", "optimal", "recursive", "recursive_wor", "rejection", "spechub"]
+PROVED_STEPS = [
+    "greedy_draft",
+    "kseq",
+    "naive",
+    "optimal",
+    "optimal_wor",
+    "recursive",
+    "recursive_wor",
+    "rejection",
+    "spechub",
+]
 PROVED_CHAINS, PROVED_TREES = ["block", "tokenwise"], ["lifted", "target_only", "tokenwise", "traversal"]
 
 

@@ -66,6 +66,7 @@ def kernels(vocab: int) -> st.SearchStrategy[Array]:
     return st.lists(rational_laws(vocab), min_size=vocab, max_size=vocab).map(np.stack)
 
 
+@pytest.mark.later
 @QUICK
 @given(SIZES.flatmap(lambda vocab: st.tuples(law_pairs(vocab), kernels(vocab))))
 def test_no_kernel_pays_less(case: Any) -> None:
@@ -96,6 +97,7 @@ def kept_and_replaced(draw: st.DrawFn) -> tuple[Array, Array, Array]:
     return p, q, np.array([v + draw(SHARES) * (b - v) for v, b in zip(least, q, strict=True)], dtype=object)
 
 
+@pytest.mark.later
 @QUICK
 @given(kept_and_replaced())
 def test_whatever_is_kept_the_residual_is_on_the_line(case: tuple[Array, Array, Array]) -> None:
