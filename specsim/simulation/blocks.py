@@ -13,10 +13,12 @@ from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base.arrays import at, pick
-from specsim.simulation.chain_block import State, chain_block, left_over, step_block
+from specsim.simulation.chain_block import State, chain_block, step_block
 from specsim.simulation.changed_targets import unchanged
 from specsim.simulation.decode_loop import Loop
-from specsim.simulation.toys.pair import Pair, after, searched
+from specsim.simulation.residual_tree import looked_up, residual_tree
+from specsim.simulation.searched import searched
+from specsim.simulation.toys.pair import Pair, after
 from specsim.trees import drawn as trees
 from specsim.trees.beam import beams, packed
 from specsim.types import Array, TokenTree
@@ -25,10 +27,10 @@ from specsim.verify.lookup import candidates
 
 def ready(run: Loop, pair: Pair) -> Pair:
     """The pair with what blocks look up in it, worked out once."""
-    if run.family == "chain":
-        return searched(pair, left_over(run.rule))
-    found = left_over(run.rule) if run.family == "step" and run.num_drafts == 1 else None
-    return searched(pair, found) if found else pair
+    if looked_up(run, pair):
+        return searched(pair, discover.find("chain", "block"))
+    alone = run.family == "step" and run.num_drafts == 1 and discover.facts(run.rule).one_file
+    return searched(pair, run.rule) if alone or run.family == "chain" else pair
 
 
 def start(run: Loop, pair: Pair, u: Array) -> State:
@@ -73,8 +75,11 @@ def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, 
 def _tree(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
     """A tree of drafts for each text, of one shape or a beam, and a tree rule on it."""
     node, levels = state
-    drafted, q, states = drafted_tree(run, pair, node, u[:, : run.split])
-    kept, token = run.rule.verify(run.prepare(pair.p[states], q, drafted), u[:, run.split :])
+    if pair.residuals is not None:
+        drafted, states, kept, token = residual_tree(run, pair, node, u)
+    else:
+        drafted, q, states = drafted_tree(run, pair, node, u[:, : run.split])
+        kept, token = run.rule.verify(run.prepare(pair.p[states], q, drafted), u[:, run.split :])
     xp = array_namespace(u)
     parents = xp.broadcast_to(xp.asarray(drafted.parents), drafted.tokens.shape)
     tokens, above = (xp.concat([0 * token[:, None], w], axis=-1) for w in (drafted.tokens, parents + 1))

@@ -204,7 +204,8 @@ def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force
             raise ValueError(f"checkpoint {path} holds sequence {min(foreign)}, which is not in {sequences}")
         missing = [s for s in sequences if s not in there]
         progress(0.0 if missing else 1.0, done)
-    todo = list(consecutive(missing, min(max(len(sequences) // 4, SHARD), MOST, job.loop.together)))
+    most = MOST if job.pair.residuals is not None else min(MOST, job.loop.together)  # what is looked up has no rows
+    todo = list(consecutive(missing, min(max(len(sequences) // 4, SHARD), most)))
     with ThreadPoolExecutor(CORES) as pool:
         for i, part in enumerate(todo):
 

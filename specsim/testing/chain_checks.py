@@ -27,6 +27,7 @@ from specsim.testing.cases import (
 from specsim.testing.contract import same_names
 from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.sampler import kept_and_token
+from specsim.testing.scaled import by_scales
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, ChainRule
 
@@ -223,12 +224,15 @@ def floats_follow_fractions(rule: ModuleType) -> None:
 
 
 def two_numbers_a_draft(rule: ModuleType) -> None:
-    """Where a rule has `keeps` and `left_over`, `verify` is what they say: simulations look up the two instead."""
-    if not discover.facts(rule).left_over:
-        return
-    for gamma in (1, 4):
+    """Where a rule has `keeps` and `left_over`, or `scales`, `verify` is what they say: simulations go by them."""
+    facts = discover.facts(rule)
+    for gamma in (1, 4) if facts.left_over or facts.scales else ():
         p, q, x, u = _random_blocks(rule, vocab=5, rows=200, gamma=gamma)
         kept, token = rule.verify(rule.prepare(p, q), x, u)
+        if facts.scales:
+            for found, wanted in zip(by_scales(rule, p, q, x, u), (kept, token), strict=True):
+                assert (found == wanted).all(), "verify keeps or emits other tokens than scales say"
+            continue
         own = rule.keeps(at(p[:, :gamma], x), at(q, x), u[:, :gamma])
         assert (own == kept).all(), "keeps counts other drafts than verify"
         failed = np.minimum(kept, gamma - 1)

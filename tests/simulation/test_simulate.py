@@ -24,7 +24,8 @@ from specsim import (
 )
 from specsim.base.arrays import pick
 from specsim.simulation import shards
-from specsim.simulation.toys.pair import drawn
+from specsim.simulation.rows import count_up_to
+from specsim.simulation.searched import summed
 from specsim.testing import assert_law
 from specsim.types import Array
 from specsim.verify.chain import block, tokenwise
@@ -151,12 +152,14 @@ def test_uniforms_used_twice_are_caught(monkeypatch: pytest.MonkeyPatch) -> None
         assert_law(*texts(block, gamma=1), false_alarm=1e-9)
 
 
-@pytest.mark.parametrize("rule", [tokenwise, rejection], ids=["tokenwise", "rejection"])
+@pytest.mark.parametrize("rule", [tokenwise, rejection, block], ids=["tokenwise", "rejection", "block"])
 @pytest.mark.parametrize("gamma", [0, 1, 4])
 def test_looking_up_writes_the_same_texts(gamma: int, rule: ModuleType) -> None:
     """Tokens searched in cumulative rows are those that `verify` and `pick` give on whole rows, to the last one."""
     other, what = ModuleType("whole_rows"), {"gamma": gamma, "blocks": 20_000, "keep_tokens": True}
-    other.__dict__.update({k: v for k, v in vars(rule).items() if k not in ("keeps", "left_over", "__file__")})
+    other.__dict__.update(
+        {k: v for k, v in vars(rule).items() if k not in ("keeps", "left_over", "scales", "__file__")}
+    )
     for target, draft in ((TARGET, DRAFT), (P, Q), (P, P), ([1.0, 0.0, 0.0], Q)):
         looked, whole = (simulate(target, draft, rule=r, **what) for r in (rule, other))
         assert (looked.tokens == whole.tokens).all()
@@ -169,12 +172,13 @@ def test_search_is_pick() -> None:
     for vocab in range(1, 20):
         rows = rng.dirichlet(np.ones(vocab), 50) * (rng.random((50, vocab)) < 0.7)
         rows[rows.sum(axis=-1) == 0, 0] = 1
-        sums, index = rows.cumsum(axis=-1), rng.integers(0, 50, 200)
+        sums, index = summed(rows), rng.integers(0, 50, 200)
         for u in (rng.random(200), np.zeros(200), np.full(200, 1 - 2.0**-53)):
-            token = drawn(sums, index, u)
+            token = count_up_to(sums, index, u)
             assert (token == pick(rows[index], u)).all()
             assert (rows[index, token] > 0).all()
-            left = (sums[index] < u[:, None] * sums[index, -1:]).sum(axis=-1)
+            cdf = rows.cumsum(axis=-1)[index]
+            left = (cdf < u[:, None] * cdf[:, -1:]).sum(axis=-1)
             told += not u.any() and (left != token).any()
     assert told >= 15  # of 19 vocabularies
 

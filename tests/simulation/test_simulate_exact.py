@@ -167,11 +167,11 @@ def test_wrong_loops_write_other_texts(wrong: str, monkeypatch: pytest.MonkeyPat
     """Greedy blocks that ignore earlier changes, nest only one deep, or let them last too long are lossy."""
     run, changed, moved = make("greedy_block", 3), changed_targets.changed, changed_targets.moved
     if wrong == "forgotten":
-        monkeypatch.setattr(changed_targets, "changed", lambda p, q, levels: [p] * (len(levels) + 1))
+        monkeypatch.setattr(changed_targets, "changed", lambda place, levels: [place.target] * (len(levels) + 1))
     elif wrong == "only the latest":
-        last = ((F(1), F(0)),)
+        last = ((np.array([[F(1)]]), np.array([[F(0)]])),)
         monkeypatch.setattr(
-            changed_targets, "changed", lambda p, q, levels: changed(p, q, (*last[: len(levels) - 1], *levels[-1:]))
+            changed_targets, "changed", lambda place, levels: changed(place, (*last[: len(levels) - 1], *levels[-1:]))
         )
     else:
         monkeypatch.setattr(changed_targets, "moved", lambda levels, *rest: moved(levels, *rest)[:1] * len(levels))

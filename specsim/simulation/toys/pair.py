@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from specsim.base import check
+from specsim.simulation.rows import entries
 from specsim.simulation.toys.models import Automaton, automaton
 from specsim.types import Array
 
 MAX_CELLS = 2**26  # of the laws of both
-MAX_SEARCHED = 2**24  # of laws whose residuals are all worked out beforehand
 
 
 class Pair(NamedTuple):
     """Contexts that some text leads to. Arrays are of one library; `step` is flat: after token y in state s, s V + y.
 
     p, q (S, V): the laws of the next token; start: the state of the empty text; states (S, 2): what the target's and
-    the draft's own states are. For chain rules and step rules that are looked up (`searched`): cumulative rows of q;
-    and, of rules whose token after the drafts depends on the context alone, cumulative laws (2S, V) of that token,
-    where a draft failed and where none did.
+    the draft's own states are. For chain rules and step rules (`specsim.simulation.searched`): cumulative rows of q;
+    of rules that are looked up, cumulative laws (2S, V) of the token after the drafts, where a draft failed, and where
+    none did; and where that law has scales, `residuals`.
     """
 
     p: Array
@@ -30,8 +29,9 @@ class Pair(NamedTuple):
     step: Array
     start: int
     states: Array
-    q_sums: Array = None
-    token_sums: Array = None
+    q_sums: Any = None
+    token_sums: Any = None
+    residuals: Any = None
 
 
 def paired(target: Any, draft: Any) -> Pair:
@@ -67,24 +67,10 @@ def _reached(p: Automaton, q: Automaton) -> Array:
 
 def after(pair: Pair, state: Array, token: Array) -> Array:
     """The state that follows a token; -1, which is no token, counts as 0."""
-    return pair.step[state * pair.p.shape[-1] + array_namespace(token).where(token < 0, 0, token)]
+    return entries(pair.step, state * pair.p.shape[-1] + array_namespace(token).where(token < 0, 0, token))
 
 
-def searched(pair: Pair, left_over: Callable[[Array, Array], Array] | None) -> Pair:
-    """The pair with the cumulative rows that tokens are searched in, if they are few enough."""
-    sums = None
-    if left_over is not None and pair.p.size <= MAX_SEARCHED:
-        sums = np.cumsum(np.concatenate([left_over(pair.p, pair.q), pair.p]), axis=-1)
-    return pair._replace(q_sums=np.cumsum(pair.q, axis=-1), token_sums=sums)
-
-
-def drawn(sums: Array, row: Array, u: Array) -> Array:
-    """The token that `pick` draws at u from a row, by bisection in its cumulative sums (S, V): no row is formed."""
-    xp, size = array_namespace(sums), sums.shape[-1]
-    flat, first = xp.reshape(sums, (-1,)), row * size
-    bound, place = u * flat[first + (size - 1)], first
-    while size > 1:  # the first entry above the bound is one of so many from `place` on
-        half = size // 2
-        place = place + half * xp.astype(flat[place + (half - 1)] <= bound, place.dtype)
-        size -= half
-    return place - first
+def at_tokens(pair: Pair, state: Array, token: Array) -> tuple[Array, Array]:
+    """p and q of tokens (...) after states (...)."""
+    place = state * pair.p.shape[-1] + token
+    return entries(pair.p.reshape(-1), place), entries(pair.q.reshape(-1), place)

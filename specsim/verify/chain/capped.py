@@ -26,7 +26,12 @@ PAPER = "arXiv:2601.05724"
 
 Plan = block.Plan
 Steps = block.Steps
-prepare, uniforms, survival = block.prepare, block.uniforms, block.survival
+uniforms, survival = block.uniforms, block.survival
+
+
+def prepare(p: Array, q: Array) -> Plan:
+    """Target rows (..., gamma+1, V) and draft rows (..., gamma, V) along the drafted tokens."""
+    return Plan(p, q)
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
@@ -45,6 +50,13 @@ def advance(weight: Array, ratio: Array) -> Array:
     return product(xp.where(weight < 1, weight, 1), ratio)
 
 
+def scales(p_drawn: Array, q_drawn: Array) -> tuple[Array, Array]:
+    """(R_i/M_i, 1), (..., gamma+1): a deficit is what an excess and these leave, D- = D+ + 1 - R_i/M_i."""
+    joint, most, _ = _capped(_products(p_drawn, q_drawn, 0 * p_drawn[..., :1] + 1))
+    weight = joint / most
+    return weight, array_namespace(weight).ones_like(weight)
+
+
 def branches(plan: Plan, drafts: Array) -> Steps:
     """Excess and deficit below each of the gamma+1 positions; after the last draft min(1, r_gamma) against 1."""
     p, q = plan
@@ -60,7 +72,10 @@ def branches(plan: Plan, drafts: Array) -> Steps:
 
 def _ratios(plan: Plan, drafts: Array) -> tuple[Array, Array, Array]:
     """R_i, M_i and M_{i-1} (..., gamma+1), M_{-1} = 1."""
-    joint = joint_ratios(plan, drafts)
+    return _capped(joint_ratios(plan, drafts))
+
+
+def _capped(joint: Array) -> tuple[Array, Array, Array]:
     xp, most = array_namespace(joint), [0 * joint[..., :1] + 1]
     for i in range(1, joint.shape[-1]):
         here = joint[..., i : i + 1]
@@ -71,10 +86,14 @@ def _ratios(plan: Plan, drafts: Array) -> tuple[Array, Array, Array]:
 def joint_ratios(plan: Plan, drafts: Array) -> Array:
     """R_0, ..., R_gamma (..., gamma+1); a ratio too large for floats stays the largest there is."""
     p, q = plan
-    xp = array_namespace(p, q)
     p_drawn, q_drawn = (wide(at(w, drafts)) for w in (p[..., : q.shape[-2], :], q))
+    one = wide(0 * p[..., 0, :1] + 1)  # a Fraction where p holds them: 1 by 1 would be a float
+    return _products(p_drawn, q_drawn, one)
+
+
+def _products(p_drawn: Array, q_drawn: Array, one: Array) -> Array:
+    xp, joint = array_namespace(p_drawn, q_drawn), [one]
     ratio = quotient(p_drawn, xp.where(q_drawn > 0, q_drawn, 1))
-    joint = [wide(0 * p[..., 0, :1] + 1)]  # a Fraction where p holds them: 1 by 1 would be a float
     for i in range(ratio.shape[-1]):
         joint.append(product(joint[-1], ratio[..., i : i + 1]))
     return xp.concat(joint, axis=-1)

@@ -27,7 +27,7 @@ THEOREM = "T18"
 PAPER = "arXiv:2403.10444"
 
 Plan = block.Plan
-prepare, uniforms = block.prepare, block.uniforms  # the same rows; a test per draft, and one draw
+uniforms = block.uniforms  # a test per draft, and one draw
 
 
 class Steps(NamedTuple):
@@ -38,6 +38,11 @@ class Steps(NamedTuple):
     less: Array  # the sum of (below q - above p)+; above and below after the last draft
     above: Array
     below: Array
+
+
+def prepare(p: Array, q: Array) -> Plan:
+    """Target rows (..., gamma+1, V) and draft rows (..., gamma, V) along the drafted tokens."""
+    return Plan(p, q)
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
@@ -53,6 +58,11 @@ def verify(plan: Plan, drafts: Array, u: Array) -> tuple[Array, Array]:
 def advance(weight: Array, ratio: Array) -> Array:
     """R_i from R_{i-1} and p_i/q_i(x_i): drafts x_1..x_i are kept with probability Q(x_1..x_i) min(1, R_i)."""
     return product(weight, ratio)
+
+
+def scales(p_drawn: Array, q_drawn: Array) -> tuple[Array, Array]:
+    """(above, below), (..., gamma+1), of the rows (above p - below q)+: from p and q (..., gamma) at some drafts."""
+    return _joint(p_drawn, q_drawn, 0 * p_drawn[..., 0] + 1)
 
 
 def continuation(plan: Plan, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]:
