@@ -69,17 +69,17 @@ def at(w: Array, token: Array) -> Array:
         w, token = xp.broadcast_to(w, (*batch, w.shape[-1])), xp.broadcast_to(token, batch)
     if type(w) is np.ndarray:
         return w[(*_grid(token.shape), token)] if token.ndim else w[..., token]
-    return _along(w, token[..., None], -1)[..., 0]
+    return along(w, token[..., None])[..., 0]
 
 
 def row_at(w: Array, i: Array) -> Array:
     """w[..., i, :], for i with the leading axes of w (..., n, V)."""
     if type(w) is np.ndarray:
         return w[(*_grid(i.shape), i)] if i.ndim else w[..., i, :]
-    return _along(w, array_namespace(w, i).broadcast_to(i[..., None, None], (*i.shape, 1, w.shape[-1])), -2)[..., 0, :]
+    return along(w, array_namespace(w, i).broadcast_to(i[..., None, None], (*i.shape, 1, w.shape[-1])), -2)[..., 0, :]
 
 
-def _along(w: Array, i: Array, axis: int) -> Array:
+def along(w: Array, i: Array, axis: int = -1) -> Array:
     """Entries of w along an axis; torch's own name for that first looks for indices from the end, in four calls."""
     xp = array_namespace(w, i)
     return xp.gather(w, axis, i) if is_torch_array(w) else xp.take_along_axis(w, i, axis=axis)
@@ -183,6 +183,8 @@ def accepts(p: Array, q: Array, token: Array, u: Array) -> Array:
 
 def leading(passed: Array) -> Array:
     """How many entries (...) of the last axis are true before the first that is not."""
+    if type(passed) is np.ndarray:
+        return np.logical_and.accumulate(passed, axis=-1).sum(-1)
     xp = array_namespace(passed)
     still = xp.cumulative_sum(xp.astype(~passed, xp.int64), axis=-1) == 0
     return xp.sum(xp.astype(still, xp.int64), axis=-1)
@@ -240,10 +242,10 @@ def _pick_by_pieces(w: Array, u: Array, kind: Any) -> Array:
     masses = xp.cumulative_sum(xp.sum(pieces, axis=-1, dtype=kind), axis=-1)
     bound = u[..., None] * masses[..., -1:]
     piece = _up_to(masses, bound)
-    before = at(masses, xp.where(piece > 0, piece - 1, 0))
-    cdf = xp.cumulative_sum(xp.astype(row_at(pieces, piece), kind), axis=-1)
-    inside = _up_to(cdf, bound - xp.where(piece > 0, before, 0)[..., None])
-    below = xp.sum(xp.astype(cdf < cdf[..., -1:], xp.int64), axis=-1)  # the first that reaches the total comes after
+    cdf = xp.cumulative_sum(row_at(pieces, piece), axis=-1, dtype=kind)
+    rest = at(masses, piece)[..., None] - bound  # of the piece, from the token on: positive
+    inside = _up_to(cdf, abs(cdf[..., -1:] - rest))  # negative by rounding alone; a sum of 0 is not to exceed it
+    below = xp.sum(cdf < cdf[..., -1:], axis=-1, dtype=xp.int64)  # the first that reaches the total comes after
     return piece * _PIECE + xp.minimum(inside, below)
 
 

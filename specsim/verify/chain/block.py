@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from specsim.base.arrays import at, mass, normalize_or, pick, positive_part, product, quotient, row_at, wide
+from specsim.base.arrays import at, excess, is_exact, mass, noise, normalize_or, pick, product, row_at, wide
 from specsim.types import Array
 
 EXACT = True
@@ -95,26 +95,38 @@ def joint_law(p: Array, steps: Any) -> Array:
     return xp.stack(law[::-1], axis=-2)
 
 
+def scales(p_drawn: Array, q_drawn: Array) -> tuple[Array, Array]:
+    """(above, below), (..., gamma+1), of the rows (above p - below q)+: from p and q (..., gamma) at some drafts."""
+    xp = array_namespace(p_drawn, q_drawn)
+    weight = _weights(_ratio(p_drawn, q_drawn), 0 * p_drawn[..., 0] + 1)
+    return weight, xp.ones_like(weight)
+
+
+def last_passed(more: Array, less: Array, u: Array) -> Array:
+    """Drafts kept (...), from the tests (..., gamma) of all: draft i passes with probability min(1, more/less)."""
+    xp, gamma = array_namespace(more), more.shape[-1]
+    passes = (more >= less) | (u * less < more)
+    if gamma:
+        return xp.max(xp.where(passes, xp.arange(1, gamma + 1, device=device(more)), 0), axis=-1)
+    return xp.zeros(more.shape[:-1], dtype=xp.int64, device=device(more))
+
+
 def last_success(p: Array, steps: Any, u: Array) -> tuple[Array, Array]:
     """(kept (...), next token (...)): u[i] tests draft i, the last one draws."""
     xp, gamma = array_namespace(p), p.shape[-2] - 1
-    more, less = steps.more[..., 1:], steps.less[..., 1:]
-    passes = (more >= less) | (u[..., :gamma] * less < more)
-    if gamma:
-        kept = xp.max(xp.where(passes, xp.arange(1, gamma + 1, device=device(p)), 0), axis=-1)
-    else:
-        kept = xp.zeros(p.shape[:-2], dtype=xp.int64, device=device(p))
-    return kept, pick(normalize_or(row_at(steps.rows, kept), row_at(p, kept)), u[..., gamma])
+    kept = last_passed(steps.more[..., 1:], steps.less[..., 1:], u[..., :gamma])
+    row = row_at(steps.rows, kept)
+    left_over = xp.sum(row, axis=-1, keepdims=True) > noise(row)  # else there was nothing to refuse but rounding
+    return kept, pick(xp.where(left_over, row, row_at(p, kept)), u[..., gamma])
 
 
 def from_weights(plan: Plan, weight: Array) -> Steps:
     """Every position in one pass, from w_0, ..., w_gamma (..., gamma+1)."""
     p, q = plan
     xp, gamma = array_namespace(p, q), q.shape[-2]
-    rows = positive_part(xp.astype(weight[..., :gamma, None], p.dtype) * p[..., :gamma, :] - q)
-    over = mass(rows)
-    less = xp.concat([over + (1 - weight[..., :gamma]), xp.ones_like(weight[..., gamma:])], axis=-1)
-    more = xp.concat([over, weight[..., gamma:]], axis=-1)
+    rows = excess(xp.astype(weight[..., :gamma, None], p.dtype) * p[..., :gamma, :], q)
+    more = xp.concat([mass(rows), weight[..., gamma:]], axis=-1)
+    less = more + (1 - weight)  # w + (1 - w) rounds to 1, so the last draft passes with probability w
     return Steps(xp.concat([rows, p[..., gamma:, :]], axis=-2), more, less)
 
 
@@ -122,8 +134,16 @@ def _steps(plan: Plan, drafts: Array) -> Steps:
     """What the block looks like from each of its gamma+1 positions."""
     p, q = plan
     xp, (p_drawn, q_drawn) = array_namespace(p, q), (wide(at(w, drafts)) for w in (p[..., : q.shape[-2], :], q))
-    ratio = quotient(p_drawn, xp.where(q_drawn > 0, q_drawn, 1))
-    return from_weights(plan, _weights(ratio, wide(xp.ones_like(p[..., 0, 0]))))
+    ratio = _ratio(p_drawn, q_drawn)
+    one = xp.ones_like(ratio[..., 0]) if drafts.shape[-1] else wide(xp.ones_like(p[..., 0, 0]))
+    return from_weights(plan, _weights(ratio, one))
+
+
+def _ratio(p_drawn: Array, q_drawn: Array) -> Array:
+    """p/q where a draft can be: none has less than the smallest normal number, so the quotient is finite."""
+    xp = array_namespace(q_drawn)
+    least = 0 if is_exact(q_drawn) else float(xp.finfo(q_drawn.dtype).smallest_normal)
+    return p_drawn / xp.where(q_drawn > least, q_drawn, 1)
 
 
 def _weights(ratio: Array, one: Array) -> Array:
@@ -136,5 +156,5 @@ def _weights(ratio: Array, one: Array) -> Array:
     """
     xp, weights = array_namespace(one), [one]
     for i in range(ratio.shape[-1]):
-        weights.append(xp.minimum(weights[-1] * ratio[..., i], one))
+        weights.append(xp.minimum(weights[-1] * ratio[..., i] if i else ratio[..., i], one))
     return xp.stack(weights, axis=-1)

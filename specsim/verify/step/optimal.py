@@ -24,9 +24,11 @@ from types import EllipsisType
 from typing import Literal, NamedTuple
 
 import numpy as np
+from array_api_compat import is_torch_array
 
 from specsim.base.arrays import (
     accept_probability,
+    along,
     array_namespace,
     at,
     is_exact,
@@ -62,7 +64,7 @@ class Plan(NamedTuple):
     cut: Array  # d
     loss: Array  # 1 - acceptance
     place: Array  # of each token
-    p_there: Array  # by place: the mass of p on the stretch
+    wanted: Array  # by place: w
     q_there: Array  # by place: the length of the stretch
     own: Array  # by place: q own is what its token would win if no draft moved
     gains: Array  # by place: cumulative sums of (w - q own)+
@@ -94,7 +96,7 @@ def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = No
         own = mean_slope(q_mass[s] - q_part[s], q_mass[s], draws)
         has, wanted = q_part[s] * own, _winners(p_part[s], q_part[s], fill, cut)
         most = xp.maximum(has, wanted)
-        return own, most - has, most - wanted
+        return wanted, own, most - has, most - wanted
 
     def refused(s: Piece) -> tuple[Array, ...]:
         return (p[s] - xp.minimum(p[s], _winners(pooled[s], q[s], fill, cut)),)
@@ -102,13 +104,13 @@ def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = No
     loss = _best(xp.max, excess, pieces)
     fill = _best(xp.min, level, pieces)
     cut = xp.maximum(_best(xp.max, lid, pieces), fill)  # what no draft reaches is cut at any level
-    own, gains, losses = _mapped(exchange, pieces)
+    wanted, own, gains, losses = _mapped(exchange, pieces)
     (left_over,) = _mapped(refused, rows)
     total = xp.sum(left_over, axis=-1, keepdims=True)
     left_over = xp.where(total > noise(p), left_over, p)
     sums = (_summed(w) for w in (gains, losses, left_over))
     loss = loss if grid is None else total
-    return Plan(p, q, pooled, fill, cut, loss, place, p_part, q_part, own, *sums)
+    return Plan(p, q, pooled, fill, cut, loss, place, wanted, q_part, own, *sums)
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
@@ -149,7 +151,7 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     p, pooled, q = (_entry(w, token) for w in (plan.p, plan.pooled, plan.q))
     kept = u[..., -2:-1] * _winners(pooled, q, plan.fill, plan.cut) < p
     total = xp.where(kept, 0, plan.left_over[..., -1:])  # a kept token asks nothing of the last uniform
-    other = _first(kept, plan.left_over, plan.left_over, total, u[..., -1:] * total, 0 * token)
+    other = _first(kept, plan.left_over, plan.left_over, total, u[..., -1:] * total, token)
     return xp.where(kept, token, other)[..., 0]
 
 
@@ -166,13 +168,13 @@ def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
 
 def _stretches(p: Array, q: Array, most: int, grid: float | None) -> tuple[Array, Array, Array, Array]:
     """The place of each token; p, or q times the p/q of its bin; by place, the masses of p and of q."""
-    xp, pieces = array_namespace(p, q), _pieces(p)
+    pieces = _pieces(p)
     (ratio,) = _mapped(lambda s: (_quotient(p[s], q[s], p[s] < INFINITY * q[s], INFINITY),), pieces)
     if grid is not None:
         return _bins.pooled(p, q, ratio, most, grid)
     order = _order(ratio, pieces)
     del ratio
-    return _inverse(order), p, xp.take_along_axis(p, order, axis=-1), xp.take_along_axis(q, order, axis=-1)
+    return _inverse(order), p, along(p, order), along(q, order)
 
 
 def _order(ratio: Array, pieces: list[Piece]) -> Array:
@@ -182,7 +184,7 @@ def _order(ratio: Array, pieces: list[Piece]) -> Array:
     vocab, almost = ratio.shape[-1], 1 if is_exact(ratio) else 1 - noise(ratio)
 
     def apart(start: int, stop: int) -> Array:
-        part = xp.take_along_axis(ratio, order[..., start : stop + 1], axis=-1)
+        part = along(ratio, order[..., start : stop + 1])
         return part[..., :-1] < almost * part[..., 1:]
 
     if len(pieces) > 1 and all(apart(s.start, s.stop).all() for _, s in pieces):
@@ -206,13 +208,13 @@ def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
     """Of the places of tokens (..., K): place, own, q; whether it gains, how much, and the end of its span."""
     xp = array_namespace(plan.p)
     place = _entry(plan.place, token)
-    p, q, own = (_entry(w, place) for w in (plan.p_there, plan.q_there, plan.own))
-    wanted = _winners(p, q, plan.fill, plan.cut)
-    gains = q * own < wanted
+    wanted, q, own = (_entry(w, place) for w in (plan.wanted, plan.q_there, plan.own))
+    has = q * own
+    gains = has < wanted
     end = xp.where(gains, _entry(plan.gains, place), _entry(plan.losses, place))
     last = xp.where(gains, plan.losses[..., -1:], plan.gains[..., -1:])  # the same total, but for rounding
-    end = xp.where(end < last, end, last)
-    return place, own, q, gains, xp.minimum(abs(wanted - q * own), end), end  # no more than the others have
+    end = xp.minimum(end, last)
+    return place, own, q, gains, xp.minimum(abs(wanted - has), end), end  # no more than the others have
 
 
 def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
@@ -222,7 +224,7 @@ def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
     """
     xp, missing = array_namespace(plan.p, drafts), drafts < 0
     place, own, q, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
-    partner = _first(gains, plan.losses, plan.gains, end, which * size, 0 * place)
+    partner = _first(gains, plan.losses, plan.gains, end, which * size, place)
     gap = q * abs(_entry(plan.own, partner) - own)
     return xp.where(missing, -1, xp.where(moves * gap < size, partner, place))
 
@@ -241,16 +243,17 @@ def _label_law(plan: Plan, token: Array) -> Array:
 
 
 def _first(chosen: Array, row: Array, other: Array, end: Array, back: Array, place: Array) -> Array:
-    """First place where the sums in `row` (in `other`, where not chosen) reach end - back; `place` is its zeros."""
-    xp, vocab = array_namespace(row), row.shape[-1]
-    if _is_one_float_row(row):
-        place = xp.where(chosen, *(xp.searchsorted(w, end - back, side="left") for w in (row, other)))
-        return xp.where(place < vocab, place, vocab - 1)
+    """First place where the sums in `row` (in `other`, where not chosen) reach end - back, as the last of them does."""
+    xp, vocab, rows = array_namespace(row), row.shape[-1], is_torch_array(row) and row.shape[:-1] == end.shape[:-1]
+    if rows or (row.ndim == 1 and not is_exact(row)):
+        found = xp.searchsorted(row, end - back, side="left")
+        return found if row is other else xp.where(chosen, found, xp.searchsorted(other, end - back, side="left"))
+    place = 0 * place
     for step in (1 << bit for bit in reversed(range((vocab - 1).bit_length()))):
         probe = place + step
         entry = xp.where(probe < vocab, probe, vocab) - 1
-        reached = end - xp.where(chosen, _entry(row, entry), _entry(other, entry)) <= back
-        place = xp.where((probe >= vocab) | reached, place, probe)
+        there = _entry(row, entry) if row is other else xp.where(chosen, _entry(row, entry), _entry(other, entry))
+        place = xp.where((probe >= vocab) | (end - there <= back), place, probe)
     return place
 
 
@@ -259,27 +262,23 @@ def _entry(row: Array, index: Array) -> Array:
     return row[index] if row.ndim == 1 else at(row[..., None, :], index)
 
 
-def _is_one_float_row(row: Array) -> bool:
-    return row.ndim == 1 and not is_exact(row)
-
-
 def _quotient(a: Array, b: Array, plain: Array, otherwise: float) -> Array:
     """a / b where that is safe, `otherwise` elsewhere."""
     xp = array_namespace(a, b)
-    return xp.where(plain, a / xp.where(plain, b, xp.ones_like(b)), otherwise)
+    return xp.where(plain, a / xp.where(plain, b, 1), otherwise)
 
 
 def _pieces(row: Array) -> list[Piece]:
     """The row in pieces of CHUNK, if that helps; else in one."""
     vocab = row.shape[-1]
-    size = CHUNK if isinstance(row, np.ndarray) and _is_one_float_row(row) else vocab
+    size = CHUNK if isinstance(row, np.ndarray) and row.ndim == 1 and not is_exact(row) else vocab
     return [(..., slice(i, min(i + size, vocab))) for i in range(0, vocab, size)]
 
 
 def _best(pick: Callable[..., Array], f: Callable[[Piece], Array], pieces: list[Piece]) -> Array:
     """The largest or smallest value (..., 1) of f."""
     found = [pick(f(s), axis=-1, keepdims=True) for s in pieces]
-    return pick(array_namespace(found[0]).concat(found, axis=-1), axis=-1, keepdims=True)
+    return pick(array_namespace(*found).concat(found, axis=-1), axis=-1, keepdims=True) if found[1:] else found[0]
 
 
 def _mapped(f: Callable[[Piece], tuple[Array, ...]], pieces: list[Piece]) -> tuple[Array, ...]:

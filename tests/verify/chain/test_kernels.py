@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from specsim.base.arrays import pick  # noqa: E402
+from specsim.testing import count_kernels  # noqa: E402
 from specsim.verify.chain import block, tokenwise  # noqa: E402
 
 # A Python number is a tensor of the host on its way, and an argument of a kernel in the end.
@@ -48,6 +49,21 @@ def test_block_works_in_one_pass_over_its_positions() -> None:
     assert (found[4] - found[1], found[8] - found[4]) == (6, 8)
 
 
+def test_block_over_a_real_vocabulary() -> None:
+    """The same, and what a draw by pieces adds; 76 before."""
+    assert over_a_vocabulary(torch.float32) <= 60
+    assert over_a_vocabulary(torch.float64) <= 58
+
+
+def over_a_vocabulary(kind: Any) -> int:
+    def arguments() -> tuple[Any, ...]:
+        p, q = (torch.empty(2, rows, 128_256, dtype=kind, device="cuda") for rows in (9, 8))
+        u = torch.empty(2, 9, dtype=torch.float64, device="cuda")
+        return p, q, torch.empty(2, 8, dtype=torch.int64, device="cuda"), u
+
+    return count_kernels(lambda p, q, x, u: block.verify(block.prepare(p, q), x, u), arguments)
+
+
 def test_tokenwise_does_not_grow_with_the_block() -> None:
     assert kernels(tokenwise, 1) == kernels(tokenwise, 8) <= 44
 
@@ -64,3 +80,12 @@ def test_a_draw_from_many_tokens() -> None:
     with Kernels() as counted:
         pick(w, u)
     assert counted.count <= 24
+
+
+def test_rounding_is_nothing_left_over() -> None:
+    """Where p = q but for its last digits, what is left of the row is no law to draw from: p is."""
+    p = torch.tensor([[0.25 - 2**-53, 0.25 + 2**-53, 0.5], [0.2, 0.3, 0.5]], dtype=torch.float64)
+    q = torch.tensor([[0.25, 0.25, 0.5]], dtype=torch.float64)
+    steps = block.Steps(torch.stack([p[0] - torch.minimum(p[0], q[0]), p[1]]), torch.zeros(2), torch.ones(2))
+    for u, token in ((0.1, 0), (0.4, 1), (0.9, 2)):
+        assert block.last_success(p, steps, torch.tensor([0.0, u], dtype=torch.float64)) == (0, token)
