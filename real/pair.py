@@ -17,7 +17,7 @@ from real.decode.score import score
 from real.decode.stops import Stream, check_strings, cut, stopping
 from real.decode.verifier import verifier_of
 from real.decode.warp import Warping
-from real.models.device import parse_device
+from real.models.device import parse_device, parse_weights
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
 from specsim.base import check
@@ -244,6 +244,7 @@ def load(
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
     widen_to: int | None = None,
+    weights: str | None = None,
 ) -> Pair:
     """Load a target and a draft that speak the same tokens.
 
@@ -257,6 +258,9 @@ def load(
         Of both models.
     widen_to : int, optional
         Run the target at the cost of this many parameters (*cost emulation*, see `real.models.widen`).
+    weights : str, optional
+        "int8" or "int4": round the target's projections (see `real.models.model.quantised`). Texts are then lossless
+        with respect to the quantised target.
 
     Returns
     -------
@@ -266,7 +270,7 @@ def load(
     Raises
     ------
     ValueError
-        If a model or tokenizer cannot be loaded, or the tokenizers differ.
+        If a model or tokenizer cannot be loaded, the tokenizers differ, or these weights do not go with the target.
 
     Examples
     --------
@@ -275,10 +279,11 @@ def load(
     torch.float32
     """
     parse_device(str(device))
+    weights = None if weights is None else parse_weights(weights)
     widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
     tokenizer = load_tokenizer(target)
     same_tokenizer(tokenizer, load_tokenizer(draft))
     width = max(tokenizer.get_vocab().values()) + 1
-    big = load_model(target, dtype=dtype, device=device, widen_to=widen_to)
+    big = load_model(target, dtype=dtype, device=device, widen_to=widen_to, weights=weights)
     small = load_model(draft, dtype=dtype, device=device)
     return Pair(replace(big, vocab_size=width), replace(small, vocab_size=width), tokenizer)

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from real.decode.clock import silent
+from real.decode.drawn import drawn
 from real.decode.proposer import Draw, More
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel
+from specsim.base.arrays import pick
 
 
 def readable(model: LanguageModel, text: Tensor) -> Tensor:
@@ -47,7 +49,7 @@ class LMDraft:
         mark: Callable[[str], None] = silent,
     ) -> None:
         self._model, self._cache = model, model.cache(batch)
-        self._warping, self._draw, self._mark = warping, draw, mark
+        self._warping, self._draw, self._mark = warping, drawn if draw is pick else draw, mark
 
     def read(self, i: int, text: Sequence[int]) -> None:
         """Read the beginning of text i."""

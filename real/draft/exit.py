@@ -23,6 +23,7 @@ from real.decode.warp import Warping
 from real.draft import _weights, lm
 from real.models import llama, store
 from real.models.model import LanguageModel
+from real.models.quantised import Quantised
 from real.models.weights import Layer, Weights, pack, plain
 
 NAME = "early exit"
@@ -160,8 +161,8 @@ def drafter(block: nn.Module, after: int) -> Drafter:
 def model_of(target: LanguageModel, block: nn.Module, after: int) -> LanguageModel:
     """The target's first layers, the block and the target's head as a language model; parameters of `drafter`."""
     weights = _behind(_known(target, after, block), block, after, pack)
-    read = [w for layer in weights.layers for w in layer if isinstance(w, Tensor)] + [weights.norm, weights.head]
-    size = sum(w.numel() * target.dtype.itemsize for w in read)
+    read = [w for layer in weights.layers for w in layer if isinstance(w, (Tensor, Quantised))]
+    size = sum(w.nbytes for w in [*read, weights.norm, weights.head])
     return replace(target, weights=weights, new_store=partial(store.Llama, weights), weight_bytes=size)
 
 

@@ -1,8 +1,12 @@
-"""Devices and number formats by name."""
+"""Devices, number formats and weights in few bits by name."""
 
 from __future__ import annotations
 
 import torch
+
+from specsim.base import check
+
+WEIGHTS = ("int8", "int4")
 
 
 def parse_device(name: str) -> str:
@@ -20,3 +24,10 @@ def parse_dtype(name: str) -> torch.dtype:
     if name not in known:
         raise ValueError(f"dtype {name!r} is unknown; known: {', '.join(known)}")
     return known[name]
+
+
+def parse_weights(name: str) -> str | None:
+    """What the projections of a target are rounded to; None for "", as they are."""
+    if not isinstance(name, str) or (name and name not in WEIGHTS):
+        raise ValueError(f"weights {check.shown(name)} is unknown; known: {', '.join(WEIGHTS)}")
+    return name or None

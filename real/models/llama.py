@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from real.models.weights import Weights
+from real.models.quantised import Quantised
+from real.models.weights import Projection, Weights
 
 
 def rms_norm(x: Tensor, scale: Tensor, eps: float) -> Tensor:
@@ -29,11 +31,20 @@ def rms_norm(x: Tensor, scale: Tensor, eps: float) -> Tensor:
     if x.is_cuda or x.dtype.itemsize < 4:
         return F.rms_norm(x, x.shape[-1:], None, eps) * scale
     size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # half the time of torch's own on a CPU, few calls
-    return x * torch.rsqrt(torch.addcmul(x.new_tensor(eps), size, size, value=1 / x.shape[-1])) * scale
+    return x * torch.rsqrt(torch.addcmul(_number(eps, x.dtype), size, size, value=1 / x.shape[-1])) * scale
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x W' + b for a weight that may be packed."""
+@cache
+def _number(value: float, dtype: torch.dtype) -> Tensor:
+    """A number on the CPU, made once: that takes as long as the arithmetic; of no mode, so that any may use it."""
+    with torch.inference_mode(False):
+        return torch.tensor(value, dtype=dtype)
+
+
+def linear(x: Tensor, weight: Projection, bias: Tensor | None) -> Tensor:
+    """x W' + b for a weight that may be packed or quantised."""
+    if isinstance(weight, Quantised):
+        return weight.product(x) if bias is None else weight.product(x) + bias
     if weight.is_mkldnn:
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
         return out

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from real.models.memory import explain_oom
-from real.models.model import LanguageModel, from_hf
+from real.models.model import LanguageModel, from_hf, quantised
 from real.models.widen import widen
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
@@ -67,6 +67,7 @@ def load_model(
     dtype: torch.dtype = torch.float32,
     device: str | torch.device = "cpu",
     widen_to: int | None = None,
+    weights: str | None = None,
 ) -> LanguageModel:
     """Load a causal language model, ready to run.
 
@@ -80,6 +81,8 @@ def load_model(
         Where to run it.
     widen_to : int, optional
         Parameters of a *cost emulation*: the same function at the cost of a larger model (see `real.models.widen`).
+    weights : str, optional
+        "int8" or "int4": round the projections of its layers (see `real.models.model.quantised`).
 
     Returns
     -------
@@ -89,12 +92,13 @@ def load_model(
     Raises
     ------
     ValueError
-        As `load_hf`, or if `from_hf` or `widen` refuses the model.
+        As `load_hf`, or if `from_hf`, `widen` or `quantised` refuses the model.
     """
     small = load_hf(path, dtype=dtype if widen_to is None else torch.float32)
     with explain_oom(f"the weights of {os.fspath(path)}", "bfloat16, or a smaller model"):
         model = small if widen_to is None else widen(small, widen_to, dtype=dtype)
-        return from_hf(model.to(device))
+        made = from_hf(model.to(device))
+    return made if weights is None else quantised(made, weights)
 
 
 def _fetch(auto: Any, where: str, **options: Any) -> Any:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCa
 
 from real.models import store
 from real.models.cache import Cache, Store
+from real.models.device import parse_weights
 from real.models.weights import Weights, from_model, supports
 
 _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -156,6 +157,38 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
     return LanguageModel(
         config.vocab_size, context, model.dtype, model.device, embeddings, new_store, _weight_bytes(model), weights
     )
+
+
+def quantised(model: LanguageModel, kind: str) -> LanguageModel:
+    """Round the projections of a model's layers; embedding, norms, biases and head stay, and so does its dtype.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        On the fast path and a CPU, in float32 or bfloat16.
+    kind : str
+        "int8" or "int4" (see `real.models.quantised`).
+
+    Returns
+    -------
+    LanguageModel
+        Another model: what is lossless with it is lossless with respect to *its* law.
+
+    Raises
+    ------
+    ValueError
+        An unknown kind; a model of another path, device or dtype, or with projections that the kernels cannot take.
+    """
+    parse_weights(kind)
+    if model.weights is None:
+        raise ValueError(f"weights {kind}: only a model on the fast path can be quantised")
+    if model.device.type != "cpu" or model.dtype not in (torch.float32, torch.bfloat16):
+        dtype = str(model.dtype).removeprefix("torch.")
+        raise ValueError(f"weights {kind} are for float32 and bfloat16 on a CPU, got {dtype} on {model.device}")
+    weights = model.weights.quantised(kind)
+    saved = model.weights.projection_bytes() - weights.projection_bytes()
+    new_store: Callable[[int], Store] = partial(store.Llama, weights)
+    return replace(model, weights=weights, new_store=new_store, weight_bytes=model.weight_bytes - saved)
 
 
 def _weight_bytes(model: Any) -> int:

@@ -8,8 +8,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from real.models.quantised import Quantised, quantise
+
+Projection = Tensor | Quantised
+
 _CLASSES = {"LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM"}
 _PACKED_FROM = 1 << 16  # entries; below, a call costs more than the layout saves
+_PROJECTIONS = ("qkv", "out", "gate_up", "down")
 _FIXED_ROPE = {"default", "linear", "llama3", "yarn"}  # frequencies do not depend on the sequence length
 
 
@@ -17,14 +22,14 @@ class Layer(NamedTuple):
     """Weights of one decoder layer; a bias or norm is None where the model has none."""
 
     norm_in: Tensor
-    qkv: Tensor
+    qkv: Projection
     qkv_bias: Tensor | None
-    out: Tensor
+    out: Projection
     out_bias: Tensor | None
     norm_mlp: Tensor
-    gate_up: Tensor
+    gate_up: Projection
     gate_up_bias: Tensor | None
-    down: Tensor
+    down: Projection
     down_bias: Tensor | None
     qk_norm: Tensor | None = None  # (query and key heads, head_dim)
     windowed: bool = False  # whether it looks no further back than the model's window
@@ -71,10 +76,22 @@ class Weights:
 
     def packed(self) -> Weights:
         """The same weights, projections in the layout of `pack`."""
-        names = ("qkv", "out", "gate_up", "down")
-        changed: list[dict[str, Any]] = [{n: pack(getattr(layer, n)) for n in names} for layer in self.layers]
+        changed: list[dict[str, Any]] = [{n: pack(getattr(layer, n)) for n in _PROJECTIONS} for layer in self.layers]
         layers = [layer._replace(**new) for layer, new in zip(self.layers, changed, strict=True)]
         return replace(self, layers=layers, head=pack(self.head))
+
+    def quantised(self, kind: str) -> Weights:
+        """The same weights, projections of layers rounded to "int8" or "int4"; the head stays, as logits need it."""
+        layers = []
+        for i, layer in enumerate(self.layers):
+            names = {name: f"{name} of layer {i}" for name in _PROJECTIONS}
+            new: dict[str, Any] = {n: quantise(plain(getattr(layer, n)), kind, told) for n, told in names.items()}
+            layers.append(layer._replace(**new))
+        return replace(self, layers=layers)
+
+    def projection_bytes(self) -> int:
+        """Bytes of the projections of all layers."""
+        return sum(getattr(layer, name).nbytes for layer in self.layers for name in _PROJECTIONS)
 
 
 def supports(model: Any) -> bool:
@@ -181,6 +198,8 @@ def pack(weight: Tensor) -> Tensor:
     return weight
 
 
-def plain(weight: Tensor) -> Tensor:
+def plain(weight: Projection) -> Tensor:
     """A projection in the ordinary layout, for whoever needs more of it than `llama.linear`."""
+    if isinstance(weight, Quantised):
+        return weight.dense()
     return weight.to_dense() if weight.is_mkldnn else weight

@@ -24,4 +24,11 @@ RepetitionPenalty = Annotated[float, typer.Option(help="Divides the logits of to
 Seed = Annotated[int, typer.Option(callback=_seed, help="Of every random number.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...: where both models run.")]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64: of weights and products.")]
+Weights = Annotated[
+    str,
+    typer.Option(
+        help="int8 or int4: round the target's projections. Losslessness is then that of the rounded target.",
+        show_default=False,
+    ),
+]
 Threads = Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")]

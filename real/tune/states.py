@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from real.models.model import LanguageModel
+from real.models.quantised import Quantised
 from real.models.weights import plain
 from real.tune.loop import silent
 from specsim.base.files import write_bytes
@@ -27,7 +28,7 @@ def identity(target: LanguageModel) -> str:
     whole = hashlib.sha256()
     every = [weights.embedding, weights.norm, weights.head, *(w for layer in weights.layers for w in layer)]
     for w in every:
-        if isinstance(w, Tensor):
+        if isinstance(w, (Tensor, Quantised)):
             whole.update(plain(w).detach().cpu().float().numpy().tobytes())
     return whole.hexdigest()[:16]
 

@@ -27,7 +27,7 @@ from real.decode.loop import decode, keyed
 from real.decode.warp import Warping
 from real.models.loading import load_hf, load_tokenizer
 from real.models.model import LanguageModel, from_hf
-from real.studies.calibrate import copy_bandwidth
+from real.studies.calibrate import copy_bandwidth, read_bandwidth
 
 TINY = Path(real.__file__).parent / "tiny"
 COLUMNS = "{:<21}{:>6}{:>24}{:>24}{:>19}{:>17}{:>16}"
@@ -165,12 +165,13 @@ def line(setting: Setting, runs: Runs) -> str:
 
 
 def bandwidth(runs: Runs, weights: int) -> str:
-    """Bytes of weights over the time of a plain step, beside what a copy moves."""
+    """Bytes of weights over the time of a plain step, beside what a sum reads and what a copy moves."""
     theirs, ours = weights / np.median(numbers(runs, lambda run: run.step), (0, 1)) / 1e9
-    copied = copy_bandwidth(torch.device("cpu")) / 1e9
+    read, copied = (measure(torch.device("cpu")) / 1e9 for measure in (read_bandwidth, copy_bandwidth))
     return (
         f"GB/s in plain sampled steps, each reading {weights / 1e6:.1f} MB of weights: theirs {theirs:.1f}, "
-        f"ours {ours:.1f}; a copy of 268 MB, bytes read + bytes written: {copied:.1f}"
+        f"ours {ours:.1f}, {ours / read:.0%} of what a sum of 268 MB reads, {read:.1f}; "
+        f"a copy of as many, bytes read + bytes written: {copied:.1f}"
     )
 
 

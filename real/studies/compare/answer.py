@@ -20,6 +20,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
     return shown(
         answer(rows),
         emulation(record["provenance"]),
+        rounded(record["provenance"]),
         restless([record]),
         "\n" + (wide_pairs(rows) if wide else pairs(rows)) + "\n",
         closing(record),
@@ -60,6 +61,17 @@ def emulation(what: dict[str, Any]) -> str | None:
     return (
         f"Cost emulation: the target ({what['target']}) is padded to the cost of {millions} M parameters; texts and "
         "acceptance are those of the small model, times those of the large one (--widen 0: the pair as it is)."
+    )
+
+
+def rounded(what: dict[str, Any]) -> str | None:
+    """One sentence where the target's weights are in few bits."""
+    kind = what.get("target_weights")
+    if not kind:
+        return None
+    return (
+        f"The target's projections are rounded to {kind}, and multiplied in bfloat16: texts, acceptance and "
+        "losslessness are those of the rounded target."
     )
 
 

@@ -13,7 +13,18 @@ from rich.console import Console
 from real import TINY
 from real.options import parse_names, parse_numbers, positive, read_prompts, within
 from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
-from real.studies.settings import Device, Dtype, MinP, RepetitionPenalty, Seed, Temperature, Threads, TopK, TopP
+from real.studies.settings import (
+    Device,
+    Dtype,
+    MinP,
+    RepetitionPenalty,
+    Seed,
+    Temperature,
+    Threads,
+    TopK,
+    TopP,
+    Weights,
+)
 from specsim.base import limits
 from specsim.commands.options import PARAM
 
@@ -31,6 +42,7 @@ EXAMPLES = (
     "specsim-real compare --rule tokenwise,block --gamma 1-16 --calibrate 1,4,16",
     "specsim-real compare --tree sequoia:8 --scheme without_replacement",
     "specsim-real compare --rule typical --param epsilon=0.2 --temperature 0",
+    "specsim-real compare --weights int8",
     "specsim-real compare --out compare.json --json",
 )
 GAMMAS = "1-8"
@@ -95,6 +107,7 @@ def compare(
     seed: Seed = 0,
     device: Device = "cpu",
     dtype: Dtype = "float32",
+    weights: Weights = "",
     threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
     force: Force = False,
@@ -153,6 +166,8 @@ def compare(
     )
     if param:
         what["params"] = param
+    if weights:
+        what["target_weights"] = weights
 
     def open_pair() -> Pair:
         import torch
@@ -169,6 +184,7 @@ def compare(
             dtype=parse_dtype(dtype),
             device=parse_device(device),
             widen_to=widen * 1_000_000 or None,
+            weights=weights or None,
         )
 
     if isinstance(settings, TreeSettings):

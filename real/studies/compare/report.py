@@ -83,8 +83,9 @@ def bandwidth(rates: dict[str, float]) -> str:
 
 def target_name(what: dict[str, Any]) -> str:
     """The target of a record, with what its cost stands for."""
-    millions = what.get("widened_to_millions")
-    return str(what["target"]) + (f" at the cost of {millions} M parameters (cost emulation)" if millions else "")
+    millions, kind = what.get("widened_to_millions"), what.get("target_weights")
+    cost = f" at the cost of {millions} M parameters (cost emulation)" if millions else ""
+    return f"{what['target']}{cost}" + (f", rounded to {kind}: lossless with respect to that" if kind else "")
 
 
 def errors(speeds: list[tuple[int, dict[str, Any]]], calibrated: list[int]) -> str:

@@ -95,6 +95,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
     parts = [
         answer.answer(fastest["pairs"], fastest["rule"]),
         answer.emulation(record["provenance"]),
+        answer.rounded(record["provenance"]),
         answer.restless(runs),
     ]
     for run in runs:

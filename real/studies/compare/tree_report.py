@@ -30,8 +30,9 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
     if wide:
         head += ["difference\nof tau", "cycle, ms\npredicted", "\nmeasured", "target pass\nin plain steps"]
         cells = [line + _more(row) for line, row in zip(cells, rows, strict=True)]
+    notes = (faster(record), answer.emulation(what), answer.rounded(what), answer.restless(rows))
     return shown(
-        *(line for line in (faster(record), answer.emulation(what), answer.restless(rows)) if line),
+        *(line for line in notes if line),
         "\n" + aligned([head, *cells]) + "\n",
         passes(rows),
         elsewhere(rows),

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from real.options import parse_numbers, positive, within
 from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
-from real.studies.settings import Device, Dtype, Threads
+from real.studies.settings import Device, Dtype, Threads, Weights
 from specsim.base import limits
 
 EXAMPLES = (
@@ -33,6 +33,7 @@ def forced(
     turns: Annotated[int, typer.Option(help="Turns of plain and of speculative decoding, alternating.")] = 8,
     device: Device = "cpu",
     dtype: Dtype = "bfloat16",
+    weights: Weights = "",
     threads: Threads = 1,
     out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("forced.json"),
     force: Force = False,
@@ -69,12 +70,15 @@ def forced(
         gammas=gammas,
         calibrated=calibrated,
     )
+    if weights:
+        what["target_weights"] = weights
     old = begun(out, forced_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), forced_report.table, forced_report.write_plot, form=form, again=True)
     import torch
 
     from real.models.device import parse_device, parse_dtype
+    from real.models.model import quantised
     from real.models.shapes import find_shape, random_model
     from real.studies.forced.measure import check, measure
 
@@ -84,6 +88,8 @@ def forced(
     torch.set_num_threads(threads)
     types = parse_dtype(dtype), parse_device(device)
     models = [random_model(s, dtype=types[0], device=types[1], seed=i) for i, s in enumerate(shapes)]
+    if weights:
+        models[0] = quantised(models[0], weights)
     for b, c in grid:
         check(models[0], models[1], b, c, gammas, turns)
     runs = [] if old is None else [run for run in old["runs"] if len(run["rows"]) == len(gammas)]

@@ -10,7 +10,7 @@ from rich.console import Group
 
 from real.studies.columns import shown
 from real.studies.compare import answer
-from real.studies.compare.report import errors, hardware, made_by
+from real.studies.compare.report import errors, hardware, made_by, target_name
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
 from specsim.report.text import aligned
@@ -77,7 +77,7 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         lines.append(f"| {first['gamma']} | {first['tau_predicted']:.3f} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        f"Random weights shaped {what['target']} (target) and {what['draft']} (draft), every draft kept with "
+        f"Random weights shaped {target_name(what)} (target) and {what['draft']} (draft), every draft kept with "
         f"probability {what['alpha']:g}. Cycles timed at gamma {', '.join(map(str, what['calibrated']))} only; "
         f"{summary(record)}. {made_by(record)}",
         "",
@@ -100,7 +100,7 @@ def drawn(record: dict[str, Any]) -> Any:
         axis.plot(gammas, [r["speedup"]["measured"] for r in run["rows"]], "o", color=f"C{colour}")
     axis.axhline(1, color="black", linewidth=0.8)
     what = record["provenance"]
-    title = f"shapes of {what['target']} (target) and {what['draft']} (draft), alpha = {what['alpha']:g} forced"
+    title = f"shapes of {target_name(what)} (target) and {what['draft']} (draft), alpha = {what['alpha']:g} forced"
     axis.set_title(f"{title}\n{hardware(what)}", fontsize=9)
     axis.set(xlabel="gamma (drafts per block)", ylabel="speedup")
     pictures.whole_ticks(axis.xaxis)

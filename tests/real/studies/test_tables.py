@@ -116,6 +116,7 @@ def test_the_look_can_fail() -> None:
     assert [cell for cell in numbers(record) if cell not in text]
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("name", ["bundled", "widened", "block", "forced", "drafts", "trees", *COMPARED])
 def test_markdown_is_whole(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.json"
