@@ -114,6 +114,7 @@ def test_the_museum_is_large_enough() -> None:
         "truncation",
         "structured",
         "logprobs",
+        "numerics",
     }
 
 

@@ -42,6 +42,7 @@ def test_a_distance_and_no_verdict() -> None:
     assert (short.outcome, short.evidence) == ("measured", "scripted")
     assert 1e-10 < short.distance < 1e-6
     assert 1e-6 < half.distance < 1e-2
+    assert half.runs > short.runs
     assert half.words.startswith("total variation from its law in float64: float32 ")
     assert "; float16 " in half.words
 
@@ -49,6 +50,38 @@ def test_a_distance_and_no_verdict() -> None:
 def test_a_careless_program_is_further_off() -> None:
     """The mutant: what it loses is seen, though nothing is wrong with its rule in float64."""
     assert measured(chain(careless=True), "float32").distance > 1000 * measured(chain(), "float32").distance
+
+
+def floored(floor: float, dtype: str = "float32", *, of: str = "q") -> Any:
+    """Tokenwise rejection that raises a law to a floor in one type alone."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        if p.dtype == dtype:
+            p, q = (p.clip(floor), q) if of == "p" else (p, q.clip(floor))
+        return chain()(p, q, drafts, random)
+
+    return run
+
+
+def test_a_floor_of_one_type_is_convicted() -> None:
+    """It does nothing to a law without small probabilities, and nothing in float64; rounding cannot have done it."""
+    one = measured(floored(1e-3), "float16", "float32")
+    assert (one.outcome, one.evidence) == ("convicted", "scripted")
+    assert one.reach == "V=3, 1 draft: a certain draft, float32"
+    assert one.counterexample is not None
+    assert one.distance == pytest.approx(3.34e-4, rel=0.01)
+    assert measured(floored(1e-3, "float16"), "float32").outcome == "measured"
+    assert measured(floored(1e-3, "float16"), "float16").outcome == "measured", "half precision may be as far off"
+    forbidden = measured(floored(5e-5, of="p"), "float32")  # below every probability that is not zero
+    assert (forbidden.outcome, forbidden.reach) == ("convicted", "V=3, 1 draft: zeros in p, float32")
+    declared = Subject("floor", "chain", floored(1e-3), dtypes=("float32",), sizes=(1,), lossless=False)
+    assert judge(declared, properties=["numerics"]).outcome == "lossy by design"
+
+
+def test_a_floor_within_rounding_is_measured() -> None:
+    small, none = measured(floored(1e-5), "float32"), measured(chain(), "float32")
+    assert (small.outcome, none.outcome) == ("measured", "measured")
+    assert small.distance > 1e-6 > none.distance
 
 
 def test_a_wrong_rule_is_not_the_fault_of_its_floats() -> None:

@@ -1,56 +1,89 @@
 """How far shorter floats move the law: a distance for every type that the subject takes, and no verdict on the rule.
 
 The law on inputs of a type is compared with the law that the same code has on float64 inputs: a wrong rule is as wrong
-in both, and a right one is here only as wrong as its floats.
+in both, and a right one is here only as wrong as its floats. What no rounding of the type can have done convicts: a
+floor, or a branch, that the code has for this type alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, standard
 from specsim.conform.guard import OutOfTime
+from specsim.conform.properties import degenerate
+from specsim.conform.properties._laws import Look, against
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch, distance
+from specsim.conform.watch import ROUNDING, Observation, Watch, distance
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it names no other types of laws that it takes (dtypes)"
 REFERENCE = "float64"
+EDGES = ("a certain draft", "zeros in p", "rare tokens")  # where a floor of q, or of p, moves the law
 
 
-def cases(subject: Subject) -> Iterable[Case]:
-    """The first."""
-    return [next(standard(subject))] if subject.dtypes else []
+class Law(NamedTuple):
+    """What is seen on inputs of one type."""
+
+    seen: list[Observation]  # case by case; none if any case has no exact law
+    runs: int
+    reason: str  # why nothing is seen
+
+
+def cases(subject: Subject) -> list[Case]:
+    """The first, and laws at the edges, where a floor shows."""
+    if not subject.dtypes:
+        return []
+    first = next(standard(subject))
+    edges = (case for case in degenerate.cases(subject) if case.parents == first.parents)
+    return [first, *(case for case in edges if case.words.partition(": ")[2] in EDGES)]
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of the types that are named; exact evidence only, as chance would hide what rounding does."""
     if not subject.dtypes:
         return None
-    (case,), said, distances = cases(subject), list[str](), list[float]()
-    exact, runs, reason = law(subject._replace(dtype=REFERENCE), watch, case)
-    if exact is None:
-        return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{REFERENCE} {reason}")
+    own = list(watch.through(cases(subject)))
+    exact = law(subject._replace(dtype=REFERENCE), watch, own)
+    runs, said, distances = exact.runs, list[str](), list[float]()
+    if not exact.seen:
+        return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{REFERENCE} {exact.reason}")
     for dtype in subject.dtypes:
-        found, more, reason = law(subject._replace(dtype=dtype), watch, case)
-        runs += more
-        if found is not None:
-            distances.append(distance(found.joint(case.length), exact.joint(case.length)))
-        said.append(f"{dtype} {distances[-1]:.2g}" if found is not None else f"{dtype} {reason}")
+        found = law(subject._replace(dtype=dtype), watch, own)
+        runs += found.runs
+        looks = [look(one, other, dtype) for one, other in zip(found.seen, exact.seen, strict=False)]
+        for case, one in zip(own, looks, strict=False):
+            if one.distance > one.allowed:
+                short = subject._replace(dtype=dtype)
+                return against("numerics", short, case._replace(words=f"{case.words}, {dtype}"), one, runs)
+        if looks:
+            distances.append(max(one.distance for one in looks))
+        said.append(f"{dtype} {distances[-1]:.2g}" if looks else f"{dtype} {found.reason}")
     if not distances:
         return Verdict(subject.name, "numerics", "not available", runs=runs, words="; ".join(said))
     words = f"total variation from its law in {REFERENCE}: {'; '.join(said)}"
-    return Verdict(subject.name, "numerics", "measured", exact.evidence, case.words, runs, max(distances), None, words)
+    reach = "; ".join(dict.fromkeys(case.words.partition(": ")[0] for case in own))
+    return Verdict(
+        subject.name, "numerics", "measured", exact.seen[0].evidence, reach, runs, max(distances), None, words
+    )
 
 
-def law(subject: Subject, watch: Watch, case: Case) -> tuple[Observation | None, int, str]:
-    """(what is seen, runs, why nothing is) on inputs of the subject's type."""
+def look(seen: Observation, exact: Observation, dtype: str) -> Look:
+    """The joint law on a type beside that on float64; what rounding of the type allows."""
+    observed, expected = seen.joint(seen.case.length), exact.joint(exact.case.length)
+    allowed = ROUNDING.get(dtype, max(ROUNDING.values()))
+    return Look(distance(observed, expected), allowed, allowed, expected, observed, seen.evidence)
+
+
+def law(subject: Subject, watch: Watch, cases: Iterable[Case]) -> Law:
+    """What is seen on inputs of the subject's type."""
     own = Watch(subject, deadline=watch.deadline, patience=watch.patience, delta=watch.delta, seed=watch.seed)
     try:
-        return own(case, exact=True), own.runs, ""
+        return Law([own(case, exact=True) for case in cases], own.runs, "")
     except Broken as reason:
-        return None, own.runs, f"is broken: {reason}"
+        return Law([], own.runs, f"is broken: {reason}")
     except OutOfTime:
-        return None, own.runs, "; ".join(["has no exact law", *own.why])
+        return Law([], own.runs, "; ".join(["has no exact law", *own.why]))
