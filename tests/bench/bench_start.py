@@ -1,0 +1,38 @@
+"""How long a person waits for the first words: `python tests/bench/bench_start.py > tests/bench/start.txt`.
+
+Each command in turn, after one warm-up of all, beside a Python that does nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+from timing import machine, medians  # isort: skip (sets the number of threads)
+
+ROUNDS = 11
+PLAN = "-m specsim plan --target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --tp 4 --alpha 0.8"
+GOALS: dict[str, tuple[str, float | None]] = {
+    "Python alone": ("-c pass", None),
+    "import specsim": ("-c 'import specsim'", 0.15),
+    "specsim --help": ("-m specsim --help", 0.4),
+    "specsim plan, a 70B/1B pair": (PLAN, 0.6),
+    "specsim-real --help": ("-m real --help", 0.6),
+}
+
+
+def start(code: str) -> None:
+    subprocess.run([sys.executable, *shlex.split(code)], check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> None:
+    print(f"{machine().split(', one thread')[0]}, Python {sys.version.split()[0]}, median of {ROUNDS}, in seconds\n")
+    print(f"{'':<28} {'goal':>6} {'taken':>6}")
+    taken = medians(*(lambda code=code: start(code) for code, _ in GOALS.values()), rounds=ROUNDS)
+    for (name, (_, goal)), milliseconds in zip(GOALS.items(), taken, strict=True):
+        print(f"{name:<28} {'' if goal is None else format(goal, '.2f'):>6} {milliseconds / 1e3:>6.2f}")
+
+
+if __name__ == "__main__":
+    main()
