@@ -86,6 +86,7 @@ def test_how_much_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked["requests"] == 3 * 2 * 4000
 
 
+@pytest.mark.later
 def test_the_table_fits_and_the_answer_comes_first() -> None:
     code, shown = run(f"{WORDS} {SIZES} --rate 2,20")
     assert code == 0

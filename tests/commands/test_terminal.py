@@ -114,6 +114,7 @@ def _words(said: str) -> list[str]:
     return sorted(word for word in said.split() if set(word) != {"-"})
 
 
+@pytest.mark.later
 @pytest.mark.fast
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_sweep_and_its_page_fit(columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

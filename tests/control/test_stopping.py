@@ -90,6 +90,7 @@ def silent(text: tuple[int, ...]) -> tuple[Any, Any]:
     return np.array([half * F(3, 4), (1 - half) * F(3, 4), F(1, 4)]), q
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(
     ("name", "params"),
     [(n, p) for n, m in discover.rules("control").items() for p in discover.process_cases(m)],

@@ -31,6 +31,7 @@ def in_logs(family: str, name: str, power: float = 1.0) -> ModuleType:
 RULES = [("chain", "tokenwise"), ("chain", "block"), ("tree", "tokenwise"), ("tree", "traversal")]
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(("family", "name"), RULES)
 def test_a_lossless_rule_in_floats(family: str, name: str) -> None:
     found = guarantee(in_logs(family, name))

@@ -38,6 +38,7 @@ def test_one_draft_in_closed_form(p: list[F], q: list[F], mask: list[bool]) -> N
         assert seen == 1
 
 
+@pytest.mark.later
 @given(WEIGHTS, MASKS)
 def test_agreeing_on_what_is_not_allowed_is_lost(p: list[F], mask: list[bool]) -> None:
     """Where both say the same of what is not allowed, acceptance is lower under the mask: (1 - P)(1 - A / P)."""

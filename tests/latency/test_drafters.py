@@ -138,6 +138,7 @@ def test_hub_ids_are_known_offline() -> None:
             ModelShape.named(name)
 
 
+@pytest.mark.later
 def test_the_command_names_what_it_took(tmp_path: Path) -> None:
     base = "--target meta-llama/Llama-3.1-8B-Instruct --hardware h100-sxm --alpha 0.7 --json"
     found = plan(f"{base} --draft yuhuili/EAGLE3-LLaMA3.1-Instruct-8B")

@@ -53,6 +53,7 @@ def test_censored_hazards_are_recovered() -> None:
     assert found.tau(0) == (1.0, 0.0)
 
 
+@pytest.mark.later
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=6).filter(lambda h: sum(h[1:]) and h[0]))
 def test_one_length_gives_the_plain_mean_and_its_error(histogram: list[int]) -> None:
     """Greenwood's error of tau is then that of a mean: an identity."""

@@ -115,6 +115,7 @@ def ratios(target: dict[tuple[int, ...], Array], draft: dict[tuple[int, ...], Ar
     return np.array([draft[text[:i]][y] / target[text[:i]][y] for i, y in enumerate(text)], dtype=object)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("name", CHAIN)
 @pytest.mark.parametrize(
     ("vocab", "length", "gamma"),

@@ -122,6 +122,7 @@ def test_states_alike_may_be_followed_together(name: str) -> None:
     assert (found.law, found.passes) == (law, passes)
 
 
+@pytest.mark.later
 @pytest.mark.fast
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("rule", ["tokenwise", "block", "rejection"])

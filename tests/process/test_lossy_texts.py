@@ -89,6 +89,7 @@ def test_frames_of_a_block_made_jointly_are_biased() -> None:
     assert found.bias == F(33, 160)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("rule", ["lumina", "all_kept", "typical", "greedy", "lantern"])
 def test_the_verdict_convicts(rule: str) -> None:
     verdict = guarantee(rule, process="jacobi")

@@ -175,6 +175,7 @@ def test_samples_have_the_exact_law(rule: str) -> None:
     assert excess("jacobi", {"window": 2, "first": "uniform"}, rule) < 1
 
 
+@pytest.mark.later
 def test_samples_of_a_wrong_process_do_not() -> None:
     assert excess(MUTANTS / "process" / "jacobi_relabel.py", {"window": 2, "first": "uniform"}, "tokenwise") > 1
 
@@ -212,6 +213,7 @@ def test_a_cached_row_is_the_row_of_the_whole_text() -> None:
                 assert torch.allclose(rows[i, j], whole[1 + places[i, j]], atol=1e-12)
 
 
+@pytest.mark.later
 def test_jacobi_on_a_network_is_that_of_its_whole_rows() -> None:
     """With keys that are kept and with texts that are read from their beginning: the same tokens."""
     batch, length, vocab = 5, 12, 8

@@ -165,6 +165,7 @@ def test_what_is_printed_fits_a_terminal(width: int, tmp_path: Path, monkeypatch
     assert json.loads(printed("report", "page.html", "--json"))["records"] == []
 
 
+@pytest.mark.later
 @pytest.mark.fast
 def test_every_chart_compiles_and_follows_its_controls(made: list[Path]) -> None:
     """The quick sibling of the browser: Vega-Lite itself reads each chart, and finds the signals that controls set."""

@@ -51,6 +51,7 @@ ROWS = st.one_of(
 )
 
 
+@pytest.mark.later
 @given(st.lists(ROWS, max_size=5), ROWS)
 def test_a_sum_is_known_exactly_where_the_rank_says_so(rows: list[tuple[int, ...]], asked: tuple[int, ...]) -> None:
     terms = solve([Observation(row, 1.0, 0.01) for row in (PLAIN, *rows)])
@@ -102,7 +103,10 @@ CASES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+LATER = [pytest.param(case, marks=pytest.mark.later) for case in CASES if case != "draft timed"]
+
+
+@pytest.mark.parametrize("case", [*LATER, "draft timed"])
 def test_known_terms_are_recovered_inside_their_intervals(case: str) -> None:
     shapes, timed = CASES[case]
     g, m = shapes[0]

@@ -41,6 +41,7 @@ def test_biases_on_a_table() -> None:
     assert shipped["bias of one token, p = (1/4, 3/4), q = (3/4, 1/4)"] == 1 / 8
 
 
+@pytest.mark.later
 def test_images_are_those_of_their_digits_and_number() -> None:
     """An image depends on its digit and its place in the run, not on the images beside it."""
     which = torch.tensor([3, 8, 1])

@@ -92,6 +92,7 @@ def test_what_is_found_along_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert record.measured["acceptance of zeroed, k = 4, delta = 0"] == record.measured["acceptance of rejection"]
 
 
+@pytest.mark.later
 def test_exchanged_tables_change_the_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lantern, "FEW", (4,))
     monkeypatch.setattr(lantern, "TABLES", 1)
