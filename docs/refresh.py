@@ -37,7 +37,7 @@ RECORDS = {
     "compare-trees-iid": "trees",
     "compare-trees-widened": "trees",
 }
-TEXTS = {"engine": "engine", "optimal": "drafts", "transport": "drafts", "simulate": "simulate"}
+TEXTS = {"engine": "engine", "optimal": "drafts", "transport": "drafts", "simulate": "simulate", "paths": "trees"}
 
 
 def tables() -> dict[tuple[str, str], str]:

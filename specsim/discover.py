@@ -37,6 +37,7 @@ KNOWN_BY = {
     "more": "control",
     "loss": "objective",
 }
+OPTIONAL = ("bias", "survival", "continuation", "left_over", "scales")  # functions of a rule that are asked for
 TAKES = {"process": "start", "control": "start", "objective": "loss"}  # others: `prepare`
 Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
 
@@ -119,6 +120,7 @@ class Algorithm(NamedTuple):
     survival: bool = False  # the target goes on as it is after a block
     continuation: bool = False  # the target is another one for some tokens after a block
     left_over: bool = False  # `keeps` and `left_over` say what `verify` does
+    scales: bool = False  # `scales` says it
     one_file: bool = False  # ... and all of these were written together, none was put in another's place
     by_id: bool = False  # which tokens they are matters to it, as neighbours do, beyond their probabilities
     chain: str | None = None  # the chain rule that a tree rule is on one path
@@ -133,8 +135,9 @@ def facts(rule: ModuleType) -> Algorithm:
     counts = _get(rule, "COUNTS", None)
     if counts is None and family in ("step", "coupled"):
         counts = _counts_of(own[0])
-    has = {name: callable(_get(rule, name, None)) for name in ("bias", "survival", "continuation", "left_over")}
-    together = [_get(rule, name, None) for name in ("prepare", "verify", "keeps", "left_over")]
+    has = {name: callable(_get(rule, name, None)) for name in OPTIONAL}
+    says = ("scales", "continuation")[: 1 + has["continuation"]] if has["scales"] else ("keeps", "left_over")
+    together = [_get(rule, name, None) for name in ("prepare", "verify", *says)]
     return Algorithm(
         name_of(rule),
         family,
@@ -148,7 +151,7 @@ def facts(rule: ModuleType) -> Algorithm:
         counts,
         _get(rule, "EXACT", True),
         **has,
-        one_file=has["left_over"] and len({_get(function, "__module__", None) for function in together}) == 1,
+        one_file=None not in together and len({_get(function, "__module__", None) for function in together}) == 1,
         by_id=_get(rule, "BY_ID", False),
         chain=_get(rule, "CHAIN", None),
         steps=dict(_get(rule, "STEPS", {})),
@@ -172,9 +175,7 @@ def scheme_facts(scheme: ModuleType) -> DraftFacts:
 
 
 def process_cases(process: ModuleType) -> tuple[Mapping[str, Any], ...]:
-    """Parameters with which checks and verdicts run a process or another module that has CASES, one set after the
-    other; if it names none, its own.
-    """
+    """Sets of parameters with which checks and verdicts run a module that may have CASES; if it has none, its own."""
     return tuple(_get(process, "CASES", ({},)))
 
 
@@ -259,10 +260,9 @@ def with_params(rule: ModuleType, params: Mapping[str, Any] | None, argument: st
         from specsim.base.values import shown  # here: a command's help loads no NumPy
 
         raise TypeError(f"{argument} must be a mapping from names to values, got {shown(params)}")
-    known = parameters(rule)
+    known, what = parameters(rule), f"{called(family_of(rule))} {name_of(rule)!r}"
     for name in params:
         if name not in known:
-            what = f"{called(family_of(rule))} {name_of(rule)!r}"
             raise ValueError(f"{what} has no parameter {name!r}; known: {', '.join(known) or 'none'}")
     if not params:
         return rule

@@ -65,7 +65,8 @@ ABOUT = (
     "A process says how a text is filled, by any chain rule. Passes of the target for a token are exact, of texts of "
     "four tokens at p = (.5, .3, .2) rolled by the token before (and q = (.1, .3, .6) where there is a draft model).",
     "Rules that were shipped and change the target are kept apart, in `specsim/verify/lossy/`, and are refused unless "
-    "they are asked for by name; their bias on these texts is exact:",
+    "they are asked for by name (those of trees, in `specsim/verify/lossy_tree/`, are handed over as modules); their "
+    "bias on these texts is exact:",
 )
 P, Q = (np.array([Fraction(n, 10) for n in row]) for row in ((5, 3, 2), (1, 3, 6)))
 SPECIAL = re.compile(r"([\\*_<>\[\]$|#~])")

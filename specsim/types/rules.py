@@ -80,6 +80,10 @@ class ChainRule(Protocol):
     A rule that reads no more than p(x) and q(x) of its drafts, and whose token after them depends on one position,
     may say so: ``keeps(p_drawn, q_drawn, u)`` is how many drafts are kept, ``left_over(p, q)`` the law of the token
     where a draft failed (p where none did). ``verify`` in the same file is then made of the two.
+
+    One that decides as `block` does, by rows (a_i p_i - b_i q_i)+ with sums S_i, may say ``scales(p_drawn, q_drawn)``,
+    the a and b (..., gamma+1): draft i passes if u[i] (S_i + b_i - a_i) < S_i, always if b_i <= a_i, the last one by
+    a and b alone; the last that passes is the last kept, and the token comes from its row, p after all. a_0 = b_0.
     """
 
     EXACT: bool
@@ -102,6 +106,7 @@ class ChainOptions(Protocol):
     def continuation(self, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]: ...
     def keeps(self, p_drawn: Array, q_drawn: Array, u: Array) -> Array: ...
     def left_over(self, p: Array, q: Array) -> Array: ...
+    def scales(self, p_drawn: Array, q_drawn: Array) -> tuple[Array, Array]: ...
 
 
 class DraftScheme(Protocol):

@@ -72,6 +72,7 @@ def test_the_index_of_the_api_lists_what_its_pages_have() -> None:
         assert names == set(re.findall(r"^\.\. auto\w+:: (\w+)", text, re.M)), page
 
 
+@pytest.mark.later
 def test_tables_are_those_of_the_records() -> None:
     """`python docs/refresh.py` writes them anew."""
     pytest.importorskip("torch")
@@ -105,6 +106,7 @@ def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
     assert checks.recorded("step", "rejection") is None
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(
     ("rule", "module", "counts"),
     [

@@ -38,6 +38,7 @@ def test_the_readme_is_one_page() -> None:
     assert len(README.encode()) <= 14 * 1024
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("block", PYTHON, ids=[b.splitlines()[0][:40] for b in PYTHON])
 def test_python_block_runs(block: str) -> None:
     exec(compile(block, "README.md", "exec"), {})

@@ -91,6 +91,16 @@ def test_recorded_simulator() -> None:
         assert max(float(rate.replace(",", "")) for rate, _ in rows) >= goal
 
 
+def test_recorded_growth() -> None:
+    """A block that is looked up grows with the logarithm of the vocabulary; by rows, as the vocabulary does."""
+    record = json.loads((BENCH / "growth.json").read_text())
+    slope, times = record["slopes"]["V"], record["microseconds"]["V"]
+    assert max(slope["numpy"], slope["jax"]) <= 0.25
+    assert slope["numpy, by rows"] >= 0.8
+    assert times["numpy, by rows"]["1024"] >= 20 * times["numpy"]["1024"]
+    assert {int(v) for v in times["jax"]} == {4**k for k in range(2, 9)}
+
+
 def errors_of_speedup(rows: list[dict[str, Any]]) -> list[float]:
     """How far the predicted speedup lies from the measured one, at gamma 1..8."""
     assert [row["gamma"] for row in rows] == list(range(1, 9))
@@ -160,6 +170,12 @@ def test_distinct_drafts_are_as_good_as_claimed() -> None:
     said = " ".join(PAGES.split())
     assert f"within {100 * max(abs(v) for v in off):.1f} points of the *optimum* without replacement" in said
     assert f"and {low} to {high} points above recursive rejection" in said
+    pairs = [
+        [drafts_report.point(group, rule, without, 2)["value"] for rule in ("optimal_wor", "")]
+        for group in record["runs"]
+    ]
+    assert all(0 < best - reached < 0.003 for reached, best in pairs)
+    assert "here within 0.3 points of it, since so many tokens share 64 weights" in said
 
 
 def test_recorded_optimal_rule_is_fast() -> None:
