@@ -10,11 +10,12 @@ import numpy as np
 
 from real.decode.along import Along, windows
 from specsim.base import check
-from specsim.discover import Rule, name_of
+from specsim.discover import Rule, facts, name_of
 from specsim.lengths.blocks import Renewal, renewal, text_survival
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
-from specsim.verify.lookup import chain_rule
+from specsim.verify.lookup import decoding_rule
+from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
 
 
@@ -34,15 +35,15 @@ class Score(NamedTuple):
     p: Array
     q: Array
     acceptance: Array
-    steps: Mapping[Stepwise, StepScore] = MappingProxyType({})
+    steps: Mapping[Stepwise | Raced, StepScore] = MappingProxyType({})
 
-    def of(self, rule: ModuleType | Stepwise) -> StepScore:
+    def of(self, rule: ModuleType | Stepwise | Raced) -> StepScore:
         """Acceptance at each position, and what the rule's `survival` takes of each token."""
-        if not isinstance(rule, Stepwise):
+        if not isinstance(rule, (Stepwise, Raced)):
             return StepScore(self.acceptance, self.ratio)
         if rule not in self.steps:
-            name = name_of(rule.step)
-            raise ValueError(f"rule {name!r} is a step rule: its tau needs whole rows, which were not scored for it")
+            name, kind = name_of(rule[0]), facts(rule[0]).family
+            raise ValueError(f"rule {name!r} is a {kind} rule: its tau needs whole rows, which were not scored for it")
         return self.steps[rule]
 
     @property
@@ -78,7 +79,7 @@ class Score(NamedTuple):
         if (self.p == 0).any():
             i = int(np.argmax(self.p == 0))
             raise ValueError(f"token {i} of the text has probability 0 under the target: it would not write this text")
-        return float(predict_blocks(self, gamma, chain_rule(rule)).tau)
+        return float(predict_blocks(self, gamma, decoding_rule(rule)).tau)
 
 
 def predict_along(along: Along, rule: ModuleType = tokenwise, *, ended: bool = False) -> Renewal:
@@ -110,7 +111,7 @@ def predict_along(along: Along, rule: ModuleType = tokenwise, *, ended: bool = F
     return renewal(rule.survival(along.q / np.where(p > 0, p, 1)), ended=ended)
 
 
-def predict_blocks(scores: Score, gamma: int, rule: ModuleType | Stepwise, *, ended: bool = False) -> Renewal:
+def predict_blocks(scores: Score, gamma: int, rule: ModuleType | Stepwise | Raced, *, ended: bool = False) -> Renewal:
     """Expected target calls to write the text with this rule and gamma, by the renewal law of block starts.
 
     `ended`: the text ended with a stop token of its own.

@@ -19,6 +19,7 @@ from real.models.model import LanguageModel
 from real.signals import BlockSignals, signals_of
 from specsim.base.arrays import at
 from specsim.types import Array, Controller, Signals
+from specsim.verify.raced import Raced
 
 Log = Callable[[int, BlockSignals], None]  # is told which text it is, and its block
 
@@ -87,7 +88,7 @@ class Eager:
         draft: LanguageModel | None,
         batch: int,
         warping: Warping,
-        rule: Verifier,
+        rule: Verifier | Raced,
         draw: Draw,
         mark: Callable[[str], None],
         drafter: Drafter | None = None,
@@ -135,7 +136,7 @@ class Eager:
         rows: dict[int, list[int]] = {}
         for n in sorted(set(growing.lengths)):  # a pass for the texts of each length
             same = [row for row, found in enumerate(growing.lengths) if found == n]
-            which, own = [group[row] for row in same], u[same, : length + self._rule.uniforms(n)]
+            which, own = [group[row] for row in same], u[same]
             known = None if seen is None else seen[same]
             out = self._verify([mine[row] for row in same], which, made.cut(same, n), length, own, known)
             for place, i, row in zip(same, which, out, strict=True):
@@ -146,7 +147,7 @@ class Eager:
     def _verify(
         self, texts: list[list[int]], group: list[int], made: Drafts, length: int, u: Tensor, seen: Tensor | None
     ) -> list[list[int]]:
-        """Run the target over the last tokens and equally many drafts; uniforms from `length` on are the rule's."""
+        """Run the target over the last tokens and equally many drafts, of `length` at most."""
         drafts, q = made.tokens, made.laws
         read = torch.cat([made.last, drafts], 1)
         # A draft may know tokens that the target cannot read; it never keeps them, whatever it reads instead.
@@ -154,7 +155,7 @@ class Eager:
         self._mark("verify")
         p = probabilities(logits, self._warping, None if seen is None else seen_rows(seen, read))
         logged = [] if self._log is None else _blocks(texts, p, q, drafts)
-        p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, u[:, length:]))
+        p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, self._own(u, length, drafts.shape[1])))
         kept, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
         tops = torch.cat([logits.amax(-1), made.largest.to(logits.dtype)], 1).float()
         rows: list[list[int]] = outcome(kept, token, drafts, plain(tops)).tolist()
@@ -163,6 +164,12 @@ class Eager:
             if self._log is not None:
                 self._log(i, one._replace(kept=row[0]))
         return rows
+
+    def _own(self, u: Tensor, length: int, drafted: int) -> Tensor:
+        """The uniforms that the rule reads: those after the drafts', or, coupled, those of every position."""
+        if isinstance(self._rule, Raced):
+            return u[:, : drafted + 1]
+        return u[:, length : length + self._rule.uniforms(drafted)]
 
     def _pass(self, tokens: Tensor, rows: int, group: list[int]) -> Tensor:
         """Logits of the last rows; a drafter that reads layers of the target is told them."""

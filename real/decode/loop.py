@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from real.decode import graphs
+from real.decode.beams import BeamVerifier
 from real.decode.clock import silent
 from real.decode.cycle import Log, Verifier
 from real.decode.cycles import cycle_for
@@ -25,6 +26,7 @@ from specsim.base.arrays import pick
 from specsim.base.uniforms import keyed_stream
 from specsim.types import Controller
 from specsim.verify.chain import tokenwise
+from specsim.verify.raced import Raced
 
 Uniforms = Callable[[int, int], Tensor]  # position in the text, how many -> uniforms in [0, 1)
 Stop = Callable[[list[int], int], int | None]  # new tokens, how many are known to be safe -> length where it ends
@@ -69,7 +71,7 @@ def decode(
     uniforms: Uniforms,
     warping: Warping = Warping(),  # noqa: B008 - frozen
     stop: frozenset[int] | Stop = frozenset(),
-    rule: Verifier | TreeVerifier = tokenwise,
+    rule: Verifier | TreeVerifier | BeamVerifier | Raced = tokenwise,
     draw: Draw = pick,
     mark: Callable[[str], None] = silent,
     kept: graphs.Kept | None = None,
@@ -89,7 +91,7 @@ def decode_batch(
     uniforms: Sequence[Uniforms],
     warping: Warping = Warping(),  # noqa: B008 - frozen
     stop: frozenset[int] | Stop = frozenset(),
-    rule: Verifier | TreeVerifier = tokenwise,
+    rule: Verifier | TreeVerifier | BeamVerifier | Raced = tokenwise,
     draw: Draw = pick,
     mark: Callable[[str], None] = silent,
     told: Callable[[int, list[int]], None] = lambda i, new: None,
@@ -120,15 +122,16 @@ def decode_batch(
         Drafts per block, levels of a tree; 0 is plain decoding. Fewer are drafted where fewer can still be used.
     uniforms : sequence of callables
         For each prompt, (position, count) -> float64 uniforms; called once per block, with the length of the text
-        before it.
+        before it; for a coupled rule once for each position of a block.
     warping : Warping
         For target and draft alike.
     stop : set of int, or callable
         Tokens after which a text ends; or a function of the new tokens (see `real.decode.stops`), also asked inside
         a block.
-    rule : Verifier or TreeVerifier
-        Decides what is kept. With a TreeVerifier every block is a tree, cut to gamma levels (all of them: gamma =
-        rule.depth); both models must be on the fast path, and a repetition penalty is refused.
+    rule : Verifier, TreeVerifier, BeamVerifier or Raced
+        Decides what is kept; a coupled rule (Raced) draws the drafts, too. With one of the middle two every block is a
+        tree, cut to gamma levels (all of them: gamma = rule.depth); both models must be on the fast path, and a
+        repetition penalty is refused.
     draw : callable
         Draws draft tokens (b,) from laws (b, V) and uniforms (b,); siblings of a tree are drawn by its scheme.
     mark : callable
@@ -196,7 +199,7 @@ class Loop:
         gamma: int,
         uniforms: Sequence[Uniforms],
         warping: Warping,
-        rule: Verifier | TreeVerifier,
+        rule: Verifier | TreeVerifier | BeamVerifier | Raced,
         draw: Draw,
         mark: Callable[[str], None],
         fixed: bool | None = None,
@@ -216,7 +219,7 @@ class Loop:
         self._ends = [len(prompt) + max_tokens for prompt in prompts]
         self.gamma, self._target, self._uniforms = gamma, target, uniforms
         self._rule, self._mark = rule, mark
-        draft = draft if gamma else None
+        draft, draw = draft if gamma else None, rule.draw if isinstance(rule, Raced) else draw
         with explain_oom(f"a pass over {gamma + 1} tokens of {len(prompts)} texts", "a smaller gamma or fewer texts"):
             more = (proposer if gamma else None, controller if gamma else None, log)
             self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept, *more)
@@ -234,8 +237,7 @@ class Loop:
 
     def block(self, group: list[int], length: int) -> list[list[int]]:
         """Draft and verify one block of each text of a group; the new tokens of each, before any stop."""
-        count = length + self._rule.uniforms(length)
-        rows = [self._uniforms[i](len(self.texts[i]), count) for i in group]
+        rows = [self._numbers(i, length) for i in group]
         u = rows[0][None] if len(rows) == 1 else torch.stack(rows)
         with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
             out = self._cycle.run(self.texts, group, length, u)
@@ -250,6 +252,14 @@ class Loop:
                     f"{len(self.texts[i]) + offset} {where}are not finite (dtype {self._target.dtype})"
                 )
         return [[*row[2 : 2 + row[0]], row[1]] for row in out]
+
+    def _numbers(self, i: int, length: int) -> Tensor:
+        """Uniforms of the next block of text i: (n,), or by position (length + 1, n), as a coupled rule reads them."""
+        start, draw = len(self.texts[i]), self._uniforms[i]
+        if isinstance(self._rule, Raced):
+            count = self._rule.numbers(self._target.vocab_size)
+            return torch.stack([draw(start + k, count) for k in range(length + 1)])
+        return draw(start, length + self._rule.uniforms(length))
 
     def keep(self, i: int, new: list[int], length: int, ends: Stop) -> bool:
         """Add a block's tokens to a text, cut where it ends, and roll back; whether the text is finished."""

@@ -14,6 +14,7 @@ from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel, full_logits
 from specsim.base.arrays import at, overlap
 from specsim.types import Array
+from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
 
 
@@ -23,7 +24,7 @@ def score(
     prompt: list[int],
     text: list[int],
     warping: Warping,
-    rules: Iterable[Stepwise] = (),
+    rules: Iterable[Stepwise | Raced] = (),
 ) -> Score:
     """Score `text`, written after `prompt`, under both models.
 
@@ -35,8 +36,8 @@ def score(
         At least one token each.
     warping : Warping
         The setting the text was written with.
-    rules : iterable of Stepwise
-        Step rules that it is scored for, too.
+    rules : iterable of Stepwise or Raced
+        Step and coupled rules that it is scored for, too.
 
     Returns
     -------
@@ -49,9 +50,8 @@ def score(
     return Score(own, drafted, kept, MappingProxyType({rule: _of_step(rule, p, q, y) for rule in rules}))
 
 
-def _of_step(rule: Stepwise, p: Array, q: Array, y: Array) -> StepScore:
-    kept = rule.step.acceptance(rule.step.prepare(p, q, 1))
-    return StepScore(*(np.asarray(w.double().cpu()) for w in (kept, rule.posterior(p, q, y))))
+def _of_step(rule: Stepwise | Raced, p: Array, q: Array, y: Array) -> StepScore:
+    return StepScore(*(np.asarray(w.double().cpu()) for w in (rule.acceptance(p, q), rule.posterior(p, q, y))))
 
 
 def laws(

@@ -1,4 +1,4 @@
-"""What verifies the blocks of a text: a chain rule, a step rule of one draft, or a tree rule with its trees."""
+"""What verifies the blocks of a text: a rule of chains, steps or races of one draft, or a tree rule with its trees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from real.decode.tree_plan import TreeVerifier
 from specsim.discover import Rule, facts, find, with_params
 from specsim.exact.guarantee import require_lossless
 from specsim.types import Array, Draws
-from specsim.verify.lookup import chain_rule, step_told
+from specsim.verify.lookup import decoding_rule, step_told
 
 
 def verifier_of(
@@ -31,7 +31,7 @@ def verifier_of(
             if value is not None:
                 raise ValueError(f"{name} is for trees: give parents, the shape of a tree, too")
         require_lossless(rule, temperature=temperature, params=params)
-        return chain_rule(rule, params), 4 if gamma is None else gamma
+        return decoding_rule(rule, params), 4 if gamma is None else gamma
     if gamma is not None:
         raise ValueError(f"gamma={gamma} and parents are both given: a block is a chain of gamma drafts or a tree")
     module = with_params(find("tree", rule), params)

@@ -23,6 +23,7 @@ from real.models.model import LanguageModel
 from real.studies.costs import Costs, Visit, costs_of
 from specsim.base import check
 from specsim.base.arrays import pick
+from specsim.verify.raced import Raced
 
 _WARM_UP = 2
 PASSES = 3  # blocks that count in a visit; one before them does not: it finds the caches as another length left them
@@ -63,7 +64,7 @@ class Calibration:
         texts: Sequence[list[int]],
         *,
         warping: Warping,
-        rule: Verifier | TreeVerifier,
+        rule: Verifier | TreeVerifier | Raced,
         gammas: Sequence[int],
         fixed: bool | None = None,
         max_tokens: int | None = None,

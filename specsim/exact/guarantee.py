@@ -22,6 +22,7 @@ from specsim.base.modules import own_rule
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.draft import distinct
+from specsim.exact import racing
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
 from specsim.exact.step import enumerate_step
@@ -29,7 +30,10 @@ from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, process_verdict, verdict
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
+from specsim.verify.coupled import coupled_rule
 from specsim.verify.lookup import filling_rule, step_rule, step_told, tree_rule
+
+RULES = ("step", "chain", "tree", "coupled")
 
 
 @np.errstate(under="ignore")
@@ -52,7 +56,7 @@ def guarantee(
     Parameters
     ----------
     rule : str, path or module
-        Name of a step, chain or tree rule (see `algorithms`), the path of its file, or itself.
+        Name of a step, chain, tree or coupled rule (see `algorithms`), the path of its file, or itself.
     num_drafts : int
         Candidates K per position (step rules), at least 1; enumerated up to 3, which is also the most draws for K
         distinct tokens.
@@ -105,8 +109,8 @@ def guarantee(
     """
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     check.scalar(temperature, "temperature", "[0, inf)")
-    if family not in (None, "step", "chain", "tree"):
-        raise ValueError(f"family {family!r} is unknown; known: step, chain, tree")
+    if family not in (None, *RULES):
+        raise ValueError(f"family {family!r} is unknown; known: {', '.join(RULES)}")
     if process is None and process_params is not None:
         raise ValueError(f"process_params={check.shown(process_params)} are a process's: name it, by process")
     if process is not None:
@@ -117,7 +121,7 @@ def guarantee(
         filler = discover.with_params(discover.find("process", process), process_params, "process_params")
         return process_verdict(filler, filling_rule(rule, params), temperature == 0)
     own = own_rule(rule)
-    names = {kind: discover.names(kind) for kind in ("step", "chain", "tree") if family in (None, kind)}
+    names = {kind: discover.names(kind) for kind in RULES if family in (None, kind)}
     if own is None:
         family = next((kind for kind, known in names.items() if rule in known), None)
     elif family is None:
@@ -136,6 +140,11 @@ def guarantee(
             raise ValueError(f"{family} rule {rule!r} asks for no step rule, got {name}={check.shown(value)}")
     if scheme is not None:
         discover.find("draft", scheme)
+    if family == "coupled":
+        module = discover.with_params(coupled_rule(rule, num_drafts), params)
+        if scheme not in (None, discover.facts(module).own[0]):
+            raise ValueError(f"coupled rule {rule!r} drafts by {discover.facts(module).own[0]!r}, not {scheme!r}")
+        return _coupled_verdict(module, min(num_drafts, 2), temperature == 0)
     if family == "chain":
         if num_drafts != 1:
             raise ValueError(f"chain rule {rule!r} verifies one draft per position, got num_drafts={num_drafts}")
@@ -194,6 +203,20 @@ def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
         if bias > max(worst, 0 if rule.EXACT else ROUNDING):
             worst, witness = Fraction(bias), f"a table with {vocab} tokens at gamma = {gamma}"
     return verdict(rule.EXACT, rule.THEOREM, worst, len(shapes), witness)
+
+
+@lru_cache
+def _coupled_verdict(rule: ModuleType, num_drafts: int, one_hot: bool) -> Guarantee:
+    cases, worst, witness = 0, Fraction(0), ""
+    for vocab, largest in ((2, 3), (3, 2)):
+        laws = rational_laws(vocab, largest)
+        for p, q in itertools.product([w for w in laws if not one_hot or max(w) == 1], laws):
+            law = racing.token_law(rule, p, q, num_drafts)
+            bias = sum((max(own - there, Fraction(0)) for own, there in zip(p, law, strict=True)), Fraction(0))
+            cases += 1
+            if bias > worst:
+                worst, witness = bias, f"p = {_show(p)}, q = {_show(q)} gives {_show(law)}"
+    return verdict(True, rule.THEOREM, worst, cases, witness)
 
 
 @lru_cache

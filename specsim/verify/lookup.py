@@ -19,6 +19,7 @@ from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, Draws, Law
 from specsim.verify import lossy
+from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
 
 TAKES = {
@@ -121,6 +122,19 @@ def chain_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleTyp
             f"rules that leave it as it is: {', '.join(plain)}"
         )
     return rule
+
+
+def decoding_rule(name: Rule, params: Mapping[str, Any] | None = None) -> ModuleType | Stepwise | Raced:
+    """The rule that verifies chains in a decode loop: as `chain_rule`, or a coupled rule of one draft a position."""
+    own = own_rule(name)
+    coupled = name in discover.names("coupled") if own is None else discover.family_of(own) == "coupled"
+    if not coupled:
+        return chain_rule(name, params)
+    rule = discover.with_params(discover.find("coupled", name), params)
+    counts = discover.facts(rule).counts
+    if counts is not None and 1 not in counts:
+        raise ValueError(f"rule {discover.name_of(rule)!r} drafts {' or '.join(map(str, counts))}, not one a position")
+    return Raced(rule)
 
 
 def lossy_rules() -> list[str]:

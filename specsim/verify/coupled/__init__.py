@@ -4,6 +4,6 @@ A coupled rule needs no q to verify, and its token does not depend on who drafte
 file a rule; `propose` is the drafter's half, `verify` the target's.
 """
 
-from specsim.verify.coupled._front import acceptance, emit
+from specsim.verify.coupled._front import acceptance, coupled_rule, emit
 
-__all__ = ["acceptance", "emit"]
+__all__ = ["acceptance", "coupled_rule", "emit"]

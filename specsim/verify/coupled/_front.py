@@ -61,7 +61,7 @@ def emit(rule: Rule, p: Any, q: Any, u: Any, num_drafts: int = 1) -> Emitted:
     >>> int(emit("race", [0.2, 0.3, 0.5], [0.1, 0.1, 0.8], u).token)  # another drafter, the same text
     2
     """
-    module = _rule(rule, num_drafts)
+    module = coupled_rule(rule, num_drafts)
     p, q = check.pair(p, q)
     xp, vocab, races = array_namespace(p), p.shape[-1], module.races(num_drafts)
     if p.dtype == object:
@@ -110,15 +110,42 @@ def acceptance(rule: Rule, p: Any, q: Any, num_drafts: int = 1) -> Array:
     >>> print(acceptance("list_race", p, q, num_drafts=2), acceptance("ranked_race", p, q, num_drafts=2))
     25/42 2/3
     """
-    module = _rule(rule, num_drafts)
+    module = coupled_rule(rule, num_drafts)
     p, q = check.pair(p, q)
     if num_drafts > 1 and p.shape[-1] ** num_drafts > MAX_TERMS:
         raise ValueError(f"num_drafts is {num_drafts} at {p.shape[-1]} tokens: more than {MAX_TERMS} exponentials")
     return array_namespace(p, q).sum(module.hits(p, q, num_drafts), axis=-1)
 
 
-def _rule(rule: Rule, num_drafts: Any) -> ModuleType:
-    """The coupled rule; ValueError if it does not draft so many tokens."""
+def coupled_rule(rule: Rule, num_drafts: Any) -> ModuleType:
+    """Find a coupled rule that drafts so many tokens.
+
+    Parameters
+    ----------
+    rule : str, path or module
+        A file of `specsim.verify.coupled`, or one's own.
+    num_drafts : int
+        Drafts for the position.
+
+    Returns
+    -------
+    module
+        The rule's file: its laws, and both halves of it.
+
+    Raises
+    ------
+    ValueError
+        The rule is unknown, or drafts another number.
+
+    References
+    ----------
+    proofs/T37_coupled.md.
+
+    Examples
+    --------
+    >>> coupled_rule("race", 1).races(1)  # a variate for every token, once
+    1
+    """
     module = discover.find("coupled", rule)
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     counts = discover.facts(module).counts

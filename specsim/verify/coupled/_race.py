@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
+from specsim.base.arrays import prefix_scan
 from specsim.types import Array
 
 Sum = dict[Any, Any]  # rate -> coefficient: x -> sum of coefficient exp(-rate x)
@@ -32,13 +33,18 @@ def first(w: Array, e: Array) -> Array:
 
 
 def together(p: Array, q: Array) -> Array:
-    """P(y comes first at rates p and at rates q) (..., V): 1/sum_i max(p_i/p_y, q_i/q_y), 0 where p or q is."""
+    """P(y comes first at rates p and at rates q) (..., V): 1/sum_i max(p_i/p_y, q_i/q_y), 0 where p or q is.
+
+    Tokens of a larger p/q than y count by p, the others by q: two sums along the order of p/q.
+    """
     xp = array_namespace(p, q)
+    p, q = xp.broadcast_arrays(p, q)
+    order, p_mass, q_mass = prefix_scan(p, q)
+    place = xp.argsort(order, axis=-1)
+    beyond, up_to = (xp.take_along_axis(w, place, axis=-1) for w in (p_mass[..., -1:] - p_mass, q_mass))
     both = (p > 0) & (q > 0)
-    p_own, q_own = (xp.where(both, w, 1)[..., :, None] for w in (p, q))
-    here, there = p[..., None, :] * q_own, q[..., None, :] * p_own
-    total = xp.sum(xp.where(here > there, here, there), axis=-1)
-    return xp.where(both, p_own[..., 0] * q_own[..., 0] / xp.where(both, total, 1), 0 * p * q)
+    total = q * beyond + p * up_to
+    return xp.where(both, p * q / xp.where(both, total, 1), 0 * p * q)
 
 
 def times(one: Sum, other: Sum) -> Sum:

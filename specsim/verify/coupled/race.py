@@ -6,7 +6,7 @@ Theorem.     T37, parts 1 to 3.
 Acceptance.  sum_y 1/sum_i max(p_i/p_y, q_i/q_y) over y that both laws give weight to; at least (1 - TV)/(1 + TV), and
              for two tokens 1 - TV.
 Randomness.  One race: V variates, by position in the text and token, never used again.
-Cost.        O(V); the acceptance O(V^2).
+Cost.        O(V); the acceptance a sort.
 Paper.       Daliri, Musco, Suresh, coupling without communication, arXiv:2408.07978.
 """
 

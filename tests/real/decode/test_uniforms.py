@@ -72,7 +72,7 @@ def assert_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     rule = SimpleNamespace(prepare=tokenwise.prepare, uniforms=tokenwise.uniforms, verify=verify)
     monkeypatch.setattr(real.pair, "decode_batch", partial(decode_batch, draw=draw))
-    monkeypatch.setattr(real.decode.verifier, "chain_rule", lambda name, params: rule)
+    monkeypatch.setattr(real.decode.verifier, "decoding_rule", lambda name, params: rule)
     blocks = 0
     for seed, first in product((0, 1), (0, 2)):
         runs: Any = pair().generate([PROMPT] * 2, gamma=3, max_tokens=9, seed=seed, first_key=first)
