@@ -9,10 +9,10 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import arrays, check, limits, sparse
+from specsim.base.arrays import array_namespace
 from specsim.base.renamed import renamed
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets

@@ -194,7 +194,7 @@ def test_published_zipf() -> None:
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-@pytest.mark.parametrize("vocab", [6, _prefix.CHUNK + 1])
+@pytest.mark.parametrize("vocab", [6, _prefix.LONG + 1])
 def test_batches_jax_and_torch(name: str, vocab: int) -> None:
     jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
     num_drafts = 2 if name == "hub" else 3

@@ -93,7 +93,7 @@ def test_float64_is_within_1e_12_of_exact(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_row_path_agrees_with_the_generic_scan(kind: str) -> None:
     p, q = float_pair(kind, 20_000)
-    assert p.shape[-1] > _prefix.CHUNK
+    assert p.shape[-1] > _prefix.LONG
     for num_drafts in (2, 3, 8, 40):
         best = optimum(p, q, num_drafts=num_drafts)
         assert abs(best.value - generic_value(p, q, num_drafts)) <= 1e-12
@@ -110,7 +110,7 @@ def test_long_row_path_is_within_1e_12_of_exact(kind: str) -> None:
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])
 def test_the_two_paths_meet_at_the_chunk_size(extra: int) -> None:
-    for vocab in (_prefix.CHUNK + extra, 2 * _prefix.CHUNK + extra):
+    for vocab in (_prefix.LONG + extra, 2 * _prefix.LONG + extra):
         p, q = float_pair("zeros in q", vocab)
         assert optimal_acceptance(p, q, num_drafts=3) == pytest.approx(generic_value(p, q, 3), abs=1e-12)
 
@@ -179,7 +179,7 @@ def library(name: str) -> Any:
     ("name", "vocab"),
     [
         pytest.param(name, vocab, marks=[pytest.mark.slow] if (name, vocab) == ("jax", 300) else [])
-        for vocab in (9, 300, _prefix.CHUNK + 400)
+        for vocab in (9, 300, _prefix.LONG + 400)
         for name in ("numpy", "jax", "torch")
     ],
 )

@@ -12,15 +12,13 @@ Theorem.     T08: the output law is p for every p, q and law of N, in bins too; 
 Acceptance.  1 + min_H p(H) - E q(H)^N, the optimum of T03; equal to the hit probability. In bins sum min(p, w), less
              by at most grid/4 + 2^-32: the probability that a draft is kept. y is a draft now and then, too.
 Randomness.  u[k] and u[K+k] choose the partner of draft k and whether it moves; u[2K] decides; u[2K+1] draws y.
-Cost.        prepare O(V log V), one sort unless ratios tie, O(V) and no sort with bins; verify O(K log V) on its plan;
-             transition O(K^2 V).
+Cost.        prepare O(V log V), two sorts, of a long NumPy row one (`_long`), O(V) and no sort with bins; verify
+             O(K log V) on its plan; transition O(K^2 V).
 Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; the rule is this project's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import EllipsisType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -40,18 +38,15 @@ from specsim.base.arrays import (
 )
 from specsim.draft.distinct import inside, mean_slope
 from specsim.types import Array, Draws
-from specsim.verify.step import _bins
+from specsim.verify.step import _bins, _long, _one
+from specsim.verify.step._long import INFINITY
 
 DRAFTS: Literal["iid"] = "iid"
 ALSO = ("distinct",)  # other schemes whose drafts it verifies
 EXACT = True
 THEOREM = "T08"
-PROVED = {"lossless": "spans_lossless", "acceptance (of its winner)": "spans_acceptance"}
+PROVED = {"lossless": "spans_lossless", "acceptance": "spans_hit"}
 PAPER = "arXiv:2310.15141"
-CHUNK = 8192  # tokens of a long NumPy row worked on at a time: temporaries stay in cache
-INFINITY = 2.0**60  # the p/q of tokens that are never drafted: a place at the end of the order
-
-Piece = tuple[EllipsisType, slice]
 
 
 class Plan(NamedTuple):
@@ -77,57 +72,46 @@ def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = No
     xp = array_namespace(p, q)
     draws = num_drafts if isinstance(num_drafts, Draws) else Draws(num_drafts, 0, num_drafts)
     p, q = xp.broadcast_arrays(*(w if w.dtype == xp.float64 else wide(w) for w in (p, q)))
+    if _long.serves(p):
+        return Plan(*_long.planned(p, q, draws, grid))
     place, pooled, p_part, q_part = _stretches(p, q, draws.limit, grid)
-    rows, pieces = _pieces(p), _pieces(p_part)
     p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p_part, q_part))
-
-    def excess(s: Piece) -> Array:  # of tuples inside the first tokens over what p has there; rounding is no excess
-        more = inside(q_mass[s], draws) - p_mass[s]
-        return xp.where(more > draws.limit * noise(p) * p_mass[s], more, 0)
-
-    def level(s: Piece) -> Array:  # that fills the first tokens by the loss
-        return _quotient(p_mass[s] + loss, q_mass[s], q_mass[s] > noise(q), INFINITY)
-
-    def lid(s: Piece) -> Array:  # that cuts the tokens from here on by the loss
-        q_after = q_mass[..., -1:] - q_mass[s] + q_part[s]
-        return _quotient(p_mass[..., -1:] - p_mass[s] + p_part[s] - loss, q_after, q_after > noise(q), 0)
-
-    def exchange(s: Piece) -> tuple[Array, ...]:
-        own = mean_slope(q_mass[s] - q_part[s], q_mass[s], draws)
-        has, wanted = q_part[s] * own, _winners(p_part[s], q_part[s], fill, cut)
-        most = xp.maximum(has, wanted)
-        return wanted, own, most - has, most - wanted
-
-    def refused(s: Piece) -> tuple[Array, ...]:
-        return (p[s] - xp.minimum(p[s], _winners(pooled[s], q[s], fill, cut)),)
-
-    loss = _best(xp.max, excess, pieces)
-    fill = _best(xp.min, level, pieces)
-    cut = xp.maximum(_best(xp.max, lid, pieces), fill)  # what no draft reaches is cut at any level
-    wanted, own, gains, losses = _mapped(exchange, pieces)
-    (left_over,) = _mapped(refused, rows)
+    # Of tuples inside the first tokens over what p has there; rounding is no excess.
+    excess = inside(q_mass, draws) - p_mass
+    loss = xp.max(xp.where(excess > draws.limit * noise(p) * p_mass, excess, 0), axis=-1, keepdims=True)
+    level = _quotient(p_mass + loss, q_mass, q_mass > noise(q), INFINITY)  # fills the first tokens by the loss
+    fill = xp.min(level, axis=-1, keepdims=True)
+    q_after = q_mass[..., -1:] - q_mass + q_part
+    p_after = p_mass[..., -1:] - p_mass + p_part
+    lid = _quotient(p_after - loss, q_after, q_after > noise(q), 0)  # cuts the tokens from here on
+    cut = xp.maximum(xp.max(lid, axis=-1, keepdims=True), fill)  # what no draft reaches is cut at any level
+    own = mean_slope(q_mass - q_part, q_mass, draws)
+    has, wanted = q_part * own, _winners(p_part, q_part, fill, cut)
+    most = xp.maximum(has, wanted)
+    left_over = p - xp.minimum(p, _winners(pooled, q, fill, cut))
     total = xp.sum(left_over, axis=-1, keepdims=True)
     left_over = xp.where(total > noise(p), left_over, p)
-    sums = (_summed(w) for w in (gains, losses, left_over))
+    sums = (xp.cumulative_sum(w, axis=-1) for w in (most - has, most - wanted, left_over))
     loss = loss if grid is None else total
     return Plan(p, q, pooled, fill, cut, loss, place, wanted, q_part, own, *sums)
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
-    xp = array_namespace(plan.p)
-    count, w = drafts.shape[-1], winners(plan)
+    xp, count, w = array_namespace(plan.p), drafts.shape[-1], winners(plan)
     missing, drafts = drafts < 0, xp.where(drafts < 0, 0, drafts)
-    labels = [xp.where(missing[..., k, None], 0, _label_law(plan, drafts[..., k])) for k in range(count)]
+    passes = accept_probability(plan.p[..., None, :], w[..., None, :], drafts)[..., None]
+    size = 1 if isinstance(plan.p, np.ndarray) else count  # drafts at a time: NumPy's temporaries stay in cache
+    laws = (_label_law(plan, drafts[..., k : k + size]) for k in range(0, count, size))
+    each = (law[..., k, :] for law in laws for k in range(size))
+    labels = [xp.where(missing[..., k, None], 0, law) for k, law in enumerate(each)]
     up_to = [xp.where(missing[..., k, None], 1, xp.cumulative_sum(row, axis=-1)) for k, row in enumerate(labels)]
     law, replaced = 0, 0
-    for k in range(count):
-        wins = labels[k]
-        for j in range(count):  # earlier drafts end up below, later ones not above
-            if j != k:
-                wins = wins * (up_to[j] - labels[j] if j < k else up_to[j])
+    for k, wins in enumerate(labels):
+        for j in (j for j in range(count) if j != k):  # earlier drafts end up below, later ones not above
+            wins = wins * (up_to[j] - labels[j] if j < k else up_to[j])
         chance = xp.sum(wins, axis=-1, keepdims=True)
-        kept = chance * accept_probability(plan.p, w, drafts[..., k])[..., None]
+        kept = chance * passes[..., k, :]
         law = law + kept * one_hot(drafts[..., k], plan.p)
         replaced = replaced + (chance - kept)
     return law + replaced * residual(plan.p, w)
@@ -145,6 +129,8 @@ def uniforms(num_drafts: int | Draws) -> int:
 
 def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., K) and u (..., 2K+2)."""
+    if _one.serves(plan.p, drafts, u):
+        return _one.token(plan, drafts, u)
     xp, count = array_namespace(plan.p, drafts), drafts.shape[-1]
     label = _label(plan, drafts, u[..., :count], u[..., count : 2 * count])
     token = at(drafts, xp.argmax(label, axis=-1))[..., None]
@@ -168,30 +154,23 @@ def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
 
 def _stretches(p: Array, q: Array, most: int, grid: float | None) -> tuple[Array, Array, Array, Array]:
     """The place of each token; p, or q times the p/q of its bin; by place, the masses of p and of q."""
-    pieces = _pieces(p)
-    (ratio,) = _mapped(lambda s: (_quotient(p[s], q[s], p[s] < INFINITY * q[s], INFINITY),), pieces)
+    ratio = _quotient(p, q, p < INFINITY * q, INFINITY)
     if grid is not None:
         return _bins.pooled(p, q, ratio, most, grid)
-    order = _order(ratio, pieces)
-    del ratio
+    order = _order(ratio)
     return _inverse(order), p, along(p, order), along(q, order)
 
 
-def _order(ratio: Array, pieces: list[Piece]) -> Array:
+def _order(ratio: Array) -> Array:
     """Tokens by p/q; neighbours that rounding may have told apart by their ids, as equal numbers are. See T08."""
     xp = array_namespace(ratio)
     order = xp.argsort(ratio, axis=-1, stable=False)
     vocab, almost = ratio.shape[-1], 1 if is_exact(ratio) else 1 - noise(ratio)
-
-    def apart(start: int, stop: int) -> Array:
-        part = along(ratio, order[..., start : stop + 1])
-        return part[..., :-1] < almost * part[..., 1:]
-
-    if len(pieces) > 1 and all(apart(s.start, s.stop).all() for _, s in pieces):
-        return order
     if vocab * vocab > xp.iinfo(order.dtype).max:  # JAX without 64 bits
         return order
-    group = vocab * xp.cumulative_sum(xp.astype(apart(0, vocab), order.dtype), axis=-1, include_initial=True)
+    part = along(ratio, order)
+    apart = part[..., :-1] < almost * part[..., 1:]
+    group = vocab * xp.cumulative_sum(xp.astype(apart, order.dtype), axis=-1, include_initial=True)
     return xp.sort(group + order, axis=-1) - group
 
 
@@ -229,14 +208,14 @@ def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
     return xp.where(missing, -1, xp.where(moves * gap < size, partner, place))
 
 
-def _label_law(plan: Plan, token: Array) -> Array:
-    """Law, by place (..., V), of the label of a drafted token (...)."""
+def _label_law(plan: Plan, tokens: Array) -> Array:
+    """Laws, by place (..., K, V), of the labels of drafted tokens (..., K)."""
     xp = array_namespace(plan.p)
-    place, own, q, gains, size, end = _exchange(plan, token[..., None])
-    theirs = xp.where(gains, plan.losses, plan.gains)
+    place, own, q, gains, size, end = (w[..., None] for w in _exchange(plan, tokens))
+    theirs = xp.where(gains, plan.losses[..., None, :], plan.gains[..., None, :])
     before = xp.concat([xp.zeros_like(theirs[..., :1]), theirs[..., :-1]], axis=-1)
     shared = xp.minimum(size, end - before) - positive_part(end - theirs)
-    gap = xp.maximum(q * abs(plan.own - own), size)
+    gap = xp.maximum(q * abs(plan.own[..., None, :] - own), size)
     moved = _quotient(shared, gap, (shared > 0) & (gap > 0), 0)
     stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))
     return moved + stays * one_hot(place[..., 0], moved)
@@ -266,34 +245,3 @@ def _quotient(a: Array, b: Array, plain: Array, otherwise: float) -> Array:
     """a / b where that is safe, `otherwise` elsewhere."""
     xp = array_namespace(a, b)
     return xp.where(plain, a / xp.where(plain, b, 1), otherwise)
-
-
-def _pieces(row: Array) -> list[Piece]:
-    """The row in pieces of CHUNK, if that helps; else in one."""
-    vocab = row.shape[-1]
-    size = CHUNK if isinstance(row, np.ndarray) and row.ndim == 1 and not is_exact(row) else vocab
-    return [(..., slice(i, min(i + size, vocab))) for i in range(0, vocab, size)]
-
-
-def _best(pick: Callable[..., Array], f: Callable[[Piece], Array], pieces: list[Piece]) -> Array:
-    """The largest or smallest value (..., 1) of f."""
-    found = [pick(f(s), axis=-1, keepdims=True) for s in pieces]
-    return pick(array_namespace(*found).concat(found, axis=-1), axis=-1, keepdims=True) if found[1:] else found[0]
-
-
-def _mapped(f: Callable[[Piece], tuple[Array, ...]], pieces: list[Piece]) -> tuple[Array, ...]:
-    """The rows of which f gives the pieces."""
-    if len(pieces) == 1:
-        return f(pieces[0])
-    out: tuple[Array, ...] = ()
-    for s in pieces:
-        parts = f(s)
-        out = out or tuple(np.empty(pieces[-1][1].stop) for _ in parts)
-        for row, part in zip(out, parts, strict=True):
-            row[s] = part
-    return out
-
-
-def _summed(w: Array) -> Array:
-    """Cumulative sums, on NumPy in the memory of w: fresh memory costs more than the sums."""
-    return np.cumsum(w, axis=-1, out=w) if isinstance(w, np.ndarray) else array_namespace(w).cumulative_sum(w, axis=-1)
