@@ -10,6 +10,9 @@ from array_api_compat import array_namespace, device, is_numpy_array, is_torch_a
 from specsim.base.arrays import is_exact
 from specsim.types import Array
 
+CHUNK = 1 << 14  # tokens of a long NumPy row worked on at a time: temporaries stay in cache
+DIGITS, BIAS = 52, 1023  # of float64
+UNSIGNED = np.int64(2**63 - 1)
 LOWEST = 32  # all tokens with p/q < 2^-32 share the first bin: together they have at most that much of p
 FINEST = 14
 
@@ -20,10 +23,7 @@ def pooled(p: Array, q: Array, ratio: Array, most: int, grid: float) -> tuple[Ar
     Every octave of p/q is cut into 2^b equal bins, 2^-b <= grid, so a float64 shows its bin in its leading bits;
     2^-32 and `most` are where the bins end.
     """
-    if not 2.0**-FINEST <= grid <= 1:
-        raise ValueError(f"grid is {grid}; it must lie in [2^-{FINEST}, 1]")
-    steps = math.ceil(-math.log2(grid))
-    size = ((LOWEST + (most - 1).bit_length()) << steps) + 2
+    steps, size = _size(most, grid)
     place = _place(ratio, steps, size)
     if is_exact(ratio):  # empty bins cost Fractions
         used, place = np.unique(place, return_inverse=True)
@@ -35,6 +35,46 @@ def pooled(p: Array, q: Array, ratio: Array, most: int, grid: float) -> tuple[Ar
     return place, q * xp.take_along_axis(mean, place, axis=-1), p_bin, q_bin
 
 
+def pooled_row(p: Array, q: Array, most: int, grid: float) -> tuple[Array, Array, Array, Array]:
+    """The same for one long NumPy row of float64, in pieces."""
+    steps, size = _size(most, grid)
+    place, p_bin, q_bin = binned(p, q, LOWEST, steps, size)
+    mean = np.divide(p_bin, q_bin, out=np.zeros(size), where=q_bin > 0)
+    out = mean.take(place)
+    return place, np.multiply(q, out, out=out), p_bin, q_bin
+
+
+def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Array, Array, Array]:
+    """The bin of each token of one NumPy row, and the masses of the bins: 2^steps an octave.
+
+    The first ends at p/q = 2^-lowest; the last has what comes after all others, q = 0 too. Sums are pieced together:
+    of many equal numbers, one after the other, they would be off by 1e-11.
+    """
+    place = np.empty(len(p), dtype=np.int64)
+    p_bin, q_bin = np.zeros(size), np.zeros(size)
+    shift, before = np.int64(DIGITS - steps), np.int64((BIAS - lowest << steps) - 1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):  # q = 0: inf or nan, both last
+        for i in range(0, len(p), CHUNK):
+            a, b = (w[i : i + CHUNK].astype(np.float64, copy=False) for w in (p, q))
+            there = place[i : i + CHUNK]
+            np.bitwise_and((a / b).view(np.int64), UNSIGNED, out=there)  # without the sign that -0.0 and nan have
+            np.right_shift(there, shift, out=there)
+            np.subtract(there, before, out=there)
+            np.maximum(there, 0, out=there)
+            np.minimum(there, size - 1, out=there)
+            p_bin += np.bincount(there, a, size)
+            q_bin += np.bincount(there, b, size)
+    return place, p_bin, q_bin
+
+
+def _size(most: int, grid: float) -> tuple[int, int]:
+    """Bits of the bins of an octave, and how many bins there are."""
+    if not 2.0**-FINEST <= grid <= 1:
+        raise ValueError(f"grid is {grid}; it must lie in [2^-{FINEST}, 1]")
+    steps = math.ceil(-math.log2(grid))
+    return steps, ((LOWEST + (most - 1).bit_length()) << steps) + 2
+
+
 def _place(ratio: Array, steps: int, size: int) -> Array:
     """0 below 2^-LOWEST, size - 1 at the other end."""
     xp = array_namespace(ratio)
@@ -42,7 +82,7 @@ def _place(ratio: Array, steps: int, size: int) -> Array:
         edge = np.arange(size - 1)
         edges = 2.0 ** ((edge >> steps) - LOWEST) * (1 + (edge % 2**steps) / 2**steps)  # all exact
         return np.searchsorted(edges.astype(object), ratio, side="right")
-    integer, digits, bias = (xp.int64, 52, 1023) if ratio.dtype == xp.float64 else (xp.int32, 23, 127)
+    integer, digits, bias = (xp.int64, DIGITS, BIAS) if ratio.dtype == xp.float64 else (xp.int32, 23, 127)
     leading = (ratio.view(integer) >> (digits - steps)) - ((bias - LOWEST << steps) - 1)
     return xp.clip(leading, 0, size - 1)
 

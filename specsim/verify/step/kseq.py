@@ -7,7 +7,7 @@ Acceptance.  1 - (1 - b)^K that some draft is kept, b = sum m; the token is a dr
              because a recovered token may be a failed draft. `acceptance` is the latter, exactly; at rho* both are
              sum min(p, rho* q).
 Randomness.  u[k] decides draft k; u[K] draws from the residual.
-Cost.        O(V) a bisection step for rho*, once per plan; O(V) memory.
+Cost.        O(V) for every 4 to 13 bits of rho*, once per plan (one bit in Fractions, and in JAX); O(V) memory.
 Paper.       Sun et al., SpecTr, arXiv:2310.15141 (K-SEQ; their p is our q).
 """
 
@@ -16,12 +16,24 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device, is_jax_array
 
 from specsim.base import check
-from specsim.base.arrays import accept_probability, accepts, is_exact, noise, normalize_or, one_hot, pick, positive_part
+from specsim.base.arrays import (
+    accept_probability,
+    accepts,
+    at,
+    is_exact,
+    noise,
+    normalize_or,
+    one_hot,
+    pick,
+    positive_part,
+    wide,
+)
 from specsim.draft import iid
 from specsim.types import Array
+from specsim.verify.step._bins import sums
 
 DRAFTS: Literal["iid"] = "iid"
 EXACT = True
@@ -30,6 +42,7 @@ PROVED = {"lossless": "kseq_lossless", "acceptance": "kseq_hit"}
 PAPER = "arXiv:2310.15141"
 
 HALVINGS = 50  # of [1, K]: what a float64 can tell apart
+MOST_BITS = 13  # halvings at a time: the sums of 8,192 parts stay in cache
 
 
 class Plan(NamedTuple):
@@ -50,7 +63,7 @@ def planned(p: Array, q: Array, num_drafts: int, rho: Array) -> Plan:
     """The same for any rho (..., 1): lossy where it is below the root."""
     xp = array_namespace(p)
     raised, failed = rho * q, positive_part(q - p / rho)
-    copies, _ = _copies(xp.sum(failed, axis=-1, keepdims=True), num_drafts)
+    copies = _tried(xp.sum(failed, axis=-1, keepdims=True), num_drafts)
     spare = 1 - copies / rho  # 0 at the root, where a token that can fail has nothing left over
     left = xp.where(p < raised, p * xp.where(spare > noise(p), spare, 0), positive_part(p - copies * q))
     return Plan(p, raised, failed, normalize_or(left, p), num_drafts)
@@ -81,15 +94,16 @@ def uniforms(num_drafts: int) -> int:
 
 def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., K) and u (..., K+1)."""
-    token = pick(plan.left_over, u[..., plan.num_drafts])
-    for k in reversed(range(plan.num_drafts)):  # the first draft that passes wins, so it is written last
-        kept = accepts(plan.p, plan.raised, drafts[..., k], u[..., k])
-        token = array_namespace(token).where(kept, drafts[..., k], token)
-    return token
+    xp, count = array_namespace(plan.p, drafts), plan.num_drafts
+    kept = accepts(plan.p[..., None, :], plan.raised[..., None, :], drafts, u[..., :count])
+    first = at(drafts, xp.argmax(xp.astype(kept, xp.int64), axis=-1))  # the first draft that passes wins
+    return xp.where(xp.any(kept, axis=-1), first, pick(plan.left_over, u[..., count]))
 
 
 def smallest_rho(p: Array, q: Array, num_drafts: int) -> Array:
-    """Upper end (..., 1) of a bisection of [1, K] for c <= rho: valid wherever that test is exact, so on Fractions."""
+    """Upper end (..., 1) of a search of [1, K] for c <= rho: valid wherever that test is exact, so on Fractions."""
+    if num_drafts > 1 and not is_exact(p) and not is_jax_array(p):  # XLA makes few kernels of many halvings
+        return _differentiable(_by_parts(p, q, num_drafts), p, q, num_drafts)
     xp = array_namespace(p)
     low, width = 0 * p[..., :1] + 1, 0 * p[..., :1] + num_drafts - 1
     half = Fraction(1, 2) if is_exact(p) else 0.5
@@ -97,8 +111,29 @@ def smallest_rho(p: Array, q: Array, num_drafts: int) -> Array:
         width = width * half
         middle = low + width
         failed = xp.sum(positive_part(q - p / middle), axis=-1, keepdims=True)
-        low = xp.where(_copies(failed, num_drafts)[0] <= middle, low, middle)
+        low = xp.where(_tried(failed, num_drafts) <= middle, low, middle)
     return low + width if is_exact(p) else _differentiable(low + width, p, q, num_drafts)
+
+
+def _by_parts(p: Array, q: Array, num_drafts: int) -> Array:
+    """The same, by cutting the interval into 2^bits parts at a time: one look at the row tests all their ends.
+
+    The tokens that fail at an end are those whose p/q lies below it, so sums by parts of p/q tell c there.
+    """
+    xp, kind = array_namespace(p, q), p.dtype
+    p, q = xp.broadcast_arrays(wide(p), wide(q))
+    bits = min(max(p.shape[-1].bit_length() - 1, 4), MOST_BITS)
+    parts, low, width = 2**bits, xp.ones_like(p[..., :1]), num_drafts - 1.0
+    number, some = xp.arange(1, parts, dtype=p.dtype, device=device(p)), p < 2 * num_drafts * q
+    ratio = xp.where(some, p / xp.where(some, q, 1), 2 * num_drafts)
+    for _ in range(-(-HALVINGS // bits)):
+        width = width / parts
+        place = xp.astype(xp.clip((ratio - low) / width + 1, 0, parts), xp.int64)  # 0 below the interval
+        p_below, q_below = (xp.cumulative_sum(sums(w, place, parts + 1), axis=-1)[..., 1:-1] for w in (p, q))
+        end = low + width * number
+        fails = _tried(q_below - p_below / end, num_drafts) > end * (1 + noise(p))  # more than by rounding
+        low = low + width * xp.sum(xp.where(fails, 1.0, 0.0), axis=-1, keepdims=True)
+    return xp.astype(low + width, kind)
 
 
 def _valid(rho: Any, p: Array, q: Array, num_drafts: int) -> Array:
@@ -106,7 +141,7 @@ def _valid(rho: Any, p: Array, q: Array, num_drafts: int) -> Array:
     if isinstance(rho, (int, float, Fraction)):
         rho = Fraction(rho) if is_exact(p) else float(rho)
     rho = rho + 0 * p[..., :1]
-    tried, _ = _copies(array_namespace(p).sum(positive_part(q - p / rho), axis=-1, keepdims=True), num_drafts)
+    tried = _tried(array_namespace(p).sum(positive_part(q - p / rho), axis=-1, keepdims=True), num_drafts)
     bad = ~((rho >= 1) & (tried <= rho + num_drafts * noise(p)))
     if check.concrete(bad) and bool(array_namespace(p).any(bad)):
         (where, given), (_, least) = check.first_bad(rho, bad), check.first_bad(tried, bad)
@@ -123,6 +158,14 @@ def _differentiable(rho: Array, p: Array, q: Array, num_drafts: int) -> Array:
     steep = 1 - slope * growth
     some = steep > 1e-3  # else the root is flat, as at p = q
     return rho - xp.where(some, (rho - copies) / xp.where(some, steep, 1), 0)
+
+
+def _tried(failed: Array, num_drafts: int) -> Array:
+    """c alone."""
+    result = 1
+    for _ in range(num_drafts - 1):
+        result = 1 + failed * result
+    return result
 
 
 def _copies(failed: Array, num_drafts: int) -> tuple[Array, Array]:

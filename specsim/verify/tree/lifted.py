@@ -92,7 +92,7 @@ def _law(rule: ModuleType, target: Array, q: Array, level: Level, draws: Counts 
     longer = xp.concat([q, xp.zeros_like(q[..., :1])], axis=-1)
     most, law = level.tokens.shape[-1], target
     if most and "distinct" in facts(rule).schemes:  # takes any number of drafts at once, -1 where there is none
-        seen = Draws(xp.where(level.count > 0, level.count, 1), 0, most)
+        seen = Draws(1 if most == 1 else xp.where(level.count > 0, level.count, 1), 0, most)
         number = seen if draws is None or most == 1 else draws(q)
         drafts = xp.where(xp.arange(most, device=device(count)) < count, level.tokens, -1)
         return xp.where(count > 0, rule.transition(rule.prepare(target, longer, number), drafts), target)

@@ -11,7 +11,7 @@ Theorem.     T42: on trees of independent draws this is `lifted` with the optima
              says that the joint law is the target's.
 Acceptance.  A node that is tried is kept, or one below it, with probability a on average over what is drawn below it.
 Randomness.  u[i] decides whether node i is kept if none below is; u[n] draws the token after it.
-Cost.        The optimal rule's plan and transition, once for each level and number of siblings on it.
+Cost.        The optimal rule's plan and transition, once for each level.
 Paper.       Weng et al., UniVer, arXiv:2605.04543, as its abstract has it (transport conditional on the prefix, masses
              from the top, decisions from below), with the optimal plan of T08; its own pseudo-code was not read.
 """
@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from array_api_compat import device
+
 from specsim.base.arrays import array_namespace, excess, is_exact, mass, wide
-from specsim.types import Array, TokenTree
+from specsim.types import Array, Draws, TokenTree
 from specsim.verify.step import optimal
 from specsim.verify.tree import traversal
 from specsim.verify.tree._walk import Level, by_node, levels, of_level, post_order, to_children
@@ -65,11 +67,13 @@ def _planned(weight: Array, p: Array, q: Array, level: Level) -> tuple[Array, Ar
     target = target * Fraction(1) if is_exact(target) else target  # integers among Fractions would divide to floats
     q = xp.where(count > 0, q, p)  # rows of q after leaves may hold anything
     longer = xp.concat([q, xp.zeros_like(q[..., :1])], axis=-1)
-    left = target[..., :-1]
+    most, left = level.tokens.shape[-1], target[..., :-1]
     given = xp.astype(xp.where(level.first, 0 * target[..., :1], 0), target.dtype)
-    for k in range(1, level.tokens.shape[-1] + 1):
-        plan = optimal.prepare(target, longer, k)
-        law = optimal.transition(plan, level.tokens[..., :k])
-        left = xp.where(count == k, excess(target, optimal.winners(plan))[..., :-1], left)
-        given = xp.where(count == k, xp.take_along_axis(law, level.tokens, axis=-1), given)
+    if most:
+        drafts = xp.where(xp.arange(most, device=device(count)) < count, level.tokens, -1)
+        number = 1 if most == 1 else xp.where(level.count > 0, level.count, 1)
+        plan = optimal.prepare(target, longer, Draws(number, 0, most))
+        law = optimal.transition(plan, drafts)
+        left = xp.where(count > 0, excess(target, optimal.winners(plan))[..., :-1], left)
+        given = xp.where(count > 0, xp.take_along_axis(law, level.tokens, axis=-1), given)
     return left, given

@@ -11,7 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from specsim.testing import count_kernels  # noqa: E402
-from specsim.verify.step import optimal  # noqa: E402
+from specsim.verify.step import kseq, optimal  # noqa: E402
+
+pytestmark = pytest.mark.fast
 
 VOCAB, DRAFTS = 128_256, 4
 
@@ -25,10 +27,35 @@ def kernels(rule: ModuleType, num_drafts: int) -> int:
     return count_kernels(lambda p, q, x, u: rule.verify(rule.prepare(p, q, num_drafts), x, u), arguments)
 
 
+@pytest.mark.later
 def test_optimal_looks_sums_up_in_one_call() -> None:
     """Not by halving the vocabulary, which took 549; drafts cost what powers of them do."""
     assert kernels(optimal, DRAFTS) <= 120
     assert kernels(optimal, 8) <= 126
+
+
+@pytest.mark.later
+def test_kseq_finds_its_root_in_a_few_looks_at_the_row() -> None:
+    """Not by 50 halvings, which took 1,156."""
+    assert kernels(kseq, DRAFTS) <= 200
+    assert kernels(kseq, 8) <= 260
+
+
+@pytest.mark.parametrize("num_drafts", [2, 4, 8])
+def test_the_root_of_kseq_is_where_as_many_drafts_are_tried(num_drafts: int) -> None:
+    """Rows of few and of many tokens, with zeros in either: c(rho) = rho, or rho = 1 where every draft passes."""
+    rng = np.random.default_rng(num_drafts)
+    for vocab in (2, 5, 300):
+        p, q = rng.dirichlet(np.full(vocab, 0.4), (2, 40))
+        p[:10, 0], q[10:20, -1] = 0, 0
+        p, q = (w / w.sum(-1, keepdims=True) for w in (p, q))
+        q[20] = p[20]
+        found = [kseq.smallest_rho(*w, num_drafts) for w in ((p, q), (torch.tensor(p), torch.tensor(q)))]
+        assert np.allclose(*found, rtol=0, atol=1e-13)
+        failed = np.maximum(q - p / found[0], 0).sum(-1)
+        tried = sum(failed**k for k in range(num_drafts))
+        assert tried == pytest.approx(found[0][:, 0], abs=1e-12)
+        assert found[0][20, 0] == pytest.approx(1, abs=1e-12)
 
 
 def test_rows_of_torch_get_the_tokens_of_numpy() -> None:
