@@ -11,7 +11,7 @@ from specsim.base.arrays import is_exact
 from specsim.types import Array
 
 STEPS = 16
-NOISE = 2.0**-44
+NOISE = 256  # times what floats can tell from 1
 ROUNDING = 2.0**-50  # what sums of a law are off by
 LARGEST = 2.0  # logarithms of two weights move apart by so much in one step: the curve below is not trusted further
 
@@ -30,8 +30,9 @@ def weights(wanted: Array, met: Array, tier: Array) -> Array:
     same = (tier[..., :, None] == tier[..., None, :]) & (met > 0) | itself
     met = xp.where(same & ~itself, met, 0)
     total = xp.sum(met, axis=-1)
-    members = xp.sum(xp.where(same, 1.0, 0.0), axis=-1)
-    fixed = xp.where(same, NOISE, 0)  # what is added to all logarithms of a tier changes nothing
+    members = xp.sum(xp.astype(same, wanted.dtype), axis=-1)
+    noise = NOISE * float(xp.finfo(wanted.dtype).eps)
+    fixed = xp.where(same, noise, 0)  # what is added to all logarithms of a tier changes nothing
     idle = total <= 0
     logs = xp.where(idle, 0, xp.log(_share(wanted, total)) - xp.log(_share(total - wanted, total)))
     for _ in range(STEPS):
@@ -42,7 +43,7 @@ def weights(wanted: Array, met: Array, tier: Array) -> Array:
         curve = met * won * (1 - won)
         own = xp.sum(curve, axis=-1)
         scale = 1 / xp.sqrt(xp.where(own > 0, own, 1))  # some weights are very small, and their curves with them
-        matrix = xp.where(itself, 1 + NOISE, fixed - curve * scale[..., :, None] * scale[..., None, :])
+        matrix = xp.where(itself, 1 + noise, fixed - curve * scale[..., :, None] * scale[..., None, :])
         step = scale * xp.linalg.solve(matrix, (scale * off)[..., None])[..., 0]
         step = xp.where(idle, 0, step)
         step = step - xp.sum(xp.where(same, step[..., None, :], 0), axis=-1) / members  # moves the tier, not its shares

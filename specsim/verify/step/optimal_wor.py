@@ -101,14 +101,15 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
 
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
+    xp = array_namespace(plan.p)
     first = _first(plan, drafts)
     law: Array = 0
     replaced: Array = 0
     for k, chance in enumerate((first, 1 - first)[: plan.num_drafts]):
-        kept = chance * accept_probability(plan.p, plan.winners, drafts[..., k])
+        kept = xp.asarray(chance * accept_probability(plan.p, plan.winners, drafts[..., k]))  # one Fraction is no array
         law = law + kept[..., None] * one_hot(drafts[..., k], plan.p)
-        replaced = replaced + (chance - kept)
-    return law + replaced[..., None] * plan.left_over
+        replaced = replaced + xp.asarray(chance - kept)[..., None]
+    return law + replaced * plan.left_over
 
 
 def acceptance(plan: Plan) -> Array:
