@@ -1,12 +1,5 @@
 (* What recursive rejection accepts, for any proposals; naive and greedy, which look at no draft. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive.
 
 Section Recursive.
 Variables (R : realFieldType) (T : finType) (prop : seq T -> T -> R).

@@ -1,13 +1,6 @@
 (* Block verification (Sun et al. 2024): drafting the whole block first, then
    verifying it jointly, is lossless. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop.
 
 Section Block.
 Variables (R : realFieldType) (T : finType).
@@ -184,13 +177,18 @@ transitivity (E (drafted g 1 c) (value n c f v)).
 by rewrite drafted_value ?ler01 ?lexx // mul1r subrr mul0r addr0.
 Qed.
 
-Lemma block_nonempty g c : outputs (fun ys => 0 < size ys)%N (block g c).
+Lemma bverified_nonempty c ds : outputs (fun ys => 0 < size ys)%N (bverified c ds).
 Proof.
-apply: (@outputs_bind _ _ _ _ (fun=> True)); first exact: outputs_true.
-move=> ds _; apply: (@outputs_bind _ _ _ _ (fun o => if o is Some ys then 0 < size ys else true)%N).
+apply: (@outputs_bind _ _ _ _ (fun o => if o is Some ys then 0 < size ys else true)%N).
   elim: ds 1 c => [|d ds IH] w {}c //=.
   by apply: (outputs_bind (IH _ _)) => -[ys|].
 by case.
+Qed.
+
+Lemma block_nonempty g c : outputs (fun ys => 0 < size ys)%N (block g c).
+Proof.
+apply: (@outputs_bind _ _ _ _ (fun=> True)); first exact: outputs_true.
+move=> ds _; exact: bverified_nonempty.
 Qed.
 
 (* the number of drafts may depend on the text and on how many tokens are still wanted *)

@@ -1,49 +1,6 @@
 (* No verifier that keeps a prefix of its drafts, adds one token and goes on from the
    target keeps any prefix more often than block verification, or more on average. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop block tokenwise survival dominance.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
-
-Section Words.
-Variables (R : realFieldType) (T : finType) (p : seq T -> T -> R).
-Hypothesis dp : is_model p.
-
-Lemma ar_size n c : outputs (fun s => size s = n) (ar p n c).
-Proof. by elim: n c => //= n IH c x; apply: (outputs_bind (IH (x :: c))) => s /= ->. Qed.
-
-Lemma word_prob_rcons c x y : word_prob p c (rcons x y) = word_prob p c x * p (catrev x c) y.
-Proof. by elim: x c => [|z x IH] c /=; rewrite ?mulr1 ?mul1r // IH mulrA. Qed.
-
-Lemma word_prob_ge0 c x : 0 <= word_prob p c x.
-Proof. by elim: x c => [|y x IH] c //=; rewrite ?ler01 // mulr_ge0 // (dist_ge0 (dp c)). Qed.
-
-Lemma ar_prefix n c x : (size x <= n)%N -> E (ar p n c) (fun s => (take (size x) s == x)%:R) = word_prob p c x.
-Proof.
-elim: x n c => [|y x IH] n c.
-  by move=> _; rewrite -[RHS](E_const 1 (ar_wf n c dp)); apply: E_ext => s; rewrite take0.
-case: n => // n le_n; rewrite ar_S /= (bigD1 y) //= big1 ?addr0 => [|z zy].
-  by congr (_ * _); rewrite -(IH n) //; apply: E_ext => s; rewrite eqseq_cons eqxx.
-rewrite (@E_ext _ _ _ _ _ (fun=> 0 * 0)) => [|s]; last by rewrite eqseq_cons (negbTE zy) mulr0.
-by rewrite E_scale mul0r mulr0.
-Qed.
-
-(* the chance that the target writes z, once ys is written *)
-Lemma ar_completion c ys z : (size ys <= size z)%N ->
-  E (ar p (size z - size ys)%N (catrev ys c)) (fun zs => (take (size z) (ys ++ zs) == z)%:R) =
-  (take (size ys) z == ys)%:R * word_prob p (catrev ys c) (drop (size ys) z).
-Proof.
-move=> le_z; have sz : size (drop (size ys) z) = (size z - size ys)%N by rewrite size_drop.
-rewrite -ar_law /law -E_scale sz; apply: (E_outputs (ar_size _ _)) => zs szs.
-rewrite take_oversize ?size_cat ?szs ?subnKC // -[z in LHS](cat_take_drop (size ys)).
-by rewrite eqseq_cat ?size_takel // [ys == _]eq_sym; case: (_ == ys); rewrite ?mul1r ?mul0r.
-Qed.
-
-End Words.
+Require Import prelude prob rejection recursive loop block words tokenwise survival dominance.
 
 Section Optimal.
 Variables (R : realFieldType) (T : finType) (p q : seq T -> T -> R).
@@ -73,14 +30,6 @@ Qed.
 Lemma outcome_wf : wf outcome.
 Proof. by apply: wf_bind => [|ds]; [exact: ar_wf | apply: wf_bind]. Qed.
 
-Lemma E_mono A (P : A -> Prop) (m : prog R T A) f h : wf m -> outputs P m ->
-  (forall a, P a -> f a <= h a) -> E m f <= E m h.
-Proof.
-move=> wm Pm fh; elim: m wm Pm => /= [a _ /fh //|r k IH [dr wk] Pk|b m1 IH1 m2 IH2 [/andP[b0 b1] w1 w2] [P1 P2]].
-  by apply: ler_sum => x _; apply: ler_wpmul2l; [exact: dist_ge0 | exact: IH].
-by apply: ler_add; apply: ler_wpmul2l; rewrite ?subr_ge0 ?IH1 ?IH2.
-Qed.
-
 Lemma kept_drafted x : (size x <= g)%N -> kept x <= word_prob q c x.
 Proof.
 move=> le_x; rewrite -(ar_prefix dq c le_x) /kept /outcome E_bind.
@@ -89,56 +38,18 @@ rewrite E_bind -[X in _ <= X](E_const _ (V_wf ds)); apply: E_le => // o.
 by rewrite /= /keeps /= ler_nat; case: (take _ _ == x); case: (size x <= o.1)%N.
 Qed.
 
-(* the chance that the completed text begins with z *)
-Definition writes z o := E (ar p (size z - size (emitted o))%N (catrev (emitted o) c))
-  (fun zs => (take (size z) (emitted o ++ zs) == z)%:R).
-
-Lemma writesE z : E outcome (writes z) = word_prob p c z.
-Proof. by rewrite -ar_law /law -(lossless (size z) (fun s => (s == z)%:R)) /verifier E_bind. Qed.
-
 Lemma size_emitted o : sound o -> size (emitted o) = o.2.1.+1.
 Proof. by move=> [s le]; rewrite size_rcons size_takel // s. Qed.
-
-Lemma writes_kept z o : sound o -> (size z <= o.2.1)%N -> writes z o = (keeps z o)%:R.
-Proof.
-move=> so le_z; rewrite /writes size_emitted // (eqP (leqW le_z : (size z - o.2.1.+1)%N == 0%N)) /=.
-rewrite cats0 /keeps le_z andbT /emitted -cats1 takel_cat ?size_takel ?(proj1 so) ?(proj2 so) //.
-by rewrite take_take.
-Qed.
-
-Lemma writes_rcons x y o : sound o -> (o.2.1 < size x)%N ->
-  writes (rcons x y) o = p (catrev x c) y * writes x o.
-Proof.
-move=> so lt; have se := size_emitted so.
-rewrite /writes !ar_completion ?se ?size_rcons ?(leqW lt) //.
-rewrite -[rcons x y]cats1 takel_cat // drop_cat.
-have [lt'|] := ltnP o.2.1.+1 (size x).
-  rewrite cats1 word_prob_rcons; case: eqP => [e|_]; last by rewrite !mul0r mulr0.
-  rewrite !mul1r mulrC; congr (p _ _ * _).
-  by rewrite -[in RHS](cat_take_drop o.2.1.+1 x) e !catrevE rev_cat catA.
-move=> le; have e : size x = o.2.1.+1 by apply/eqP; rewrite eqn_leq le lt.
-rewrite -e subnn drop0 drop_size take_size /= mulr1 mulr1; case: eqP => [->|_]; last by rewrite mul0r mulr0.
-by rewrite mul1r mulr1.
-Qed.
-
-Lemma writes_ge0 z o : 0 <= writes z o.
-Proof. by apply: E_ge0 => [|zs]; [exact: ar_wf | exact: ler0n]. Qed.
 
 (* what is kept of x y is part of what goes from x to y, which has the target's law *)
 Lemma kept_next x y : kept (rcons x y) <= kept x * p (catrev x c) y.
 Proof.
-set r := p (catrev x c) y.
-have : E outcome (fun o => (keeps (rcons x y) o)%:R + r * writes x o) <=
-       E outcome (fun o => writes (rcons x y) o + r * (keeps x o)%:R).
-  apply: (E_mono outcome_wf outcome_sound) => o so.
-  have [lt|le] := ltnP o.2.1 (size x).
-    rewrite (writes_rcons y so lt) -/r /keeps size_rcons [(_ < o.2.1)%N]ltnNge ltnW //=.
-    by rewrite andbF add0r ler_addl mulr_ge0 ?ler0n // (dist_ge0 (dp _)).
-  rewrite (writes_kept so le) ler_add2r.
-  have [lt|le'] := ltnP (size x) o.2.1; first by rewrite writes_kept ?size_rcons.
-  by rewrite /keeps size_rcons ltnNge le' andbF /=; exact: writes_ge0.
-rewrite !E_add !E_scale !writesE word_prob_rcons -/r -/(kept x) -/(kept (rcons x y)).
-by rewrite [word_prob p c x * r]mulrC addrC ler_add2l [r * _]mulrC.
+have e z : kept z = E outcome (fun o => (begins_kept (fun o : seq T * (nat * T) => take o.2.1 o.1) z o)%:R).
+  apply: (E_outputs outcome_sound) => o [so le]; congr ((nat_of_bool _)%:R); rewrite /keeps /begins_kept.
+  have [lz|lt] := leqP (size z) o.2.1; first by rewrite andbT take_take.
+  rewrite andbF take_oversize ?size_takel ?so ?(ltnW lt) //; apply/esym/eqP => e.
+  by move: lt; rewrite -e size_takel ?so // ltnn.
+by rewrite !e; exact: (kept_flow dp outcome_wf (next := fun o => o.2.2) lossless).
 Qed.
 
 Notation running := (running p q).

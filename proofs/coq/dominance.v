@@ -1,13 +1,6 @@
 (* Block verification never yields fewer tokens per iteration, in expectation,
    than token-by-token verification. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop block tokenwise.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block tokenwise.
 
 Section Dominance.
 Variables (R : realFieldType) (T : finType).

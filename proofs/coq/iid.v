@@ -1,13 +1,6 @@
 (* Drafts with Pr[all in H] = G(q(H)), G convex: the optimum is attained on a prefix of
    the order of p/q, the clipped law w attains it, and a selection with law w exists. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection duality.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection coupling duality.
 
 Section Prefix.
 Variables (R : realFieldType) (T : finType) (q : T -> R) (G : R -> R).

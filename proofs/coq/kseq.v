@@ -1,13 +1,6 @@
 (* SpecTr's K-SEQ (Sun et al. 2023): lossless whenever rho is valid;
    acceptance >= (1 - (1 - 1/k)^k) * optimal at rho = k. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive duality.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive coupling duality.
 
 Section KSeq.
 Variables (R : realFieldType) (T : finType).

@@ -1,13 +1,6 @@
 (* The highest label wins: drafts are relabelled one by one, and the earliest draft of the
    label that is last in the order is the winner.  The winner's law is exact. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection winner.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection winner.
 
 Section Labels.
 Variables (R : realFieldType) (T : finType).

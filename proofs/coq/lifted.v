@@ -1,13 +1,6 @@
 (* Any lossless step rule, lifted to a grown tree: at every node it is run for the target
    (a p, 1 - a), whose second part, None, is never a draft. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop block tree.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block tree.
 
 Section Lifted.
 Variables (R : realFieldType) (T : finType).

@@ -1,12 +1,5 @@
 (* Whole decode loops.  Contexts are lists of tokens, most recent first. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive.
 
 Section Loop.
 Variables (R : realFieldType) (T : finType).

@@ -1,14 +1,7 @@
 (* The optimal rule for drafts with Pr[all in H] = G(q(H)): the clipped law
    w = max(c q, min(p, d q)) can be selected among the drafts, and the winner, verified
    alone against w, is kept as often as any lossless rule can hit. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection duality iid.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection coupling duality iid.
 
 Section Clip.
 Variables (R : realFieldType) (T : finType) (p q : T -> R) (G : R -> R).

@@ -1,13 +1,6 @@
 (* Where gains grow, a set that is closed under smaller p/q attains the optimum: for drafts without replacement it need
    be sought among prefixes only. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob.
 
 Section Prefix.
 Variables (R : realFieldType) (T : finType) (p q : T -> R) (F : {set T} -> R).

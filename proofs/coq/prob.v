@@ -1,12 +1,6 @@
 (* Finite probabilistic programs over a vocabulary T, valued in any ordered
    field R, with their expectation semantics.  Nothing here uses real analysis. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude.
 
 Section Dist.
 Variables (R : realFieldType) (T : finType).

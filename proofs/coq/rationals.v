@@ -1,12 +1,8 @@
 (* Coq's canonical rationals Qc (binary, computable) as a MathComp ordered
    field, so that every theorem and every definition applies to it. *)
-From mathcomp Require Import all_ssreflect all_algebra.
+Require Import prelude.
 From Coq Require Import ZArith QArith Qcanon.
 From mathcomp.zify Require Import ssrZ.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
 
 Definition Qc_eqb (x y : Qc) : bool := Qc_eq_bool x y.
 Lemma Qc_eqP : Equality.axiom Qc_eqb.

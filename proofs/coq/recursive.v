@@ -1,13 +1,6 @@
 (* Recursive rejection sampling with k drafts, any (history-dependent)
    proposals; with and without replacement are instances. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection.
 
 Section RRS.
 Variables (R : realFieldType) (T : finType).

@@ -1,12 +1,5 @@
 (* Single-draft speculative sampling: lossless, and a maximal coupling. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob.
 
 Section Single.
 Variables (R : realFieldType) (T : finType).

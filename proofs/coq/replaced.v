@@ -1,13 +1,6 @@
 (* What is refused is drawn from the target: the output, the bias and the hits of typical acceptance, where a set of
    tokens is kept, and of Lumina's rule, where min(p, q) is. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob price.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob price neighbours.
 
 Section Replaced.
 Variables (R : realFieldType) (T : finType) (p q : T -> R).

@@ -1,14 +1,7 @@
 (* When the drafts come from q' although the verifier was told q: the law of the output
    moves by at most TV(q', q) a draft.  And a rule whose output law is p' hits at most TV(p', p)
    more often than one for p can. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop duality.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop coupling duality.
 
 Section Robust.
 Variables (R : realFieldType) (T : finType).

@@ -1,13 +1,6 @@
 (* SpecHub: one of two drafts is a, the likeliest token of q; what a pair leaves over goes to a.
    It is lossless, and hits as often as any lossless rule for its pairs. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection duality.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection coupling duality.
 
 Section SpecHub.
 Variables (R : realFieldType) (T : finType) (p q : T -> R) (a : T).

@@ -1,13 +1,6 @@
 (* Drafts kept, given the text: what a block that keeps i drafts or more emits, continued by the target.
    This is the law from which the length of blocks is predicted along a text (T06). *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop block tokenwise.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block tokenwise.
 
 Section Survival.
 Variables (R : realFieldType) (T : finType).

@@ -1,12 +1,5 @@
 (* Draw from the target and follow the tree while the token is one of its nodes. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop.
 
 Section TargetOnly.
 Variables (R : realFieldType) (T : finType) (p : seq T -> T -> R).

@@ -1,12 +1,6 @@
 (* No verifier of one drafted text, whatever it sees and however it goes on, keeps a prefix more often
    than both laws allow, if the text that it leaves has the law of the target. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection recursive loop block tokenwise survival dominance block_optimal.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block words tokenwise survival dominance block_optimal.
 
 Section Text.
 Variables (R : realFieldType) (T : finType) (p q : seq T -> T -> R).
@@ -24,10 +18,29 @@ Definition text_lossless := forall f, E played (fun o => f (take g (text o))) = 
 Definition keeps_text x (o : seq T * (nat * seq T)) := (take (size x) o.1 == x) && (size x <= o.2.1)%N.
 Definition kept_text x : R := E played (fun o => (keeps_text x o)%:R).
 
-Hypothesis lossless : text_lossless.
-
 Lemma played_wf : wf played.
 Proof. by apply: wf_bind => [|ds]; [exact: ar_wf | apply: wf_bind]. Qed.
+
+(* the mean number of drafts kept, a sum over texts *)
+Lemma length_kept : E played (fun o => (size (take o.2.1 o.1))%:R) =
+  \sum_(i < g) \sum_(x : i.+1.-tuple T) kept_text x.
+Proof.
+transitivity (E played (fun o => \sum_(i < g) \sum_(x : i.+1.-tuple T) (keeps_text x o)%:R)); last first.
+  by rewrite E_sum; apply: eq_bigr => i _; rewrite E_sum.
+have sized : outputs (fun o => size o.1 = g) played.
+  by apply: (outputs_bind (ar_size q g c)) => ds sds; apply: (outputs_bind (P := fun=> True)) => //; exact: outputs_true.
+apply: (E_outputs sized) => o so.
+have le : (size (take o.2.1 o.1) <= g)%N by rewrite size_take so; case: ltnP => // /ltnW.
+rewrite -{1}[size _]card_ord -sum1_card (big_ord_widen g (fun=> 1%N) le) big_mkcond natr_sum.
+apply: eq_bigr => i _; have s : size (take i.+1 o.1) == i.+1 by rewrite size_takel // so.
+rewrite (bigD1 (Tuple s)) //= big1 ?addr0 => [|x ne]; last first.
+  rewrite /keeps_text size_tuple; case: eqP => // e; case/negP: ne.
+  by apply/eqP/val_inj; rewrite /= e.
+rewrite /keeps_text /= (eqP s) eqxx size_take so; case: (ltnP o.2.1 g) => // ge.
+by rewrite ltn_ord (leq_trans (ltn_ord i) ge).
+Qed.
+
+Hypothesis lossless : text_lossless.
 
 Lemma keeps_text_text x o : (size x <= g)%N -> keeps_text x o -> take (size x) (take g (text o)) == x.
 Proof.
@@ -55,20 +68,7 @@ Theorem length_bound :
   E played (fun o => (size (take o.2.1 o.1))%:R) <=
   \sum_(i < g) \sum_(x : i.+1.-tuple T) Num.min (word_prob p c x) (word_prob q c x).
 Proof.
-pose count o : R := \sum_(i < g) \sum_(x : i.+1.-tuple T) (keeps_text x o)%:R.
-apply: (@le_trans _ _ (E played count)).
-  apply: (@E_mono R T _ (fun o => size o.1 = g)) => [||o so]; first exact: played_wf.
-    by apply: (outputs_bind (ar_size q g c)) => ds sds; apply: (outputs_bind (P := fun=> True)) => //; exact: outputs_true.
-  have le : (size (take o.2.1 o.1) <= g)%N by rewrite size_take so; case: ltnP => // /ltnW.
-  have -> : (size (take o.2.1 o.1))%:R = \sum_(i < g) ((i < size (take o.2.1 o.1))%N%:R : R).
-    rewrite -natr_sum -{1}[size _]card_ord -sum1_card (big_ord_widen g (fun=> 1%N) le) big_mkcond /=.
-    by congr (_%:R); apply: eq_bigr => i _; case: ltnP.
-  apply: ler_sum => i _; case: ltnP => [lt|_]; last by rewrite sumr_ge0 // => x _; exact: ler0n.
-  have s : size (take i.+1 o.1) == i.+1 by rewrite size_takel // so.
-  rewrite (bigD1 (Tuple s)) //= /keeps_text /= (eqP s) eqxx.
-  have -> : (i < o.2.1)%N by apply: leq_trans lt _; rewrite size_take; case: ltnP.
-  by rewrite ler_addl sumr_ge0 // => x _; exact: ler0n.
-rewrite E_sum; apply: ler_sum => i _; rewrite E_sum; apply: ler_sum => x _.
+rewrite length_kept; apply: ler_sum => i _; apply: ler_sum => x _.
 by apply: kept_text_bound; rewrite size_tuple.
 Qed.
 

@@ -1,13 +1,6 @@
 (* Tokenwise verification of a block whose drafts are drawn first: lossless, also in
    the decode loop, and of expected length 1 + a + ... + a^g where the overlap is always a. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop block.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block.
 
 Section Token.
 Variables (R : realFieldType) (T : finType).

@@ -1,13 +1,6 @@
 (* Traversal verification: children before their parent, each with the weight that its path has left.
    Lossless on every tree grown one draw at a time, wherever and for as long as the drafter likes. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop block.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block.
 
 (* One child: target r, of which the node has weight a, and draft law d. *)
 Section Child.

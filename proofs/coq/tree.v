@@ -1,13 +1,6 @@
 (* Token trees grown node by node: a leaf, chosen in the light of all that was drawn, gets children
    drawn all at once.  Walking down such a tree with a lossless step at every node is lossless. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection recursive loop block.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block.
 
 Section Tree.
 Variables (R : realFieldType) (T : finType).

@@ -1,11 +1,5 @@
 (* The block and K-SEQ programs only ever use genuine distributions. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-Require Import prob rejection recursive loop block tokenwise kseq.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection recursive loop block tokenwise kseq.
 
 Section WfBlock.
 Variables (R : realFieldType) (T : finType).

@@ -1,13 +1,6 @@
 (* Select one draft by any procedure, then verify it alone against its law w:
    lossless for every w, and it keeps the winner with probability 1 - TV(p, w). *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.algebra_tactics Require Import ring.
-Require Import prob rejection duality.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import GRing.Theory Num.Theory Order.TTheory.
-Local Open Scope ring_scope.
+Require Import prelude prob rejection coupling duality.
 
 Section Winner.
 Variables (R : realFieldType) (T : finType) (A : Type).

@@ -37,9 +37,14 @@ let answer = function
   | [ "overlap"; n; p; q ] -> [ o_overlap (vocab n) (vec p) (vec q) ]
   | [ "tokenwise"; n; p; q; x ] -> o_tokenwise (vocab n) (table p) (table q) (ids x)
   | [ "block"; n; p; q; x ] -> o_block (vocab n) (table p) (table q) (ids x)
+  | [ "greedy_block"; n; p; q; x ] -> o_greedy_block (vocab n) (table p) (table q) (ids x)
+  | [ "greedy_texts"; n; p; q; x; words ] -> o_greedy_texts (vocab n) (table p) (table q) (ids x) (nodes words)
+  | [ "renewal"; n; g; p; q; y ] -> o_renewal (vocab n) (int g) (table p) (table q) (ids y)
   | [ "block_tau"; n; g; p; q ] -> [ o_block_tau (vocab n) (int g) (table p) (table q) ]
   | [ "lifted"; n; p; q; step; up; x ] -> o_lifted (vocab n) (table p) (table q) (int step) (ids up) (ids x)
   | [ "walk"; n; p; q; step; up; x ] -> o_walk (vocab n) (table p) (table q) (int step) (ids up) (ids x)
+  | [ "multipath_block"; n; p; q; up; x; places; k ] ->
+      o_multipath (vocab n) (table p) (table q) (ids up) (ids x) (nodes places) (int k)
   | [ "traversal"; n; p; q; up; x ] -> o_traversal (vocab n) (table p) (table q) (ids up) (ids x)
   | [ "target_only"; n; p; up; x ] -> o_target_only (vocab n) (table p) (ids up) (ids x)
   | [ "target_only_tau"; n; g; p; t ] -> [ o_target_only_tau (vocab n) (int g) (table p) (nodes t) ]

@@ -2,7 +2,7 @@
    Laws come as lists of rationals, drafts as lists of token ids. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Coq Require Import ZArith QArith Qcanon.
-Require Import prob rejection spechub recursive acceptance iid optimal labels spans loop block tokenwise dominance kseq traversal tree lifted target_only rationals.
+Require Import prob rejection spechub recursive acceptance iid optimal labels span moves spans loop block tokenwise dominance greedy_block highest renewal kseq traversal tree lifted target_only rationals.
 From Coq Require Import ExtrOcamlBasic ExtrOcamlZBigInt.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -65,6 +65,20 @@ Definition o_tokenwise (p q : seq (seq Qc)) (s : seq nat) : seq Qc :=
 Definition o_block (p q : seq (seq Qc)) (s : seq nat) : seq Qc :=
   block_law (bverified (along p) (along q) [::] (tokens s)) (tokens s).
 
+(* the same law for greedy block verification, and that of as many words as there are drafts, its continuation included *)
+Definition o_greedy_block (p q : seq (seq Qc)) (s : seq nat) : seq Qc :=
+  let m := greedy_verify (along p) (along q) [::] (tokens s) in
+  flatten (map (fun k => map (fun y =>
+    E m (fun o => ((eq_op o.1 k && eq_op (ohead o.2) (Some y))%:R)%R) : Qc) vocabulary) (iota 0 (size s).+1)).
+Definition o_greedy_texts (p q : seq (seq Qc)) (s : seq nat) (words : seq (seq nat)) : seq Qc :=
+  let m := greedy_verify (along p) (along q) [::] (tokens s) in
+  map (fun w => E m (fun o => ((eq_op (take (size s) (take o.1 (tokens s) ++ o.2)) (tokens w))%:R)%R) : Qc) words.
+
+(* where blocks start along a text, and how many write it *)
+Definition o_renewal (gamma : nat) (p q : seq (seq Qc)) (y : seq nat) : seq Qc :=
+  rcons (map (fun t => renewal (along p) (along q) gamma [::] (tokens y) t : Qc) (iota 0 (size y)))
+    (target_calls (along p) (along q) gamma [::] (tokens y) : Qc).
+
 (* expected tokens, on models whose row depends on the last token (row 0 at the start) *)
 Definition markov (rows : seq (seq Qc)) (c : seq T) : T -> R :=
   of_list (nth [::] rows (if c is x :: _ then (x : nat).+1 else 0)).
@@ -106,6 +120,11 @@ Fixpoint build_draws g (i : nat) : traversal.tree T :=
     foldr (fun j fs => traversal.Child (token_of j) (build_draws g' j.+1) fs) (traversal.Nil T) (firsts [::] js)
   else traversal.Nil T).
 Definition o_traversal : seq Qc := text_law (traversed (markov p) (markov q) (build_draws (size parents) O) [::]).
+(* K paths, one after the other in s; a row of places orders the tokens after that text *)
+Definition o_multipath (places : seq (seq nat)) (count : nat) : seq Qc :=
+  let rank (c : seq T) (l : T) := nth O (nth [::] places (if c is x :: _ then (x : nat).+1 else O)) l in
+  let ss := reshape (nseq count (size s %/ count)) (map (@inord n) s) in
+  text_law (bverified (markov p) (highest_model (markov q) rank count [::]) [::] (highest rank [::] ss)).
 Definition o_walk : seq Qc := text_law (walk (markov p) grown_tree [::]).
 (* the texts of the tree, as contexts *)
 Fixpoint texts g c (i : nat) : seq (seq T) :=
@@ -123,5 +142,5 @@ End Oracle.
 Set Extraction AccessOpaque.
 Extraction Language OCaml.
 Extraction "oracle.ml" rational numerator denominator o_rejection o_naive o_greedy o_recursive o_recursive_wor o_greedy_draft o_spechub o_kseq o_clipped o_label_law o_labels
-  o_overlap o_tokenwise o_block o_block_tau o_lifted o_walk o_traversal
+  o_overlap o_tokenwise o_block o_block_tau o_renewal o_greedy_block o_greedy_texts o_lifted o_multipath o_walk o_traversal
   o_target_only o_target_only_tau.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import itertools
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -14,11 +15,12 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from specsim import discover, optimum, trees
-from specsim.exact import forking
+from specsim.exact import chain, forking
 from specsim.exact.tree import texts
 from specsim.testing.strategies import law_pairs as special_pairs
 from specsim.types import TokenTree
 from specsim.verify.step import optimal
+from specsim.verify.tree import multipath_block
 
 MUTANTS = Path(__file__).parents[1] / "mutants"
 
@@ -158,6 +160,21 @@ def block_agrees(oracle: Oracle, module: ModuleType, name: str, case: Case) -> b
     return bool(oracle.ask(name, case.p.shape[-1], rows(case.p), rows(case.q), ids(case.drafts)) == list(law.ravel()))
 
 
+def texts_agree(oracle: Oracle, module: ModuleType, case: Case) -> bool:
+    """The law of the first gamma tokens, what the rule says of the tokens after a block included."""
+    vocab, gamma = case.p.shape[-1], len(case.drafts)
+    words = [list(itertools.product(range(vocab), repeat=i)) for i in range(gamma + 1)]
+    target, draft = ({text: w[i] for i in range(len(w)) for text in words[i]} for w in (case.p, case.q))
+    plan, x = module.prepare(case.p, case.q), np.array(case.drafts, dtype=np.int64)
+    joint, law = module.transition(plan, x), dict.fromkeys(words[gamma], Fraction(0))
+    for n, y in zip(*np.nonzero(joint), strict=True):
+        state = chain.after_block(module, plan, x, n, y)
+        for text, mass in chain._continued(target, draft, (*case.drafts[:n], int(y)), state, gamma + 1):
+            law[text[:gamma]] += joint[n, y] * mass
+    asked = ";".join(map(ids, law))
+    return oracle.ask("greedy_texts", vocab, rows(case.p), rows(case.q), ids(x), asked) == list(law.values())
+
+
 def winner_agrees(oracle: Oracle, module: ModuleType, p: Any, q: Any, num_drafts: int) -> bool:
     """The winner's law is the clipped law at its levels, and its acceptance is 1 - TV(p, w) and the optimum."""
     plan, best = module.prepare(p, q, num_drafts), optimum(p, q, num_drafts=num_drafts)
@@ -215,11 +232,34 @@ def grown(draw: Any, scheme: str) -> Grown:
     return Grown(p, q, TokenTree(up, tokens, trees.depths(up), scheme))
 
 
+@st.composite
+def drafted_paths(draw: Any) -> Grown:
+    """Up to three paths of up to two tokens, of positive draft probability, all alike in length."""
+    vocab, count, length = draw(st.integers(2, 3)), draw(st.integers(1, 3)), draw(st.integers(0, 2))
+    p, q = (
+        np.array(laws, dtype=object) for laws in zip(*[draw(law_pairs(vocab)) for _ in range(vocab + 1)], strict=True)
+    )
+    tokens: list[int] = []
+    for i in range(count * length):
+        (token,) = draw(siblings(q[tokens[-1] + 1 if i % length else 0], "iid", 1))
+        tokens.append(token)
+    up = trees.paths(count, length)
+    return Grown(p, q, TokenTree(up, np.array(tokens, dtype=np.int64), trees.depths(up), "paths"))
+
+
 def proven_tree(oracle: Oracle, name: str, case: Grown) -> dict[Any, Fraction]:
     """The law of (text kept, next token) of the extracted rule."""
     vocab, up, x = case.p.shape[-1], ids(1 + case.tree.parents), ids(case.tree.tokens)
-    step = list(STEPS).index(case.tree.scheme)
-    words = {"target_only": [up, x], "traversal": [rows(case.q), up, x]}.get(name, [rows(case.q), step, up, x])
+    if name == "multipath_block":
+        count = max(int((case.tree.parents < 0).sum()), 1)
+        places = ";".join(ids(multipath_block._ranked(*laws)[0]) for laws in zip(case.p, case.q, strict=True))
+        words: list[object] = [rows(case.q), up, x, places, count]
+    elif name == "target_only":
+        words = [up, x]
+    elif name == "traversal":
+        words = [rows(case.q), up, x]
+    else:
+        words = [rows(case.q), list(STEPS).index(case.tree.scheme), up, x]
     law = np.array(oracle.ask({"tokenwise": "walk"}.get(name, name), vocab, rows(case.p), *words)).reshape(-1, vocab)
     return {(*text, y): law[i, y] for i, text in enumerate(texts(case.tree)) for y in range(vocab) if law[i, y]}
 

@@ -19,6 +19,7 @@ from helpers.oracle import (
     block_agrees,
     by_last_token,
     drafted_blocks,
+    drafted_paths,
     grown,
     ids,
     labels_agree,
@@ -28,16 +29,19 @@ from helpers.oracle import (
     rows,
     rule,
     step_agrees,
+    texts_agree,
     tree_agrees,
     winner_agrees,
 )
-from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from specsim import expected_kept, expected_tokens
+from specsim import expected_kept, expected_tokens, renewal
 from specsim.exact import forking
 from specsim.exact.tree import drawn_trees
+from specsim.lengths.blocks import text_survival
+from specsim.verify.chain import tokenwise
 from specsim.verify.step import optimal
 
 PROOFS = Path(__file__).parents[2] / "proofs"
@@ -60,7 +64,12 @@ def oracle() -> Iterator[Oracle]:
         program.stdin.close()  # type: ignore[union-attr]
 
 
-SIZES = pytest.mark.parametrize("examples", [80, pytest.param(300, marks=pytest.mark.slow)])
+def sizes(few: int) -> pytest.MarkDecorator:
+    """Cases of a quick run, and 500 of a long one."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(500, marks=pytest.mark.slow)])
+
+
+SIZES = sizes(80)
 
 
 @SIZES
@@ -77,7 +86,7 @@ def test_step_rule_is_the_proven_one(oracle: Oracle, name: str, examples: int) -
 
 
 @SIZES
-@pytest.mark.parametrize("name", ["tokenwise", "block"])
+@pytest.mark.parametrize("name", ["tokenwise", "block", "greedy_block"])
 def test_chain_rule_is_the_proven_one(oracle: Oracle, name: str, examples: int) -> None:
     module = rule("chain", name)
 
@@ -94,35 +103,73 @@ def test_chain_rule_is_the_proven_one(oracle: Oracle, name: str, examples: int) 
     check()
 
 
-@MANY
-@given(st.integers(2, 5).flatmap(law_pairs), st.integers(1, 4))
-def test_labels_of_the_optimal_rule_select_the_proven_law(oracle: Oracle, pair: Any, num_drafts: int) -> None:
-    assert labels_agree(oracle, optimal, *pair, num_drafts)
+@SIZES
+def test_what_a_greedy_block_goes_on_with_is_proven(oracle: Oracle, examples: int) -> None:
+    module = rule("chain", "greedy_block")
+
+    @settings(MANY, max_examples=examples)
+    @given(drafted_blocks())
+    def check(case: Case) -> None:
+        assert texts_agree(oracle, module, case)
+
+    check()
 
 
-@MANY
-@given(st.integers(2, 3).flatmap(law_pairs), st.integers(1, 3))
-def test_optimal_rule_selects_the_proven_law(oracle: Oracle, pair: tuple[Any, Any], num_drafts: int) -> None:
-    assert winner_agrees(oracle, rule("step", "optimal"), *pair, num_drafts)
+@SIZES
+def test_labels_of_the_optimal_rule_select_the_proven_law(oracle: Oracle, examples: int) -> None:
+    @settings(MANY, max_examples=examples)
+    @given(st.integers(2, 5).flatmap(law_pairs), st.integers(1, 4))
+    def check(pair: Any, num_drafts: int) -> None:
+        assert labels_agree(oracle, optimal, *pair, num_drafts)
+
+    check()
 
 
-@settings(MANY, max_examples=100)
-@given(st.lists(law_pairs(2), min_size=3, max_size=3), st.integers(0, 3))
-def test_tau_of_block_verification(oracle: Oracle, pairs: list[Any], gamma: int) -> None:
-    p, q = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    (tau,) = oracle.ask("block_tau", 2, gamma, rows(p), rows(q))
-    assert tau == expected_tokens(by_last_token(p), by_last_token(q), gamma=gamma, rule="block")
+@SIZES
+def test_optimal_rule_selects_the_proven_law(oracle: Oracle, examples: int) -> None:
+    @settings(MANY, max_examples=examples)
+    @given(st.integers(2, 3).flatmap(law_pairs), st.integers(1, 3))
+    def check(pair: tuple[Any, Any], num_drafts: int) -> None:
+        assert winner_agrees(oracle, rule("step", "optimal"), *pair, num_drafts)
+
+    check()
+
+
+@sizes(100)
+def test_tau_of_block_verification(oracle: Oracle, examples: int) -> None:
+    @settings(MANY, max_examples=examples)
+    @given(st.lists(law_pairs(2), min_size=3, max_size=3), st.integers(0, 3))
+    def check(pairs: list[Any], gamma: int) -> None:
+        p, q = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        (tau,) = oracle.ask("block_tau", 2, gamma, rows(p), rows(q))
+        assert tau == expected_tokens(by_last_token(p), by_last_token(q), gamma=gamma, rule="block")
+
+    check()
+
+
+@sizes(100)
+def test_block_starts_along_a_text(oracle: Oracle, examples: int) -> None:
+    @settings(MANY, max_examples=examples)
+    @given(drafted_blocks(), st.integers(0, 3))
+    def check(case: Case, gamma: int) -> None:
+        p, q, text = case.q, case.p[:-1], np.array(case.drafts, dtype=np.int64)  # so that the target can write it
+        assume(len(text))
+        ratio = np.take_along_axis(q, text[:, None], -1)[:, 0] / np.take_along_axis(p, text[:, None], -1)[:, 0]
+        found = renewal(text_survival(tokenwise.survival, ratio, gamma))
+        assert oracle.ask("renewal", p.shape[-1], gamma, rows(p), rows(q), ids(text)) == [*found.starts, found.blocks]
+
+    check()
 
 
 TREES = [(name, scheme) for name in ("tokenwise", "lifted", "target_only", "traversal") for scheme in STEPS]
 
 
-@SIZES
+@sizes(26)
 @pytest.mark.parametrize(("name", "scheme"), TREES[:-1])  # traversal verifies no greedy siblings
 def test_tree_rule_is_the_proven_one(oracle: Oracle, name: str, scheme: str, examples: int) -> None:
     module = rule("tree", name)
 
-    @settings(MANY, max_examples=examples // 3)
+    @settings(MANY, max_examples=examples)
     @given(grown(scheme))
     def check(case: Grown) -> None:
         assert tree_agrees(oracle, module, name, case)
@@ -130,19 +177,35 @@ def test_tree_rule_is_the_proven_one(oracle: Oracle, name: str, scheme: str, exa
     check()
 
 
-@settings(MANY, max_examples=100)
-@given(st.lists(law_pairs(2), min_size=3, max_size=3))
-def test_tau_of_target_only(oracle: Oracle, pairs: list[Any]) -> None:
-    """Chosen tokens: two at the root and one below each, or fewer where the draft's support ends."""
-    target, draft = by_last_token([pair[0] for pair in pairs]), by_last_token([pair[1] for pair in pairs])
-    shape = [-1, -1, 0, 1]
-    ((tree, _, _),) = drawn_trees(draft, shape, "deterministic")
-    texts: list[tuple[int, ...]] = []
-    for token, parent in zip(tree.tokens, tree.parents, strict=True):
-        texts.append((*(texts[parent] if parent >= 0 else ()), int(token)))
-    nodes = ";".join(ids(text) for text in texts if min(text) >= 0) or "."
-    (tau,) = oracle.ask("target_only_tau", 2, 2, rows(pair[0] for pair in pairs), nodes)
-    assert tau == 1 + expected_kept(target, draft, rule="target_only", parents=shape, scheme="deterministic")
+@sizes(40)
+def test_multipath_block_is_the_proven_one(oracle: Oracle, examples: int) -> None:
+    module = rule("tree", "multipath_block")
+
+    @settings(MANY, max_examples=examples)
+    @given(drafted_paths())
+    def check(case: Grown) -> None:
+        assert tree_agrees(oracle, module, "multipath_block", case)
+
+    check()
+
+
+@sizes(100)
+def test_tau_of_target_only(oracle: Oracle, examples: int) -> None:
+    @settings(MANY, max_examples=examples)
+    @given(st.lists(law_pairs(2), min_size=3, max_size=3))
+    def check(pairs: list[Any]) -> None:
+        """Chosen tokens: two at the root and one below each, or fewer where the draft's support ends."""
+        target, draft = by_last_token([pair[0] for pair in pairs]), by_last_token([pair[1] for pair in pairs])
+        shape = [-1, -1, 0, 1]
+        ((tree, _, _),) = drawn_trees(draft, shape, "deterministic")
+        texts: list[tuple[int, ...]] = []
+        for token, parent in zip(tree.tokens, tree.parents, strict=True):
+            texts.append((*(texts[parent] if parent >= 0 else ()), int(token)))
+        nodes = ";".join(ids(text) for text in texts if min(text) >= 0) or "."
+        (tau,) = oracle.ask("target_only_tau", 2, 2, rows(pair[0] for pair in pairs), nodes)
+        assert tau == 1 + expected_kept(target, draft, rule="target_only", parents=shape, scheme="deterministic")
+
+    check()
 
 
 WRONG_STEPS = {
@@ -187,9 +250,21 @@ def test_oracle_catches_a_wrong_tree_rule(oracle: Oracle, name: str, of: str) ->
     find(grown("without_replacement"), lambda case: not tree_agrees(oracle, wrong, of, case), settings=SEARCH)
 
 
+@pytest.mark.parametrize("name", ["multipath_plain_draft_law", "multipath_forgets_lower_paths"])
+def test_oracle_catches_a_wrong_rule_of_paths(oracle: Oracle, name: str) -> None:
+    wrong = mutant("tree", name)
+    find(drafted_paths(), lambda case: not tree_agrees(oracle, wrong, "multipath_block", case), settings=SEARCH)
+
+
 def test_oracle_tells_tokenwise_from_block(oracle: Oracle) -> None:
     wrong = rule("chain", "tokenwise")
     find(drafted_blocks(), lambda case: not block_agrees(oracle, wrong, "block", case), settings=SEARCH)
+    find(drafted_blocks(), lambda case: not block_agrees(oracle, wrong, "greedy_block", case), settings=SEARCH)
+
+
+def test_oracle_catches_a_greedy_block_that_goes_on_plainly(oracle: Oracle) -> None:
+    wrong = mutant("chain", "greedy_block_plain_continuation")
+    find(drafted_blocks(), lambda case: not texts_agree(oracle, wrong, case), settings=SEARCH)
 
 
 def test_oracle_catches_labels_that_never_move(oracle: Oracle) -> None:
