@@ -12,10 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from real.decode.cycle import Verifier, outcome
+from real.decode.cycle import outcome
 from real.decode.draft import readable
 from real.decode.proposer import Draw
-from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, probabilities
 from real.models import llama
 from real.models.cache import Cache, fit_logits
@@ -33,7 +32,7 @@ class Fixed:
         By name: "target", and "draft" where one drafts.
     warping : Warping
         Of both.
-    rule : Verifier or TreeVerifier
+    rule : Verifier, TreeVerifier or BeamVerifier
         Decides what is kept.
     draw : callable
         Draws the drafts of a chain.
@@ -54,7 +53,7 @@ def made(
     draft: LanguageModel | None,
     batch: int,
     warping: Warping,
-    rule: Verifier | TreeVerifier,
+    rule: Any,
     draw: Draw,
     capacity: int,
 ) -> Fixed:
@@ -64,6 +63,14 @@ def made(
     for cache in caches.values():
         cache.reserve(capacity)
     return Fixed(models, caches, warping, rule, draw, torch.arange(batch, device=target.device)[:, None])
+
+
+def begin(fixed: Fixed, i: int, text: list[int]) -> None:
+    """Read the beginning of text i: all but its last token."""
+    for name, model in fixed.models.items():
+        if text:
+            tokens = readable(model, torch.tensor([text], device=model.device))
+            fixed.caches[name].forward(tokens, 0, [i])
 
 
 def cycle(fixed: Fixed, length: int, texts: Tensor, u: Tensor) -> Tensor:

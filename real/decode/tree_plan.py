@@ -131,7 +131,7 @@ class TreeVerifier:
             raise ValueError("parents is empty: a tree has at least one node; gamma=0 is plain decoding")
         check.integer(len(found), "the number of nodes", 1, limits.MAX_NODES)
         if self.scheme == "beam":
-            raise ValueError("scheme 'beam' has no shape before it is drawn; a decode loop drafts trees of one shape")
+            raise ValueError("scheme 'beam' has no shape before it is drawn: real.decode.beams.BeamVerifier decodes it")
         object.__setattr__(self, "parents", tuple(found.tolist()))
         object.__setattr__(self, "rule", tree_rule(self.rule, self.scheme))
         _try(self)
@@ -170,9 +170,7 @@ class TreeVerifier:
         return self._counts[levels]
 
 
-def check_trees(
-    target: LanguageModel, draft: LanguageModel | None, warping: Warping, rule: TreeVerifier, gamma: int
-) -> None:
+def check_trees(target: LanguageModel, draft: LanguageModel | None, warping: Warping, rule: Any, gamma: int) -> None:
     """ValueError where these models cannot run these trees, before anything is computed."""
     if gamma > rule.depth:
         raise ValueError(f"gamma is {gamma}, but the tree has {rule.depth} levels")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from array_api_compat import array_namespace, device
@@ -22,7 +22,7 @@ from torch import Tensor
 from real.decode.clock import silent
 from real.decode.draft import readable
 from real.decode.fixed import Fixed
-from real.decode.tree_plan import Level, TreePlan, TreeVerifier
+from real.decode.tree_plan import Level, TreePlan
 from real.decode.warp import probabilities
 from real.models import llama
 from real.models.cache import fit_logits
@@ -43,8 +43,8 @@ class Trees:
     ----------
     fixed : Fixed
         Models and caches.
-    rule : TreeVerifier
-        Its rule, with shape and scheme.
+    rule : TreeVerifier or BeamVerifier
+        The rule; `block` takes the former, with shape and scheme.
     plain : callable
         Turns a tensor into what draws and rule compute in.
     mark : callable
@@ -52,7 +52,7 @@ class Trees:
     """
 
     fixed: Fixed
-    rule: TreeVerifier
+    rule: Any
     plain: Callable[[Tensor], Array] = _itself
     mark: Callable[[str], None] = silent
     plans: dict[int, tuple[TreePlan, TreePlan]] = field(default_factory=dict)  # by levels, as `_plans` makes them
@@ -98,7 +98,7 @@ def block(on: Trees, length: int, texts: Texts, u: Tensor) -> Array:
     path, kept = plan.path[node], plan.depth[node]
     moved = path if isinstance(path, Tensor) else path[:, : kept.max()]  # beyond, all stand in their own place
     if plan.moves and moved.shape[1]:
-        _move([cache.kv for cache in on.fixed.caches.values()], texts, _tensor(moved))
+        move([cache.kv for cache in on.fixed.caches.values()], texts, _tensor(moved))
     tops = on.plain(torch.cat([logits.amax(-1), *(top.to(logits.dtype) for top in tops)], 1).float())
     bad = ~xp.isfinite(tops)[:, None, :] & plan.by_level
     fine = xp.astype(~xp.any(bad, axis=-1), tokens.dtype)
@@ -122,10 +122,10 @@ def _draft(
     place = place_of(on, "draft", here, texts) if len(plan.levels) > 1 else None
     for read, level in zip(here.levels, plan.levels, strict=True):
         if place is None or not laws:
-            logits = _root_logits(on, texts)
+            logits = root_logits(on, texts)
         else:
             above = _tensor(tokens[:, level.above]).clamp(min=0)
-            logits = nodes_logits(on, "draft", _only(place, read.rows), texts, above)
+            logits = nodes_logits(on, "draft", only(place, read.rows), texts, above)
         on.mark("draft")
         law = on.plain(probabilities(logits, on.fixed.warping))
         _draw(on, level, law, u, tokens, root=not laws)
@@ -148,7 +148,7 @@ def _draw(on: Trees, level: Level, law: Array, u: Array, tokens: Array, *, root:
         tokens[:, family.children] = new
 
 
-def _root_logits(on: Trees, texts: Texts) -> Tensor:
+def root_logits(on: Trees, texts: Texts) -> Tensor:
     """Logits (b, 1, V) of the draft after the texts: it reads two tokens, for it may not have seen the first."""
     slots = torch.stack([(texts.root - 1).clamp(min=0), texts.root], 1)
     weights = on.fixed.models["draft"].weights
@@ -175,7 +175,7 @@ def place_of(on: Trees, name: str, plan: TreePlan, texts: Texts) -> llama.Place:
     return llama.Place(weights.cos[known], weights.sin[known], mask, (texts.sequences, slots), texts.take, near)
 
 
-def _only(place: llama.Place, rows: Tensor) -> llama.Place:
+def only(place: llama.Place, rows: Tensor) -> llama.Place:
     """The same of some rows (m,)."""
     assert place.mask is not None
     assert place.at is not None
@@ -208,7 +208,7 @@ def _tensor(w: Array) -> Tensor:
     return w if isinstance(w, Tensor) else torch.from_numpy(w)
 
 
-def _move(caches: list[Tensor], texts: Texts, path: Tensor) -> None:
+def move(caches: list[Tensor], texts: Texts, path: Tensor) -> None:
     """Bring keys and values of a path's nodes (b, D) behind the root: all are read before the first is written."""
     first = texts.root[:, None] + 1
     goal, source = first + torch.arange(path.shape[1], device=path.device), first + path

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from real.decode.cycle import plain
-from real.decode.draft import readable
-from real.decode.fixed import made
+from real.decode.fixed import begin, made
 from real.decode.tree_plan import TreeVerifier
 from real.decode.trees_block import Texts, Trees, block
 from real.decode.warp import Warping
@@ -46,10 +45,7 @@ class TreeCycle:
 
     def read(self, i: int, text: list[int]) -> None:
         """Read the beginning of text i."""
-        for name, model in self._fixed.models.items():
-            if text:
-                tokens = readable(model, torch.tensor([text], device=model.device))
-                self._fixed.caches[name].forward(tokens, 0, [i])
+        begin(self._fixed, i, text)
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
         """Draft a tree of `length` levels after each text of a group, and verify it: rows of `block`."""

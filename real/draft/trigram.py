@@ -31,6 +31,11 @@ RECIPES: dict[str, dict[str, Any]] = {
     }
     | _weights.FITTED
 }
+VARIANTS: dict[str, dict[str, Any]] = {  # with as many parameters, to 1 %: what is taken out goes into the gated part
+    "whole": {},
+    "without trigrams": {"near": False, "gated": 309},
+    "without context": {"far": False, "gated": 181},
+}
 LAYERS = heads.LAYERS
 reads = heads.reads
 lesson = heads.lesson
@@ -45,31 +50,30 @@ class Trigram(nn.Module):
         Width of the target's states, inside the trigrams' residual block, of the layer's attention and of its gated
         part.
     near, far : bool
-        Whether it reads the two tokens before the last, and whether it looks at the text; both False is an ablation.
+        Whether it reads the two tokens before the last, and whether it looks at the text: see `VARIANTS`.
     """
 
     steps = None
 
     def __init__(self, hidden: int, rank: int, inner: int, gated: int, near: bool = True, far: bool = True) -> None:
         super().__init__()
-        self.hidden, self.near, self.far = hidden, near, far
-        self.squeeze = nn.Parameter(torch.randn(rank, 3 * hidden) * (3 * hidden) ** -0.5)
-        self.spread = nn.Parameter(torch.zeros(3 * hidden, rank))
-        self.encode = nn.Parameter(torch.randn(hidden, 3 * hidden) * (3 * hidden) ** -0.5)
-        self.attention = Attention(hidden, inner)
+        self.hidden, self.read = hidden, (3 if near else 1) * hidden
+        self.squeeze = nn.Parameter(torch.randn(rank, self.read) * self.read**-0.5)
+        self.spread = nn.Parameter(torch.zeros(self.read, rank))
+        self.encode = nn.Parameter(torch.randn(hidden, self.read) * self.read**-0.5)
+        self.attention = Attention(hidden, inner) if far else None
         self.gated = Gated(hidden, gated)
         self.fuse = nn.Parameter(torch.cat([torch.eye(hidden), torch.zeros(hidden, hidden)], 1))
 
     def keys(self, three: Tensor, before: Tensor) -> Tensor:
         """Of the target's states."""
-        return self.attention.keys(rms(before))
+        return before[..., :0] if self.attention is None else self.attention.keys(rms(before))
 
     def step(self, j: int, three: Tensor, carried: Tensor, own: list[Tensor], look: Look) -> _rollout.Step:
         """The trigram that ends at step j, and what it finds; `carried` stays the state before the block."""
-        if not self.near:
-            three = F.pad(three[..., 2 * self.hidden :], (2 * self.hidden, 0))
-        x = F.linear(three + F.linear(F.silu(F.linear(three, self.squeeze)), self.spread), self.encode)
-        if self.far:
+        last = three[..., 3 * self.hidden - self.read :]
+        x = F.linear(last + F.linear(F.silu(F.linear(last, self.squeeze)), self.spread), self.encode)
+        if self.attention is not None:
             own = [*own, self.attention.keys(rms(x))]
             x = x + self.attention(rms(x), look, own)
         x = x + self.gated(rms(x), rms(x))
@@ -78,7 +82,8 @@ class Trigram(nn.Module):
 
 def network(recipe: dict[str, Any]) -> Trigram:
     """The network of a recipe, untrained."""
-    return Trigram(*(recipe[name] for name in ("hidden", "rank", "inner", "gated")))
+    more = {name: recipe[name] for name in ("near", "far") if name in recipe}
+    return Trigram(*(recipe[name] for name in ("hidden", "rank", "inner", "gated")), **more)
 
 
 def shipped(name: str = "trigram") -> Trigram:

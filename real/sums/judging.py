@@ -15,6 +15,7 @@ from torch import Tensor
 
 from real.sums import chains
 from real.sums.chains import CONNECTIVES, HEAD, LENGTH
+from specsim.base import check
 from specsim.base.arrays import pick
 from specsim.types import Array
 
@@ -93,6 +94,7 @@ def passing(head: Head, target: Any, texts: Tensor, delta: float) -> Array:
 
     Each token is put in its place in turn, and the target reads it there.
     """
+    delta = check.scalar(delta, "delta", "[0, 1]")
     every = torch.arange(chains.VOCAB)
     rows = []
     for place in range(HEAD, LENGTH):

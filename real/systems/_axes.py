@@ -53,7 +53,7 @@ VALUES: dict[str, dict[str, Value]] = {
         "siblings": Value("several drafts of one position", "specsim.verify.sample_step"),
         "paths": Value("several drafts of a whole block, side by side", "specsim.trees.topology"),
         "tree": Value("a tree of one shape", "real.decode.tree_plan"),
-        "beam": Value("a tree that stochastic beam search makes", "specsim.trees.beam"),
+        "beam": Value("a tree that stochastic beam search makes", "real.decode.beams"),
         "dynamic tree": Value("a tree of the likeliest texts", "specsim.trees.likeliest"),
     },
     "verification": {
@@ -61,7 +61,6 @@ VALUES: dict[str, dict[str, Value]] = {
         "second pass": Value("another pass of the model that drafted", "specsim.process.any_subset"),
         "other layers": Value("the layers that drafting left out", "real.draft.exit"),
         "tree attention": Value("one pass in which a node sees its ancestors", "real.decode.trees_block"),
-        "node by node": Value("one token a pass: the laws of a tree, not its time", "real.systems._tree_lab"),
         "what happens": Value("the real event, compared with the one that was held", "specsim.process.frames"),
         "given rows": Value("rows of both models that are given", "specsim.bounds.optimum"),
     },

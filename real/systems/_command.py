@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import partial
 from importlib import metadata
@@ -36,14 +37,17 @@ def systems(
     share: Annotated[float, typer.Option(help="Of every experiment's texts; less than 1 is for a trial.")] = 1.0,
     seed: Seed = 0,
     threads: Threads = 1,
+    pair: Annotated[
+        Path | None, typer.Option(help="Folder of `train-pair`, for systems on a pair that is not shipped.")
+    ] = None,
     force: Force = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables of the site's page.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
 ) -> None:
     """Run systems of the literature on trained models, and say whether their claims show.
 
-    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept. All of them
-    take some six minutes on one core.
+    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept. Each
+    record says how long its system took: those on text take minutes each, all of them hours.
     """
     form = form_of(as_markdown, as_json)
     known = registry.names()
@@ -53,8 +57,9 @@ def systems(
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
     positive(threads, "threads", limits.MAX_THREADS)
-    wanted, kept = _opened(list(dict.fromkeys(names or known)), out, share, seed, threads, force=force)
-    whole = _run(wanted, out, share, seed, threads, kept)
+    lab = {"share": share, "seed": seed, "pair": pair}
+    wanted, kept = _opened(_named(names, known, pair), out, lab, threads, force=force)
+    whole = _run(wanted, out, lab, threads, kept)
     kept = {name: kept[name] for name in wanted if name in kept}
     _print(kept, form)
     aside = partial(typer.echo, err=True)
@@ -67,8 +72,37 @@ def systems(
     aside(f"records: {out}")
 
 
+def _named(names: list[str] | None, known: list[str], pair: Path | None) -> list[str]:
+    """The systems that are asked for; without any name and without a pair, all that need none of their own."""
+    need = {name: vars(registry.find(name)).get("VOCAB") for name in names or known}
+    if pair is not None and not any(need.values()):
+        raise ValueError(f"pair {pair} is read by none of {', '.join(need)}")
+    if pair is None:
+        for name, vocab in need.items():
+            remedy = f"--pair needs the folder of `specsim-real train-pair --vocab {vocab}`"
+            if vocab and names:
+                raise ValueError(f"system {name!r} runs on a pair that is not shipped: {remedy}")
+            if vocab:
+                typer.echo(f"{name}: left out, its pair is not shipped: {remedy}", err=True)
+    return [name for name, vocab in need.items() if pair or not vocab]
+
+
+def _of_pair(name: str, vocab: int, folder: Path, share: float) -> str:
+    """The digest of a pair that a system can run on."""
+    from real.systems._writing import target_digest
+
+    try:
+        read = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))["recipe"]["vocab"]
+        found = "-".join(target_digest(folder / part) for part in ("target", "draft"))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"pair {folder} is none that `specsim-real train-pair` has made and ended") from None
+    if read != vocab and share == 1:
+        raise ValueError(f"pair {folder} has {read} tokens, but {name!r} needs {vocab}; --share below 1 tries any")
+    return found
+
+
 def _opened(
-    names: list[str], out: Path, share: float, seed: int, threads: int, *, force: bool
+    names: list[str], out: Path, lab: dict[str, Any], threads: int, *, force: bool
 ) -> tuple[Wanted, dict[str, Held]]:
     """What is to be run, and which records are good still; all bad input is refused here, before any work."""
     from real.studies.compare.report import provenance
@@ -83,11 +117,13 @@ def _opened(
         what = provenance(
             command=" ".join(["specsim-real", *sys.argv[1:]]),
             system=name,
-            share=share,
-            seed=seed,
+            share=lab["share"],
+            seed=lab["seed"],
             threads=threads,
             scikit_learn=_version("scikit-learn"),
         )
+        if vocab := vars(system).get("VOCAB"):
+            what["pair"] = _of_pair(name, vocab, lab["pair"], lab["share"])
         wanted[name] = (system, what)
         _keep.weights(system)
         held, reason = _keep.opened(out, name, system, what, force=force)
@@ -106,7 +142,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _run(wanted: Wanted, out: Path, share: float, seed: int, threads: int, kept: dict[str, Held]) -> bool:
+def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dict[str, Held]) -> bool:
     """Run what has no record; False after Ctrl-C."""
     if set(wanted) <= set(kept):
         return True
@@ -121,8 +157,8 @@ def _run(wanted: Wanted, out: Path, share: float, seed: int, threads: int, kept:
     disable_progress_bar()
     with progress_bar() as progress:
         task = progress.add_task("", total=len(wanted))
-        lab = Lab(seed, share, lambda words: progress.update(task, description=words))
-        return run_all(wanted, out, lab, kept, lambda name: progress.advance(task))
+        told = Lab(**lab, said=lambda words: progress.update(task, description=words))
+        return run_all(wanted, out, told, kept, lambda name: progress.advance(task))
 
 
 def _print(kept: dict[str, Held], form: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from real.studies.costs import Costs
@@ -23,6 +24,7 @@ class Lab(NamedTuple):
     costs: Mapping[str, Costs] | None = (
         None  # of the pair's cycles, by kind (`_text_lab.costs`); else they are measured
     )
+    pair: Path | None = None  # a folder that `train_pair` made, for systems that name its `VOCAB`
 
     def texts(self, full: int, least: int = 8) -> int:
         """How many of a record's texts are run."""

@@ -19,6 +19,7 @@ from real.decode.loop import decode_batch, keyed
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping
 from real.draft import lm
+from real.pair import Pair
 from real.studies.calibrate import calibrate
 from real.studies.costs import Costs
 from real.studies.intervals import Estimate, bootstrap, ratio
@@ -158,7 +159,11 @@ def costs(lab: Lab, cost: Cost) -> Costs:
 
 @lru_cache(maxsize=8)
 def _measured(cost: Cost, whole: bool, visits: int) -> Costs:
-    both = pair(None if cost == "own" else WIDE if whole else LESS_WIDE)
+    return timed(pair(None if cost == "own" else WIDE if whole else LESS_WIDE), visits)
+
+
+def timed(both: Pair, visits: int) -> Costs:
+    """Seconds of a cycle of any pair and of its phases, of so many visits; batch 1 at T = 1."""
     opened = [list(range(5, 69))]  # whatever the tokens are, a step takes as long
     return calibrate(both.target, both.draft, opened, warping=Warping(), rule=tokenwise, gammas=TIMED, repeats=visits)
 

@@ -1,10 +1,11 @@
-"""The draft that experiments on objectives start from, their corpus and their sizes, and what tuning adds."""
+"""The draft that experiments on objectives start from, their corpus and their sizes, and what tuning adds; ranks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from torch import Tensor
 
 from real.studies.intervals import Estimate, bootstrap
@@ -49,3 +50,12 @@ def added(told: Texts, new: Array, old: Array, level: float = 0.95) -> Estimate:
     """The mean over texts of what the new adds, with an interval over prompts."""
     sums, counts = by_prompt(told, new - old), by_prompt(told, np.ones(len(new)))
     return bootstrap((sums, counts), lambda a, b: a.sum(-1) / b.sum(-1), level)
+
+
+def correlation(a: Array, b: Array) -> Array:
+    """Spearman's, along the last axis; 0 where one of them is constant."""
+    ranks = [stats.rankdata(w, axis=-1) for w in np.broadcast_arrays(a, b)]
+    ours, theirs = (w - w.mean(axis=-1, keepdims=True) for w in ranks)
+    size = np.sqrt((ours**2).sum(-1) * (theirs**2).sum(-1))
+    found: Array = np.divide((ours * theirs).sum(-1), size, out=np.zeros_like(size), where=size > 0)
+    return found

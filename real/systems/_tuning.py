@@ -90,6 +90,12 @@ def acceptance(draft: Any, on: Rows) -> Array:
 
 
 @torch.no_grad()
+def agreement(draft: Any, on: Rows) -> Array:
+    """How often (n,) both models hold the same token for the likeliest: acceptance at T = 0, along greedy texts."""
+    return (laws(draft, on).argmax(-1) == on.laws.argmax(-1)).double().mean(-1).numpy()
+
+
+@torch.no_grad()
 def laws(draft: Any, on: Rows) -> Tensor:
     """The draft's laws (n, length, V) along the texts."""
     draft.eval()

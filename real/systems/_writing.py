@@ -28,11 +28,11 @@ def pair(widen_to: int | None = None) -> Pair:
     return load(TINY / "target", TINY / "draft", widen_to=widen_to)
 
 
-@lru_cache(maxsize=1)
-def target_digest() -> str:
-    """Sixteen hexadecimal digits of the bundled target's weights and tokenizer."""
+@lru_cache(maxsize=8)
+def target_digest(folder: Path = TINY / "target") -> str:
+    """Sixteen hexadecimal digits of a model's weights and tokenizer, the bundled target's by default."""
     files = ("config.json", "model.safetensors", "tokenizer.json")
-    return hashlib.sha256(b"".join((TINY / "target" / name).read_bytes() for name in files)).hexdigest()[:16]
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in files)).hexdigest()[:16]
 
 
 def written(prompts: Sequence[list[int]], length: int, temperature: float, seed: int, first: int = 0) -> Array:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from real.decode.along import Along
 from real.decode.proposer import Drafter
 from real.draft import heads, trigram
 from real.studies.intervals import Estimate
+from real.systems._drafters import trained
 from real.systems._offsets import acceptance, difference
 from real.systems._record import Lab, Record, Verdict
 from real.systems._text_lab import along, decoded, expected, gain, tau
-from real.systems._texts import texts
-from real.systems._writing import pair
+from real.systems._texts import Texts, texts
+from real.systems._writing import cache, pair, target_digest
 
 NAME = "Chimera"
 PAPER = "arXiv:2402.15758"
@@ -34,6 +37,7 @@ HEADLINE = "acceptance of draft 4, Chimera less heads"
 MODELS = ("draft/trigram", "draft/heads")
 
 GAMMA, TEXTS, PROMPTS, LENGTH = 4, 128, 32, 64
+ABLATED, SEEDS, STEPS = 64, 2, 150  # texts, and what every variant is trained with
 GROWS = "growth of the difference from draft 1 to draft 4"
 
 
@@ -64,7 +68,40 @@ def run(lab: Lab) -> Record:
     predicted |= {f"tokens a block of {GAMMA}, {name}, along the texts": tau(one) for name, one in calls.items()}
     predicted[f"gain in tokens a block of {GAMMA}, along the texts"] = gain(calls["Chimera"], calls["heads"])
     measured |= _written(lab, both)
-    return Record(exact, measured, predicted)
+    parts = ablated(lab)
+    return Record(exact | parts.exact, measured | parts.measured, predicted | parts.predicted)
+
+
+def ablated(lab: Lab) -> Record:
+    """What its parts are worth: each variant trained anew in as many steps, with as many parameters and seeds."""
+    some = texts(1.0).of("test", lab.texts(ABLATED, 2))
+    seeds, steps = lab.texts(SEEDS, 1), max(2, round(STEPS * min(1.0, lab.share)))
+    told = Texts(some.prompts * seeds, *(np.concatenate([part] * seeds) for part in some[1:]))
+    work = cache() / f"states-{target_digest()}-{lab.share}"
+    found: dict[str, list[Along]] = {}
+    out = Record({}, {}, {})
+    for variant, changes in trigram.VARIANTS.items():
+        found[variant] = []
+        for seed in range(seeds):
+            words = f"{variant}, seed {seed}"
+            recipe = trigram.RECIPES["trigram"] | changes | {"seed": lab.seed + seed, "steps": steps}
+            net = trained(trigram, recipe, work, lab._replace(said=_nothing))
+            lab.said(f"{words}: along test texts")
+            found[variant] += along(trigram.drafting(net, pair().target), some, GAMMA, 1.0)
+            out.exact[f"parameters, {variant}"] = float(sum(w.numel() for w in net.parameters()))
+        for k, one in enumerate(acceptance(told, found[variant]), 1):
+            out.measured[f"acceptance of draft {k}, {variant}, of {steps} steps"] = one
+    for variant in list(trigram.VARIANTS)[1:]:
+        for k in range(GAMMA):
+            added = difference(told, found["whole"], found[variant], k)
+            out.measured[f"acceptance of draft {k + 1}, whole less {variant}"] = added
+        both = (expected(told, found[name], GAMMA) for name in ("whole", variant))
+        out.predicted[f"gain in tokens a block of {GAMMA}, whole over {variant}"] = gain(*both)
+    return out
+
+
+def _nothing(words: str) -> None:
+    """Steps of training are not told."""
 
 
 def _less(k: int) -> str:

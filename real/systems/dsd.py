@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from scipy import stats
 
 from real.decode.along import Along, windows
 from real.decode.blocks import predict_along
@@ -25,7 +24,7 @@ from real.systems import _writing
 from real.systems._record import Lab, Record, Verdict
 from real.systems._text_lab import by_prompt, costs
 from real.systems._texts import recipe, training_texts
-from real.systems._tuned import judging, shorter
+from real.systems._tuned import correlation, judging, shorter
 from real.systems._tuning import Plan, Rows
 from real.train.recipe import Shape
 from real.train.step import build
@@ -124,13 +123,6 @@ def step_times(drafts: list[Any], turns: int) -> Array:
             found[i, turn] = time.perf_counter() - began
             one.rollback(0, prompt.shape[1])
     return found
-
-
-def correlation(a: Array, b: Array) -> Array:
-    """Spearman's, along the last axis."""
-    ranks = [stats.rankdata(w, axis=-1) for w in np.broadcast_arrays(a, b)]
-    ours, theirs = (w - w.mean(axis=-1, keepdims=True) for w in ranks)
-    return (ours * theirs).sum(-1) / np.sqrt((ours**2).sum(-1) * (theirs**2).sum(-1))
 
 
 def advantage(throughput: Array, losses: Array, steps: Array) -> Array:

@@ -15,6 +15,7 @@ from real.sums.chains import CONNECTIVES, END, HEAD, LENGTH
 from real.sums.judging import Head
 from real.systems._record import Lab, Record, Verdict
 from specsim import acceptance_rate, output_law
+from specsim.base import check
 from specsim.base.arrays import one_hot, overlap, pick, row_at
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
@@ -78,6 +79,7 @@ def those(passing: Callable[[Array], Array]) -> Rule:
 
 def judged_by(head: Head, delta: float) -> Rule:
     """What the head is surer of than delta passes, too. It is asked of the drafts alone: no other token needs it."""
+    delta = check.scalar(delta, "delta", "[0, 1]")
 
     def rule(p: Array, drafts: Array, states: Array) -> tuple[str, dict[str, Any]]:
         passes = judging.sure(head, states) > delta

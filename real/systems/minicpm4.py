@@ -24,7 +24,7 @@ AXES = {
     "drafting": "smaller model + restricted head: by frequency in a corpus, the end token forced in",
     "termination": "fixed",
     "management": "dynamic tree",
-    "verification": "node by node",
+    "verification": "tree attention",
     "acceptance": "target_only",
     "order": "left to right",
     "carry": "nothing",
@@ -45,8 +45,8 @@ STARTS = 4  # blocks of a text, evenly spaced
 def run(lab: Lab) -> Record:
     """Trees with every head at the same starts; the head is chosen on validation texts."""
     told = on.counts(lab)
-    kept = {head: ids for head, ids in on.heads(told).items() if head[0] in ("corpus", "full")}
-    sizes = {head: on.weights_read(ids) for head, ids in kept.items()}
+    kept = {head: ids for head, ids in on.heads(told, pair(), on.KEPT).items() if head[0] in ("corpus", "full")}
+    sizes = {head: on.weights_read(ids, pair()) for head, ids in kept.items()}
     starts = lab.texts(STARTS, 1)
     lab.said("trees of validation texts")
     tuned = tallies(texts(1.0).of("validation", lab.texts(32, 2)), kept, starts)
@@ -85,6 +85,7 @@ def tallies(told: Texts, kept: Mapping[on.Head, list[int]], starts: int) -> dict
 
 def expected(target: Reader, before: tuple[int, ...], grown: Grown) -> float:
     """1 and the probabilities that the target writes each node's text (T20): what `target_only` gives."""
+    target.ahead(before, grown.tree)
     reach: list[float] = []
     paths: list[tuple[int, ...]] = []
     for parent, token in zip(grown.tree.parents.tolist(), grown.tree.tokens.tolist(), strict=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from real.studies.intervals import Estimate
 from real.systems import _tree_lab as on
 from real.systems._record import Lab, Record, Verdict
-from real.systems._text_lab import gain, tau
+from real.systems._text_lab import Tally, gain, tau
 from real.systems._texts import texts
 from real.systems._tree_lab import Kind
 from specsim import trees
@@ -21,7 +22,7 @@ AXES = {
     "drafting": "smaller model",
     "termination": "fixed: a length and a width",
     "management": "beam + paths + tree: stochastic beams, i.i.d. paths, trees of constant branching",
-    "verification": "node by node",
+    "verification": "tree attention",
     "acceptance": "recursive_wor + recursive",
     "order": "left to right",
     "carry": "nothing",
@@ -35,6 +36,7 @@ HEADLINE = "tokens a block added by RSD-S, width 4, length 4"
 MODELS = ()
 
 PROMPTS, BLOCKS = 64, 12
+LENGTH = 128  # tokens that the decode loop writes after each prompt
 SIZES = ((4, 4), (2, 4), (4, 8))  # width and length: 16, 8 and 32 nodes
 
 
@@ -65,7 +67,22 @@ def run(lab: Lab) -> Record:
         for name in ("RSD-S", "RSD-C"):
             added = gain(found[said(name, *size)], found[said("i.i.d. paths", *size)])
             measured[f"tokens a block added by {said(name, *size)}"] = added
+    measured |= _in_the_loop(lab, prompts)
     return Record({"blocks of each prompt": float(blocks), "prompts": float(len(prompts))}, measured, {})
+
+
+def _in_the_loop(lab: Lab, prompts: Sequence[list[int]]) -> dict[str, Estimate]:
+    """Tokens a block of texts that the decode loop writes with each kind of the first size, all of them its own."""
+    length, runs = LENGTH if lab.share >= 0.1 else 6, dict[str, Tally]()
+    for name, kind in kinds(SIZES[:1]).items():
+        lab.said(f"decoded, {name}")
+        runs[name] = on.decoded(prompts, kind, length, lab.seed)
+    iid = runs[said("i.i.d. paths", *SIZES[0])]
+    found = {f"tokens a block decoded, {name}": tau(run) for name, run in runs.items()}
+    for name in ("RSD-S", "RSD-C"):
+        whole = said(name, *SIZES[0])
+        found[f"tokens a block added in the decode loop by {whole}"] = gain(runs[whole], iid)
+    return found
 
 
 def verdict(record: Record) -> Verdict:

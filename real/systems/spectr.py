@@ -26,7 +26,7 @@ AXES = {
     "drafting": "smaller model",
     "termination": "fixed: a length",
     "management": "paths: drafted side by side",
-    "verification": "node by node",
+    "verification": "tree attention",
     "acceptance": "kseq",
     "order": "left to right",
     "carry": "nothing",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from real.decode.score import laws
 from real.decode.warp import Warping
 from real.draft.restricted import most_frequent, trimmed
 from real.models.model import LanguageModel
+from real.pair import Pair
+from real.studies.costs import Costs
 from real.studies.intervals import Estimate
 from real.systems._record import Lab, Record, Verdict
 from real.systems._text_lab import SAID, Tally, cycle, gain, mean, tally, tau
@@ -56,6 +58,16 @@ STEPS = 400  # of a draft, to time a head
 Head = tuple[str, int]  # whose counts, and how many tokens; ("full", V)
 
 
+class Weighed(NamedTuple):
+    """What heads cost, and what they score along texts."""
+
+    kept: Mapping[Head, list[int]]
+    sizes: Mapping[Head, float]  # `weights_read`
+    tuned: Mapping[Head, Mapping[int, Tally]]  # on validation texts, by the length of a block
+    judged: Mapping[Head, Mapping[int, Tally]]
+    covered: Mapping[int, Estimate]  # share of test tokens, by how many are kept of the target's
+
+
 class Chosen(NamedTuple):
     """A head and the length of its blocks, with what they score on validation texts."""
 
@@ -68,25 +80,39 @@ def run(lab: Lab) -> Record:
     """Counts, tau of every head along texts, what is chosen, and both gains."""
     validation = texts(1.0).of("validation", lab.texts(64, 2))
     test = texts(1.0).of("test", lab.texts(128, 4))
-    kept = heads(counts(lab))
+    kept = heads(counts(lab), pair(), KEPT)
     lab.said("texts along every head")
-    tuned, judged = tallies(validation, kept), tallies(test, kept)
-    sizes = {head: weights_read(ids) for head, ids in kept.items()}
+    found = weighed(pair(), kept, validation, test)
+    return study(lab, pair(), found, costs_of(lab, "own"))
+
+
+def weighed(both: Pair, kept: Mapping[Head, list[int]], validation: Texts, test: Texts) -> Weighed:
+    """Every head along texts of this pair's target."""
+    covered = {
+        k: mean(test, np.array([np.isin(row, ids).mean() for row in test.tokens]))
+        for (source, k), ids in kept.items()
+        if source == SOURCES[0]
+    }
+    tuned, judged = tallies(validation, kept, both), tallies(test, kept, both)
+    return Weighed(kept, {head: weights_read(ids, both) for head, ids in kept.items()}, tuned, judged, covered)
+
+
+def study(lab: Lab, both: Pair, found: Weighed, own: Costs) -> Record:
+    """What the heads of every source gain in memory-bound speedup, and those of the target's texts in speed."""
+    _, sizes, tuned, judged, covered = found
     measured: dict[str, Estimate] = {}
     full = best(tuned, sizes, ("full",))
     for source in SOURCES:
-        found = best(tuned, sizes, (source,))
-        told = scaled_gain(judged, found, full, mbsu_cost(sizes, full) / mbsu_cost(sizes, found))
         name = f"memory-bound speedup gained by the best trimmed head, {source} counts"
-        measured[name] = told
-        for k in KEPT:
-            one = judged[source, k]
-            measured[f"tau of blocks of {full.gamma}, {k} tokens by {source} counts"] = tau(one[full.gamma])
+        measured[name] = bound_gain(found, best(tuned, sizes, (source,)), full)
+        for k in covered:
+            measured[f"tau of blocks of {full.gamma}, {k} tokens by {source} counts"] = tau(
+                judged[source, k][full.gamma]
+            )
     measured[f"tau of blocks of {full.gamma}, full head"] = tau(judged[full.head][full.gamma])
-    for k in KEPT:
-        covered = np.array([np.isin(row, kept["target-written", k]).mean() for row in test.tokens])
-        measured[f"share of test tokens among the {k} most frequent in the target's texts"] = mean(test, covered)
-    _speed(lab, kept, tuned, judged, measured)
+    for k, share in covered.items():
+        measured[f"share of test tokens among the {k} most frequent in the target's texts"] = share
+    measured[SPEED] = _speed(lab, both, found, own)
     exact = {
         f"weights of the draft's step over the target's, {head[0]} {head[1]}": size for head, size in sizes.items()
     }
@@ -95,42 +121,47 @@ def run(lab: Lab) -> Record:
 
 def counts(lab: Lab) -> dict[str, Array]:
     """How often each token stands in equally many tokens of every source."""
-    target, told = pair().target, training_texts(lab)
+    return sources(lab, pair(), training_texts(lab))
+
+
+def sources(lab: Lab, both: Pair, told: Texts) -> dict[str, Array]:
+    """Counts of each token in what this pair's target told, what its draft writes there, and as much of the corpus."""
     lab.said("texts of the draft")
-    mine = _written(pair().draft, told)
+    mine = written(both.draft, told)
     number = told.tokens.size
     found: list[int] = []
-    for name, path in list(stdlib_files().items())[::8]:  # of all the library, not of its first letters
+    files = list(stdlib_files().items())
+    for name, path in [one for first in range(8) for one in files[first::8]]:  # not of its first letters alone
         if len(found) < number:
-            found += token_stream(pair().tokenizer, {name: path.read_text(encoding="utf-8")}).tolist()
+            found += token_stream(both.tokenizer, {name: path.read_text(encoding="utf-8")}).tolist()
     streams = (told.tokens.ravel(), mine.ravel(), np.array(found[:number]))
-    return {name: np.bincount(w, minlength=target.vocab_size) for name, w in zip(SOURCES, streams, strict=True)}
+    return {name: np.bincount(w, minlength=both.target.vocab_size) for name, w in zip(SOURCES, streams, strict=True)}
 
 
-def _written(model: LanguageModel, told: Texts) -> Array:
+def written(model: LanguageModel, told: Texts, seed: int = 2) -> Array:
     """What a model writes after the same openings, as much of it."""
     made = []
     for i in range(0, len(told.prompts), TOGETHER):
         prompts = told.prompts[i : i + TOGETHER]
-        keys = [keyed(2, i + j) for j in range(len(prompts))]
+        keys = [keyed(seed, i + j) for j in range(len(prompts))]
         runs = decode_batch(model, None, prompts, max_tokens=told.tokens.shape[1], gamma=0, uniforms=keys)
         made += [run.tokens for run in runs]
     return np.array(made)
 
 
-def heads(found: Mapping[str, Array]) -> dict[Head, list[int]]:
+def heads(found: Mapping[str, Array], both: Pair, sizes: Sequence[int]) -> dict[Head, list[int]]:
     """Tokens of every head, the end token in all of them."""
-    end = pair().tokenizer.eos_token_id
-    made = {(source, k): most_frequent(values, k, end) for source, values in found.items() for k in KEPT}
-    vocab = pair().target.vocab_size
+    end = both.tokenizer.eos_token_id
+    made = {(source, k): most_frequent(values, k, end) for source, values in found.items() for k in sizes}
+    vocab = both.target.vocab_size
     return {**made, ("full", vocab): list(range(vocab))}
 
 
-def tallies(told: Texts, kept: Mapping[Head, list[int]]) -> dict[Head, dict[int, Tally]]:
+def tallies(told: Texts, kept: Mapping[Head, list[int]], both: Pair) -> dict[Head, dict[int, Tally]]:
     """Expected target calls along the texts with every head and block length."""
     blocks = {head: np.zeros((len(GAMMAS), len(told.tokens))) for head in kept}
     for i, (prompt, text) in enumerate(zip(told.prompts, told.tokens.tolist(), strict=True)):
-        p, q = laws(pair().target, pair().draft, prompt, text, Warping())
+        p, q = laws(both.target, both.draft, prompt, text, Warping())
         y = torch.tensor(text)
         own, drafted = at(p, y).double().numpy(), at(q, y).double().numpy()
         for head, ids in kept.items():
@@ -141,9 +172,9 @@ def tallies(told: Texts, kept: Mapping[Head, list[int]]) -> dict[Head, dict[int,
     return {head: {g: tally(told, row) for g, row in zip(GAMMAS, rows, strict=True)} for head, rows in blocks.items()}
 
 
-def weights_read(ids: list[int]) -> float:
+def weights_read(ids: list[int], both: Pair) -> float:
     """Bytes of weights of a draft step with this head over those of a target step."""
-    return trimmed(pair().draft, ids).weight_bytes / pair().target.weight_bytes
+    return trimmed(both.draft, ids).weight_bytes / both.target.weight_bytes
 
 
 def mbsu_cost(sizes: Mapping[Head, float], chosen: Chosen) -> float:
@@ -166,37 +197,37 @@ def _tau(told: Tally) -> float:
     return float(told.tokens.sum() / told.blocks.sum())
 
 
+def bound_gain(found: Weighed, new: Chosen, old: Chosen) -> Estimate:
+    """By which share the memory-bound speedup is larger, paired by prompt."""
+    return scaled_gain(found.judged, new, old, mbsu_cost(found.sizes, old) / mbsu_cost(found.sizes, new))
+
+
 def scaled_gain(judged: Mapping[Head, Mapping[int, Tally]], new: Chosen, old: Chosen, factor: float) -> Estimate:
     """By which share tau times a factor is larger, paired by prompt."""
     found = gain(judged[new.head][new.gamma], judged[old.head][old.gamma])
     return Estimate(*((1 + value) * factor - 1 for value in found))
 
 
-def _speed(
-    lab: Lab,
-    kept: Mapping[Head, list[int]],
-    tuned: Mapping[Head, Mapping[int, Tally]],
-    judged: Mapping[Head, Mapping[int, Tally]],
-    measured: dict[str, Estimate],
-) -> None:
+def _speed(lab: Lab, both: Pair, told: Weighed, own: Costs) -> Estimate:
     """The same choice by measured times: a step with every head, one after the other by turns."""
-    own = costs_of(lab, "own")
-    chosen_from = {head: ids for head, ids in kept.items() if head[0] in ("target-written", "full")}
+    chosen_from = {head: ids for head, ids in told.kept.items() if head[0] in ("target-written", "full")}
     lab.said("steps with every head")
-    times = step_times(chosen_from, lab.texts(STEPS, 4))
+    times = step_times(chosen_from, lab.texts(STEPS, 4), both)
     whole = next(times[head] for head in times if head[0] == "full")
     every = [
-        Chosen(head, g, _tau(tuned[head][g]) / cycle(own, g, times[head] / whole)) for head in times for g in GAMMAS
+        Chosen(head, g, _tau(told.tuned[head][g]) / cycle(own, g, times[head] / whole))
+        for head in times
+        for g in GAMMAS
     ]
     full = max((one for one in every if one.head[0] == "full"), key=lambda one: one.score)
     found = max((one for one in every if one.head[0] != "full"), key=lambda one: one.score)
     factor = cycle(own, full.gamma) / cycle(own, found.gamma, times[found.head] / whole)
-    measured[SPEED] = scaled_gain(judged, found, full, factor)
+    return scaled_gain(told.judged, found, full, factor)
 
 
-def step_times(kept: Mapping[Head, list[int]], visits: int) -> dict[Head, float]:
+def step_times(kept: Mapping[Head, list[int]], visits: int, both: Pair) -> dict[Head, float]:
     """Median seconds of a draft step with each head, at 64 positions."""
-    caches = {head: trimmed(pair().draft, ids).cache() for head, ids in kept.items()}
+    caches = {head: trimmed(both.draft, ids).cache() for head, ids in kept.items()}
     found: dict[Head, list[float]] = {head: [] for head in kept}
     for cache in caches.values():
         cache.forward(torch.arange(5, 69)[None], 0)

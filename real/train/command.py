@@ -22,6 +22,7 @@ def train(
     text: Annotated[
         list[Path] | None, typer.Option(help="Text file to learn from; the standard library by default.")
     ] = None,
+    vocab: Annotated[int, typer.Option(help="Entries of the tokenizer.")] = Recipe.vocab,
     target_steps: Annotated[int, typer.Option(help="Steps of the target.")] = Recipe.target_steps,
     draft_steps: Annotated[int, typer.Option(help="Steps of the draft, cross-entropy.")] = Recipe.draft_steps,
     distil_steps: Annotated[int, typer.Option(help="Steps of the draft, KL to the target.")] = Recipe.distil_steps,
@@ -35,7 +36,9 @@ def train(
     from real.train.pair import train_pair
     from specsim.report.text import table
 
-    recipe = Recipe(seed=seed, target_steps=target_steps, draft_steps=draft_steps, distil_steps=distil_steps)
+    recipe = Recipe(
+        seed=seed, vocab=vocab, target_steps=target_steps, draft_steps=draft_steps, distil_steps=distil_steps
+    )
     try:
         record = train_pair(out, recipe, text=text or (), threads=threads)
     except KeyboardInterrupt as stopped:

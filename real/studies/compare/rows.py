@@ -14,6 +14,7 @@ from real.studies.compare.record import Gain, Row, Run, Scored
 from real.studies.costs import Costs
 from specsim.lengths.blocks import Renewal, text_survival
 from specsim.types import Array
+from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
 
 
@@ -52,7 +53,7 @@ class Side(NamedTuple):
         return np.array([run.cycle for run in self.runs])
 
 
-def acceptance(texts: list[Text], rule: ModuleType | Stepwise, gamma: int) -> Scored:
+def acceptance(texts: list[Text], rule: ModuleType | Stepwise | Raced, gamma: int) -> Scored:
     """Mean acceptance over positions, and the hazards a decoder with this gamma meets."""
     lengths = np.array([len(text.score.p) for text in texts])
     sums = np.array([text.score.of(rule).acceptance.sum() for text in texts])
@@ -65,7 +66,7 @@ def acceptance(texts: list[Text], rule: ModuleType | Stepwise, gamma: int) -> Sc
 def row(
     gamma: int,
     texts: list[Text],
-    rule: ModuleType | Stepwise,
+    rule: ModuleType | Stepwise | Raced,
     side: Side,
     plain: list[Run],
     phases: dict[str, float],
@@ -133,7 +134,7 @@ def gain(gamma: int, base: Side, side: Side, level: float) -> Gain:
     )
 
 
-def over_positions(scores: list[Score], rule: ModuleType | Stepwise, gamma: int) -> float | None:
+def over_positions(scores: list[Score], rule: ModuleType | Stepwise | Raced, gamma: int) -> float | None:
     """tau if a block started at every position equally often: what averaging acceptance amounts to.
 
     None where every text is shorter than a block.

@@ -13,8 +13,9 @@ from real.studies.compare.record import Job
 from specsim import discover
 from specsim.base import check
 from specsim.exact.guarantee import require_lossless
-from specsim.verify.lookup import chain_rule
+from specsim.verify.lookup import decoding_rule
 from specsim.verify.params import parsed_params
+from specsim.verify.raced import Raced
 from specsim.verify.stepwise import Stepwise
 
 
@@ -48,21 +49,21 @@ class Settings:
             raise ValueError(f"seed must be below 2^63, got {self.seed}")
         for rule in self.rules:
             own = own_params(rule, self.params)
-            self._verifiers[rule] = chain_rule(rule, own)
+            self._verifiers[rule] = decoding_rule(rule, own)
             require_lossless(rule, temperature=self.warping.temperature, params=own)
         taken = {name for rule in self.rules for name in own_params(rule, self.params)}
         for word in self.params:
             if word.partition("=")[0] not in taken:
                 raise ValueError(f"param {word!r} is a parameter of none of the rules {', '.join(self.rules)}")
 
-    def verifier(self, rule: str) -> ModuleType | Stepwise:
+    def verifier(self, rule: str) -> ModuleType | Stepwise | Raced:
         """What runs in the decode loop under the name of a rule: the same object each time."""
         return self._verifiers[rule]  # type: ignore[no-any-return]
 
     @property
-    def step_rules(self) -> list[Stepwise]:
-        """The step rules among them, for which texts are scored on whole rows."""
-        return [rule for rule in self._verifiers.values() if isinstance(rule, Stepwise)]
+    def step_rules(self) -> list[Stepwise | Raced]:
+        """The step and coupled rules among them, for which texts are scored on whole rows."""
+        return [rule for rule in self._verifiers.values() if isinstance(rule, (Stepwise, Raced))]
 
     @property
     def timed(self) -> tuple[int, ...]:
@@ -87,7 +88,7 @@ class Settings:
 
 def own_params(rule: str, words: Sequence[str]) -> dict[str, Any]:
     """The parameters among these words that a rule has."""
-    found = chain_rule(rule)
-    module = found.step if isinstance(found, Stepwise) else found
+    found = decoding_rule(rule)
+    module = found[0] if isinstance(found, (Stepwise, Raced)) else found
     mine = [word for word in words if "=" not in word or word.partition("=")[0] in discover.parameters(module)]
     return parsed_params(module, mine)

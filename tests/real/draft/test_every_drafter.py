@@ -17,8 +17,8 @@ from real.decode.blocks import predict_along
 from real.decode.loop import decode_batch, keyed
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping
-from real.draft import names
-from real.draft._contract import along_blocks
+from real.draft import exit, feature, heads, lm, names, ngram, restricted, trigram
+from real.draft._contract import along_blocks, target_laws
 from real.models.model import LanguageModel, full_logits
 
 EVERY = pytest.mark.parametrize("name", SMALL)
@@ -121,6 +121,32 @@ def test_predicted_tau_is_measured(name: str) -> None:
 @EVERY
 def test_predicted_tau_is_measured_at_every_gamma(name: str) -> None:
     assert _outside(*small(name, 8), (1, 2, 3, 4, 5, 6), texts=120, length=48) == []
+
+
+def of_the_pair(name: str) -> tuple[LanguageModel, Drafter]:
+    """A drafter for the bundled target, with weights that are shipped."""
+    from real.systems._texts import texts
+    from real.systems._writing import pair
+
+    target, learned = pair().target, texts(1.0).of("calibration").tokens
+    if name in ("lm", "restricted"):
+        whole = lm.drafter(pair().draft)
+        counts = np.bincount(learned.ravel(), minlength=target.vocab_size)
+        return target, whole if name == "lm" else restricted.drafter(whole, restricted.most_frequent(counts, 256, None))
+    if name == "ngram":
+        laws = target_laws(target, learned[0, :16].tolist(), learned[0, 16:].tolist(), Warping())
+        return target, ngram.drafter(
+            target, ngram.learn(ngram.EMPTY, learned[0, :16].tolist(), learned[0, 16:].tolist(), laws)
+        )
+    maker = {"exit": exit, "heads": heads, "trigram": trigram, "feature": feature}[name]
+    return target, maker.drafting(maker.shipped(*(["exit_1"] if name == "exit" else [])), target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_predicted_tau_of_what_is_shipped_is_measured(name: str) -> None:
+    """On the bundled pair, at every gamma from 1 to 6."""
+    assert _outside(*of_the_pair(name), (1, 2, 3, 4, 5, 6), texts=32, length=24) == []
 
 
 def test_other_drafts_are_not_predicted() -> None:

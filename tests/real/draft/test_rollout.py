@@ -132,6 +132,30 @@ def test_variants_have_equal_parameters() -> None:
     assert two[0] == pytest.approx(two[1], rel=0.01)
 
 
+def test_variants_of_chimera_lack_one_part_each() -> None:
+    """With as many parameters, to 1 %; of what is taken out, other tokens or the text, nothing depends."""
+    nets = {name: trigram.network(trigram.RECIPES["trigram"] | told) for name, told in trigram.VARIANTS.items()}
+    sizes = [sum(w.numel() for w in net.parameters()) for net in nets.values()]
+    assert sizes == [pytest.approx(sizes[0], rel=0.01)] * 3
+    rng = torch.Generator().manual_seed(0)
+    three, before, carried = (torch.randn(1, 2, n, generator=rng) for n in (3 * 256, 256, 256))
+    depends: dict[str, tuple[bool, bool]] = {}
+    for name, net in nets.items():
+        random(net)
+
+        def read(three: torch.Tensor, before: torch.Tensor, net: trigram.Trigram = net) -> torch.Tensor:
+            look = Look(net.keys(three, before), torch.tensor([[1, 1]]))
+            return net.step(0, three, carried, [], look).read
+
+        other = three + torch.cat([torch.ones(2 * 256), torch.zeros(256)])
+        whole = read(three, before)
+        depends[name] = (
+            not torch.equal(read(other, before), whole),
+            not torch.equal(read(three, 2 * before + 1), whole),
+        )
+    assert depends == {"whole": (True, True), "without trigrams": (False, True), "without context": (True, False)}
+
+
 def _plain() -> dict[str, Any]:
     return {"fuse": 0, "pad": False, "extra": 0}
 

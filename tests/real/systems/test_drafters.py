@@ -134,9 +134,17 @@ def test_costs_of_kangaroo() -> None:
     assert speed == pytest.approx(float(early_exit(hazards, shared=f, adapter=own.more).speedup))
 
 
-def test_chimera_runs() -> None:
+@pytest.mark.later
+def test_chimera_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = checked(chimera.run(Lab(share=0.01)), chimera.HEADLINE)
     assert found.exact["parameters, Chimera"] == pytest.approx(found.exact["parameters, heads"], rel=0.01)
+    whole, less = (
+        found.measured[f"acceptance of draft 2, {name}, of 2 steps"] for name in ("whole", "without context")
+    )
+    assert found.measured["acceptance of draft 2, whole less without context"].value == pytest.approx(
+        whole[0] - less[0]
+    )
     assert chimera.verdict(found) in ("shows", "does not show", "contradicts")
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from real.studies.intervals import Estimate
-from real.sums import chains
+from real.sums import chains, judging
 from real.sums.judging import Head
 from real.systems import _record, judge
 from real.systems._record import Record
@@ -23,6 +23,9 @@ pytestmark = pytest.mark.fast
 
 TARGET = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])  # the law of the next token by the last one
 DRAFT = np.array([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2]])
+
+
+NOBODY = Head(np.zeros(3), np.ones(3), np.zeros(3), 0.0)
 
 
 class Table:
@@ -91,6 +94,14 @@ def test_a_judge_passes_the_drafts_that_it_is_sure_of() -> None:
     assert one.kept.sum() > plain.kept.sum()
     never = judge.decode(Table(TARGET), Table(DRAFT), one.texts[:, :1], judge.judged_by(head, 1.0), 1)
     assert torch.equal(never.texts, plain.texts)
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1.5, float("nan")])
+def test_a_delta_that_is_no_chance_is_refused(delta: float) -> None:
+    """Before any text is read."""
+    for call in (lambda: judge.judged_by(NOBODY, delta), lambda: judging.passing(NOBODY, None, torch.zeros(0), delta)):
+        with pytest.raises(ValueError, match=rf"^delta is {delta}; it must lie in \[0, 1\]$"):
+            call()
 
 
 def test_sets_of_the_targets_rows() -> None:

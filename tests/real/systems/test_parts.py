@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from real import systems
+from real import TINY, systems
 from real.images.train import makers
 from real.systems import _drafters, _keep, _writing
 from real.systems._record import Lab, Record, checked_verdict, from_json
@@ -47,7 +47,7 @@ def test_a_part_of_each_runs(name: str, whole: bool, monkeypatch: pytest.MonkeyP
         if not whole:
             monkeypatch.setattr(systems.find(name), setting, value)
     system, said = systems.find(name), list[str]()
-    held = _keep.run(name, system, Lab(0, PART, said.append), {})
+    held = _keep.run(name, system, Lab(0, PART, said.append, pair=TINY), {})
     again = json.loads(json.dumps(held, allow_nan=False))
     assert _keep.stale(again, system) is None
     assert system.HEADLINE in from_json(again["found"]).measured

@@ -12,12 +12,13 @@ from real.models.model import full_logits
 from real.studies.intervals import Estimate
 from real.systems import _tree_lab as on
 from real.systems import mdsd, rsd, spectr
-from real.systems._record import Record
+from real.systems._record import Lab, Record
 from real.systems._texts import texts
 from real.systems._tree_lab import Kind, Reader
 from real.systems._tree_rows import rows
 from real.systems._writing import pair
 from specsim import acceptance_rate, trees
+from specsim.types import TokenTree
 
 PROMPT = tuple(texts(1.0).prompts[0])
 
@@ -38,7 +39,7 @@ def test_a_reader_goes_back_and_forth() -> None:
 def test_laws_of_a_tree_are_those_of_its_paths() -> None:
     u = np.random.default_rng(0).random(trees.beam_uniforms(2, 3, pair().draft.vocab_size))
     drafted = trees.beam_tree(Reader(pair().draft), u, width=2, depth=3, prefix=PROMPT)
-    found = on.laws_of(Reader(pair().target), PROMPT, drafted)
+    found = on.laws_of(Reader(pair().target), PROMPT, drafted.tree)
     for node, parent in enumerate(drafted.tree.parents):
         path = [int(drafted.tree.tokens[node])]
         while parent >= 0:
@@ -47,10 +48,26 @@ def test_laws_of_a_tree_are_those_of_its_paths() -> None:
         assert np.abs(found[node + 1] - law_of((*PROMPT, *path))).max() < 1e-5
 
 
+def test_a_tree_that_was_read_leaves_no_trace() -> None:
+    """Texts read after it, and trees, are as if it had never been; what it read is not read again."""
+    reader, none = Reader(pair().target), np.zeros(0, dtype=np.int64)
+    tree = TokenTree(np.array([-1, 0, 0, 1, -1]), np.array([5, 6, 7, 8, 5]), np.array([1, 2, 2, 3, 1]), "iid")
+    reader.ahead(PROMPT, tree)
+    last = reader((*PROMPT, 5, 6, 8))
+    assert np.abs(last - law_of((*PROMPT, 5, 6, 8))).max() < 1e-5
+    reader.ahead((*PROMPT, 5, 6, 8), TokenTree(none, none, none, "iid"))
+    assert reader((*PROMPT, 5, 6, 8)) is last
+    for more in ((5, 6, 9), (), (5, 7, 1)):
+        reader.ahead((*PROMPT, *more), tree)
+        assert np.abs(reader((*PROMPT, *more, 5, 7)) - law_of((*PROMPT, *more, 5, 7))).max() < 1e-5
+        reader.forget()
+        assert np.abs(reader((*PROMPT, 5)) - law_of((*PROMPT, 5))).max() < 1e-5
+
+
 def test_a_block_of_one_draft_is_expected_as_its_coins_say() -> None:
     """1 + 1 - TV on average over the draft; a block of a target that drafts for itself keeps all it drafts."""
-    p, q = (Reader(model)(PROMPT) for model in (pair().target, pair().draft))
-    one = Kind("iid", (-1,))
+    one, q = Kind("iid", (-1,)), Reader(pair().draft)(PROMPT)
+    p = on.laws_of(Reader(pair().target), PROMPT, trees.draw_tree(lambda text: q, (-1,), np.zeros(1)).tree)[0]
     drawn = [float(on.tallies([list(PROMPT)], {"one": one}, "one", 1, seed)["one"].tokens[0]) for seed in range(24)]
     ratio = np.minimum(1, p / q)
     assert set(np.round(drawn, 6)) <= set(np.round(1 + ratio, 6)), "each is 1 + min(1, p/q) of its draft"
@@ -62,6 +79,29 @@ def test_kinds_share_their_starts_and_their_uniforms() -> None:
     for name in ("b", "c"):  # with one draft a position all of them are the same rule
         assert np.abs(found["a"].tokens - found[name].tokens).max() < 1e-9
     assert found["a"].tokens[0] != found["a"].tokens[1], "each text has uniforms of its own"
+
+
+def test_a_kind_is_decoded_by_its_own_verifier() -> None:
+    beam, paths = Kind("beam", (2, 3)), Kind("paths", (-1, 0, -1, 2), "kseq")
+    assert (beam.verifier.nodes(3), beam.verifier.depth, beam.verifier.told) == (6, 3, {})
+    assert (paths.verifier.nodes(2), paths.verifier.depth, paths.verifier.told) == (4, 2, {"step": "kseq"})
+    found = on.decoded([[5, 6], list(PROMPT)], beam, 5, 1)
+    assert found.tokens.tolist() == [5, 5]
+    assert found.blocks.max() < 5, "some drafts are kept"
+
+
+@pytest.mark.later
+def test_a_trial_of_rsd() -> None:
+    """Of each kind what it keeps at the same starts, and what the decode loop makes of it."""
+    lab = Lab(share=0.02)
+    found = rsd.run(lab).measured
+    for name, kind in rsd.kinds(rsd.SIZES[:1]).items():
+        told = on.decoded(on.prompts_of(texts(1.0).of("test"), 3), kind, 6, lab.seed)
+        assert found[f"tokens a block decoded, {name}"].value == told.tokens.sum() / told.blocks.sum()
+        assert found[f"tokens a block, {name}"].value > 1
+    iid, beam = (found[f"tokens a block decoded, {rsd.said(name, 4, 4)}"].value for name in ("i.i.d. paths", "RSD-S"))
+    gain = found[f"tokens a block added in the decode loop by {rsd.said('RSD-S', 4, 4)}"].value
+    assert gain == pytest.approx(beam / iid - 1)
 
 
 def test_rows_are_those_of_the_texts() -> None:

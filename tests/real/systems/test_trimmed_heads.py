@@ -35,6 +35,7 @@ def test_calls_along_a_head_are_those_of_the_drafter() -> None:
     found = vocabtrim.tallies(
         few(),
         {("some", 30): ids},
+        pair(),
     )["some", 30][3]
     drafter = restricted.drafter(lm.drafter(pair().draft), ids, 0)
     calls = [
@@ -58,7 +59,7 @@ def test_a_tree_is_worth_what_target_only_keeps() -> None:
 
 
 def test_a_smaller_head_reads_fewer_weights() -> None:
-    whole, part = (vocabtrim.weights_read(list(range(n))) for n in (2048, 512))
+    whole, part = (vocabtrim.weights_read(list(range(n)), pair()) for n in (2048, 512))
     assert whole == pytest.approx(pair().draft.weight_bytes / pair().target.weight_bytes)
     assert 0 < part < whole
 

@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from scipy import stats
 
 from real.studies.intervals import Estimate
+from real.systems import _tuned, _writing, distillspec, dsd, tvdpp
 from real.systems import _tuning as on
-from real.systems import _writing, distillspec, dsd, tvdpp
 from real.systems._record import Lab, Record
 from real.systems._texts import texts, training_texts
 from real.systems._tuned import judging, shorter
@@ -131,6 +131,39 @@ def test_acceptance_along_texts() -> None:
     assert np.abs(own[1, 3] - float(rows.laws[1, 3, rows.texts.tokens[1, 3]])) < 1e-6
 
 
+def test_acceptance_at_zero_is_agreement_along_greedy_texts() -> None:
+    told = texts(1.0).of("test", 3)
+    told = told._replace(tokens=told.tokens[:, :8])
+    rows = on.rows(distillspec.greedy(told))
+    assert np.array_equal(rows.laws.argmax(-1), rows.texts.tokens), "what the target holds for the likeliest"
+    assert not np.array_equal(rows.texts.tokens, told.tokens)
+    alike = on.laws(on.model("draft"), rows).argmax(-1).numpy() == rows.texts.tokens
+    assert on.agreement(on.model("draft"), rows).tolist() == alike.mean(-1).tolist()
+    assert 0 < alike.mean() < 1
+
+
+def test_every_divergence_learns_from_every_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only drafts that learn from texts of others learn side by side."""
+    groups: list[tuple[str, ...]] = []
+    monkeypatch.setattr(on, "tune", lambda start, names, *rest: groups.append(names) or dict.fromkeys(names, names))
+    found = distillspec.tuned(Lab(share=0.01), None, 0)
+    assert {source for _, source in found} == {"corpus", "target", "draft", "mixed"}
+    for source in ("draft", "mixed"):
+        assert {name for name, of in found if of == source} == set(distillspec.DIVERGENCES)
+        assert all(found[name, source] == (name,) for name in distillspec.DIVERGENCES)
+    assert len(groups) == 10
+
+
+@pytest.mark.fast
+def test_ranks_of_two_temperatures() -> None:
+    """Of sums over the texts of a prompt: alike, the other way round, and where one of them is constant."""
+    told = texts(1.0).of("test", 2)
+    up = [np.array([1.0, 2.0]), np.array([3.0, 1.0]), np.array([2.0, 4.0])]
+    assert distillspec.ranks(told, up, [10 * w for w in up]).value == pytest.approx(1)
+    assert distillspec.ranks(told, up, [-w for w in up]).value == pytest.approx(-1)
+    assert distillspec.ranks(told, up, [0 * w for w in up]).value == 0
+
+
 def test_exact_gradients_of_both_point_the_same_way(small: Any) -> None:
     ids = batch(small, 0)
     ours, theirs, other = (tvdpp.gradients(small, ids, name).double() for name in ("tvdpp", "tvd", "fkl"))
@@ -161,7 +194,7 @@ def test_ranks_and_shapes() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random((3, 8)), rng.random(8)
     expected = [stats.spearmanr(row, b).statistic for row in a]
-    assert np.abs(dsd.correlation(a, b) - expected).max() < 1e-12
+    assert np.abs(_tuned.correlation(a, b) - expected).max() < 1e-12
     steps = np.arange(1.0, 9.0)
     assert dsd.advantage(1 / steps, rng.permutation(8), steps) > 0, "throughput that is all latency"
     assert dsd.advantage(-steps[[3, 1, 0, 2, 7, 5, 4, 6]], steps[[3, 1, 0, 2, 7, 5, 4, 6]], steps) < 0
