@@ -191,7 +191,7 @@ def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
         return Answer((token,), int(token in drafts))
     if subject.returns == "tokens":
         text = tokens(found, vocab, len(drafts) + 1)
-        return Answer(text, len(text) - 1)
+        return Answer(text, max(len(text) - 1, 0))
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise Broken(
             f"returned {_shown(found)}, not a pair ({'path' if subject.kind == 'tree' else 'kept'}, next token)"

@@ -21,6 +21,7 @@ Mask = Callable[[Text, int], Array]  # (a text, V) -> which tokens may follow it
 DEPTH = 3  # laws depend on the last three tokens
 CERTAIN = 39  # of one-hot drafts: the first two of a block are alike in one case, and differ in the other
 ROWS = ("step", "chain", "tree")  # kinds that are handed laws; a vocabulary that comes with models may be their own
+SHRUNKEN = 3  # tokens of a counterexample at most
 PROMPT = (0, 1)  # of whoever takes one; both end tokens are in it
 
 
@@ -205,7 +206,9 @@ def simple(subject: Subject, case: Case) -> Iterator[Case]:
         3: [_row(1, 1, 1), _row(1, 1, 2), _row(2, 1, 1), _row(3, 2, 1), _row(1, 2, 3), _row(1, 1, 0), _row(0, 1, 1)],
     }
     size = case.size if subject.kind != "tree" else subject.shapes.index(case.parents)
-    for vocab in range(2, min(case.target.vocab, 3) + 1):  # fewer drafts were acquitted before: the smallest come first
+    for vocab in range(
+        2, min(case.target.vocab, SHRUNKEN) + 1
+    ):  # fewer drafts were acquitted before: the smallest come first
         for p in rows[vocab]:
             for q in rows[vocab] if subject.takes_q else np.eye(vocab, dtype=int).tolist():
                 if truncates(case.sampling_params) and any(0 < a == b for row in (p, q) for a, b in pairs(row, 2)):

@@ -1,4 +1,7 @@
-"""A certificate: what was judged, with the hash of its source; it holds for that source and no other."""
+"""A certificate: what was judged, with the hash of its source; it holds for that source and no other.
+
+It carries a digest of all else in it, so that an edit by hand is noticed; it is not signed.
+"""
 
 from __future__ import annotations
 
@@ -29,21 +32,26 @@ def write(path: Path, module: ModuleType, reports: list[Report], false_alarm: fl
         "false_alarm": false_alarm,
         "reports": [as_json(one) for one in reports],
     }
-    write_bytes(path, (json.dumps(held, indent=1) + "\n").encode())
+    write_bytes(path, (json.dumps(held | {"digest": _digest(held)}, indent=1) + "\n").encode())
 
 
 def check(path: Path, module: ModuleType) -> None:
     """ValueError unless the certificate says that this subject passed, and its source is still the same."""
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
-        outcomes = {one["subject"]: one["outcome"] for one in held["reports"]}
-    except (ValueError, KeyError, TypeError):
+        digest = held.pop("digest")
+        outcomes = [(one["subject"], one["outcome"]) for one in held["reports"]]
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{path} is no certificate of specsim conform") from None
+    if digest != _digest(held):
+        raise ValueError(f"{path} was edited: its digest is of other content")
     found = identity(module)
     for key, value in found.items():
         if held.get(key) != value:
             raise ValueError(f"{path} certifies another {key}: {held.get(key)}, not {value}")
-    for name, outcome in outcomes.items():
+    if not outcomes or [name for name, _ in outcomes] != found["subjects"]:
+        raise ValueError(f"{path} does not judge every subject of {found['subjects']}")
+    for name, outcome in outcomes:
         if outcome not in ("lossless", "lossy by design"):
             raise ValueError(f"{path} says of {name}: {outcome}")
 
@@ -63,8 +71,13 @@ def identity(module: ModuleType) -> dict[str, Any]:
         "subjects": [subject.name for subject in subjects],
         "distribution": distribution,
         "version": version,
-        "sha256": hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest(),
+        "sha256": _digest(sources),
     }
+
+
+def _digest(held: dict[str, Any]) -> str:
+    """Of what JSON holds, the same before it is written and after it is read, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
 def _hash(path: Path) -> str:

@@ -2,17 +2,19 @@
 
 Two programs with one law at every input compared cannot be told apart by what they emit: that is the strongest thing
 said. Where no exhibit has the law, symptoms are compared: which draft is kept too often or too rarely, what replaces a
-rejected one, whether the bonus is right. A failure that no single call shows is only put beside exhibits of its
-property. Nothing else is guessed.
+rejected one, whether the bonus is right. A failure that no single call shows is put beside the exhibits of its property
+that go wrong at the same input, and as far. Nothing else is guessed.
 """
 
 from __future__ import annotations
 
+import importlib
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from specsim.conform.calls import Broken
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import SHRUNKEN, Case, standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.guard import OutOfTime
 from specsim.conform.properties import contract, parameters
@@ -26,18 +28,22 @@ PATIENCE = 10.0  # seconds for one call of an exhibit
 MOST = 10  # inputs compared
 TWO = 2  # drafts: with one of them many errors look alike
 FEW = 4  # exhibits named; symptoms that more of them have say nothing
+OF_SINGLE_CALLS = {"marginal", "joint", "bound", "degenerate", "parameters", "greedy", "contract"}
 ONE_BY_ONE = {"iid", "without_replacement", "paths"}  # schemes that draw a single draft from q
+HERE = "specsim.conform.properties"
+AS_FAR = 1e-6  # total variations that are one
 _observed: dict[Any, Observation | None] = {}  # of exhibits, which are the same in every judgement
+_failed: dict[tuple[str, str], Verdict] = {}  # (exhibit, property) -> what it is convicted of
 
 
 def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> Resemblance | None:
     """The exhibits that a convicted subject resembles, and in what; None if it is not convicted."""
-    convicted = [verdict.property for verdict in verdicts if verdict.convicted]
+    convicted = [verdict for verdict in verdicts if verdict.convicted]
     if not convicted:
         return None
     probes = _probes(subject, watch)
     if not probes:
-        return _of_property(convicted[0])
+        return _of_property(convicted[0], watch.deadline)
     found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "late": [], "": []}
     for name in names(EXHIBITS):
         (exhibit,) = subjects_of(find(name))
@@ -82,18 +88,40 @@ def _listed(some: list[str]) -> str:
     return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
-def _of_property(name: str) -> Resemblance:
+def _of_property(verdict: Verdict, until: float) -> Resemblance:
     """Where the law of single calls is right, or was not observed."""
+    name = verdict.property
     some = [one for one in names(EXHIBITS) if name == find(one).PROPERTY]
     if not some:
         return Resemblance((), "nothing", f"No exhibit of the museum fails at {name} alone.")
+    alike = [(one, _failure(one, name, until)) for one in some] if name not in OF_SINGLE_CALLS else []
+    there = [(one, found) for one, found in alike if found is not None and found.reach == verdict.reach]
+    near = [one for one, found in there if abs(found.distance - verdict.distance) < AS_FAR]
+    if near:
+        words = f"It fails at {name} as {_listed(near)} of the museum does, at the same input and as far."
+        return Resemblance(tuple(near), "property", words)
+    some = [one for one, _ in there] or some
     words = f"Of the museum, {_listed(some)} fail at {name}, too; laws were not compared."
     return Resemblance(tuple(some), "property", words)
 
 
+def _failure(name: str, asked: str, until: float) -> Verdict | None:
+    """What an exhibit is convicted of; None without time for it."""
+    if (name, asked) not in _failed:
+        (exhibit,) = subjects_of(find(name))
+        until = min(until, time.monotonic() + PATIENCE)
+        watch = Watch(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0)
+        watch.shrinks = False
+        try:
+            _failed[name, asked] = importlib.import_module(f"{HERE}.{asked}").verdict(exhibit, watch)
+        except OutOfTime:
+            return None
+    return _failed[name, asked]
+
+
 def _probes(subject: Subject, watch: Watch) -> list[Observation]:
     """Where the subject was observed, up to two drafts; few of them, which tell many exhibits apart, come first."""
-    seen = [one for one in watch.seen.values() if one.case.target.depth or ": " in one.case.words]  # not shrunken
+    seen = [one for one in watch.seen.values() if not _shrunken(one.case)]
     wrong = [one for one in seen if _wrong(subject, one)]
     if not wrong:
         return []
@@ -106,6 +134,10 @@ def _probes(subject: Subject, watch: Watch) -> list[Observation]:
     order = sorted(near.values(), key=lambda one: len(one.case.parents))
     halves = [[one for one in order if _wrong(subject, one) is how][: MOST // 2] for how in (True, False)]
     return sorted(halves[0] + halves[1], key=lambda one: len(one.case.parents))
+
+
+def _shrunken(case: Case) -> bool:
+    return not case.target.depth and ": " not in case.words and case.target.vocab <= SHRUNKEN
 
 
 def _again(watch: Watch, case: Case) -> Observation | None:

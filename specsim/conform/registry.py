@@ -109,11 +109,11 @@ def _own(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"subject file {path} does not exist")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         raise ValueError(f"subject file {path} is not Python")
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes(), path, "exec"), vars(module))  # bytecode may be of what the file was
     except Exception as error:  # the file is the user's: whatever it raises is the answer
         raise ValueError(f"subject file {path} cannot be imported: {type(error).__name__}: {error}") from None
     return module

@@ -91,6 +91,7 @@ class Watch:
         self.open = SHARE  # observations among which what is left of the time is shared
         self.telling = True  # the property that is judged may take more than its share
         self.until = deadline  # the observation that is made must end by then
+        self.shrinks = True  # a counterexample is made small
         self.pace = 0.0  # seconds of a single run, once it was too slow for a first look
 
     def left(self) -> float:
@@ -182,7 +183,8 @@ class Watch:
         for one in given:
             if kind == "coins":
                 count = number_of_coins(self.subject, case, one.tree)
-                found = coins.law(partial(self._fixed, case, one), count, deadline=until)
+                floats = np.float64 if self.subject.dtype == "float64" else np.float32
+                found = coins.law(partial(self._fixed, case, one), count, deadline=until, floats=floats)
             else:
                 again = 0 if self.seen else REPLAYS
                 found = scripted.law(partial(self._scripted, case, one), deadline=until, replays=again)

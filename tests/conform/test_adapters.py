@@ -151,7 +151,8 @@ def test_the_page_says_what_was_found() -> None:
     assert len(shared) == 2
     assert {v["evidence"] for one in shared for v in one["verdicts"]} == {"scripted"}
     engine, place = held["vllm_cpu"], "vllm.v1.sample.rejection_sampler"
-    assert engine[f"{place}.rejection_sample"]["joint"] == "lossless"
+    for words in ("", ", one-hot drafts"):
+        assert set(engine[f"{place}.rejection_sample{words}"].values()) == {"lossless"}
     assert engine[f"{place}.RejectionSampler.forward"]["joint"] == "convicted"
     assert engine[f"{place}.RejectionSampler.forward"]["greedy"] == "lossless"
     universal = "transformers.generation.UniversalSpeculativeDecodingGenerator"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specsim import discover
-from specsim.conform import judge, rules
+from specsim.conform import judge, likeness, rules
 from specsim.types import Array
 
 
@@ -33,3 +33,21 @@ def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
     found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
     assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
     assert ("two rows are not scripted" in found.words) is not followed
+
+
+def cut_by_the_first(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+    """Tokens that the first row's target excludes are taken from every row."""
+    rule, cut = discover.find("chain", "tokenwise"), p * (p[:1] > 0)
+    left = cut.sum(-1, keepdims=True)
+    p = np.where(left > 0, cut / np.where(left > 0, left, 1), p)
+    return rule.verify(rule.prepare(p, q), drafts, u)
+
+
+@pytest.mark.fast
+def test_either_row_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first row that excludes nothing hides what it does to the other."""
+    monkeypatch.setattr(likeness, "names", lambda folder: [])
+    subject = rules.subject(discover.find("chain", "tokenwise"))._replace(batch=cut_by_the_first, sizes=(1,))
+    (found,) = judge(subject, properties=["batches"]).verdicts
+    assert (found.outcome, found.evidence) == ("convicted", "scripted")
+    assert found.reach.endswith("two rows")

@@ -6,12 +6,13 @@ import json
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from specsim.cli import app
-from specsim.conform import certificate, registry
+from specsim.conform import Report, Verdict, apart, certificate, registry
 from specsim.testing import assert_lossless_batch
 
 # the author's quick start, in ten lines
@@ -72,6 +73,68 @@ def test_certificate(mine: Path, tmp_path: Path) -> None:
     assert "certifies another sha256" in said
     assert run(str(mine), "--certificate", held)[0] == 1
     assert "says of mine: convicted" in run(str(mine), "--check", held)[1]
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "outcome", ["lossless", "lossy by design", "vacuous", "inconclusive", "broken", "not available"]
+)
+def test_a_certificate_holds_for_what_passed(outcome: Any, mine: Path, tmp_path: Path) -> None:
+    held, module = tmp_path / "certificate.json", registry.find(str(mine))
+    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", outcome),))], 1e-6)
+    if outcome.startswith("loss"):
+        certificate.check(held, module)
+    else:
+        with pytest.raises(ValueError, match=f"says of mine: {outcome}"):
+            certificate.check(held, module)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("old", "new"), [('"runs": 0', '"runs": 9'), ('"false_alarm": 1e-06', '"false_alarm": 1e-12')])
+def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_path: Path) -> None:
+    held, module = tmp_path / "certificate.json", registry.find(str(mine))
+    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", "lossless"),))], 1e-6)
+    text = held.read_text()
+    assert old in text
+    held.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match="was edited"):
+        certificate.check(held, module)
+    for other in ("{}", "[1]", text.replace("digest", "digests")):
+        held.write_text(other)
+        with pytest.raises(ValueError, match="is no certificate"):
+            certificate.check(held, module)
+
+
+@pytest.mark.fast
+def test_a_certificate_judges_every_subject(mine: Path, tmp_path: Path) -> None:
+    """Two of one name are two, and none is none."""
+    held, passed = tmp_path / "certificate.json", Report("mine", (Verdict("mine", "joint", "lossless"),))
+    failed = Report("mine", (Verdict("mine", "joint", "convicted"),))
+    source = mine.read_text()
+    for count, reports, words in (
+        (0, [], "every subject"),
+        (2, [passed], "every subject"),
+        (2, [failed, passed], "says of mine: convicted"),
+    ):
+        mine.write_text(f"{source}\ndef subjects():\n    return [subject()] * {count}\n")
+        module = registry.find(str(mine))
+        certificate.write(held, module, reports, 1e-6)
+        with pytest.raises(ValueError, match=words):
+            certificate.check(held, module)
+
+
+@pytest.mark.fast
+def test_subjects_of_a_file_share_its_budget_and_its_rate(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[float, float]] = []
+
+    def judged(subject: Any, *, budget: float, false_alarm: float, **_: Any) -> Report:
+        told.append((budget, false_alarm))
+        return Report(subject.name, ())
+
+    monkeypatch.setattr(apart, "judge", judged)
+    mine.write_text(f"{mine.read_text()}\ndef subjects():\n    return [subject()] * 4\n")
+    run(str(mine), "--budget", "2m", "--false-alarm", "0.01")
+    assert told == [(30, 0.0025)] * 4
 
 
 def test_compiled_code_is_certified_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from specsim.conform import Report, SamplingParams, Subject, judge, registry
-from specsim.conform.cases import warped
+from specsim.conform.cases import Case, warped
 from specsim.conform.evidence import montecarlo
+from specsim.conform.guard import OutOfTime
 from specsim.conform.judgement import PROPERTIES
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS
+from specsim.conform.watch import Observation, Watch
 from specsim.types import Array
 
 
@@ -116,6 +118,25 @@ def test_vacuous() -> None:
         "vacuity": "vacuous"
     }
     assert (report.outcome, report.status) == ("vacuous", 2)
+    nothing = Subject("nothing", "chain", lambda *_: [], sizes=(1,), returns="tokens")
+    (found,) = judge(nothing, properties=["vacuity"]).verdicts
+    assert (found.outcome, found.words) == ("vacuous", "no draft was ever kept")
+
+
+@pytest.mark.parametrize("rule", [right, keeps_none])
+def test_vacuity_is_decided_by_the_first_cases(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where drafts were kept and rejected no further case takes that back; else nothing is known."""
+    observed = Watch.__call__
+
+    def once(watch: Watch, case: Case, *, exact: bool = False) -> Observation:
+        if watch.seen:
+            raise OutOfTime
+        return observed(watch, case, exact=exact)
+
+    monkeypatch.setattr(Watch, "__call__", once)
+    (found,) = judge(Subject("first", "chain", rule, sizes=(1,)), properties=["vacuity"]).verdicts
+    assert found.outcome == ("lossless" if rule is right else "inconclusive")
+    assert ("the budget ran out" in found.reach) is (rule is right)
 
 
 def test_lossy_by_design_is_priced() -> None:

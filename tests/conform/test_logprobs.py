@@ -48,6 +48,19 @@ def chain(reported: str) -> Any:
     return run
 
 
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("off", "outcome"), [pytest.param(1e-6, "lossless", marks=pytest.mark.later), (1e-4, "convicted")]
+)
+def test_a_small_error_is_one(off: float, outcome: str) -> None:
+    def run(*given: Any, **named: Any) -> Any:
+        text, values = chain("warped")(*given, **named)
+        return text, [value + off for value in values]
+
+    subject = Subject("off", "chain", run, sizes=(1,), returns="tokens", warps=True, logprobs="warped")
+    assert judge(subject, properties=["logprobs"]).outcome == outcome
+
+
 @pytest.mark.parametrize(
     ("reported", "declared", "outcome"),
     [

@@ -146,18 +146,42 @@ def test_a_log_of_counts() -> None:
     assert judge_counts(log("tokenwise", 4_000, rng), "log").outcome == "inconclusive"
 
 
+@pytest.mark.fast
+def test_a_block_rules_log_is_no_conviction() -> None:
+    """A ratio above 1 makes up for one below before it: 1.5 drafts are kept, where tokenwise rejection keeps 1."""
+    lines = [f'{{"p": [0.2, 0.4], "q": [0.4, 0.2], "kept": {kept}}}' for kept in (2, 2, 2, 0) * 100]
+    found = judge_counts(lines, "log")
+    assert (found.outcome, found.reach) == ("inconclusive", "400 blocks, 1.5 drafts kept where 1.5 are the most")
+
+
+@pytest.mark.fast
+def test_what_was_shown_once_stays_shown() -> None:
+    """The wealth of the bets counts at any block; later ones may lose it again."""
+    kept, none = (f'{{"p": [0.2], "q": [0.4], "kept": {n}}}' for n in (1, 0))
+    assert judge_counts([kept] * 100 + [none] * 1000, "log").outcome == "convicted"
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ("{}", "line 1 is not"),
         ('{"p": [0.5], "q": [0.5], "kept": 2}', "line 1 has p"),
         ('{"p": [0.5], "q": [0], "kept": 1}', "q = 0"),
+        ('{"p": [0.5], "q": [0.5], "kept": 0.7}', "line 1 has kept 0.7"),
+        ('{"p": [0.5], "q": [0.5], "kept": true}', "line 1 has kept True"),
+        ('{"p": [0.5], "q": [0.5], "kept": Infinity}', "line 1 has kept inf"),
         ("", "has no blocks"),
     ],
 )
 def test_a_log_that_is_none(line: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         judge_counts([line], "log")
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, -1.0, float("nan")])
+def test_a_rate_that_is_none(rate: float) -> None:
+    with pytest.raises(ValueError, match="false_alarm is"):
+        judge_counts(['{"p": [0.5], "q": [0.5], "kept": 0}'], "log", false_alarm=rate)
 
 
 RECORD = json.loads((BENCH / "alarms.json").read_text(encoding="utf-8"))

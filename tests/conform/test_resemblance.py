@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Report, SamplingParams, Subject, judge, likeness, report
+from specsim.conform import Model, Report, SamplingParams, Subject, Verdict, judge, likeness, report
 from specsim.conform.cases import warped
 from specsim.conform.guard import OutOfTime
 from specsim.conform.museum import table
 from specsim.conform.properties import _laws
-from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names
+from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjects_of
 from specsim.types import Array
-
-OF_SINGLE_CALLS = {"marginal", "joint", "bound", "degenerate", "parameters", "greedy", "contract"}
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +50,7 @@ EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) fo
 def test_an_exhibit_resembles_its_own_class(name: str) -> None:
     how, found = resembled(table.judged(name))
     assert name in found
-    assert how == "law" or find(name).PROPERTY not in OF_SINGLE_CALLS
+    assert how == "law" or find(name).PROPERTY not in likeness.OF_SINGLE_CALLS
     assert len(found) <= 3, "a class that many share is none"
 
 
@@ -197,6 +195,23 @@ def test_exhibits_without_time_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_property_that_no_exhibit_has_names_none() -> None:
-    assert likeness._of_property("no such property").exhibits == ()
-    alone = next(find(name).PROPERTY for name in names(EXHIBITS) if find(name).PROPERTY not in OF_SINGLE_CALLS)
-    assert len(likeness._of_property(alone).exhibits) >= 1
+    assert likeness._of_property(Verdict("mine", "no such property", "convicted"), np.inf).exhibits == ()
+
+
+def test_a_failure_that_no_single_call_shows_is_put_beside_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that fail at the same input and as far; else at the same input; else at the same property."""
+    seen = {"prompt_counted": ("a", 0.25), "limit_cuts_the_front": ("a", 0.5), "end_token_passed_over": ("b", 0.5)}
+    own = Verdict("mine", "truncation", "convicted", reach="a", distance=0.5)
+    made = {name: own._replace(reach=reach, distance=distance) for name, (reach, distance) in seen.items()}
+    monkeypatch.setattr(likeness, "_failure", lambda name, *_: made.get(name))
+    assert likeness._of_property(own, np.inf).exhibits == ("limit_cuts_the_front",)
+    other = likeness._of_property(own._replace(distance=0.1), np.inf)
+    assert other.exhibits == ("limit_cuts_the_front", "prompt_counted")
+    assert {*seen, "end_token_of_the_prompt"} == set(likeness._of_property(own._replace(reach="c"), np.inf).exhibits)
+
+
+def test_laws_on_five_tokens_are_compared() -> None:
+    """Where an error shows on no fewer, and counterexamples have fewer."""
+    (exhibit,) = subjects_of(find("residual_of_three_tokens"))
+    found = judge(exhibit._replace(name="mine"), properties=["joint"])
+    assert resembled(found) == ("law", ("residual_of_three_tokens",))

@@ -9,7 +9,7 @@ import pytest
 
 from specsim.conform import Model, SamplingParams, Subject, judge, likeness
 from specsim.conform.properties import _laws
-from specsim.conform.ties import first_difference
+from specsim.conform.ties import Difference, first_difference
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +48,13 @@ def decoder(size: float, wrong: str = "") -> Any:
 def subject(size: float, wrong: str = "", told: float | None = None) -> Subject:
     paths = None if told is None else noisy(told)
     return Subject("decoder", "decoder", decoder(size, wrong), sizes=(1, 2), warps=True, paths=paths)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("margin", "near"), [(1.5, True), (2.0, True), (2.5, False)])
+def test_each_of_two_logits_may_be_off(margin: float, near: bool) -> None:
+    """One up and the other down by the distance of the paths: a margin of twice that is what rounding explains."""
+    assert Difference(0, (0, 1), margin, 1.0).near == near
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from specsim.base import check
 from specsim.conform.verdict import Counterexample, Verdict
 
 STAKES = np.array([0.01, 0.03, 0.1, 0.3, 0.9])  # shares of the wealth, a fifth of it each
 
 
 def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) -> Verdict:
-    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}; ValueError for a line that is none.
+    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}; ValueError for a line that is none, or a
+    false-alarm rate outside (0, 1).
 
     Examples
     --------
@@ -30,6 +32,7 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
     >>> judge_counts(lines, "log").outcome
     'convicted'
     """
+    delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     wealth, best, kept, blocks = np.zeros(len(STAKES)), 0.0, 0.0, 0
     highest = -math.inf
     for number, line in enumerate(lines, 1):
@@ -42,7 +45,7 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
     if not blocks:
         raise ValueError(f"counts file {name} has no blocks")
     reach = f"{blocks} blocks, {kept / blocks:.4g} drafts kept where {best / blocks:.4g} are the most"
-    if highest < -math.log(false_alarm):
+    if highest < -math.log(delta):
         words = "no more drafts are kept than a lossless verifier can; that does not make it lossless"
         return Verdict(name, "bound", "inconclusive", "bound", reach, blocks, 0.0, None, words)
     expected, observed = {"kept drafts": best / blocks}, {"kept drafts": kept / blocks}
@@ -55,9 +58,11 @@ def _block(line: str, number: int) -> tuple[float, int, int]:
     """(most that can be kept in the mean, kept, drafts) of a line."""
     try:
         block: Any = json.loads(line)
-        p, q, kept = np.array(block["p"], dtype=float), np.array(block["q"], dtype=float), int(block["kept"])
+        p, q, kept = np.array(block["p"], dtype=float), np.array(block["q"], dtype=float), block["kept"]
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"line {number} is not {{'p': [...], 'q': [...], 'kept': n}}: {error}") from None
+    if type(kept) is not int:
+        raise ValueError(f"line {number} has kept {kept}; it is a whole number of drafts")
     if p.shape != q.shape or p.ndim != 1 or not 0 <= kept <= len(p):
         raise ValueError(f"line {number} has p {p.shape}, q {q.shape} and kept {kept}; p and q need one entry a draft")
     if not ((p >= 0) & (p <= 1) & (q > 0) & (q <= 1)).all():

@@ -23,9 +23,17 @@ CORNERS = 6  # coins whose corners are all tried; of more, only the two ends of 
 Box = list[tuple[float, float]]
 
 
-def law(program: Callable[[Array], Hashable], count: int, *, most: int = 400, deadline: float = math.inf) -> Exact:
+def law(
+    program: Callable[[Array], Hashable],
+    count: int,
+    *,
+    most: int = 400,
+    deadline: float = math.inf,
+    floats: type[np.floating[Any]] = np.float64,
+) -> Exact:
     """Exact law of program(u), u (count,) uniform; `leaves` counts its runs.
 
+    All u are numbers that `floats` can hold: a program that takes shorter ones than float64 tells no others apart.
     Raises TooLong after `most` boxes, which is what happens where two coins are compared with each other.
 
     Examples
@@ -46,14 +54,14 @@ def law(program: Callable[[Array], Hashable], count: int, *, most: int = 400, de
     done = 0
     while boxes:
         box = boxes.pop()
-        points = _probes(box, rng)
+        points = _probes(box, rng, floats)
         first = ask(points[0])
         other = next((u for u in points[1:] if ask(u) != first), None)
         if other is None:
             out.setdefault(first, []).append(math.prod(high - low for low, high in box))
             done += 1
             continue
-        axis, cut = _threshold(ask, points[0], other, first)
+        axis, cut = _threshold(ask, points[0], other, floats)
         low, high = box[axis]
         if not low < cut < high:
             raise NotScriptable(
@@ -65,19 +73,26 @@ def law(program: Callable[[Array], Hashable], count: int, *, most: int = 400, de
     return Exact({answer: math.fsum(masses) for answer, masses in out.items()}, runs)
 
 
-def _probes(box: Box, rng: np.random.Generator) -> list[Array]:
+def _probes(box: Box, rng: np.random.Generator, floats: type[np.floating[Any]]) -> list[Array]:
     """Corners of a box (just inside its upper ends), and points inside."""
-    ends = [(low, math.nextafter(high, 0.0)) for low, high in box]
+    ends = [(low, float(np.nextafter(floats(high), floats(0)))) for low, high in box]
     if len(box) <= CORNERS:
         outer = [np.array(corner) for corner in itertools.product(*ends)]
     else:
-        middle = np.array([(low + high) / 2 for low, high in ends])
+        middle = _held(np.array(ends).mean(axis=1), floats)
         outer = [np.where(np.arange(len(box)) == i, end, middle) for i, pair in enumerate(ends) for end in pair]
-    low, high = np.array(ends).reshape(-1, 2).T
-    return outer + [low + (high - low) * rng.random(len(box)) for _ in range(INSIDE)]
+    low, last = np.array(ends).reshape(-1, 2).T
+    return outer + [_held(low + (last - low) * rng.random(len(box)), floats) for _ in range(INSIDE)]
 
 
-def _threshold(ask: Callable[[Array], Any], one: Array, other: Array, first: Any) -> tuple[int, float]:
+def _held(u: Any, floats: type[np.floating[Any]]) -> Any:
+    """As near as these floats come to it: between two of them, or one of the two."""
+    return np.asarray(u, dtype=floats).astype(np.float64)
+
+
+def _threshold(
+    ask: Callable[[Array], Any], one: Array, other: Array, floats: type[np.floating[Any]]
+) -> tuple[int, float]:
     """(axis, cut): below the cut one answer, at the cut another, on a line along that axis between two points."""
     at = one.copy()
     for axis in range(len(one)):
@@ -91,10 +106,8 @@ def _threshold(ask: Callable[[Array], Any], one: Array, other: Array, first: Any
         probe = at.copy()
         probe[axis] = low
         lowest = ask(probe)
-        while math.nextafter(low, 1.0) < high:
-            probe[axis] = middle = low + (high - low) / 2
-            if middle in (low, high):
-                break
+        while (middle := float(_held(low + (high - low) / 2, floats))) not in (low, high):
+            probe[axis] = middle
             low, high = (middle, high) if ask(probe) == lowest else (low, middle)
         return axis, high
     return 0, -1.0  # both points give the same answer now: it is no function of the coins

@@ -91,7 +91,7 @@ def _convicted(
     observe: Observe,
 ) -> Verdict:
     smaller, shown = case, found
-    if found.evidence != "Monte Carlo":
+    if found.evidence != "Monte Carlo" and watch.shrinks:
         smaller, shown = _shrunk(subject, watch, case, look, observe) or (case, found)
     said = against(name, subject, smaller, shown, runs)
     return said._replace(evidence=found.evidence, reach=case.words, distance=found.distance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specsim.conform.cases import Case, standard
+from specsim.conform.guard import OutOfTime
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
@@ -19,18 +20,24 @@ def cases(subject: Subject) -> Iterable[Case]:
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """Over all cases together."""
+    """Over all cases together; once drafts were kept and rejected the others change nothing."""
     if subject.kind == "decoder" and not subject.block:
         return None
-    before, kept, rejected, seen = watch.runs, 0.0, 0.0, None
+    before, kept, rejected, seen, reach = watch.runs, 0.0, 0.0, None, "the standard cases"
     for case in watch.through(cases(subject)):
-        seen = watch(case)
+        try:
+            seen = watch(case)
+        except OutOfTime:
+            if min(kept, rejected) <= 0:
+                raise
+            reach = "the first of the standard cases: the budget ran out"
+            break
         mean = seen.mean(lambda answer: answer.kept)
         kept += mean
         rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
     assert seen is not None
-    say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, "the standard cases", watch.runs - before)
+    say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, reach, watch.runs - before)
     if min(kept, rejected) > 0:
-        return say._replace(words=f"{kept:.3g} drafts kept and {rejected:.3g} rejected in the mean, over all cases")
+        return say._replace(words=f"{kept:.3g} drafts kept and {rejected:.3g} rejected in the mean, over these cases")
     what = "kept" if kept == 0 else "rejected"
     return say._replace(outcome="vacuous", words=f"no draft was ever {what}")
