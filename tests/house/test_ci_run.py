@@ -96,6 +96,17 @@ def test_what_passed_in_the_quick_tier_is_not_run_again(tmp_path: Path) -> None:
     assert [line for line in said if line.startswith("suite: ")] == ['suite: -m "not slow and (not fast or later)"']
 
 
+def test_bytecode_is_kept_from_one_process_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the caller's own setting: what is imported is not compiled anew in each of hundreds of processes."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    words = 'echo "bytecode: ${PYTHONDONTWRITEBYTECODE-kept} in $PYTHONPYCACHEPREFIX"'
+    _, said = run(tmp_path, wheel=words, quick=words, pytest=words)
+    lines = [line for line in said if line.startswith("bytecode: ")]
+    (line,) = set(lines)
+    assert len(lines) == 6
+    assert line.startswith(f"bytecode: kept in {tmp_path / 'tmp'}")
+
+
 WHOLE, QUICK = "not slow", "fast and not slow"
 
 
