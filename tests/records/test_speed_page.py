@@ -1,0 +1,41 @@
+"""The page of goals says what its records say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.fast
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "results" / "speed.md").read_text(encoding="utf-8")
+NUMBERS = re.compile(r"\d[\d.,]*\d|\d")
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", PAGE, re.M)[2:]]
+
+
+def missing(row: list[str]) -> list[str]:
+    """Numbers of the column *now* that the record does not have."""
+    text = (ROOT / "tests" / "bench" / row[4]).read_text(encoding="utf-8")
+    return [n for n in NUMBERS.findall(row[3]) if not re.search(rf"(?<![\d.,]){re.escape(n)}(?![\d,]|\.\d)", text)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_what_is_reached_is_recorded(row: list[str]) -> None:
+    assert missing(row) == []
+
+
+def test_a_number_that_nobody_recorded_is_found() -> None:
+    assert missing([*ROWS[0][:3], "0.111 to 0.44", ROWS[0][4]]) == ["0.111"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_what_is_missed_is_bold(row: list[str]) -> None:
+    sign, goal = row[1].split()
+    reached = [number(n) for n in NUMBERS.findall(row[3].split(", by core")[0])]
+    missed = max(reached) > number(goal) if sign == "≤" else min(reached) < number(goal)
+    assert ("**" in row[3]) == missed
+
+
+def number(written: str) -> float:
+    return float(written.replace(",", ""))
