@@ -65,6 +65,7 @@ def tables() -> dict[tuple[str, str], str]:
     parts = _report.pages(_report.recorded(RESULTS / "systems"), systems.names())
     made |= {("systems", marker): part for marker, part in parts.items()}
     made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
+    made["gpu", "kernels"] = (BENCH / "kernels.txt").read_text(encoding="utf-8").rstrip()
     return made
 
 

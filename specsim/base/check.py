@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_numpy_array
+from array_api_compat import is_array_api_obj, is_jax_array, is_numpy_array
 
+from specsim.base.arrays import array_namespace
 from specsim.base.values import first_bad as first_bad
 from specsim.base.values import integer as integer
 from specsim.base.values import record as record
@@ -118,7 +119,8 @@ def _check_rows(w: Array, name: str) -> None:
         raise TypeError(f"{name} has dtype {w.dtype}; probabilities are floats or Fractions")
     if exact and not all(isinstance(v, (int, Fraction)) for v in w.flat):
         raise TypeError(f"{name} is an object array with entries other than int and Fraction")
-    if not bool(xp.all(w >= 0)):
+    # In NumPy the smallest entry: NaN if there is one, and no row of booleans.
+    if not (w.min() >= 0 if type(w) is np.ndarray and w.size and not exact else bool(xp.all(w >= 0))):
         index, entry = first_bad(w, ~(w >= 0))
         problem = "not a number" if entry != entry else "negative"
         raise ValueError(f"{name}{index} is {entry}: {problem}; probabilities must be >= 0")

@@ -118,8 +118,15 @@ def sampled(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> dict[tuple
 
 def lossless(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> bool:
     """Whether the token of a coupled rule has law p, by running it on symbols."""
-    found = sampled(rule, p, q, num_drafts).items()
-    return all(sum((m for (_, y), m in found if y == v), Fraction(0)) == p[v] for v in range(len(p)))
+    return all(token_law(rule, p, q, num_drafts) == p)
+
+
+def token_law(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> Array:
+    """The exact law (V,) of the token of a coupled rule."""
+    law = np.full(len(p), Fraction(0), dtype=object)
+    for (_, token), mass in sampled(rule, p, q, num_drafts).items():
+        law[token] += mass
+    return law
 
 
 def cone(constraints: frozenset[Constraint]) -> Fraction:

@@ -141,25 +141,34 @@ def beams(model: Model, u: Array, *, width: int, depth: int, prefix: tuple[Any, 
     if is_exact(first):
         raise TypeError("stochastic beams need log and exp: give laws of floats (enumerate_beams takes Fractions)")
     u = check.uniforms(u, beam_uniforms(width, depth, vocab), batch, first)
-    score = log_prob = xp.zeros_like(first[..., :1])
     history = xp.zeros((*batch, 1, 0), dtype=xp.int64, device=device(first))
     levels, rows, used = list[Level](), [first], 0
     for _ in range(depth):
         size = len(rows) * vocab
-        noise = _gumbel(xp.reshape(u[..., used : used + size], (*batch, len(rows), vocab)))
+        level = grown(rows, levels[-1] if levels else None, u[..., used : used + size], width)
         used += width * vocab if levels else vocab
-        children = log_prob[..., None] + _log(xp.stack(rows, axis=-2))
-        flat = xp.reshape(_condition(children + noise, score[..., None]), (*batch, size))
-        order = xp.argsort(-flat, axis=-1, stable=True)[..., :width]
-        score = xp.take_along_axis(flat, order, axis=-1)
-        log_prob = xp.take_along_axis(xp.reshape(children, (*batch, size)), order, axis=-1)
-        parents, tokens = order // vocab, xp.where(score > -xp.inf, order % vocab, -1)
-        levels.append(Level(tokens, parents, score, log_prob, rows))
-        places = xp.broadcast_to(parents[..., None], (*parents.shape, history.shape[-1]))
-        history = xp.concat([xp.take_along_axis(history, places, axis=-2), tokens[..., None]], axis=-1)
+        levels.append(level)
+        places = xp.broadcast_to(level.parents[..., None], (*level.parents.shape, history.shape[-1]))
+        history = xp.concat([xp.take_along_axis(history, places, axis=-2), level.tokens[..., None]], axis=-1)
         if len(levels) < depth:
-            rows = [law_after(model, (*prefix, *_text(history, j)), batch, first) for j in range(tokens.shape[-1])]
+            rows = [
+                law_after(model, (*prefix, *_text(history, j)), batch, first) for j in range(level.tokens.shape[-1])
+            ]
     return levels
+
+
+def grown(rows: list[Array], above: Level | None, u: Array, width: int) -> Level:
+    """The level below the beams of `above`, or the first: laws after each of them, and u (..., len(rows) V)."""
+    xp, vocab = array_namespace(rows[0]), rows[0].shape[-1]
+    score, log_prob = (xp.zeros_like(rows[0][..., :1]),) * 2 if above is None else (above.score, above.log_prob)
+    noise = _gumbel(xp.reshape(u, (*u.shape[:-1], len(rows), vocab)))
+    children = log_prob[..., None] + _log(xp.stack(rows, axis=-2))
+    flat = xp.reshape(_condition(children + noise, score[..., None]), u.shape)
+    order = xp.argsort(-flat, axis=-1, stable=True)[..., :width]
+    score = xp.take_along_axis(flat, order, axis=-1)
+    log_prob = xp.take_along_axis(xp.reshape(children, u.shape), order, axis=-1)
+    parents, tokens = order // vocab, xp.where(score > -xp.inf, order % vocab, -1)
+    return Level(tokens, parents, score, log_prob, rows)
 
 
 def packed(levels: list[Level]) -> Drafted:

@@ -62,6 +62,10 @@ class Stepwise(NamedTuple):
         kept = leading(tokens == drafts)
         return kept, xp.where(kept < gamma, at(tokens, xp.where(kept < gamma, kept, gamma - 1)), last)
 
+    def acceptance(self, p: Array, q: Array) -> Array:
+        """The probability (...) that a draft is the step rule's token, from rows (..., V)."""
+        return self.step.acceptance(self.step.prepare(p, q, 1))
+
     def posterior(self, p: Array, q: Array, text: Array) -> Array:
         """b (T,): the probability that a token of a text was its draft, from rows (T, V) along it.
 

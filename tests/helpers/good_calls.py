@@ -275,7 +275,8 @@ def calls() -> dict[str, dict[str, Any]]:
     coupled = {"rule": "race", "p": P, "q": Q}
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
-        "specsim.verify.coupled": {"emit": {**coupled, "u": [0.5, 0.3, 0.2]}, "acceptance": coupled},
+        "specsim.verify.coupled": {
+            "emit": {**coupled, "u": P}, "acceptance": coupled, "coupled_rule": {"rule": "race", "num_drafts": 1}},
         "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}

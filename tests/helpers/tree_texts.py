@@ -14,14 +14,16 @@ import torch
 
 from helpers.texts import TEXT, Law, exact
 from real.decode import trees_block
+from real.decode.beams import BeamVerifier
 from real.decode.loop import Block, Decoded, Uniforms, decode
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel, full_logits
 from specsim import verify_tree
 from specsim.exact import forking
-from specsim.trees import _siblings, depths, draw_tree, mask
+from specsim.trees import _siblings, beam_tree, beam_uniforms, depths, draw_tree, mask
 from specsim.trees import uniforms as uniforms_of
+from specsim.types import TokenTree
 
 
 def forked_tree_law(
@@ -102,6 +104,37 @@ def uncached_text(
         paths = [[int(tree.tokens[j - 1]) for j in np.flatnonzero(row) if j] for row in mask(parents)]
         p = np.stack([models[0]((*text, *(max(token, 0) for token in path))) for path in paths])
         found = verify_tree(p, q, tree, u[split:], rule=verifier.rule, step=verifier.step, draws=verifier.draws)
+        blocks.append(Block(len(text), levels, int(found.num_accepted)))
+        text += [*paths[int(found.node)], int(found.token)]
+    return text[len(prompt) :], blocks
+
+
+def uncached_beam_text(
+    target: LanguageModel,
+    draft: LanguageModel,
+    prompt: list[int],
+    verifier: BeamVerifier,
+    *,
+    max_tokens: int,
+    uniforms: Uniforms,
+    warping: Warping = Warping(),  # noqa: B008 - frozen
+) -> tuple[list[int], list[Block]]:
+    """The same of `beam_tree` and `verify_tree`, for trees that have their shape when they are drawn."""
+    text, blocks = list(prompt), list[Block]()
+    end, models = len(prompt) + max_tokens, [law_of(model, warping) for model in (target, draft)]
+    while len(text) < end:
+        levels = min(verifier.depth, end - len(text) - 1)
+        u = uniforms(len(text), levels + verifier.uniforms(levels)).numpy()
+        split = beam_uniforms(verifier.width, levels, verifier.vocab) if levels else 0
+        if levels:
+            drafted = beam_tree(models[1], u[:split], width=verifier.width, depth=levels, prefix=tuple(text))
+            tree, q = drafted
+        else:
+            none = np.zeros(0, dtype=np.int64)
+            tree, q = TokenTree(none, none, none, "beam"), models[0](tuple(text))[None]
+        paths = [[int(tree.tokens[j - 1]) for j in np.flatnonzero(row) if j] for row in mask(tree.parents)]
+        p = np.stack([models[0]((*text, *path)) for path in paths])
+        found = verify_tree(p, q, tree, u[split:][: verifier.own(tree)], rule=verifier.rule, step=verifier.step)
         blocks.append(Block(len(text), levels, int(found.num_accepted)))
         text += [*paths[int(found.node)], int(found.token)]
     return text[len(prompt) :], blocks

@@ -189,6 +189,18 @@ def test_recorded_optimal_rule_is_fast() -> None:
         assert (prepare <= 4, binned <= 2, share <= 5) == (True, True, True)
 
 
+def test_recorded_optimum_costs_less_than_a_sort() -> None:
+    """Rows of 152,000 tokens: acceptance at most 0.8 argsorts, prepare 3, in bins 0.8, a draw 40 us; and top-k rows."""
+    text, rates = (BENCH / "sort.txt").read_text().partition("acceptance, rows a second")[::2]
+    lines = [line.split() for line in text.splitlines() if re.match(r"(dirichlet\S*|softmax) +152000", line)]
+    assert len(lines) == 4
+    for line in lines:
+        acceptance, prepare, binned, verify = map(float, line[-4:])
+        assert (acceptance <= 0.8, prepare <= 3, binned <= 0.8, verify <= 40) == (True, True, True, True)
+    (top_k,) = (line for line in rates.splitlines() if "top-k" in line)
+    assert int(top_k.split()[-1]) >= 100_000
+
+
 def test_benchmark_claim_is_the_recorded_one() -> None:
     lines = (BENCH / "bounds.txt").read_text().splitlines()
     ratios = [float(line.split()[-1]) for line in lines if " 152000 " in line and "loop" not in line]

@@ -24,6 +24,7 @@ from specsim.verify.chain import block
 
 EXACT = True
 THEOREM = "T18"
+PROVED = {"lossless": "greedy_lossless", "acceptance": "greedy_length"}
 PAPER = "arXiv:2403.10444"
 
 Plan = block.Plan

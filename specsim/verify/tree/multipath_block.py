@@ -26,6 +26,7 @@ from specsim.verify.tree._paths import whole
 CHILDREN = ("paths",)
 EXACT = True
 THEOREM = "T22"
+PROVED = {"lossless": "multipath_lossless"}
 PAPER = "arXiv:2602.16961"
 
 
