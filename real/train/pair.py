@@ -31,6 +31,7 @@ from real.train import corpus as text_corpus
 from real.train.checkpoint import STAGES, Run, deferred_interrupt, fingerprint, load, save
 from real.train.corpus import Corpus
 from real.train.evaluate import evaluate, write
+from real.train.muon import in_bfloat16
 from real.train.recipe import PROMPT, Recipe, learning_rate
 from real.train.step import batch_at, build, cross_entropy, divergence, on_threads, optimizers
 from specsim.base import limits
@@ -65,7 +66,7 @@ def _write_more(recipe: Recipe, run: Run, stream: Tensor) -> None:
     seed = [recipe.seed, STAGES.index("write"), run.step]
     starts = np.random.default_rng(seed).integers(len(stream) - PROMPT + 1, size=count)
     prompts = torch.stack([stream[start : start + PROMPT] for start in starts])
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=in_bfloat16()):
         draws = int(np.random.SeedSequence(seed).generate_state(1)[0])
         run.written.append(write(run.target, prompts, recipe.window, seed=draws))
 
@@ -148,6 +149,7 @@ def _export(
         "parameters": {"target": target.num_parameters(), "draft": draft.num_parameters()},
         "measured": evaluate(target, draft, windows),
         "seconds": round(seconds),
+        "computed_in": "bfloat16" if in_bfloat16() else "float32",
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in packages},
     }
@@ -193,7 +195,7 @@ def train_pair(
     dict
         What recipe.json holds: ``recipe``, ``source``, ``corpus_sha256``, ``held_out_files``,
         ``held_out_tokens``, ``parameters``, ``measured`` (see `evaluate`), ``seconds`` of training,
-        ``python`` and ``packages``.
+        ``computed_in`` (the type of its products), ``python`` and ``packages``.
 
     Raises
     ------

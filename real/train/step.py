@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from real.train.muon import Muon, in_bfloat16
 from real.train.recipe import Shape
 
 
@@ -92,14 +93,14 @@ def batch_at(stream: Tensor, step: int, batch: int, window: int, seed: int) -> T
 
 
 def _logits(model: Any, ids: Tensor) -> Tensor:
-    """Next-token logits of every position but the last, as float32 rows, computed in bfloat16."""
-    with torch.autocast("cpu", torch.bfloat16):
+    """Next-token logits of every position but the last, as float32 rows; in bfloat16 where the machine has it."""
+    with torch.autocast("cpu", torch.bfloat16, enabled=in_bfloat16()):
         logits: Tensor = model(ids[:, :-1], use_cache=False).logits
     return logits.flatten(0, 1).float()
 
 
 def cross_entropy(model: Any, ids: Tensor) -> Tensor:
-    """Mean next-token cross-entropy, computed in bfloat16, to train on.
+    """Mean next-token cross-entropy, to train on.
 
     Parameters
     ----------
@@ -141,7 +142,8 @@ def optimizers(model: nn.Module, weight_decay: float) -> list[torch.optim.Optimi
     """Muon for the matrices inside the layers, AdamW at twice the rate for the embedding and the norms."""
     inside = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
+    kind = torch.optim.Muon if in_bfloat16(inside[0].device) else Muon
     return [
-        torch.optim.Muon([{"params": inside, "scale": 1.0}], weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
+        kind([{"params": inside, "scale": 1.0}], weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW([{"params": others, "scale": 2.0}], betas=(0.9, 0.95), weight_decay=0.0, fused=True),
     ]
