@@ -113,9 +113,10 @@ def violations(path: Path, names: set[str]) -> Iterator[str]:
             yield f"{here} imports {name}: from {'above' if up else 'its own floor'}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_arrows_point_down(path: Path) -> None:
-    assert list(violations(path, imports(path))) == []
+def test_arrows_point_down() -> None:
+    wrong = {str(path.relative_to(ROOT)): list(violations(path, imports(path))) for path in MODULES}
+    assert {path: said for path, said in wrong.items() if said} == {}
+    assert len(MODULES) > 600
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def test_the_digest_reads_code_not_words(tmp_path: Path, monkeypatch: pytest.Mon
     assert of("def f(x: int) -> float:\n    return x / 3\n") != first
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(("rule", "names"), [("step/rejection", ("contract", "edges", "batches")),
                                              ("tree/tokenwise", ("contract", "batches"))])  # fmt: skip
 def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]) -> None:

@@ -138,6 +138,7 @@ def test_gaps_between_tokens() -> None:
     assert inter_token_law([F(0), F(1)], cycle_s=1.0).quantile(0.5) == 0
 
 
+@pytest.mark.later
 @given(HAZARDS, HAZARDS, st.integers(1, 3))
 def test_ragged_batches_are_enumerated(a: list[Fraction], b: list[Fraction], batch: int) -> None:
     one = accepted_length_law(a)

@@ -53,6 +53,7 @@ ERRORS = {  # mean absolute error in percent at lengths 4 to 8, and the worst at
 }
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("name", MODELS)
 def test_tau_from_the_first_drafts(name: str) -> None:
     """Fourteen heads at lengths up to 3 predict lengths 4 to 8: the i.i.d. model is far too high."""

@@ -60,7 +60,9 @@ def filled(prompts: list[dict[int, int]], rule: ModuleType, **params: Any) -> li
 
 @pytest.mark.parametrize("rule", [tokenwise, block], ids=["tokenwise", "block"])
 @pytest.mark.parametrize("bonus", [True, False])
-@pytest.mark.parametrize(("slots", "order"), [(1, None), (2, (2, 0, 1)), (3, None)])
+@pytest.mark.parametrize(
+    ("slots", "order"), [pytest.param(1, None, marks=pytest.mark.later), (2, (2, 0, 1)), (3, None)]
+)
 def test_each_text_has_the_law_of_its_own_prompt(
     slots: int, order: tuple[int, ...] | None, bonus: bool, rule: ModuleType
 ) -> None:

@@ -57,6 +57,7 @@ def test_what_lumina_ships_changes_texts(rule: str, params: Any, bias: F | None,
     )
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(("params", "bias"), [({"clamp": 1}, "0.255"), (None, "0.257")])
 def test_without_the_residual_where_every_new_slot_is_the_initialisers(
     params: Any, bias: str, monkeypatch: pytest.MonkeyPatch

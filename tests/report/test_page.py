@@ -156,6 +156,7 @@ def test_names_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.count("</script>") == 3
 
 
+@pytest.mark.later
 @pytest.mark.fast
 @pytest.mark.parametrize("width", [80, 120])
 def test_what_is_printed_fits_a_terminal(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,7 @@ def test_a_sweep_over_draft_costs_replaces_the_draft() -> None:
     assert found[0, 0].tolist() == [[[1.0]], [[1.0]]]
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(
     "acceptance",
     [0.7, [0.9, 0.7, 0.3], COUNTED, lambda g: [0.8 - 0.05 * g] * g],

@@ -87,6 +87,7 @@ def test_tau_is_predicted_from_texts_and_measured() -> None:
     assert spread < 0.2
 
 
+@pytest.mark.later
 @pytest.mark.fast
 def test_what_cannot_race_is_refused() -> None:
     pair = real.load(TINY / "target", TINY / "draft")

@@ -40,6 +40,7 @@ def test_published_lengths_on_the_toy() -> None:
             assert expected_tokens(TOY_P, TOY_Q, gamma=gamma, rule=rule) == 1 + Fraction(kept)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("vocab", "gamma"), [(2, 0), (2, 3), (3, 2), (3, 3)])
 def test_tau_is_that_of_the_enumerated_block(rule: str, vocab: int, gamma: int) -> None:
@@ -96,6 +97,7 @@ def test_full_information_is_what_greedy_block_keeps(vocab: int, gamma: int) -> 
         assert strong_law(greedy_block, target, draft, gamma)[1] == bound
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(("vocab", "gamma"), [(2, 3), (3, 2)])
 def test_block_is_the_optimum_of_the_linear_program(vocab: int, gamma: int) -> None:
     """A(x) = P(drafts start with x and all of x is kept): A(xy) <= min(Q(xy), A(x) p(y|x)) for every rule that keeps a
