@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -31,7 +32,9 @@ class Conform(NamedTuple):
         None
     )
     certificate: Annotated[Path | None, typer.Option(help="Write what was judged to this file.")] = None
-    check: Annotated[Path | None, typer.Option(help="Is the subject the one of this certificate?")] = None
+    check: Annotated[
+        Path | None, typer.Option(help="Is the subject the one of this certificate, and did all --property pass?")
+    ] = None
     as_list: Annotated[bool, typer.Option("--list", help="Every adapter, and what is missing to run it.")] = False
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown, when all is done.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
@@ -44,6 +47,7 @@ def conform(told: Conform) -> None:
     from specsim.report.text import table
 
     alone("json", told.as_json, markdown=told.as_markdown)
+    _seconds(told.budget)
     _writable(told)
     if told.as_list:
         listed = registry.listed()
@@ -61,11 +65,13 @@ def conform(told: Conform) -> None:
             raise ValueError("name a subject, the path of a file, --counts or --list")
         module = registry.find(told.subject)
         if told.check is not None:
-            certificate.check(told.check, module)
+            judged = certificate.check(told.check, module, told.only or ())
             if told.as_json:
-                typer.echo(json.dumps({"subject": told.subject, "certificate": str(told.check), "holds": True}))
+                said = {"subject": told.subject, "certificate": str(told.check), "holds": True, "judged": judged}
+                typer.echo(json.dumps(said))
             else:
-                typer.echo(f"{told.subject}: what {told.check} certifies is what is installed")
+                _say(f"{told.subject}: what {told.check} certifies is what is installed", told)
+                _say(f"judged: {', '.join(judged)}, and nothing else", told)
             return
         reports = _judged(told, module)
         if told.certificate is not None:
@@ -146,11 +152,16 @@ def _seconds(budget: str) -> float:
     """60, 60s or 2m in seconds."""
     number, unit = (budget[:-1], budget[-1]) if budget[-1:] in ("s", "m") else (budget, "s")
     try:
-        return float(number) * {"s": 1, "m": 60}[unit]
+        seconds = float(number) * {"s": 1, "m": 60}[unit]
     except ValueError:
         raise ValueError(f"budget {budget!r} is no time: give seconds, as 60 or 60s, or minutes, as 2m") from None
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"budget must be a positive, finite time, got {budget}")
+    return seconds
 
 
 def _say(line: str, told: Conform) -> None:
+    from specsim.report.text import paragraphs
+
     if line and not (told.as_json or told.as_markdown):
-        typer.echo(line)
+        typer.echo(paragraphs(line.splitlines()))

@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import json
 import platform
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -35,12 +36,16 @@ def write(path: Path, module: ModuleType, reports: list[Report], false_alarm: fl
     write_bytes(path, (json.dumps(held | {"digest": _digest(held)}, indent=1) + "\n").encode())
 
 
-def check(path: Path, module: ModuleType) -> None:
-    """ValueError unless the certificate says that this subject passed, and its source is still the same."""
+def check(path: Path, module: ModuleType, properties: Sequence[str] = ()) -> list[str]:
+    """The properties that every subject of the certificate was judged by.
+
+    ValueError unless they are these, if any are named, every subject passed, and its source is still the same.
+    """
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
         digest = held.pop("digest")
         outcomes = [(one["subject"], one["outcome"]) for one in held["reports"]]
+        judged = [[verdict["property"] for verdict in one["verdicts"]] for one in held["reports"]]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{path} is no certificate of specsim conform") from None
     if digest != _digest(held):
@@ -54,6 +59,11 @@ def check(path: Path, module: ModuleType) -> None:
     for name, outcome in outcomes:
         if outcome not in ("lossless", "lossy by design"):
             raise ValueError(f"{path} says of {name}: {outcome}")
+    common = [name for name in judged[0] if all(name in others for others in judged)]
+    for name in properties:
+        if name not in common:
+            raise ValueError(f"{path} says nothing of the property {name}: it is of {', '.join(common)}")
+    return common
 
 
 def identity(module: ModuleType) -> dict[str, Any]:
@@ -63,6 +73,9 @@ def identity(module: ModuleType) -> dict[str, Any]:
     distribution = str(held.get("DISTRIBUTION", ""))
     version = metadata.version(distribution) if distribution else ""
     sources = {str(Path(inspect.getfile(module)).name): _hash(Path(inspect.getfile(module)))}
+    if registry.is_ours(module):  # it is what all of the package makes of it
+        root = Path(specsim.__file__).parent
+        sources |= {str(file.relative_to(root)): _hash(file) for file in sorted(root.rglob("*.py"))}
     if distribution:
         for file in sorted(metadata.files(distribution) or [], key=str):
             if file.suffix in CODE and Path(str(file.locate())).is_file():

@@ -65,8 +65,7 @@ def find(name: str) -> ModuleType:
 def subjects_of(module: ModuleType) -> list[Subject]:
     """What a file hands over; ValueError if it has neither `subjects()` nor `subject()`, or returns anything else."""
     held = vars(module)
-    ours = tuple(f"{discover.FAMILIES[family]}." for family in ("draft", "process"))
-    if discover.is_rule(module) or module.__name__.startswith(ours):
+    if is_ours(module):
         return [rules.subject(module)]
     if callable(held.get("subjects")):
         found = list(held["subjects"]())
@@ -78,6 +77,12 @@ def subjects_of(module: ModuleType) -> list[Subject]:
         if not isinstance(one, Subject):
             raise ValueError(f"file {module.__name__} hands over {type(one).__name__}, not specsim.conform.Subject")
     return found
+
+
+def is_ours(module: ModuleType) -> bool:
+    """Whether the file is one of specsim's rules, schemes and processes, or a rule of one's own that is like them."""
+    folders = tuple(f"{discover.FAMILIES[family]}." for family in ("draft", "process"))
+    return discover.is_rule(module) or module.__name__.startswith(folders)
 
 
 def subjects_or_reason(module: ModuleType) -> list[Subject] | str:

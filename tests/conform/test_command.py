@@ -1,46 +1,23 @@
-"""`specsim conform`: exit statuses, JSON, logs, certificates, and an author's quick start."""
+"""`specsim conform`: exit statuses, JSON, logs, and an author's quick start."""
 
 from __future__ import annotations
 
 import json
-from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from helpers.authors import MINE, RIGHT, WRONG, written
+from helpers.authors import conform as run
 
-from specsim.cli import app
-from specsim.conform import Report, Verdict, apart, certificate, registry
+from specsim.conform import Report, apart
+from specsim.report import text
 from specsim.testing import assert_lossless_batch
-
-# the author's quick start, in ten lines
-MINE = """
-from specsim.conform import Subject
-
-def mine(p, q, drafts, random):
-    x = drafts[0]
-    if random.random() * q[x] <= p[x]:
-        return x
-    return random.choice(len(p), p={law})
-
-def subject():
-    return Subject("mine", "step", mine, sizes=(1,))
-"""
-RIGHT, WRONG = "(p - q).clip(0) / (p - q).clip(0).sum()", "p"
-
-
-def run(*words: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["conform", *words])
-    return result.exit_code, result.output
 
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    path = tmp_path / "mine.py"
-    path.write_text(MINE.format(law=WRONG))
-    return path
+    return written(tmp_path)
 
 
 def test_quick_start(mine: Path) -> None:
@@ -62,67 +39,6 @@ def test_json(mine: Path) -> None:
     assert report["verdicts"][0]["counterexample"]["observed"].keys() == {"(0)", "(1)"}
 
 
-def test_certificate(mine: Path, tmp_path: Path) -> None:
-    held = str(tmp_path / "certificate.json")
-    mine.write_text(MINE.format(law=RIGHT))
-    assert run(str(mine), "--certificate", held)[0] == 0
-    assert run(str(mine), "--check", held)[0] == 0
-    mine.write_text(MINE.format(law=WRONG))
-    status, said = run(str(mine), "--check", held)
-    assert status == 2
-    assert "certifies another sha256" in said
-    assert run(str(mine), "--certificate", held)[0] == 1
-    assert "says of mine: convicted" in run(str(mine), "--check", held)[1]
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize(
-    "outcome", ["lossless", "lossy by design", "vacuous", "inconclusive", "broken", "not available"]
-)
-def test_a_certificate_holds_for_what_passed(outcome: Any, mine: Path, tmp_path: Path) -> None:
-    held, module = tmp_path / "certificate.json", registry.find(str(mine))
-    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", outcome),))], 1e-6)
-    if outcome.startswith("loss"):
-        certificate.check(held, module)
-    else:
-        with pytest.raises(ValueError, match=f"says of mine: {outcome}"):
-            certificate.check(held, module)
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize(("old", "new"), [('"runs": 0', '"runs": 9'), ('"false_alarm": 1e-06', '"false_alarm": 1e-12')])
-def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_path: Path) -> None:
-    held, module = tmp_path / "certificate.json", registry.find(str(mine))
-    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", "lossless"),))], 1e-6)
-    text = held.read_text()
-    assert old in text
-    held.write_text(text.replace(old, new))
-    with pytest.raises(ValueError, match="was edited"):
-        certificate.check(held, module)
-    for other in ("{}", "[1]", text.replace("digest", "digests")):
-        held.write_text(other)
-        with pytest.raises(ValueError, match="is no certificate"):
-            certificate.check(held, module)
-
-
-@pytest.mark.fast
-def test_a_certificate_judges_every_subject(mine: Path, tmp_path: Path) -> None:
-    """Two of one name are two, and none is none."""
-    held, passed = tmp_path / "certificate.json", Report("mine", (Verdict("mine", "joint", "lossless"),))
-    failed = Report("mine", (Verdict("mine", "joint", "convicted"),))
-    source = mine.read_text()
-    for count, reports, words in (
-        (0, [], "every subject"),
-        (2, [passed], "every subject"),
-        (2, [failed, passed], "says of mine: convicted"),
-    ):
-        mine.write_text(f"{source}\ndef subjects():\n    return [subject()] * {count}\n")
-        module = registry.find(str(mine))
-        certificate.write(held, module, reports, 1e-6)
-        with pytest.raises(ValueError, match=words):
-            certificate.check(held, module)
-
-
 @pytest.mark.fast
 def test_subjects_of_a_file_share_its_budget_and_its_rate(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[float, float]] = []
@@ -135,20 +51,6 @@ def test_subjects_of_a_file_share_its_budget_and_its_rate(mine: Path, monkeypatc
     mine.write_text(f"{mine.read_text()}\ndef subjects():\n    return [subject()] * 4\n")
     run(str(mine), "--budget", "2m", "--false-alarm", "0.01")
     assert told == [(30, 0.0025)] * 4
-
-
-def test_compiled_code_is_certified_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel that changed in a package of the same version."""
-    kernel, file = tmp_path / "kernel.so", metadata.PackagePath("kernel.so")
-    file.dist = SimpleNamespace(locate_file=lambda path: tmp_path / path)  # type: ignore[assignment]
-    monkeypatch.setattr(metadata, "files", lambda distribution: [file])
-    monkeypatch.setattr(metadata, "version", lambda distribution: "1.0")
-    (tmp_path / "mine.py").write_text(f'DISTRIBUTION = "kernels"\n{MINE.format(law=RIGHT)}')
-    module, hashes = registry.find(str(tmp_path / "mine.py")), []
-    for code in (b"one", b"one", b"other"):
-        kernel.write_bytes(code)
-        hashes.append(certificate.identity(module)["sha256"])
-    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_counts(tmp_path: Path) -> None:
@@ -170,6 +72,9 @@ def test_what_cannot_be_had_is_not_available(tmp_path: Path) -> None:
 def test_bad_words() -> None:
     assert run("nobody")[0] == 2
     assert "budget 'long' is no time" in run("rejection", "--budget", "long")[1]
+    for budget in ("-3", "0", "nan", "inf", "-1m"):
+        status, said = run("rejection", "--budget", budget)
+        assert (status, said) == (2, f"error: budget must be a positive, finite time, got {budget}\n")
     assert "name a subject" in run()[1]
     assert run("--list")[0] == 0
 
@@ -191,7 +96,19 @@ def test_forms(mine: Path, tmp_path: Path) -> None:
     mine.write_text(MINE.format(law=RIGHT))
     held = str(tmp_path / "certificate.json")
     run(str(mine), "--certificate", held)
-    assert json.loads(run(str(mine), "--check", held, "--json")[1])["holds"] is True
+    found = json.loads(run(str(mine), "--check", held, "--json")[1])
+    assert found["holds"] is True
+    assert {"marginal", "degenerate"} <= set(found["judged"])
+
+
+@pytest.mark.fast
+def test_verdicts_fit_a_terminal(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine.write_text(MINE.format(law=WRONG))
+    wide = run(str(mine), "--property", "marginal", "--property", "batches")[1]
+    monkeypatch.setattr(text, "terminal_width", lambda stream=None: 60)
+    narrow = run(str(mine), "--property", "marginal", "--property", "batches")[1]
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines()))
+    assert narrow.split() == wide.split()
 
 
 SUITE = """

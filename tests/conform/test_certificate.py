@@ -1,0 +1,121 @@
+"""`specsim conform --certificate` and `--check`: for whom and what a certificate holds."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers.authors import MINE, RIGHT, WRONG, written
+from helpers.authors import conform as run
+
+from specsim.conform import Report, Verdict, certificate, registry
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    return written(tmp_path)
+
+
+def test_certificate(mine: Path, tmp_path: Path) -> None:
+    held = str(tmp_path / "certificate.json")
+    mine.write_text(MINE.format(law=RIGHT))
+    assert run(str(mine), "--certificate", held)[0] == 0
+    assert run(str(mine), "--check", held)[0] == 0
+    mine.write_text(MINE.format(law=WRONG))
+    status, said = run(str(mine), "--check", held)
+    assert status == 2
+    assert "certifies another sha256" in said
+    assert run(str(mine), "--certificate", held)[0] == 1
+    assert "says of mine: convicted" in run(str(mine), "--check", held)[1]
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "outcome", ["lossless", "lossy by design", "vacuous", "inconclusive", "broken", "not available"]
+)
+def test_a_certificate_holds_for_what_passed(outcome: Any, mine: Path, tmp_path: Path) -> None:
+    held, module = tmp_path / "certificate.json", registry.find(str(mine))
+    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", outcome),))], 1e-6)
+    if outcome.startswith("loss"):
+        certificate.check(held, module)
+    else:
+        with pytest.raises(ValueError, match=f"says of mine: {outcome}"):
+            certificate.check(held, module)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("old", "new"), [('"runs": 0', '"runs": 9'), ('"false_alarm": 1e-06', '"false_alarm": 1e-12')])
+def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_path: Path) -> None:
+    held, module = tmp_path / "certificate.json", registry.find(str(mine))
+    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", "lossless"),))], 1e-6)
+    text = held.read_text()
+    assert old in text
+    held.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match="was edited"):
+        certificate.check(held, module)
+    for other in ("{}", "[1]", text.replace("digest", "digests")):
+        held.write_text(other)
+        with pytest.raises(ValueError, match="is no certificate"):
+            certificate.check(held, module)
+
+
+@pytest.mark.fast
+def test_a_certificate_judges_every_subject(mine: Path, tmp_path: Path) -> None:
+    """Two of one name are two, and none is none."""
+    held, passed = tmp_path / "certificate.json", Report("mine", (Verdict("mine", "joint", "lossless"),))
+    failed = Report("mine", (Verdict("mine", "joint", "convicted"),))
+    source = mine.read_text()
+    for count, reports, words in (
+        (0, [], "every subject"),
+        (2, [passed], "every subject"),
+        (2, [failed, passed], "says of mine: convicted"),
+    ):
+        mine.write_text(f"{source}\ndef subjects():\n    return [subject()] * {count}\n")
+        module = registry.find(str(mine))
+        certificate.write(held, module, reports, 1e-6)
+        with pytest.raises(ValueError, match=words):
+            certificate.check(held, module)
+
+
+def test_compiled_code_is_certified_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that changed in a package of the same version."""
+    kernel, file = tmp_path / "kernel.so", metadata.PackagePath("kernel.so")
+    file.dist = SimpleNamespace(locate_file=lambda path: tmp_path / path)  # type: ignore[assignment]
+    monkeypatch.setattr(metadata, "files", lambda distribution: [file])
+    monkeypatch.setattr(metadata, "version", lambda distribution: "1.0")
+    (tmp_path / "mine.py").write_text(f'DISTRIBUTION = "kernels"\n{MINE.format(law=RIGHT)}')
+    module, hashes = registry.find(str(tmp_path / "mine.py")), []
+    for code in (b"one", b"one", b"other"):
+        kernel.write_bytes(code)
+        hashes.append(certificate.identity(module)["sha256"])
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+@pytest.mark.fast
+def test_a_certificate_says_what_was_judged(mine: Path, tmp_path: Path) -> None:
+    """A property that any subject was not judged by is none of the certificate's."""
+    held = tmp_path / "certificate.json"
+    mine.write_text(f"{mine.read_text()}\ndef subjects():\n    return [subject()] * 2\n")
+    module, names = registry.find(str(mine)), [("marginal", "joint"), ("joint", "degenerate")]
+    reports = [Report("mine", tuple(Verdict("mine", name, "lossless") for name in some)) for some in names]
+    certificate.write(held, module, reports, 1e-6)
+    assert certificate.check(held, module, ["joint"]) == ["joint"]
+    assert run(str(mine), "--check", str(held))[1].endswith("judged: joint, and nothing else\n")
+    status, said = run(str(mine), "--check", str(held), "--property", "joint", "--property", "marginal")
+    assert status == 2
+    assert said == f"error: {held} says nothing of the property marginal: it is of joint\n"
+
+
+@pytest.mark.fast
+def test_a_rule_s_certificate_is_of_all_it_stands_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = certificate.identity(registry.find("rejection"))["sha256"]
+    assert certificate.identity(registry.find("rejection"))["sha256"] == before
+    (tmp_path / "__init__.py").write_text("")
+    monkeypatch.setattr(certificate.specsim, "__file__", str(tmp_path / "__init__.py"))  # type: ignore[attr-defined]
+    alone = certificate.identity(registry.find("rejection"))["sha256"]
+    (tmp_path / "base.py").write_text("x = 1\n")
+    assert len({before, alone, certificate.identity(registry.find("rejection"))["sha256"]}) == 3
+    assert certificate.identity(registry.find("transformers"))["sha256"] != before
