@@ -68,8 +68,10 @@ class Muon(torch.optim.Muon):
     """torch's Muon with products in the precision of the weights; either takes up the state of the other."""
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
-        """Take one step along the gradients, with the rate that matches AdamW's; `closure` is not asked."""
+    def step(self, closure: Any = None) -> Any:
+        """Take a step along the gradients, at the rate that matches AdamW's; returns what the closure gives."""
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
         for group in self.param_groups:
             keep, decay = group["momentum"], 1 - group["lr"] * group["weight_decay"]
             for weight in (one for one in group["params"] if one.grad is not None):
@@ -79,3 +81,4 @@ class Muon(torch.optim.Muon):
                     weight.grad.lerp(mean, keep), group["ns_coefficients"], group["ns_steps"], group["eps"]
                 )
                 weight.mul_(decay).add_(new, alpha=-0.2 * group["lr"] * math.sqrt(max(weight.shape)))
+        return loss

@@ -14,22 +14,25 @@ TELLING = ("verify", "draw", "ask", "more", "loss")  # each family's modules hav
 def own_rule(rule: Any) -> ModuleType | None:
     """The rule that a module or the path of a Python file is; None for anything else, such as a rule's name."""
     if isinstance(rule, Path) or (isinstance(rule, str) and rule.endswith(".py")):
-        path = Path(rule)
-        if not path.is_file():
-            raise ValueError(f"rule file {path} does not exist")
-        return _loaded(path.resolve(), path.stat().st_mtime_ns)
+        return read(Path(rule), "rule")
     return rule if any(callable(getattr(rule, name, None)) for name in TELLING) else None
 
 
-@lru_cache
-def _loaded(path: Path, modified: int) -> ModuleType:
-    """The module in a file, imported once for as long as the file stays as it is."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"rule file {path} is not Python")
-    module = importlib.util.module_from_spec(spec)
+def read(path: Path, kind: str) -> ModuleType:
+    """The module in a user's file, imported once for as long as the file says the same; `kind` is for errors."""
+    if not path.is_file():
+        raise ValueError(f"{kind} file {path} does not exist")
     try:
-        spec.loader.exec_module(module)
+        return _loaded(path.resolve(), path.read_bytes())
     except Exception as error:  # the file is the user's: whatever it raises is the answer
-        raise ValueError(f"rule file {path} cannot be imported: {type(error).__name__}: {error}") from None
+        raise ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}") from None
+
+
+@lru_cache
+def _loaded(path: Path, source: bytes) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None:
+        raise ImportError("its name does not end in .py")
+    module = importlib.util.module_from_spec(spec)
+    exec(compile(source, path, "exec"), vars(module))  # bytecode may be of what the file was
     return module

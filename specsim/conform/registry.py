@@ -22,12 +22,12 @@ Files whose names begin with an underscore are helpers, and are not listed.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pkgutil
 from pathlib import Path
 from types import ModuleType
 
 from specsim import discover
+from specsim.base.modules import read
 from specsim.conform import rules
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Report, Verdict
@@ -51,7 +51,7 @@ def names(folder: str) -> list[str]:
 def find(name: str) -> ModuleType:
     """The file of that name in a folder, one of specsim's rules, schemes and processes, or the file at that path."""
     if name.endswith(".py"):
-        return _own(Path(name))
+        return read(Path(name), "subject")
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
         if name in names(folder):
             return importlib.import_module(f"{folder}.{name}")
@@ -108,17 +108,3 @@ def listed() -> list[tuple[str, str]]:
         state = f"not available: {found}" if isinstance(found, str) else f"ready: {', '.join(s.name for s in found)}"
         out.append((name, f"{module.DISTRIBUTION}{module.VERSIONS}, {module.KIND}; {state}"))
     return out
-
-
-def _own(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ValueError(f"subject file {path} does not exist")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None:
-        raise ValueError(f"subject file {path} is not Python")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        exec(compile(path.read_bytes(), path, "exec"), vars(module))  # bytecode may be of what the file was
-    except Exception as error:  # the file is the user's: whatever it raises is the answer
-        raise ValueError(f"subject file {path} cannot be imported: {type(error).__name__}: {error}") from None
-    return module

@@ -1,4 +1,4 @@
-"""Subject files are what they are now, whatever was compiled of them before."""
+"""Files of one's own are what they are now, whatever was compiled of them before."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from specsim.base.modules import own_rule
 from specsim.conform import registry
 
 pytestmark = pytest.mark.fast
@@ -19,7 +20,11 @@ def test_a_file_that_changed_is_read_anew(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "bytecode"))
     mine = tmp_path / "mine.py"
     for nanoseconds, value in enumerate((1, 2)):
-        mine.write_text(f"number = {value}\nsubject = lambda: None\n")
+        mine.write_text(f"number = {value}\nverify = subject = lambda: None\n")
         os.utime(mine, ns=(10**18, 10**18 + nanoseconds))
         found = registry.find(str(mine))
         assert found.number == value
+        rule = own_rule(mine)
+        assert rule is not None
+        assert rule.number == value
+        assert own_rule(str(mine)) is rule

@@ -54,8 +54,21 @@ def test_singular_values_come_near_one_in_the_matrix_s_own_type(shape: tuple[int
 
 def test_a_weight_without_a_gradient_stays() -> None:
     weight = torch.nn.Parameter(torch.ones(2, 3))
-    Muon([weight], lr=0.1).step()
+    assert Muon([weight], lr=0.1).step() is None
     assert torch.equal(weight, torch.ones(2, 3))
+
+
+def test_a_closure_is_asked_first() -> None:
+    weight = torch.nn.Parameter(torch.ones(2, 3))
+
+    def loss() -> float:
+        value = weight.square().sum()
+        value.backward()
+        return float(value.detach())
+
+    assert Muon([weight], lr=0.1).step(loss) == 6
+    assert weight.grad is not None
+    assert (weight < 1).all()
 
 
 @pytest.mark.parametrize(("can", "kind"), [({"avx512_bf16": True}, torch.optim.Muon), ({"avx2": True}, Muon)])
