@@ -53,7 +53,14 @@ TREES += [  # with a step rule of the user's choice
 TREES.append(("tree", discover.find("tree", "tokenwise"), {"parents": (-1, 0, 1), "scheme": "iid"}))
 LOOPS = [(family, rule, options) for family, rule, options in CHAINS + STEPS + TREES if rule.EXACT]
 IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values()))}" for _, rule, options in LOOPS]
-QUICK = {"block-2", "rejection-2-1", "recursive-2-2", "tokenwise-(-1, 0, 1)-iid", "traversal-(-1, -1, 0)-iid"}
+QUICK = {
+    "block-2",
+    "lifted-(-1, -1, 0)-iid-recursive",
+    "rejection-2-1",
+    "recursive-2-2",
+    "tokenwise-(-1, 0, 1)-iid",
+    "traversal-(-1, -1, 0)-iid",
+}
 CASES = [  # the quick ones, in the minute of `-m fast`: chains, steps, trees that go deep and that branch
     pytest.param(*case, id=name, marks=[pytest.mark.fast] if name in QUICK else [])
     for case, name in zip(LOOPS, IDS, strict=True)
