@@ -35,7 +35,7 @@ def _phrases(seen: Observation, drafts: int) -> Iterator[str]:
         if total < SMALL:
             return
         overlap = math.fsum(m * float(np.minimum(case.p(text), case.q(text)).sum()) for text, m in reached.items())
-        yield _tested(f"draft {i + 1} is", kept, overlap, total, max(seen.rounding, SMALL))
+        yield how_often(f"draft {i + 1} is", kept, overlap, total, max(seen.rounding, SMALL))
         yield _replaced(f"the token after a rejected draft {i + 1} is", case, after, max(seen.rounding, SMALL))
     _, _, after = _at(seen, drafts)
     if _off(after, case.p) > max(seen.rounding, SMALL):
@@ -63,7 +63,8 @@ def _at(seen: Observation, i: int) -> tuple[dict[Text, float], float, Laws]:
     return reached, kept, after
 
 
-def _tested(what: str, kept: float, overlap: float, total: float, small: float) -> str:
+def how_often(what: str, kept: float, overlap: float, total: float, small: float) -> str:
+    """What is wrong with how often a draft is kept, of so much mass that reaches it; nothing if it is the overlap."""
     if abs(kept - overlap) <= small:
         return ""
     if kept <= small:

@@ -17,6 +17,13 @@ def test_what_no_corner_shows_is_found_inside() -> None:
     assert found.law[True] == pytest.approx(1 / 16, abs=1e-12)
 
 
+@pytest.mark.fast
+def test_what_only_a_corner_of_several_coins_shows_is_found() -> None:
+    """An answer of 2^-40 of the square: no point inside it will ever be drawn."""
+    found = coins.law(lambda u: bool((u < 2.0**-20).all()), 2)
+    assert found.law[True] == 2.0**-40
+
+
 def test_shorter_coins() -> None:
     """A threshold between two numbers of their type, which every coin is; it takes half as many runs."""
 

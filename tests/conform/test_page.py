@@ -13,6 +13,7 @@ import specsim
 from specsim.cli import app
 from specsim.conform import Report, Subject, Verdict, judge
 from specsim.conform.page import page
+from specsim.conform.verdict import Counterexample
 
 WRONG = """
 from specsim.conform import Subject
@@ -108,6 +109,16 @@ def test_users_words_are_escaped(words: str) -> None:
     verdict = Verdict(words, "marginal", "broken", reach=words, words=words)
     found = checked(page([Report(words, (verdict,))], {words: words}))
     assert said(found).count(words) == 5
+
+
+@pytest.mark.fast
+def test_words_of_a_counterexample_are_escaped() -> None:
+    """A user's file names its cases, and its outcomes are what it returns."""
+    case = "<script>alert(1)</script>"
+    shown = Counterexample(case, None, None, None, case, {case: 0.5}, {case: 0.25})
+    verdict = Verdict("mine", "marginal", "convicted", "scripted", "", 1, 0.25, shown)
+    found = checked(page([Report("mine", (verdict,))], {}))
+    assert said(found).count(case) >= 2
 
 
 def test_an_interrupted_run_says_so() -> None:

@@ -155,6 +155,14 @@ def test_a_block_rules_log_is_no_conviction() -> None:
 
 
 @pytest.mark.fast
+@pytest.mark.parametrize(("rate", "outcome"), [(1 / 120, "convicted"), (1 / 140, "inconclusive")])
+def test_bets_share_one_wealth(rate: float, outcome: str) -> None:
+    """Ten drafts kept that the target excludes: the mean of (1 + stake)^10, 126, and not the sum."""
+    lines = ['{"p": [0.0], "q": [0.5], "kept": 1}'] * 10
+    assert judge_counts(lines, "log", false_alarm=rate).outcome == outcome
+
+
+@pytest.mark.fast
 def test_what_was_shown_once_stays_shown() -> None:
     """The wealth of the bets counts at any block; later ones may lose it again."""
     kept, none = (f'{{"p": [0.2], "q": [0.4], "kept": {n}}}' for n in (1, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random as python_random
 from collections import Counter
@@ -16,7 +17,7 @@ from specsim import discover
 from specsim.conform import rules
 from specsim.conform.calls import call, inputs
 from specsim.conform.cases import standard
-from specsim.conform.evidence import scripted
+from specsim.conform.evidence import _shared, scripted
 from specsim.exact import forking
 
 FORKED = [
@@ -156,3 +157,19 @@ def test_what_was_replaced_is_put_back() -> None:
     with pytest.raises(ZeroDivisionError):
         scripted.law(lambda random: 1 // 0)
     assert (np.random.rand, python_random.random, np.random.default_rng) == before
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_generators_of_a_process_go_on_where_they_were(fails: bool) -> None:
+    """Judging somebody's verifier in one's own program changes none of its draws, also if the verifier raises."""
+
+    def program(random: Any) -> int:
+        if fails:
+            raise KeyError("its own error")
+        return int(random.random() < 0.5)
+
+    before = _shared.states()
+    with pytest.raises(KeyError) if fails else contextlib.nullcontext():
+        assert scripted.law(program).law == {0: 0.5, 1: 0.5}
+    assert _shared.alike(before, _shared.states())
