@@ -65,6 +65,7 @@ def test_step_and_chain_rules_are_what_they_were() -> None:
 
 @pytest.mark.fast
 def test_guarantee_runs_races_on_symbols() -> None:
+    assert guarantee("race").lossless
     assert guarantee("race") == guarantee("race", family="coupled", scheme="iid")
     assert guarantee("race").cases > 50
     with pytest.raises(ValueError, match=r"^rule 'race' drafts 1, got num_drafts=2$"):
