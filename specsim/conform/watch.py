@@ -22,6 +22,7 @@ from specsim.types import Array
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
+HIDDEN = 0.01  # of the coins of a drafter
 SHARE = 4  # a Monte Carlo observation that decides nothing yet takes at most this part of the time that is left
 EXACT = 3  # and an exact one that part,
 SLACK = 3  # or so many times what each of those to come would have
@@ -178,21 +179,35 @@ class Watch:
         return within(min(patience, left), OutOfTime() if left < patience else None)
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
+        if kind == "coins":
+            return self._by_coins(case, given, self._late(), 0)
         law: dict[Answer, float] = {}
         runs, until = 0, self._late()
         for one in given:
-            if kind == "coins":
-                count = number_of_coins(self.subject, case, one.tree)
-                floats = np.float64 if self.subject.dtype == "float64" else np.float32
-                found = coins.law(partial(self._fixed, case, one), count, deadline=until, floats=floats)
-            else:
-                again = 0 if self.seen else REPLAYS
-                found = scripted.law(partial(self._scripted, case, one), deadline=until, replays=again)
-                self.runs -= found.replays  # they add nothing to the law
+            again = 0 if self.seen else REPLAYS
+            found = scripted.law(partial(self._scripted, case, one), deadline=until, replays=again)
+            self.runs -= found.replays  # they add nothing to the law
             runs += found.leaves
-            for seen, mass in found.law.items():
-                law[seen] = law.get(seen, 0.0) + one.weight * mass
+            _add(law, found.law, one.weight)
         return Observation(case, law, kind, runs, rounding=ROUNDING.get(self.subject.dtype, 1e-5))
+
+    def _by_coins(self, case: Case, given: list[Input], until: float, agreed: int) -> Observation:
+        """A law that is not the target's is found again, until as many random points agree as its distance asks for.
+
+        Were the distance only what boxes hide, that many would agree with probability `delta` at most.
+        """
+        law: dict[Answer, float] = {}
+        runs, floats = 0, np.float64 if self.subject.dtype == "float64" else np.float32
+        for one in given:
+            count, program = number_of_coins(self.subject, case, one.tree), partial(self._fixed, case, one)
+            found = coins.law(program, count, deadline=until, floats=floats, agreed=agreed)
+            runs += found.leaves
+            _add(law, found.law, one.weight)
+        seen = Observation(case, law, "coins", runs, rounding=ROUNDING.get(self.subject.dtype, 1e-5))
+        drafter = self.subject.kind == "drafter"  # whose goal are the laws that it hands back
+        wrong = HIDDEN if drafter else distance(seen.joint(case.length), seen.goal(case.length))
+        asked = math.ceil(-math.log(self.delta) / wrong) if wrong > seen.rounding else 0
+        return seen if asked <= agreed else self._by_coins(case, given, until, asked)
 
     def _fixed(self, case: Case, given: Input, u: Array) -> Answer:
         return self.once(case, given, _Fixed(u))
@@ -251,6 +266,11 @@ class Watch:
 
 def _key(case: Case) -> Any:
     return id(case.target), id(case.draft), case[2:]
+
+
+def _add(law: dict[Answer, float], found: dict[Answer, float], weight: float) -> None:
+    for seen, mass in found.items():
+        law[seen] = law.get(seen, 0.0) + weight * mass
 
 
 class _Fixed:

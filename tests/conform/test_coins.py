@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
+
 import numpy as np
 import pytest
 
 from specsim.conform import Subject, judge
+from specsim.conform.calls import inputs
+from specsim.conform.cases import standard
 from specsim.conform.evidence import coins
+from specsim.conform.watch import Watch, distance
 from specsim.types import Array
 
 
@@ -22,6 +28,41 @@ def test_what_only_a_corner_of_several_coins_shows_is_found() -> None:
     """An answer of 2^-40 of the square: no point inside it will ever be drawn."""
     found = coins.law(lambda u: bool((u < 2.0**-20).all()), 2)
     assert found.law[True] == 2.0**-40
+
+
+def somewhere(u: Array) -> bool:
+    """Whether eight coins are in a slab of 144/10,000 of their cube, away from its edges and its middle."""
+    return bool(0.35 <= u[2] < 0.47 and 0.56 <= u[3] < 0.68)
+
+
+@pytest.mark.fast
+def test_what_boxes_hide_is_found_by_points_that_must_agree() -> None:
+    assert coins.law(somewhere, 8).law == {False: 1.0}
+    found = coins.law(somewhere, 8, agreed=2_000)
+    assert found.law[True] == pytest.approx(0.12 * 0.12, rel=1e-9)
+    assert found.leaves > 2_000
+
+
+def compensated(p: Array, q: Array, drafts: Array, u: Array) -> int:
+    """Token 0 in that slab, and elsewhere what is then missing of p: the target's law, whatever was drafted."""
+    hidden = 0.12 * 0.12
+    if p[0] < hidden:
+        return int(np.searchsorted(p.cumsum(), u[0] * p.sum(), side="right"))
+    rest = p - hidden * (np.arange(len(p)) == 0)
+    return 0 if somewhere(u) else int(np.searchsorted(rest.cumsum(), u[0] * rest.sum(), side="right"))
+
+
+@pytest.mark.fast
+def test_what_boxes_hide_is_no_distance_from_the_target() -> None:
+    subject = Subject("odd", "step", compensated, randomness="coins", coins=lambda _: 8, sizes=(1,))
+    watch = Watch(subject, deadline=time.monotonic() + 60, patience=60, delta=1e-6, seed=0)
+    watch.kinds = ["coins"]
+    case = next(case for case in standard(subject) if min(case.p(())) > 0.2)
+    seen = watch(case)
+    assert distance(seen.joint(case.length), seen.goal(case.length)) < 1e-9
+    given = inputs(subject, case)
+    alone = [coins.law(partial(watch._fixed, case, one), 8).law for one in given]
+    assert any(abs(law[answer] - seen.law[answer]) > 1e-5 for law in alone for answer in law), "it was hidden"
 
 
 def test_shorter_coins() -> None:

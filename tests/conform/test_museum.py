@@ -15,6 +15,7 @@ from specsim.conform.verdict import Report, Verdict
 
 PAGE = (Path(__file__).parents[2] / "docs" / "results" / "museum.md").read_text(encoding="utf-8")
 EXACT = {"scripted", "bound"}
+SEEN_FROM = {"new_tokens_untested": "5", "residual_of_three_tokens": "5"}  # tokens, where fewer show nothing wrong
 TINY = (  # convicted with two tokens and one draft, by the simplest laws
     "always_accepts",
     "argmax_verification",
@@ -91,7 +92,7 @@ def test_an_exhibit_is_convicted_by_the_whole_report(name: str) -> None:
     found = [v.counterexample for v in report.verdicts if v.convicted]
     for one in found:
         assert one is not None
-        assert re.match(r"V=[23], (1|2|tree)", one.case), one.case
+        assert re.match(rf"V=[{SEEN_FROM.get(name, '23')}], (1|2|tree)", one.case), one.case
 
 
 def test_the_museum_is_large_enough() -> None:

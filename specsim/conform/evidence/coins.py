@@ -2,7 +2,8 @@
 
 A box whose corners and a few points inside agree is one answer; two points that differ are joined along the axes, and
 the threshold between them is found by bisection, to the last bit. The law is exact up to the subject's own floats, if
-its answers change at thresholds of single coins and no box hides another answer from all its probes.
+its answers change at thresholds of single coins and no box hides another answer from all its probes. Before anybody is
+convicted, so many random points must agree with their boxes that what is hidden is less than what is wrong.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ def law(
     most: int = 400,
     deadline: float = math.inf,
     floats: type[np.floating[Any]] = np.float64,
+    agreed: int = 0,
 ) -> Exact:
     """Exact law of program(u), u (count,) uniform; `leaves` counts its runs.
 
     All u are numbers that `floats` can hold: a program that takes shorter ones than float64 tells no others apart.
-    Raises TooLong after `most` boxes, which is what happens where two coins are compared with each other.
+    At the end `agreed` random points of the whole cube have the answers of their boxes, one after the other; a box that
+    one of them refutes is cut there, and they begin anew. Raises TooLong after `most` boxes, which is what happens
+    where two coins are compared with each other.
 
     Examples
     --------
@@ -42,8 +46,8 @@ def law(
     >>> [round(found[k], 12) for k in range(4)]
     [0.25, 0.333333333333, 0.333333333333, 0.083333333333]
     """
-    rng, runs = np.random.default_rng(0), 0
-    out: dict[Any, list[float]] = {}
+    rng, runs, left = np.random.default_rng(0), 0, agreed
+    found: list[tuple[Box, Any, Array]] = []  # a point of it with its answer
     boxes: list[Box] = [[(0.0, 1.0)] * count]
 
     def ask(u: Array) -> Any:
@@ -51,26 +55,41 @@ def law(
         runs += 1
         return program(u)
 
-    done = 0
-    while boxes:
-        box = boxes.pop()
-        points = _probes(box, rng, floats)
-        first = ask(points[0])
-        other = next((u for u in points[1:] if ask(u) != first), None)
-        if other is None:
-            out.setdefault(first, []).append(math.prod(high - low for low, high in box))
-            done += 1
-            continue
-        axis, cut = _threshold(ask, points[0], other, floats)
+    while boxes or left:
+        if time.monotonic() > deadline:
+            raise TooLong(f"more than {len(found) + len(boxes)} boxes of coins in the time")
+        if boxes:
+            box = boxes.pop()
+            one, *points = _probes(box, rng, floats)
+            answer = ask(one)
+            other = next((u for u in points if ask(u) != answer), None)
+            if other is None:
+                found.append((box, answer, one))
+                continue
+        else:
+            other = _held(rng.random(count), floats)
+            here = next(i for i, (box, *_) in enumerate(found) if _inside(other, box))
+            if ask(other) == found[here][1]:
+                left -= 1
+                continue
+            (box, _, one), left = found.pop(here), agreed
+        axis, cut = _threshold(ask, one, other, floats)
         low, high = box[axis]
         if not low < cut < high:
             raise NotScriptable(
                 "an answer changes at no threshold of a single coin: it may depend on more than the coins"
             )
         boxes += [[*box[:axis], side, *box[axis + 1 :]] for side in ((low, cut), (cut, high))]
-        if boxes and (done + len(boxes) > most or time.monotonic() > deadline):
-            raise TooLong(f"more than {done + len(boxes)} boxes of coins in the time")
+        if len(found) + len(boxes) > most:
+            raise TooLong(f"more than {most} boxes of coins")
+    out: dict[Any, list[float]] = {}
+    for box, answer, _ in found:
+        out.setdefault(answer, []).append(math.prod(high - low for low, high in box))
     return Exact({answer: math.fsum(masses) for answer, masses in out.items()}, runs)
+
+
+def _inside(u: Array, box: Box) -> bool:
+    return all(low <= x < high for x, (low, high) in zip(u.tolist(), box, strict=True))
 
 
 def _probes(box: Box, rng: np.random.Generator, floats: type[np.floating[Any]]) -> list[Array]:
