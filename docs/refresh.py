@@ -37,7 +37,14 @@ RECORDS = {
     "compare-trees-iid": "trees",
     "compare-trees-widened": "trees",
 }
-TEXTS = {"engine": "engine", "optimal": "drafts", "transport": "drafts", "simulate": "simulate", "paths": "trees"}
+TEXTS = {
+    "engine": "engine",
+    "weights": "engine",
+    "optimal": "drafts",
+    "transport": "drafts",
+    "simulate": "simulate",
+    "paths": "trees",
+}
 
 
 def tables() -> dict[tuple[str, str], str]:

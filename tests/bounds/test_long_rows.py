@@ -157,6 +157,24 @@ def test_jax_and_torch_stay_what_they_are(num_drafts: int) -> None:
                 assert total == pytest.approx(wanted.value[row], abs=1e-12)
 
 
+@pytest.mark.fast
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_long_rows_of_torch_are_worked_on_as_numpys(kind: str) -> None:
+    """In the same memory, and what comes back is torch's; rows that a gradient is asked of are sorted by torch."""
+    torch = pytest.importorskip("torch")
+    p, q = (w.astype(kind) for w in float_pair("zeros in both", _prefix.LONG + 100))
+    x, y = torch.from_numpy(p), torch.from_numpy(q)
+    found, wanted = optimum(x, y, num_drafts=3), optimum(p, q, num_drafts=3)
+    assert found.value.dtype == torch.float64
+    assert found.value.item() == wanted.value == optimal_acceptance(x, y, num_drafts=3).item()
+    assert (found.certificate.numpy() == wanted.certificate).all()
+    assert (found.plan.numpy() == wanted.plan).all()
+    value = optimal_acceptance(x.requires_grad_(), y, num_drafts=3)
+    value.backward()
+    assert value.item() == pytest.approx(float(wanted.value), abs=1e-12)
+    assert (x.grad.numpy() == wanted.certificate).all()
+
+
 def test_jit_and_long_rows_on_jax() -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

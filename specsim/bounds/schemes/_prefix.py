@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from array_api_compat import is_torch_array
 
 from specsim.base import arrays
 from specsim.base.arrays import array_namespace
@@ -27,6 +28,8 @@ def value(p: Array, q: Array, count: int | Draws) -> Array:
     """The optimal acceptance (...) of broadcast rows p, q (..., V)."""
     if isinstance(count, int) and count == 1:
         return arrays.overlap(arrays.wide(p), arrays.wide(q))
+    if isinstance(count, int) and (host := _in_memory(p, q)):
+        return array_namespace(p).asarray(value(*host, count))
     if is_large(p):
         rows = np.ndindex(*p.shape[:-1])
         lows = [_best_prefix(p[row], q[row], _of_row(count, row)).value for row in rows]
@@ -39,6 +42,8 @@ def optimum(p: Array, q: Array, count: int | Draws) -> Optimum:
     """The value with the set H that attains it, and the law of the winner that does (T08)."""
     if isinstance(count, int) and count == 1:
         return exact(value(p, q, 1), p < q, q)
+    if isinstance(count, int) and (host := _in_memory(p, q)):
+        return exact(*map(array_namespace(p).asarray, optimum(*host, count)[:3]))
     if is_large(p):
         low, certificate, plan = np.empty(p.shape[:-1]), np.empty(p.shape, dtype=bool), np.empty(p.shape)
         for row in np.ndindex(*p.shape[:-1]):
@@ -79,6 +84,16 @@ def certificate_of(order: Array, slack: Array) -> Array:
 def is_large(p: Array) -> bool:
     """Whether rows are worked on one by one, in bins of p/q."""
     return isinstance(p, np.ndarray) and not arrays.is_exact(p) and p.shape[-1] > LONG
+
+
+def _in_memory(p: Array, q: Array) -> tuple[Array, Array] | None:
+    """Long rows of torch, in the processor's memory, as NumPy's: torch has no bins, and takes long to sort."""
+    laws = (p, q)
+    if p.shape[-1] <= LONG or not all(is_torch_array(w) for w in laws):
+        return None
+    if any(w.requires_grad or w.device.type != "cpu" or w.dtype.itemsize < 4 for w in laws):  # NumPy has no bfloat16
+        return None
+    return p.numpy(), q.numpy()
 
 
 def _winners(p: Array, q: Array, count: int | Draws) -> Array:
