@@ -50,12 +50,13 @@ TREES += [  # with a step rule of the user's choice
     for name, step in (("tokenwise", "optimal"), ("lifted", "recursive"))
 ]
 # three levels: the third drafts after two tokens
-TREES.append(("tree", discover.find("tree", "tokenwise"), {"parents": (-1, 0, 1), "scheme": "iid"}))
+TREES.append(("tree", discover.find("tree", "tokenwise"), {"parents": (-1, 0, 1), "scheme": "iid"}))  # looked up
+TREES.append(("tree", discover.find("tree", "lifted"), {"parents": (-1, 0, 1), "scheme": "iid", "step": "recursive"}))
 LOOPS = [(family, rule, options) for family, rule, options in CHAINS + STEPS + TREES if rule.EXACT]
 IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values()))}" for _, rule, options in LOOPS]
 QUICK = {
     "block-2",
-    "lifted-(-1, -1, 0)-iid-recursive",
+    "lifted-(-1, 0, 1)-iid-recursive",
     "rejection-2-1",
     "recursive-2-2",
     "tokenwise-(-1, 0, 1)-iid",
