@@ -142,7 +142,7 @@ def optimizers(model: nn.Module, weight_decay: float) -> list[torch.optim.Optimi
     """Muon for the matrices inside the layers, AdamW at twice the rate for the embedding and the norms."""
     inside = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
-    kind = torch.optim.Muon if in_bfloat16(inside[0].device) else Muon
+    kind = torch.optim.Muon if in_bfloat16(next(model.parameters()).device) else Muon
     return [
         kind([{"params": inside, "scale": 1.0}], weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW([{"params": others, "scale": 2.0}], betas=(0.9, 0.95), weight_decay=0.0, fused=True),
