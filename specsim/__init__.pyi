@@ -53,9 +53,10 @@ from specsim.simulation import (
     stationary,
     stationary_tau,
 )
+from specsim.speed.boundary import context_boundary
 from specsim.speed.cache import cache_hits, cached_drafts, ssd
 from specsim.speed.diagnosis import Diagnosis, diagnose
-from specsim.speed.grid import batch_schedule, context_boundary, sweep
+from specsim.speed.grid import batch_schedule, sweep
 from specsim.speed.load.choices import serve_by_choice
 from specsim.speed.load.closed import request_times, stable_rate
 from specsim.speed.load.events import simulate_requests

@@ -6,8 +6,9 @@ goes before a capture, and found here by the capture itself.
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
+from array_api_compat import device, is_numpy_array, is_torch_array
 
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 
 # Nothing is dropped: a captured graph reads these addresses for as long as it lives.

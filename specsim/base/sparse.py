@@ -12,9 +12,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_numpy_array
+from array_api_compat import is_array_api_obj, is_jax_array, is_numpy_array
 
 from specsim.base import arrays, check
+from specsim.base.arrays import array_namespace
 from specsim.types import Array, Law
 
 

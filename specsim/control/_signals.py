@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import check
-from specsim.base.arrays import at
+from specsim.base.arrays import array_namespace, at
 from specsim.base.texts import host
 from specsim.control._confidence import TOP
 from specsim.discover import Rule

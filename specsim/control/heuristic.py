@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.types import Array, Signals
 
 THEOREM = "T34"

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.control._confidence import Layers, confidence, known, layers
 from specsim.types import Array, Signals
 

@@ -9,9 +9,7 @@ Cost.        O(K V).
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, pick
+from specsim.base.arrays import array_namespace, at, pick
 from specsim.draft.without_replacement import without
 from specsim.types import Array
 

@@ -11,9 +11,7 @@ Paper.       Sun et al., SpecHub, arXiv:2411.05289.
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, one_hot, pick
+from specsim.base.arrays import array_namespace, at, one_hot, pick
 from specsim.draft import greedy
 from specsim.types import Array
 

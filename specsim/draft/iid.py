@@ -7,9 +7,7 @@ Cost.        O(V) for the shared cdf, O(K V) comparisons.
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, pick
+from specsim.base.arrays import array_namespace, at, pick
 from specsim.types import Array
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import arrays, check, limits
+from specsim.base.arrays import array_namespace
 from specsim.discover import Rule
 from specsim.exact.step import enumerate_hits
 from specsim.trees import topology

@@ -8,10 +8,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from specsim import discover
 from specsim.base import arrays, check, sparse
+from specsim.base.arrays import array_namespace
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_jax_array
+from array_api_compat import is_array_api_obj, is_jax_array
 
 from specsim.base import arrays, check, sparse
+from specsim.base.arrays import array_namespace
 from specsim.types import Array, Law
 
 

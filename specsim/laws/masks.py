@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 
 

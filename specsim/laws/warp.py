@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
+from array_api_compat import is_array_api_obj, is_torch_array
 
 from specsim.base import arrays, check
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check, limits
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 
 

@@ -7,9 +7,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check, limits
+from specsim.base.arrays import array_namespace
 from specsim.base.intervals import wilson
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array

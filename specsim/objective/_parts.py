@@ -9,9 +9,9 @@ import sys
 from fractions import Fraction
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_torch_array
+from array_api_compat import is_array_api_obj, is_jax_array, is_torch_array
 
-from specsim.base.arrays import at, is_exact
+from specsim.base.arrays import array_namespace, at, is_exact
 from specsim.types import Array
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from specsim import discover
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.discover import Rule
 from specsim.types import Array
 

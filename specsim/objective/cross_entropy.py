@@ -9,8 +9,7 @@ Paper.       Kim and Rush, arXiv:1606.07947 (tokens that the target wrote); Zhou
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
+from specsim.base.arrays import array_namespace
 from specsim.objective._parts import drawn, mass, where_positive
 from specsim.types import Array
 

@@ -9,8 +9,7 @@ Paper.       Hinton et al., arXiv:1503.02531; Zhou et al., DistillSpec, arXiv:23
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
+from specsim.base.arrays import array_namespace
 from specsim.objective._parts import log_or, mass, where_positive
 from specsim.types import Array
 

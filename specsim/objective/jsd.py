@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from array_api_compat import array_namespace
-
 from specsim.base import check
-from specsim.base.arrays import is_exact
+from specsim.base.arrays import array_namespace, is_exact
 from specsim.objective._parts import log_or, mass, where_positive
 from specsim.types import Array
 

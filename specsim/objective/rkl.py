@@ -10,8 +10,7 @@ Paper.       Zhou et al., DistillSpec, arXiv:2310.08461.
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
+from specsim.base.arrays import array_namespace
 from specsim.objective._parts import log_or, mass, tiny, where_positive
 from specsim.types import Array
 

@@ -9,8 +9,7 @@ Paper.       Goel et al., arXiv:2403.00858.
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
+from specsim.base.arrays import array_namespace
 from specsim.objective._parts import drawn, mass, toward
 from specsim.types import Array
 

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 
-from array_api_compat import array_namespace
-
+from specsim.base.arrays import array_namespace
 from specsim.objective._parts import boxed, excess, mass, over, spread, toward
 from specsim.types import Array
 

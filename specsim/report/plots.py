@@ -19,7 +19,8 @@ from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import mixture_length_law
 from specsim.lengths.measures import convert_acceptance
 from specsim.report import figure as pictures
-from specsim.speed.grid import Given, context_boundary, costs, steps, taus
+from specsim.speed.boundary import context_boundary
+from specsim.speed.grid import Given, costs, steps, taus
 from specsim.speed.plan import plan as best_plans
 from specsim.types import Array
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim import discover
-from specsim.base.arrays import at, pick
+from specsim.base.arrays import array_namespace, at, pick
 from specsim.simulation.chain_block import State, chain_block, step_block
 from specsim.simulation.changed_targets import unchanged
 from specsim.simulation.decode_loop import Loop

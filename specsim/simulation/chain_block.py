@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, leading
+from specsim.base.arrays import array_namespace, at, leading
 from specsim.simulation.changed_targets import Levels, RowPlace, after_block, along_block
 from specsim.simulation.residual_block import residual_block
 from specsim.simulation.rows import count_up_to

@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, normalize_or, positive_part
+from specsim.base.arrays import array_namespace, at, normalize_or, positive_part
 from specsim.types import Array
 
 Levels = tuple[tuple[Array, Array], ...]  # (above, below), columns (B, 1), by how long they last

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from array_api_compat import array_namespace
 
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 
 SHARE = 4  # of entries that are expected to be asked for, one in so many: JAX takes so many of them at a time

@@ -12,9 +12,7 @@ from functools import partial
 from types import ModuleType
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, noise, positive_part
+from specsim.base.arrays import array_namespace, at, noise, positive_part
 from specsim.simulation.changed_targets import Levels, after_block, along_block
 from specsim.simulation.entrywise import where, where_few
 from specsim.simulation.residuals import Mass, draw, mass

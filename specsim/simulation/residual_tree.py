@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from specsim.base.arrays import at, is_exact, noise, pick, positive_part
+from specsim.base.arrays import array_namespace, at, is_exact, noise, pick, positive_part
 from specsim.simulation.decode_loop import Loop
 from specsim.simulation.entrywise import where_few
 from specsim.simulation.residuals import Mass, draw, mass

@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from specsim.base.arrays import positive_part
+from specsim.base.arrays import array_namespace, positive_part
 from specsim.simulation.rows import TOGETHER, Rows, count_up_to, entries, guided
 from specsim.types import Array
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from specsim.base.arrays import is_exact
+from specsim.base.arrays import array_namespace, is_exact
 from specsim.types import Array
 
 TOGETHER = 2**16  # entries of rows that are worked on together: what a cache holds

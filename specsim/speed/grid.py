@@ -1,10 +1,9 @@
-"""Many predictions at once: speedups over a grid, the best length for every batch, the context from which it helps."""
+"""Many predictions at once: speedups over a grid, and the best length for every batch."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from specsim.lengths.blocks import block_efficiency
 from specsim.lengths.hazards import HazardEstimate
 from specsim.types import Array
 
-TRIED = 200  # contexts between which a boundary is looked for
 Given = Acceptance | Array | HazardEstimate | Callable[[int], Array | HazardEstimate]
 
 
@@ -159,7 +157,8 @@ def batch_schedule(
     """
     check.integer(max_batch, "max_batch", 1, limits.MAX_BATCH)
     sizes = range(1, max_batch + 1)
-    best = _speedups(latency, taus(acceptance, max_gamma), sizes, [context])[:, :, 0].argmax(axis=0)
+    tau = taus(acceptance, max_gamma)
+    best = speedups(latency, tau, range(len(tau)), sizes, [context])[:, :, 0].argmax(axis=0)
     found = []
     for gamma, group in groupby(sizes, key=lambda b: int(best[b - 1])):
         members = list(group)
@@ -167,128 +166,12 @@ def batch_schedule(
     return found
 
 
-@np.errstate(under="ignore")
-def context_boundary(
-    latency: LatencyModel,
-    acceptance: Given,
-    *,
-    batch: int,
-    larger: int | None = None,
-    max_gamma: int = 16,
-    max_context: int = 131_072,
-) -> int | None:
-    r"""The boundary S*(B): from which context on speculation helps at this batch, or gains from a larger one.
-
-    .. math:: S^*(B) = \min \{S : \max_{\gamma \ge 1} \mathcal S(\gamma, B, S') > 1 \;\; \forall S' \in [S, S_\max]\}
-
-    and with B' = `larger` the same with the best speedup at B' above the best at B. At short context passes over many
-    sequences are bound by arithmetic, so verifying more tokens costs more; at long context by the caches, which are
-    read once for all the tokens of a sequence.
-
-    Parameters
-    ----------
-    latency : LatencyModel
-        What passes and steps cost.
-    acceptance : float, array_like, HazardEstimate, callable or Acceptance
-        As in `plan`.
-    batch : int
-        B.
-    larger : int, optional
-        B', above B.
-    max_gamma : int
-        Longest draft tried; gamma = 0 is not.
-    max_context : int
-        S_max, at least 0.
-
-    Returns
-    -------
-    int or None
-        The boundary, exact for the model between two of 200 contexts that are tried (all of them if there are no more);
-        a failure that lies between two of them and touches neither is not seen. None if max_context itself fails.
-
-    Raises
-    ------
-    ValueError
-        As in `plan`, or larger is not above batch.
-
-    References
-    ----------
-    MagicDec, arXiv:2408.11049, section 3 (the inflection in the sequence length).
-
-    Examples
-    --------
-    >>> from specsim import roofline
-    >>> times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
-    >>> [context_boundary(times, 0.7, batch=b) for b in (1, 256)]
-    [0, 554]
-    """
-    sizes = [check.integer(batch, "batch", 1)]
-    if larger is not None:
-        if check.integer(larger, "larger", 1) <= sizes[0]:
-            raise ValueError(f"larger is {larger}, not above batch {batch}")
-        sizes.append(larger)
-    top = check.integer(max_context, "max_context", 0)
-
-    tau = taus(acceptance, max_gamma)
-
-    def gains(context: int) -> bool:
-        best = _speedups(latency, tau, sizes, [context])[1:, :, 0].max(axis=0)
-        return bool(best[-1] > (1 if larger is None else best[0]))
-
-    if not gains(top):
-        return None
-    tried, good = _tried(top), top
-    for context in reversed(tried[:-1]):
-        if not gains(context):
-            return context + 1 + bisect_left(range(context + 1, good), True, key=gains)
-        good = context
-    return 0
-
-
-def helpful_contexts(
-    latency: LatencyModel, acceptance: Given, *, batch: int, max_gamma: int = 16, max_context: int = 131_072
-) -> list[tuple[int, int]]:
-    """Ranges (first, last) of the contexts up to max_context at which some length helps; exact as `context_boundary`.
-
-    Examples
-    --------
-    >>> from specsim import roofline
-    >>> helpful_contexts(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), 0.7, batch=256)
-    [(554, 131072)]
-    """
-    sizes = [check.integer(batch, "batch", 1)]
-    tau = taus(acceptance, max_gamma)
-
-    def helps(context: int) -> bool:
-        return bool(_speedups(latency, tau, sizes, [context])[1:, 0, 0].max() > 1)
-
-    tried = _tried(check.integer(max_context, "max_context", 0))
-    known = [helps(s) for s in tried]
-    edges = [0] if known[0] else []
-    for i, (before, after) in enumerate(pairwise(known)):
-        if before != after:
-            edges.append(_edge(helps, tried[i], tried[i + 1]))
-    if known[-1]:
-        edges.append(tried[-1] + 1)
-    return [(first, end - 1) for first, end in zip(edges[::2], edges[1::2], strict=True)]
-
-
-def _edge(helps: Callable[[int], bool], low: int, high: int) -> int:
-    """The first context above low at which the answer is another one."""
-    was = helps(low)
-    return low + bisect_left(range(low, high), True, key=lambda s: helps(s) != was)
-
-
-def _tried(top: int) -> Sequence[int]:
-    """Contexts between which a change is looked for; all of them if there are no more."""
-    return range(top + 1) if top <= TRIED else sorted({0, *(round(s) for s in np.geomspace(1, top, TRIED))})
-
-
-def _speedups(latency: LatencyModel, tau: Array, batches: Sequence[int], contexts: Sequence[int]) -> Array:
-    """Speedups (gamma = 0, 1, ..., B, S) with these tokens per call."""
-    gammas = np.arange(len(tau))
-    found = costs(latency, gammas, batches, contexts)
-    return tau[:, None, None] / (found.block + found.rest)
+def speedups(
+    latency: LatencyModel, tau: Array, gammas: Sequence[int], batches: Sequence[int], contexts: Sequence[int]
+) -> Array:
+    """Speedups (gammas, B, S) with these tokens per call."""
+    found = costs(latency, np.asarray(gammas), batches, contexts)
+    return tau[list(gammas), None, None] / (found.block + found.rest)
 
 
 def taus(acceptance: Given, max_gamma: int) -> Array:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from specsim import discover
-from specsim.base.arrays import one_hot
+from specsim.base.arrays import array_namespace, one_hot
 from specsim.types import Array, Draws
 
 Counts = Callable[[Array], Draws]

@@ -18,10 +18,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from specsim.base import check, limits
-from specsim.base.arrays import is_exact
+from specsim.base.arrays import array_namespace, is_exact
 from specsim.trees import validity
 from specsim.trees.drawn import Drafted, as_id, law_after
 from specsim.types import Array, Model, TokenTree

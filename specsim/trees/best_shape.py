@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check, limits
+from specsim.base.arrays import array_namespace
 from specsim.trees import topology
 from specsim.types import Array
 

@@ -20,9 +20,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.base.renamed import renamed
 from specsim.trees import _siblings, topology
 from specsim.trees._siblings import Counts

@@ -17,10 +17,9 @@ import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check, limits
-from specsim.base.arrays import one_hot
+from specsim.base.arrays import array_namespace, one_hot
 from specsim.trees import topology
 from specsim.trees.drawn import law_after
 from specsim.types import Array, Model, TokenTree

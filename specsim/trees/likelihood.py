@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
+from specsim.base.arrays import array_namespace
 from specsim.trees import _siblings, topology, validity
 from specsim.trees._siblings import Counts
 from specsim.trees.drawn import as_id, law_after, uniforms

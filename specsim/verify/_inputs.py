@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
+from array_api_compat import is_array_api_obj, is_numpy_array
 
 from specsim import discover
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.types import Array, Draws
 from specsim.verify.lookup import _in_support
 

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from array_api_compat import array_namespace
-
 from specsim import discover
 from specsim.base import arrays, check, limits, sparse
+from specsim.base.arrays import array_namespace
 from specsim.base.modules import own_rule
 from specsim.discover import Rule
 from specsim.draft import distinct

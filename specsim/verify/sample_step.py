@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim import discover
 from specsim.base import check, sparse
+from specsim.base.arrays import array_namespace
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws, StepResult

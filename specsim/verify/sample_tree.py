@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array
+from array_api_compat import device, is_array_api_obj, is_numpy_array
 
 from specsim import discover
 from specsim.base import check
-from specsim.base.arrays import at
+from specsim.base.arrays import array_namespace, at
 from specsim.discover import Rule
 from specsim.trees import validity
 from specsim.types import Array, Draws, TokenTree, TreeResult

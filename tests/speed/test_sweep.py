@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from specsim import batch_schedule, context_boundary, estimate_hazards, latency, plan, predict, roofline, sweep
 from specsim.latency import LatencyModel, Timing
 from specsim.lengths.acceptance import as_acceptance
-from specsim.speed.grid import helpful_contexts
+from specsim.speed.boundary import helpful_contexts
 
 pytestmark = pytest.mark.fast
 
@@ -132,6 +132,22 @@ def test_the_last_failure_counts() -> None:
     assert context_boundary(BUMPY, 0.8, batch=1, max_context=320) is None
     assert context_boundary(BUMPY, 0.8, batch=1, max_context=299) == 0
     assert bisect_left(range(1001), True, key=bumpy) == 0
+
+
+TURNED = LatencyModel(
+    lambda tokens, batch, context: Timing(9.0 if tokens > 2 and context >= 100 else 1.0),
+    lambda batch, context: Timing(0.1),
+    lambda batch, context: Timing(1.0 if context < 100 else 0.0),
+    "target steps",
+    (),
+)
+
+
+def test_another_length_may_be_the_one_that_helps() -> None:
+    """Below 100 only long drafts pay for what a cycle costs beside the models, from there on only one draft does."""
+    assert context_boundary(TURNED, 0.9, batch=1, max_context=300) == 0
+    assert helpful_contexts(TURNED, 0.9, batch=1, max_context=300) == [(0, 300)]
+    assert plan(TURNED, 0.9, contexts=[0])[0].gamma > 2 > plan(TURNED, 0.9, contexts=[100])[0].gamma == 1
 
 
 def test_ranges_of_contexts_that_help() -> None:

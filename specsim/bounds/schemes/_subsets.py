@@ -5,9 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from specsim.base import arrays
+from specsim.base.arrays import array_namespace
 from specsim.bounds.schemes import _prefix
 from specsim.types import Array, Optimum
 

@@ -7,9 +7,8 @@ so (T12). A law of the draft chosen: min(p, d) outside, p on the sure tokens, an
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
 from specsim.base import arrays
+from specsim.base.arrays import array_namespace
 from specsim.bounds.schemes import _prefix
 from specsim.types import Array, Optimum
 from specsim.verify.step import greedy_draft

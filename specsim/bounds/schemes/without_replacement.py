@@ -17,9 +17,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
 from specsim.base import arrays, check
+from specsim.base.arrays import array_namespace
 from specsim.bounds.schemes import _prefix, _subsets
 from specsim.types import Array, Optimum
 

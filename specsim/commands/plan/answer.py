@@ -13,7 +13,7 @@ from specsim.commands.plan.tree import Tree, best_tree
 from specsim.commands.plan.tree import speed as tree_speed
 from specsim.latency import LatencyModel, Timing
 from specsim.lengths.acceptance import Acceptance, from_hazards
-from specsim.speed.grid import context_boundary, helpful_contexts
+from specsim.speed.boundary import context_boundary, helpful_contexts
 from specsim.speed.plan import break_even_alpha, plan
 from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction, predict
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check
+from specsim.base.arrays import array_namespace
 from specsim.simulation.rows import entries
 from specsim.simulation.toys.models import Automaton, automaton
 from specsim.types import Array

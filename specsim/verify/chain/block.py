@@ -17,9 +17,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
-from specsim.base.arrays import at, excess, is_exact, mass, noise, normalize_or, pick, product, row_at, wide
+from specsim.base.arrays import (
+    array_namespace,
+    at,
+    excess,
+    is_exact,
+    mass,
+    noise,
+    normalize_or,
+    pick,
+    product,
+    row_at,
+    wide,
+)
 from specsim.types import Array
 
 EXACT = True

@@ -14,9 +14,7 @@ Paper.       Zhou et al., hierarchical speculative decoding, arXiv:2601.05724, a
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, mass, positive_part, product, quotient, wide
+from specsim.base.arrays import array_namespace, at, mass, positive_part, product, quotient, wide
 from specsim.types import Array
 from specsim.verify.chain import block
 

@@ -16,9 +16,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, mass, positive_part, product, wide
+from specsim.base.arrays import array_namespace, at, mass, positive_part, product, wide
 from specsim.types import Array
 from specsim.verify.chain import block
 

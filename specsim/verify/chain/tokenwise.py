@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import accept_probability, at, leading, pick, residual, row_at
+from specsim.base.arrays import accept_probability, array_namespace, at, leading, pick, residual, row_at
 from specsim.types import Array
 
 EXACT = True

@@ -5,10 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from array_api_compat import array_namespace
-
 from specsim import discover
 from specsim.base import check, limits
+from specsim.base.arrays import array_namespace
 from specsim.discover import Rule
 from specsim.types import Array
 from specsim.verify.coupled._race import exponentials

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from specsim.base.arrays import prefix_scan
+from specsim.base.arrays import array_namespace, prefix_scan
 from specsim.types import Array
 
 Sum = dict[Any, Any]  # rate -> coefficient: x -> sum of coefficient exp(-rate x)

@@ -16,8 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from array_api_compat import array_namespace
-
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 from specsim.verify.coupled import race
 from specsim.verify.coupled._race import by_rows, first, mean, plus, times, together

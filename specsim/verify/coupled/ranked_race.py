@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 from specsim.verify.coupled import race
 from specsim.verify.coupled._race import Sum, arrivals, by_rows, first, mean, plus

@@ -12,8 +12,7 @@ Paper.       arXiv:2601.05724: what the code beside it does with the last draft,
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
+from specsim.base.arrays import array_namespace
 from specsim.types import Array
 from specsim.verify.chain import block, capped
 

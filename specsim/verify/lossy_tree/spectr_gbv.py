@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
-from specsim.base.arrays import at, excess, ids, mass, normalize_or, pick, row_at, wide
+from specsim.base.arrays import array_namespace, at, excess, ids, mass, normalize_or, pick, row_at, wide
 from specsim.draft.distinct import mean_slope
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.tree._paths import whole

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array, is_torch_array
+from array_api_compat import device, is_numpy_array, is_torch_array
 
-from specsim.base.arrays import is_exact
+from specsim.base.arrays import array_namespace, is_exact
 from specsim.types import Array
 
 CHUNK = 1 << 14  # tokens of a long NumPy row worked on at a time: temporaries stay in cache

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_numpy_array
+from array_api_compat import device, is_numpy_array
 
-from specsim.base.arrays import is_exact
+from specsim.base.arrays import array_namespace, is_exact
 from specsim.types import Array
 
 STEPS = 16

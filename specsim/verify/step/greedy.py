@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import at, one_hot
+from specsim.base.arrays import array_namespace, at, one_hot
 from specsim.draft import iid
 from specsim.types import Array
 

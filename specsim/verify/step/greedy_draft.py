@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import ids
+from specsim.base.arrays import array_namespace, ids
 from specsim.draft import greedy
 from specsim.types import Array
 from specsim.verify.step import rejection

@@ -23,12 +23,11 @@ import math
 import warnings
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
 from specsim.base import check
 from specsim.base.arrays import (
     accept_probability,
     accepts,
+    array_namespace,
     at,
     ids,
     is_exact,

@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 
 from specsim.base import check
-from specsim.base.arrays import at, excess, ids, one_hot, pick, residual
+from specsim.base.arrays import array_namespace, at, excess, ids, one_hot, pick, residual
 from specsim.types import Array
 
 DRAFTS: Literal["iid"] = "iid"

@@ -16,12 +16,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from array_api_compat import array_namespace, device, is_jax_array
+from array_api_compat import device, is_jax_array
 
 from specsim.base import check
 from specsim.base.arrays import (
     accept_probability,
     accepts,
+    array_namespace,
     at,
     is_exact,
     noise,

@@ -17,10 +17,20 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check
-from specsim.base.arrays import accept_probability, at, ids, normalize_or, one_hot, overlap, pick, residual, row_at
+from specsim.base.arrays import (
+    accept_probability,
+    array_namespace,
+    at,
+    ids,
+    normalize_or,
+    one_hot,
+    overlap,
+    pick,
+    residual,
+    row_at,
+)
 from specsim.base.held import held
 from specsim.types import Array
 

@@ -14,10 +14,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
 from specsim.base import check
-from specsim.base.arrays import accept_probability, at, is_exact, one_hot, overlap, pick, residual
+from specsim.base.arrays import accept_probability, array_namespace, at, is_exact, one_hot, overlap, pick, residual
 from specsim.types import Array
 
 DRAFTS: Literal["iid"] = "iid"

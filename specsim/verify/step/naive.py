@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import pick
+from specsim.base.arrays import array_namespace, pick
 from specsim.draft import iid
 from specsim.types import Array
 

@@ -20,12 +20,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
 from specsim.base import check
 from specsim.base.arrays import (
     accept_probability,
     accepts,
+    array_namespace,
     at,
     excess,
     ids,

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import accept_probability, accepts, one_hot, overlap, pick, residual
+from specsim.base.arrays import accept_probability, accepts, array_namespace, one_hot, overlap, pick, residual
 from specsim.types import Array
 
 DRAFTS: Literal["iid"] = "iid"

@@ -15,11 +15,10 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
 from specsim.base.arrays import (
     accept_probability,
     accepts,
+    array_namespace,
     ids,
     one_hot,
     overlap,

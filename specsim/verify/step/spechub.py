@@ -14,9 +14,17 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from array_api_compat import array_namespace
-
-from specsim.base.arrays import accept_probability, accepts, at, ids, normalize_or, one_hot, overlap, pick
+from specsim.base.arrays import (
+    accept_probability,
+    accepts,
+    array_namespace,
+    at,
+    ids,
+    normalize_or,
+    one_hot,
+    overlap,
+    pick,
+)
 from specsim.draft import hub
 from specsim.types import Array
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from specsim.base import check
-from specsim.base.arrays import at, is_exact, one_hot, pick, wide
+from specsim.base.arrays import array_namespace, at, is_exact, one_hot, pick, wide
 from specsim.types import Array
 
 DRAFTS: Literal["iid"] = "iid"

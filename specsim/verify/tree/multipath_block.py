@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from array_api_compat import array_namespace, device
+from array_api_compat import device
 
-from specsim.base.arrays import at, prefix_scan, row_at, wide
+from specsim.base.arrays import array_namespace, at, prefix_scan, row_at, wide
 from specsim.draft.distinct import mean_slope
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.chain import block

@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
+from array_api_compat import is_numpy_array
 
-from specsim.base.arrays import pick, row_at
+from specsim.base.arrays import array_namespace, pick, row_at
 from specsim.discover import Rule, find, name_of
 from specsim.trees.topology import SIBLINGS
 from specsim.types import Array, TokenTree
