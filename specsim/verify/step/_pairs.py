@@ -2,54 +2,146 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import device, is_numpy_array
+from array_api_compat import device, is_jax_array, is_numpy_array
 
 from specsim.base.arrays import array_namespace, is_exact
 from specsim.types import Array
 
-STEPS = 16
-NOISE = 256  # times what floats can tell from 1
-ROUNDING = 2.0**-50  # what sums of a law are off by
-LARGEST = 2.0  # logarithms of two weights move apart by so much in one step: the curve below is not trusted further
+# Steps of Newton's method at most. Of 48,000 pairs of laws, peaked ones included, the slowest took 22.
+STEPS = 64
+# Steps where values cannot be looked at (on a GPU, in JAX), so that each pair takes as many.
+FIXED = 24
+# The method ends when wins are off by less than this, summed over all tokens and in units of rounding: 3.6e-15.
+ENOUGH = 16.0
+# What meets others more rarely than this, in units of rounding, costs nothing whoever wins: 1e-18.
+RARE = 2.0**-8
+# The logarithms of two weights move apart by at most twice this in one step: the curve is not trusted further.
+LARGEST = 4.0
+# After a step that does not help, the next may be this many times shorter; after one that does, twice as long.
+SHORTER = 4.0
 
 
 def weights(wanted: Array, met: Array, tier: Array) -> Array:
     """Weights (..., B) with which b wins `wanted` (..., B) of its meetings with others of its tier (..., B).
 
     `met` (..., B, B) is how often two meet, of whatever tiers. Newton's method on a convex function of the logarithms
-    (T38); Fractions get the weights that floats have.
+    (T38), by steps that are shortened until they bring the wins nearer; Fractions get the weights that floats have.
     """
     if is_exact(wanted):
         return _of_floats(wanted, met, tier)
     xp = array_namespace(wanted)
-    count = wanted.shape[-1]
-    itself = xp.eye(count, dtype=xp.bool, device=device(wanted))
-    same = (tier[..., :, None] == tier[..., None, :]) & (met > 0) | itself
+    rounding = float(xp.finfo(wanted.dtype).eps)
+    itself = xp.eye(wanted.shape[-1], dtype=xp.bool, device=device(wanted))
+    same = tier[..., :, None] == tier[..., None, :]
+    # What hardly meets others is left out: its equation would drown in the rounding of the others'.
     met = xp.where(same & ~itself, met, 0)
+    idle = xp.sum(met, axis=-1) <= RARE * rounding
+    met = xp.where(_either(idle), 0, met)
     total = xp.sum(met, axis=-1)
-    members = xp.sum(xp.astype(same, wanted.dtype), axis=-1)
-    noise = NOISE * float(xp.finfo(wanted.dtype).eps)
-    fixed = xp.where(same, noise, 0)  # what is added to all logarithms of a tier changes nothing
     idle = total <= 0
+    # In each tier as much is won as there are meetings, to the last bit: else no weights could give it.
+    wanted = xp.where(idle, 0, wanted)
+    asked = _sums(wanted, same)
+    wanted = wanted * xp.where(asked > 0, _sums(total, same) / 2 / xp.where(asked > 0, asked, 1), 1)
+    # Begin as if each met the average of its tier.
     logs = xp.where(idle, 0, xp.log(_share(wanted, total)) - xp.log(_share(total - wanted, total)))
+    won, off = _wins(logs, met, wanted)
+    error = xp.sum(abs(off), axis=-1)
+    begin = _State(logs, won, off, error, 0 * error + LARGEST)
+    logs = _until_near(begin, partial(_moved, met, wanted, same & ~_either(idle), itself), ENOUGH * rounding).logs
+    # No weight becomes 0: of two that do, neither would win.
+    least = float(np.log(float(xp.finfo(wanted.dtype).smallest_normal))) / 2
+    return xp.exp(xp.clip(logs - xp.max(logs, axis=-1, keepdims=True), min=least))
+
+
+class _State(NamedTuple):
+    """Where the method stands, row by row."""
+
+    logs: Array  # of the weights
+    won: Array  # probability that one wins over another
+    off: Array  # wins, less those wanted
+    error: Array  # sum of |off|
+    longest: Array  # how far a logarithm may move in the next step
+
+
+def _until_near(state: _State, moved: Callable[[_State], _State], enough: float) -> _State:
+    """State after step after step, until all rows are near; as many for all where asking would wait for a device."""
+    off = state.off
+    if is_jax_array(off):  # one program, compiled once
+        return sys.modules["jax"].lax.fori_loop(0, FIXED, lambda _, state: moved(state), state)  # type: ignore[no-any-return]
+    if not (is_numpy_array(off) or off.device.type == "cpu"):
+        for _ in range(FIXED):
+            state = moved(state)
+        return state
     for _ in range(STEPS):
-        won = 1 / (1 + xp.exp(logs[..., None, :] - logs[..., :, None]))
-        off = xp.where(idle, 0, xp.sum(met * won, axis=-1) - wanted)
-        if is_numpy_array(off) and float(np.max(abs(off))) < ROUNDING:  # elsewhere asking would wait for a device
+        if float(array_namespace(off).max(state.error)) < enough:
             break
-        curve = met * won * (1 - won)
-        own = xp.sum(curve, axis=-1)
-        scale = 1 / xp.sqrt(xp.where(own > 0, own, 1))  # some weights are very small, and their curves with them
-        matrix = xp.where(itself, 1 + noise, fixed - curve * scale[..., :, None] * scale[..., None, :])
-        step = scale * xp.linalg.solve(matrix, (scale * off)[..., None])[..., 0]
-        step = xp.where(idle, 0, step)
-        step = step - xp.sum(xp.where(same, step[..., None, :], 0), axis=-1) / members  # moves the tier, not its shares
-        size = xp.max(xp.where(same, abs(step)[..., None, :], 0), axis=-1)
-        logs = logs - step * xp.where(size > LARGEST, LARGEST / xp.where(size > 0, size, 1), 1)
-    return xp.exp(logs - xp.max(logs, axis=-1, keepdims=True))
+        state = moved(state)
+    return state
+
+
+def _moved(met: Array, wanted: Array, same: Array, itself: Array, state: _State) -> _State:
+    """State after one step: rows that it does not bring nearer stay, and try a shorter one next."""
+    xp = array_namespace(wanted)
+    longest = state.longest
+    step = _step(state.off, met * state.won * xp.matrix_transpose(state.won), same, itself)
+    logs = state.logs - xp.clip(step, -longest[..., None], longest[..., None])
+    won, off = _wins(logs, met, wanted)
+    error = xp.sum(abs(off), axis=-1)
+    nearer = error < state.error
+    shorter = xp.minimum(longest, xp.max(abs(step), axis=-1)) / SHORTER
+    return _State(
+        xp.where(nearer[..., None], logs, state.logs),
+        xp.where(nearer[..., None, None], won, state.won),
+        xp.where(nearer[..., None], off, state.off),
+        xp.where(nearer, error, state.error),
+        xp.where(nearer, xp.clip(2 * longest, max=LARGEST), shorter),
+    )
+
+
+def _wins(logs: Array, met: Array, wanted: Array) -> tuple[Array, Array]:
+    """Probability that one wins over another (..., B, B), to the last digit of small ones; wins less those wanted."""
+    xp = array_namespace(logs)
+    ahead = logs[..., :, None] - logs[..., None, :]
+    small = xp.exp(-abs(ahead))
+    won = xp.where(ahead >= 0, 1, small) / (1 + small)
+    return won, xp.sum(met * won, axis=-1) - wanted
+
+
+def _step(off: Array, curve: Array, same: Array, itself: Array) -> Array:
+    """Newton's step: the logarithms by which `off` changes, where pairs (..., B, B) have these second derivatives.
+
+    All equations are scaled by their own curve, for some weights are very small, and their curves with them. Adding the
+    same to all logarithms of a tier changes nothing: that direction is held by the projection onto it.
+    """
+    xp = array_namespace(off)
+    own = xp.sum(curve, axis=-1)
+    scale = 1 / xp.sqrt(xp.where(own > 0, own, 1))
+    whole = _sums(own, same)
+    along = xp.where(own > 0, xp.sqrt(own) / xp.sqrt(xp.where(whole > 0, whole, 1)), 0)
+    matrix = xp.where(
+        itself, 1 + 4 * float(xp.finfo(off.dtype).eps), -curve * scale[..., :, None] * scale[..., None, :]
+    )
+    matrix = matrix + xp.where(same, along[..., :, None] * along[..., None, :], 0)
+    return scale * xp.linalg.solve(matrix, (scale * off)[..., None])[..., 0]
+
+
+def _either(idle: Array) -> Array:
+    """Pairs (..., B, B) of which one is idle."""
+    return idle[..., :, None] | idle[..., None, :]
+
+
+def _sums(row: Array, same: Array) -> Array:
+    """Sums of a row (..., B) over those of the same tier (..., B, B)."""
+    xp = array_namespace(row)
+    return xp.sum(xp.where(same, row[..., None, :], 0), axis=-1)
 
 
 def _of_floats(wanted: Array, met: Array, tier: Array) -> Array:
@@ -68,4 +160,4 @@ def _share(part: Array, total: Array) -> Array:
     """part / total, kept away from 0 and 1."""
     xp = array_namespace(part)
     share = part / xp.where(total > 0, total, 1)
-    return xp.where(share > 1e-6, share, 1e-6)
+    return xp.where(share > 1e-12, share, 1e-12)

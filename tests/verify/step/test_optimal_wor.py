@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from specsim import acceptance_rate, discover, expected_kept, optimal_acceptance
 from specsim.exact import tree as exact_tree
 from specsim.exact.small_laws import rational_table
 from specsim.trees import enumerate_trees, k_ary
-from specsim.verify.step import optimal_wor
+from specsim.verify.step import _pairs, optimal_wor
 
 pytestmark = pytest.mark.fast
 Array = Any
@@ -34,6 +35,100 @@ def test_the_optimum_is_reached(vocab: int, spread: float) -> None:
     found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2)
     assert found == pytest.approx(best(p, q), abs=1e-12)
     assert np.abs(output_law(p[:5], q[:5], rule="optimal_wor", num_drafts=2) - p[:5]).max() < 1e-14 or vocab > 12
+
+
+def peaked(seed: int, temperature: float, vocab: int, apart: float, count: int = 100) -> tuple[Array, Array]:
+    """Laws of logits N(0, 2) at a low temperature; those of the draft are `apart` from the target's."""
+    rng = np.random.default_rng(seed)
+    target = rng.normal(0, 2, (count, vocab))
+    draft = rng.normal(0, 2, (count, vocab)) if apart > 1 else target + rng.normal(0, apart, (count, vocab))
+    p, q = (np.exp((w - w.max(axis=-1, keepdims=True)) / temperature) for w in (target, draft))
+    return p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)
+
+
+def least_over_all_sets(p: Array, q: Array) -> Array:
+    """1 + min p(H) - Pr(both drafts in H) over every set H, pairs of drafts counted one by one (T03)."""
+    vocab = p.shape[-1]
+    others = np.array([np.delete(q, i, axis=-1).sum(axis=-1) for i in range(vocab)]).T  # 1 - q would cancel
+    pairs = np.where(others[:, :, None] > 0, q[:, :, None] * q[:, None, :] / np.maximum(others, 1e-300)[:, :, None], 0)
+    found = np.full(len(p), np.inf)
+    for chosen in range(1 << vocab):
+        inside = [i for i in range(vocab) if chosen >> i & 1]
+        both = sum(pairs[:, i, j] for i in inside for j in inside if i != j)
+        found = np.minimum(found, p[:, inside].sum(axis=-1) - both)
+    return 1 + found
+
+
+@pytest.mark.parametrize("apart", [0.5, 2.0])
+@pytest.mark.parametrize("temperature", [0.05, 0.1, 0.15, 0.2, 0.3])
+@pytest.mark.parametrize("vocab", [5, 8, 20])
+def test_the_optimum_is_reached_by_peaked_laws(vocab: int, temperature: float, apart: float) -> None:
+    """Temperatures at which 16 steps, none above 2 in a logarithm, fell short by up to 0.07."""
+    p, q = peaked(7, temperature, vocab, apart)
+    found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2)
+    assert found == pytest.approx(best(p, q), abs=1e-12)
+    assert (found >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2) - 1e-14).all()
+
+
+@pytest.mark.later
+@pytest.mark.parametrize("apart", [0.5, 2.0])
+@pytest.mark.parametrize("temperature", [0.1, 0.15, 0.2, 0.3])
+def test_the_optimum_is_reached_by_peaked_laws_of_64_tokens(temperature: float, apart: float) -> None:
+    p, q = peaked(8, temperature, 64, apart, count=60)
+    found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2)
+    assert found == pytest.approx(best(p, q), abs=1e-12)
+    assert (found >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2) - 1e-14).all()
+
+
+@pytest.mark.later
+@pytest.mark.parametrize("temperature", [0.1, 0.2, 0.3])
+def test_the_optimum_is_the_least_over_all_sets_of_eight_tokens(temperature: float) -> None:
+    p, q = (np.concatenate(w) for w in zip(*(peaked(9, temperature, 8, apart) for apart in (0.5, 2.0)), strict=True))
+    found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2)
+    assert found == pytest.approx(least_over_all_sets(p, q), abs=1e-12)
+    assert np.abs(output_law(p, q, rule="optimal_wor", num_drafts=2) - p).max() < 1e-14
+
+
+def test_eight_tokens_at_temperature_a_tenth() -> None:
+    """0.98449 once, where the optimum is 1."""
+    target = np.array([2.3, 3.4, 0.6, -4.5, -2.6, 0.1, 3.0, -1.8])
+    draft = np.array([2.9, 4.3, 0.2, -4.8, -3.0, -0.7, 2.7, -1.0])
+    p, q = (w / w.sum() for w in (np.exp((logits - logits.max()) / 0.1) for logits in (target, draft)))
+    found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2)
+    assert found == pytest.approx(least_over_all_sets(p[None], q[None])[0], abs=1e-12)
+    assert found == pytest.approx(1, abs=1e-11)
+
+
+def test_drafts_that_are_almost_never_another_token() -> None:
+    """0.99935 once, where the optimum is 1: what the others have of q is below the rounding of 1."""
+    p, q = np.array([0.998, 0.002, 5e-16]), np.array([1 - 4.3e-16, 3.9e-16, 4.5e-17])
+    assert acceptance_rate(p, q, rule="optimal_wor", num_drafts=2) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_denormal_laws_are_no_overflow() -> None:
+    for least in (5e-324, 1e-310, 1e-300):
+        p, q = np.array([0.5, 0.5 - 1e-9, 1e-9]), np.array([1.0, least, 0.0])
+        for one, other in ((p, q), (q, p)):
+            law = output_law(one, other, rule="optimal_wor", num_drafts=2)
+            assert law == pytest.approx(one, abs=1e-15)
+
+
+def test_as_many_steps_as_where_values_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FIXED steps, which a GPU and JAX take, are enough at any temperature."""
+    monkeypatch.setattr(_pairs, "STEPS", _pairs.FIXED)
+    for seed, temperature in enumerate((0.05, 0.1, 0.2, 1.0)):
+        p, q = peaked(seed, temperature, 12, 0.5)
+        assert acceptance_rate(p, q, rule="optimal_wor", num_drafts=2) == pytest.approx(best(p, q), abs=1e-12)
+
+
+def test_rationals_reach_it_too() -> None:
+    """Fractions take the weights that floats have, and stay lossless to the last bit."""
+    p, q = (np.array([[Fraction(x) for x in row] for row in w], dtype=object) for w in peaked(3, 0.1, 5, 0.5, count=3))
+    p, q = (w / w.sum(axis=-1, keepdims=True) for w in (p, q))
+    found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2).astype(float)
+    assert found == pytest.approx(best(p, q).astype(float), abs=1e-12)
+    assert (output_law(p, q, rule="optimal_wor", num_drafts=2) == p).all()
 
 
 def test_more_than_without_weights_and_than_independent_drafts() -> None:
