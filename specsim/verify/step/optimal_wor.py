@@ -72,7 +72,8 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     if is_exact(q):
         p, q = p * Fraction(1), q * Fraction(1)  # integers among Fractions would divide to floats
     top = ids(q) == xp.argmax(q, axis=-1)[..., None]
-    q = q if is_exact(q) else _divisible(q, top)
+    if num_drafts == 2 and not is_exact(q):
+        q = _divisible(q, top)
     order, p_mass, q_mass = prefix_scan(p, q)
     others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)  # the top one's may cancel
     odds = xp.where(others > 0, q / xp.where(others > 0, others, 1), 0)
