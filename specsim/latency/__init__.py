@@ -1,8 +1,9 @@
 """Time: one interface, and where its numbers come from (an assumption, measurements, or a device's rates)."""
 
-from specsim.latency.kernels import Constants, roofline
+from specsim.latency.kernels import roofline
 from specsim.latency.measured import from_measurements, weight_only
 from specsim.latency.model import LatencyModel, Timing, constant, in_one_pass, memory_bound
+from specsim.latency.passes import Constants
 from specsim.latency.shape import ModelShape
 from specsim.latency.tables import Hardware, expected_experts, hardware
 

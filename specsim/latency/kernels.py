@@ -7,39 +7,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cache
-from typing import NamedTuple
 
 from specsim.base import check
 from specsim.latency.model import LatencyModel, Timing
+from specsim.latency.passes import Constants, attention, exchanged, product, products, states
 from specsim.latency.shape import ModelShape
-from specsim.latency.tables import Hardware, expected_experts, hardware, rows
+from specsim.latency.tables import Hardware, hardware, rows
+from specsim.latency.weights import Weights
 
 KNOWN = "a cycle over a step is known"
 NO_OVERHEAD = "nothing but passes and steps costs time"
-
-
-class Constants(NamedTuple):
-    """Shares of the printed rates that are reached, and fixed times in seconds.
-
-    bandwidth, flops, launch_s: fitted on the rows of one device (H100-SXM5, up to 256 tokens) of
-    `data/verify_cost.csv`, tested on five others. attention_s: what one layer's attention takes beside its reading and
-    arithmetic, fitted on the rows of the same device of `data/attention_cost.csv`, tested on four others. allreduce_s:
-    start of one all-reduce; host_s: host work in a pass; experts_s: what a layer with experts takes beside reading and
-    arithmetic (routing, sorting, launches), in each pass; these are 0 unless given, since no number holds everywhere.
-
-    Examples
-    --------
-    >>> Constants(host_s=1e-3).launch_s
-    3.5e-06
-    """
-
-    bandwidth: float = 0.84
-    flops: float = 0.6
-    launch_s: float = 3.5e-6
-    attention_s: float = 12e-6
-    allreduce_s: float = 0.0
-    host_s: float = 0.0
-    experts_s: float = 0.0
 
 
 def roofline(
@@ -50,8 +27,8 @@ def roofline(
     tensor_parallel: int = 1,
     draft_tensor_parallel: int = 1,
     dtype: str = "bf16",
-    weight_bytes: float | None = None,
-    draft_weight_bytes: float | None = None,
+    weight_bytes: float | Weights | None = None,
+    draft_weight_bytes: float | Weights | None = None,
     kv_bytes: float = 2,
     draft_vocab: int | None = None,
     draft_context: int | None = None,
@@ -79,9 +56,10 @@ def roofline(
         Devices that share a pass: products, heads and logits are divided, with two all-reduces a layer.
     dtype : str
         Which of the device's rates multiplies weights: "bf16", "fp16", "fp8", "int8", "fp4". Attention takes 16 bits.
-    weight_bytes, draft_weight_bytes : float, optional
+    weight_bytes, draft_weight_bytes : float or Weights, optional
         Bytes of a stored parameter, by default those of dtype: 0.5 and "bf16" are a target whose weights are kept in
-        4 bits and unpacked, in no time, to be multiplied. Of the draft's by default those of the target.
+        4 bits and unpacked, in no time, to be multiplied. Of the draft's by default those of the target. `Weights`
+        tells layers, experts and head apart (`specsim.latency.weights.TYPES`).
     kv_bytes : float
         Bytes of a cached number.
     draft_vocab : int, optional
@@ -141,9 +119,8 @@ def roofline(
         if not check.integer(draft_vocab, "draft_vocab", 1) <= small.vocab:
             raise ValueError(f"draft_vocab is {draft_vocab}, more than the draft's vocabulary of {small.vocab}")
         small = small._replace(vocab=draft_vocab, head=small.head * draft_vocab / small.vocab)
-    width = BYTES[dtype] if weight_bytes is None else float(check.scalar(weight_bytes, "weight_bytes", "(0, inf)"))
-    thin = width if draft_weight_bytes is None else draft_weight_bytes
-    small_width = float(check.scalar(thin, "draft_weight_bytes", "(0, inf)"))
+    width = _weights(BYTES[dtype] if weight_bytes is None else weight_bytes, "weight_bytes")
+    small_width = width if draft_weight_bytes is None else _weights(draft_weight_bytes, "draft_weight_bytes")
     cached = float(check.scalar(kv_bytes, "kv_bytes", "[0, inf)"))
     most = None if draft_context is None else check.integer(draft_context, "draft_context", 0)
     ranks = check.integer(tensor_parallel, "tensor_parallel", 1)
@@ -157,22 +134,26 @@ def roofline(
     wide = min(rate, gpu.flops.get("bf16") or gpu.flops.get("fp16") or rate)  # attention multiplies in 16 bits
 
     @cache  # sweeps over acceptance ask for the same passes again and again
-    def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int, width: float) -> Timing:
+    def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int, width: Weights) -> Timing:
         return Timing(
-            _products(shape, tokens * batch, parts, gpu, rate, width, kappa, constants)
-            + _attention(shape, tokens, batch, context, parts, gpu, wide, cached, constants)
-            + _reduce(shape, tokens * batch, parts, gpu, constants)
+            products(shape, tokens * batch, parts, gpu, rate, width, kappa, constants)
+            + attention(shape, tokens, batch, context, parts, gpu, wide, cached, constants)
+            + states(shape, tokens, batch, parts, gpu, constants)
+            + exchanged(shape, tokens * batch, parts, gpu, constants)
             + shape.moe_layers * constants.experts_s
             + constants.host_s
         )
 
     def draft_s(batch: int, context: int) -> Timing:
-        return seconds(small, 1, batch, context if most is None else min(context, most), draft_ranks, small_width)
+        seen = context if most is None else min(context, most)
+        return seconds(small, small.block or 1, batch, seen, draft_ranks, small_width)
 
     words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth:g} and {constants.flops:g}"]
     dense = not (large.experts or small.experts)
-    usual = dense and not (large.kv_rank or small.kv_rank or small.drafter)
-    known = usual and width == small_width == 2 and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
+    usual = dense and not any(one.kv_rank or one.states.layers or one.window.layers for one in (large, small))
+    usual = usual and not small.drafter
+    sixteen = all(one.layers == one.head == 16 for one in (width, small_width))
+    known = usual and sixteen and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
     words += [
         f"{KNOWN} to {_LEVELS} (one standard error), as on recorded matrix products, and for "
         "larger passes not at all; attention over several tokens, all-reduces and host are not checked"
@@ -185,7 +166,15 @@ def roofline(
         words.append("all-reduces start at once")
     if over == 0:
         words.append(NO_OVERHEAD)
-    if small.drafter:
+    words += _kinds((large, small))
+    if small.block:
+        words.append(
+            f"one pass drafts a block of {small.block} tokens, of which the first is known: "
+            f"{small.block - 1} drafts at most"
+        )
+    elif small.drafter == "parallel":
+        words.append("one pass drafts a whole block, and takes as long however many tokens it makes")
+    elif small.drafter:
         words.append(
             f"a step of the {small.drafter} drafter is its layers, projection and head, whatever the engine adds"
         )
@@ -193,7 +182,7 @@ def roofline(
     def overhead(batch: int, context: int) -> Timing:
         if not small.fusion:
             return Timing(over)
-        fused = _product(small.fusion, batch, draft_ranks, gpu, rate, small_width, constants)
+        fused = product(small.fusion, batch, draft_ranks, gpu, rate, small_width.layers / 8, constants)
         return Timing(over + fused)
 
     return LatencyModel(
@@ -203,7 +192,39 @@ def roofline(
         "s",
         tuple(words),
         cycle_error if known else None,
+        one_pass=bool(small.block) or small.drafter == "parallel",
+        longest=small.block - 1 if small.block else None,
     )
+
+
+def _weights(value: float | Weights, name: str) -> Weights:
+    """Bytes of a parameter as a type of weights."""
+    if isinstance(value, Weights):
+        return value
+    bits = 8 * float(check.scalar(value, name, "(0, inf)"))
+    return Weights("", bits, bits)
+
+
+def _kinds(shapes: tuple[ModelShape, ModelShape]) -> list[str]:
+    """What is taken for granted of layers that are not plain attention over all tokens."""
+    words = []
+    for one in dict.fromkeys(shapes):
+        if one.window.layers:
+            words.append(
+                f"{one.name}: {one.window.layers} of {one.caching_layers} layers with attention keep a window of "
+                f"{one.window.tokens} tokens"
+            )
+        if one.states.layers:
+            words.append(
+                f"{one.name}: {one.states.layers} of {one.layers} layers keep a state of {one.states.numbers} numbers, "
+                "in 32 bits, read once a pass and written once a token"
+            )
+        if one.indexer.topk:
+            words.append(
+                f"{one.name}: sparse attention; each query reads {one.indexer.topk} tokens of its own, after an indexer "
+                "that reads all"
+            )
+    return words
 
 
 # Most tokens of a target pass, and a bound on the root mean square of the logarithm of predicted over measured
@@ -222,66 +243,3 @@ def cycle_error(tokens: int) -> float | None:
 
 
 BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5}
-
-
-def _products(
-    shape: ModelShape, tokens: int, parts: int, gpu: Hardware, rate: float, width: float, kappa: float, k: Constants
-) -> float:
-    """Four products a layer (queries with keys and values, output, up, down), those of the experts, and the head."""
-    queries = shape.queries or shape.hidden * shape.head_dim * (shape.heads + 2 * shape.kv_heads)
-    output = shape.hidden * shape.head_dim * shape.heads
-    dense = max(shape.shared / shape.layers - queries - output, 0.0)
-    products: list[tuple[float, float, int]]  # weights read, multiplied by each token, times
-    products = [(weights, weights, shape.layers) for weights in (queries, output)]
-    products += [(dense * share, dense * share, shape.layers) for share in (2 / 3, 1 / 3) if dense]
-    if shape.experts:
-        read = (
-            expected_experts(tokens, experts=shape.experts, per_token=shape.experts_per_token, correlation=kappa)
-            * shape.expert
-        )
-        used = shape.experts_per_token * shape.expert
-        products += [(read * share, used * share, shape.moe_layers) for share in (2 / 3, 1 / 3)]
-    products += [(shape.head, shape.head, 1)]
-    if shape.fc:
-        products.append((shape.fc, shape.fc, 1))
-    reading, multiplying = k.bandwidth * gpu.bandwidth * parts, k.flops * rate * parts
-    logits = 8 * tokens * shape.vocab / reading
-    return logits + sum(
-        count * (k.launch_s + max(read * width / reading, 2 * used * tokens / multiplying))
-        for read, used, count in products
-    )
-
-
-def _product(weights: float, tokens: int, parts: int, gpu: Hardware, rate: float, width: float, k: Constants) -> float:
-    """One product alone."""
-    reading, multiplying = k.bandwidth * gpu.bandwidth * parts, k.flops * rate * parts
-    return k.launch_s + max(weights * width / reading, 2 * weights * tokens / multiplying)
-
-
-def _attention(
-    shape: ModelShape,
-    tokens: int,
-    batch: int,
-    context: int,
-    parts: int,
-    gpu: Hardware,
-    rate: float,
-    cached: float,
-    k: Constants,
-) -> float:
-    """The cache is read once for all the queries of a sequence, as packed kernels do."""
-    split = min(parts, shape.kv_heads)  # a head of the cache is not divided
-    read = shape.kv_values / shape.layers * cached * batch * (context + tokens) / split
-    # A query of latent attention meets the compressed vector and the rotary key, and sums the vectors.
-    per_head = 2 * (2 * shape.kv_rank + shape.rope) if shape.kv_rank else 4 * shape.head_dim
-    multiply = per_head * shape.heads * tokens * batch * (context + tokens) / parts
-    slower = max(read / (k.bandwidth * gpu.bandwidth), multiply / (k.flops * rate))
-    return shape.layers * (k.attention_s + slower)
-
-
-def _reduce(shape: ModelShape, tokens: int, parts: int, gpu: Hardware, k: Constants) -> float:
-    if parts == 1:
-        return 0.0
-    # A ring moves 2 (n - 1) / n of the activations (16 bits each) over every link.
-    moved = 2 * (parts - 1) / parts * tokens * shape.hidden * 2
-    return 2 * shape.layers * (k.allreduce_s + moved / gpu.link)

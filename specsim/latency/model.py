@@ -34,6 +34,7 @@ class LatencyModel(NamedTuple):
 
     How drafts are made: `one_pass` says that one draft step makes a whole block, however long it is. `prepared(gamma)`
     is the chance that a block of that length was drafted beside the target pass before it (None: drafts wait for it).
+    longest: the most drafts that the drafter makes in a block, None where there is no such number.
 
     Examples
     --------
@@ -49,6 +50,7 @@ class LatencyModel(NamedTuple):
     cycle_error: Callable[[int], float | None] | None = None
     one_pass: bool = False
     prepared: Callable[[int], float] | None = None
+    longest: int | None = None
 
     def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
         """What drafting adds, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
@@ -64,6 +66,8 @@ class LatencyModel(NamedTuple):
 
         Of prepared drafts: all of a block that was not prepared, and what the preparation takes longer than the pass.
         """
+        if self.longest is not None and gamma > self.longest:
+            raise ValueError(f"gamma is {gamma}; this drafter makes {self.longest} drafts a block at most")
         step = self.draft(batch, context)
         steps: float = 1 if self.one_pass else gamma
         if self.prepared is not None:

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
-from specsim.latency import config_fields
+from specsim.latency.configs.decoder import Decoder, read_decoder
+from specsim.latency.configs.fields import read
+from specsim.latency.configs.heads import FIELDS, Head, read_head
 from specsim.latency.tables import find, of_hub
+from specsim.latency.weights import Weights, declared_weights
+
+
+class Window(NamedTuple):
+    """Layers that cache a window only, and its tokens."""
+
+    layers: int = 0
+    tokens: int = 0
+
+
+class States(NamedTuple):
+    """Layers that keep a state of fixed size instead of a cache: how many, the weights of one, numbers of its state."""
+
+    layers: int = 0
+    weights: float = 0.0
+    numbers: int = 0
+
+
+class Indexer(NamedTuple):
+    """The indexer of sparse attention, which caches `size` numbers a token and picks the `topk` tokens of a query."""
+
+    heads: int = 0
+    size: int = 0
+    topk: int = 0
 
 
 class ModelShape(NamedTuple):
@@ -19,9 +44,14 @@ class ModelShape(NamedTuple):
     queries, keys and values, 0 where they follow from the heads. kv_rank, rope: numbers of the compressed vector and of
     the rotary key that a layer of multi-head latent attention (MLA) caches per token, 0 elsewhere.
 
-    Of drafters that read the target's states: drafter: "eagle", "eagle3" or "mtp"; fc: parameters of the projection
-    that each step starts with; fusion: of the one that joins the target's states once a cycle; scored: tokens that a
-    head with a vocabulary of its own scores, 0 for all.
+    Of drafters: drafter: "eagle", "eagle3", "mtp", "dflash", "parallel" or ""; fc: parameters of the projection that
+    each step starts with; fusion: of the one that joins the target's states once a cycle; scored: tokens that a head
+    with a vocabulary of its own scores, 0 for all; block: tokens of a block made in one pass, of which the first is
+    known, 0 where each draft is a step.
+
+    attention_layers: layers that cache keys and values, 0 for all; window, states, indexer: see `Window`, `States`,
+    `Indexer`. feed_layers: layers with a feed-forward block, 0 for all. stored: the type in which its config says that
+    its weights are stored. unread: fields of the config that were not understood.
 
     Examples
     --------
@@ -50,18 +80,51 @@ class ModelShape(NamedTuple):
     fc: float = 0.0
     fusion: float = 0.0
     scored: int = 0
+    block: int = 0
+    attention_layers: int = 0
+    window: Window = Window()
+    states: States = States()
+    indexer: Indexer = Indexer()
+    feed_layers: int = 0
+    stored: Weights | None = None
+    unread: tuple[str, ...] = ()
+
+    @property
+    def caching_layers(self) -> int:
+        """Layers that cache keys and values."""
+        return self.attention_layers or self.layers
+
+    @property
+    def layer_values(self) -> int:
+        """Numbers that one caching layer keeps per token."""
+        return self.kv_rank + self.rope if self.kv_rank else 2 * self.kv_heads * self.head_dim
 
     @property
     def kv_values(self) -> int:
-        """Numbers cached per token of context."""
-        if self.kv_rank:
-            return self.layers * (self.kv_rank + self.rope)
-        return 2 * self.layers * self.kv_heads * self.head_dim
+        """Numbers cached per token of context, by windowed layers too as long as their window is not full."""
+        return self.caching_layers * (self.layer_values + self.indexer.size)
+
+    @property
+    def state_values(self) -> int:
+        """Numbers that layers with a state keep of one sequence, whatever its length."""
+        return self.states.layers * self.states.numbers
+
+    def held_values(self, context: int) -> int:
+        """Numbers kept of one sequence of this length: caches, windows and states."""
+        all_tokens = self.caching_layers - self.window.layers
+        windowed = self.window.layers * self.layer_values * min(context, self.window.tokens)
+        indexed = self.caching_layers * self.indexer.size * context
+        return all_tokens * self.layer_values * context + windowed + indexed + self.state_values
 
     @property
     def shared(self) -> float:
         """Parameters of the layers that every token reads."""
         return self.body - self.moe_layers * self.experts * self.expert
+
+    @property
+    def active(self) -> float:
+        """Parameters that one token reads: of the layers, with its own experts, and of the head."""
+        return self.shared + self.moe_layers * self.experts_per_token * self.expert + self.head
 
     @classmethod
     def named(cls, name: str) -> ModelShape:
@@ -95,10 +158,10 @@ class ModelShape(NamedTuple):
     def from_config(cls, config: str | PathLike[str] | dict[str, Any]) -> ModelShape:
         """The shape that a Hugging Face config.json declares.
 
-        Matrices are counted, norms and biases (below 0.1 %) are not. Sliding windows are taken for full attention, as
-        `real` keeps their caches; a server that keeps the window only needs less. In how many bits weights are stored
-        is not read: see `roofline`, dtype. EAGLE heads are known by their architecture, or the field
-        speculators_model_type: see `ModelShape`.
+        Matrices are counted, norms and biases (below 0.1 %) are not. The layers are read as the code of its model_type
+        lays them out; a field that says something of layers and is not understood is an error, any other stands in
+        `unread`. In how many bits weights are stored stands in `stored`: see `roofline`, weight_bytes. EAGLE heads
+        and block drafters are known by their architecture or their fields.
 
         Parameters
         ----------
@@ -113,8 +176,8 @@ class ModelShape(NamedTuple):
         Raises
         ------
         ValueError
-            A file that cannot be read, a missing or impossible field (named), or layers that are not counted here:
-            encoders, linear attention, experts in some layers only.
+            A file that cannot be read, a missing or impossible field (named), or a model_type, layers or
+            quantization that are not counted here, with what works instead.
 
         Examples
         --------
@@ -122,41 +185,54 @@ class ModelShape(NamedTuple):
         ...                         "intermediate_size": 128, "vocab_size": 100}).body
         81920.0
         """
-        values, name = config_fields.read(config)
-        kind = config_fields.drafter(values)
-        values = config_fields.decoder(values, name)
-        field = partial(config_fields.field, values, name)
-        hidden = field("hidden_size", "n_embd", "d_model")
-        attention = config_fields.attention(values, name, hidden)
-        layers = field("num_hidden_layers", "n_layer")
-        vocab = field("vocab_size")
-        matrices = config_fields.matrices(values)
-        ffn = field("intermediate_size", "ffn_dim", "n_inner", default=4 * hidden if matrices == 2 else None)
-        own = {
-            k: v for k, v in attention._asdict().items() if k in ("heads", "kv_heads", "head_dim", "kv_rank", "rope")
-        }
-        sizes = {"layers": layers, "hidden": hidden, "vocab": vocab, "head": float(vocab * hidden), **own}
-        if attention.kv_rank:
-            sizes["queries"] = float(attention.queries)
-        mixed = layers * (attention.queries + hidden * attention.head_dim * attention.heads)
-        if not field("num_experts", "num_local_experts", "n_routed_experts", default=0):
-            shape = cls(name, body=float(mixed + layers * matrices * hidden * ffn), **sizes)
-            if not kind:
-                return shape
-            scored = field("draft_vocab_size", default=0)
-            return as_eagle(shape, kind, scored=scored, target_hidden=field("target_hidden_size", default=hidden))
-        found = config_fields.experts(values, name, ffn, layers)
-        moe, expert = layers - found.dense_layers, float(3 * hidden * found.width)
-        body = mixed + found.dense_layers * 3 * hidden * ffn + moe * (3 * hidden * found.shared + hidden * found.number)
-        return cls(
-            name,
-            body=body + moe * found.number * expert,
-            experts=found.number,
-            experts_per_token=found.per_token,
-            expert=expert,
-            moe_layers=moe,
-            **sizes,
-        )
+        values, name = read(config)
+        head, inner = read_head(values, name)
+        shape = of_decoder(name, read_decoder(inner, name, FIELDS if head.kind else frozenset()))
+        shape = shape._replace(stored=declared_weights(values, name))
+        return as_drafter(shape, head) if head.kind else shape
+
+
+def of_decoder(name: str, found: Decoder) -> ModelShape:
+    """The shape of a decoder that was read from a config."""
+    attention, mixed = found.attention, found.attention_layers < found.layers
+    plain = attention.heads * attention.head_dim * found.hidden
+    grouped = plain + 2 * attention.kv_heads * attention.head_dim * found.hidden
+    return ModelShape(
+        name,
+        found.layers,
+        found.hidden,
+        attention.heads,
+        attention.kv_heads,
+        attention.head_dim,
+        found.vocab,
+        float(found.body),
+        float(found.vocab * found.hidden),
+        experts=found.experts,
+        experts_per_token=found.per_token,
+        expert=float(found.expert),
+        moe_layers=found.moe_layers,
+        queries=0.0 if attention.queries == grouped else float(attention.queries),
+        kv_rank=attention.kv_rank,
+        rope=attention.rope,
+        attention_layers=found.attention_layers if mixed else 0,
+        window=Window(found.windowed, found.window),
+        states=States(found.state_layers, float(found.state.weights), found.state.numbers)
+        if found.state_layers
+        else States(),
+        indexer=Indexer(attention.index_heads, attention.index_size, attention.index_topk),
+        feed_layers=found.feed_layers if found.feed_layers < found.layers else 0,
+        unread=found.unread,
+    )
+
+
+def as_drafter(shape: ModelShape, head: Head) -> ModelShape:
+    """A decoder as the drafter that its config says it is."""
+    if head.kind == "parallel":
+        return shape._replace(drafter=head.kind)
+    if head.kind == "dflash":
+        joined = float(head.joined * (head.target_hidden or shape.hidden) * shape.hidden)
+        return shape._replace(drafter=head.kind, fusion=joined, scored=head.scored, block=head.block)
+    return as_eagle(shape, head.kind, scored=head.scored, target_hidden=head.target_hidden)
 
 
 def as_eagle(shape: ModelShape, kind: str, *, scored: int = 0, target_hidden: int = 0) -> ModelShape:

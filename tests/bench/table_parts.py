@@ -14,7 +14,8 @@ from statistics import median
 
 from specsim import latency
 from specsim.latency import Constants, ModelShape
-from specsim.latency.kernels import _attention, _products
+from specsim.latency.passes import attention, products
+from specsim.latency.weights import TYPES
 
 DATA = Path(latency.__file__).parent / "data"
 
@@ -33,7 +34,7 @@ def products_ms(row: dict[str, str], tokens: int) -> float:
     if row["head"] == "no":
         shape = shape._replace(head=0.0, vocab=0)
     parts = int(row["tensor_parallel"])
-    return 1e3 * _products(shape, tokens, parts, device, device.flops["bf16"], 2.0, 1.0, CONSTANTS)
+    return 1e3 * products(shape, tokens, parts, device, device.flops["bf16"], TYPES["bf16"], 1.0, CONSTANTS)
 
 
 def shared_errors(device: str, degree: str) -> tuple[list[float], list[float], int]:
@@ -82,7 +83,7 @@ def shared_cycles() -> list[tuple[int, float]]:
 def attention_us(device: str, batch: int, context: int, constants: Constants) -> float:
     """Predicted microseconds of one layer's attention for one new token a sequence."""
     gpu = latency.hardware(device)
-    return 1e6 * _attention(LAYER, 1, batch, context, 1, gpu, gpu.flops["bf16"], 2.0, constants) / LAYER.layers
+    return 1e6 * attention(LAYER, 1, batch, context, 1, gpu, gpu.flops["bf16"], 2.0, constants) / LAYER.layers
 
 
 def attention_errors(device: str, constants: Constants = CONSTANTS) -> list[float]:

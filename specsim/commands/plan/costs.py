@@ -208,7 +208,7 @@ def _fits(
     held, notes = gpu.memory * max(parallel) / 1e9, []
     both = [(one, width) for one, width in zip((large, small), widths, strict=True) if one is not None]
     for b, s in product(batches, contexts):
-        needed = sum(width * (m.body + m.head) + 2 * m.kv_values * b * s for m, width in both) / 1e9
+        needed = sum(width * (m.body + m.head) + 2 * m.held_values(s) * b for m, width in both) / 1e9
         if needed > held:
             notes.append(
                 f"batch {b}, context {s} does not fit: weights and caches take at least {needed:.0f} GB of {held:.0f}"

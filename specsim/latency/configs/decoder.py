@@ -1,0 +1,146 @@
+"""A decoder as its config declares it: every layer's mixer and feed-forward block, counted."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, NamedTuple
+
+from specsim.latency.configs import kinds
+from specsim.latency.configs.experts import NUMBER, Experts
+from specsim.latency.configs.families import ALIASES, FAMILIES, Family
+from specsim.latency.configs.fields import Fields, unread
+from specsim.latency.configs.mixers import Attention, State
+
+
+class Decoder(NamedTuple):
+    """What the layers of a decoder hold and cache; weights are counts of parameters.
+
+    attention_layers cache keys and values, windowed of them for `window` tokens at most; state_layers keep a state
+    instead. body: all layers, every expert included. feed_layers: layers with a feed-forward block. unread: fields that
+    were not understood, and change nothing that is counted as far as their names say.
+    """
+
+    layers: int
+    hidden: int
+    vocab: int
+    attention: Attention
+    attention_layers: int
+    windowed: int
+    window: int
+    state_layers: int
+    state: State
+    feed_layers: int
+    body: int
+    experts: int
+    per_token: int
+    expert: int
+    moe_layers: int
+    unread: tuple[str, ...]
+
+
+def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = frozenset()) -> Decoder:
+    """The decoder of a config; extra: fields that the caller reads. ValueError for layers that are not counted here."""
+    fields, family = _family(values, name)
+    fields.read.update(family.known, extra)
+    hidden = fields.number("hidden_size", "n_embd", "d_model")
+    vocab = fields.number("vocab_size")
+    if fields.get("word_embed_proj_dim", default=hidden) != hidden:
+        raise fields.refusal("has embeddings narrower than its layers (word_embed_proj_dim), which are not counted")
+    layers = _layers(fields)
+
+    # Which layer is of which kind.
+    told = family.kinds(fields, layers)
+    attending = sum(kind in (kinds.FULL, kinds.WINDOW) for kind in told)
+    windowed = told.count(kinds.WINDOW)
+    window = 0
+    if windowed:
+        window = fields.number("sliding_window", "attention_chunk_size")
+    if not attending:
+        raise fields.refusal("has no layer with attention, so nothing is cached per token: not counted here")
+
+    # What mixes tokens.
+    attention = family.attention(fields, hidden)
+    with_state = layers if family.parallel else told.count(kinds.STATE)
+    if with_state and family.state is None:
+        raise fields.refusal("has layers with a state, which its model_type does not have")
+    state = family.state(fields, hidden) if family.state is not None else State(0, 0)
+    mixed = attending * (attention.queries + attention.output) + with_state * state.weights
+
+    # Feed-forward blocks.
+    found, routed = _experts(family, fields, hidden, layers)
+    if family.alone:
+        dense, moe = told.count(kinds.MLP), told.count(kinds.EXPERTS)
+    else:
+        moe = sum(routed)
+        dense = layers - moe
+    wide = family.width(fields, hidden) if dense else 0
+    fields.read.add("intermediate_size")
+    expert = family.matrices * hidden * found.width
+    beside = family.matrices * hidden * found.shared + hidden * found.number + found.gate
+    body = mixed + dense * family.matrices * hidden * wide + moe * (beside + found.number * expert)
+    if not moe:
+        found, expert = Experts(0, 0, 0), 0
+    return Decoder(
+        layers,
+        hidden,
+        vocab,
+        attention,
+        attending,
+        windowed,
+        window,
+        with_state,
+        state,
+        dense + moe,
+        body,
+        found.number,
+        found.per_token,
+        expert,
+        moe,
+        unread(fields),
+    )
+
+
+def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
+    """The fields of the decoder, which some configs nest, and how its model_type is read."""
+    inner = values.get("text_config")
+    if inner is not None and not isinstance(inner, dict):
+        raise ValueError(f"config {name}: text_config holds a {type(inner).__name__}, not an object")
+    kind = str(values.get("model_type") or "")
+    if inner:
+        kind = str(inner.get("model_type") or kind)
+        values = inner
+    kind = ALIASES.get(kind, kind)
+    fields = Fields(values, name, set())
+    if values.get("is_encoder_decoder"):
+        raise fields.refusal("has an encoder (is_encoder_decoder is True), which is not counted")
+    if kind not in FAMILIES:
+        near = difflib.get_close_matches(kind, list(FAMILIES), n=4, cutoff=0.5)
+        shown = f"near ones that are: {', '.join(near)}" if near else f"among those that are: {_SOME}"
+        raise fields.refusal(f"has model_type {kind!r}, whose layers are not counted here ({shown})")
+    family = FAMILIES[kind]
+    given = {key: value for key, value in values.items() if value is not None}
+    return Fields({**family.defaults, **given}, name, fields.read), family
+
+
+_SOME = "llama, qwen3, qwen3_moe, gemma3_text, mistral, gpt_oss, deepseek_v3, glm4_moe, qwen3_next"
+
+
+def _layers(fields: Fields) -> int:
+    """How many layers; Nemotron-H may say it by the length of a list alone."""
+    listed = fields.entries("layers_block_type")
+    return fields.number("num_hidden_layers", "n_layer", default=len(listed) if listed else None)
+
+
+def _experts(family: Family, fields: Fields, hidden: int, layers: int) -> tuple[Experts, list[bool]]:
+    """Experts, and which layers have them."""
+    none = Experts(0, 0, 0)
+    if family.experts is None:
+        return none, [False] * layers
+    number = fields.number(*NUMBER, default=0)
+    if fields.get("moe_latent_size") is not None:
+        raise fields.refusal("has experts in a smaller space (moe_latent_size), which are not counted here")
+    if number < family.fewest:
+        for name in ("num_experts_per_tok", "num_experts_per_token", "moe_k"):
+            fields.read.add(name)
+        return none, [False] * layers
+    return family.experts(fields, hidden), family.routed(fields, layers)

@@ -1,0 +1,141 @@
+"""Experts: how many, how wide, which layers have them, and what every token reads beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from specsim.latency.configs.fields import Fields
+
+
+class Experts(NamedTuple):
+    """Experts of a layer that has some: how many, how many a token takes, the width of one and of the shared ones.
+
+    gate: weights of a gate in front of the shared ones.
+    """
+
+    number: int
+    per_token: int
+    width: int
+    shared: int = 0
+    gate: int = 0
+
+
+NUMBER = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+PER_TOKEN = ("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk")
+BESIDE = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert")
+
+Reader = Callable[[Fields, int], Experts]
+Routed = Callable[[Fields, int], list[bool]]
+
+
+def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediate_size",)) -> Experts:
+    """Experts alone; width names the field of theirs."""
+    number = fields.number(*NUMBER)
+    per_token = fields.number(*PER_TOKEN)
+    if per_token > number:
+        shown = next(name for name in PER_TOKEN if fields.values.get(name) is not None)
+        raise ValueError(f"config {fields.name}: {shown} is {per_token}, more than the {number} experts")
+    return Experts(number, per_token, fields.number(*width))
+
+
+def beside(fields: Fields, hidden: int) -> Experts:
+    """Shared experts, each as wide as the others (DeepSeek and those after it)."""
+    found = plain(fields, hidden, width=("moe_intermediate_size",))
+    number = fields.number(*BESIDE, default=0)
+    wide = fields.number("moe_shared_expert_intermediate_size", default=found.width)
+    return found._replace(shared=number * wide)
+
+
+def behind_a_gate(fields: Fields, hidden: int) -> Experts:
+    """One shared expert of a width of its own, behind a gate (Qwen2-MoE)."""
+    found = plain(fields, hidden, width=("moe_intermediate_size",))
+    shared = fields.number("shared_expert_intermediate_size", default=0)
+    return found._replace(shared=shared, gate=hidden if shared else 0)
+
+
+def always_one(fields: Fields, hidden: int) -> Experts:
+    """Llama 4: every layer with experts has a shared one of the same width, which no field names."""
+    found = plain(fields, hidden)
+    return found._replace(shared=found.width)
+
+
+def shared_width(fields: Fields, hidden: int) -> Experts:
+    """A shared block of a width of its own (Granite, MiniMax)."""
+    return plain(fields, hidden)._replace(shared=fields.number("shared_intermediate_size", default=0))
+
+
+def wide_shared(fields: Fields, hidden: int) -> Experts:
+    """Nemotron-H: one shared expert of a width of its own, however many are declared."""
+    found = plain(fields, hidden, width=("moe_intermediate_size",))
+    fields.number(*BESIDE, default=0)
+    return found._replace(shared=fields.number("moe_shared_expert_intermediate_size"))
+
+
+def generic(fields: Fields, hidden: int) -> Experts:
+    """Experts of a config without model_type: as wide as it says, shared ones where it names some."""
+    found = plain(fields, hidden, width=("moe_intermediate_size", "intermediate_size"))
+    shared = fields.number("n_shared_experts", default=0) * found.width
+    return found._replace(shared=fields.number("shared_expert_intermediate_size", default=shared))
+
+
+def all_layers(fields: Fields, layers: int) -> list[bool]:
+    """Every layer has experts."""
+    return [True] * layers
+
+
+def after_dense(fields: Fields, layers: int) -> list[bool]:
+    """Dense layers come first; then one layer in moe_layer_freq has experts."""
+    told = _declared(fields, layers)
+    dense = fields.number("first_k_dense_replace", "num_dense_layers", default=0)
+    every = fields.get("moe_layer_freq", default=1)
+    if told is not None:
+        return told
+    if isinstance(every, list):
+        if len(every) != layers:
+            raise ValueError(f"config {fields.name}: moe_layer_freq has {len(every)} entries for {layers} layers")
+        return [bool(one) for one in every]
+    every = fields.number("moe_layer_freq", default=1)
+    if dense >= layers:
+        raise ValueError(f"config {fields.name}: first_k_dense_replace is {dense} of {layers} layers")
+    return [i >= dense and i % every == 0 for i in range(layers)]
+
+
+def every_step(fields: Fields, layers: int) -> list[bool]:
+    """Qwen: every decoder_sparse_step-th layer, but those of mlp_only_layers."""
+    every, dense = fields.number("decoder_sparse_step", default=1), fields.entries("mlp_only_layers") or []
+    return [i not in dense and (i + 1) % every == 0 for i in range(layers)]
+
+
+def interleaved(fields: Fields, layers: int) -> list[bool]:
+    """Llama 4: the layers of moe_layers, or every interleave_moe_layer_step-th."""
+    told, every = fields.entries("moe_layers"), fields.number("interleave_moe_layer_step", default=1)
+    return [i in told if told is not None else (i + 1) % every == 0 for i in range(layers)]
+
+
+def periodic(fields: Fields, layers: int) -> list[bool]:
+    """Jamba: one layer in expert_layer_period has experts."""
+    every, offset = fields.number("expert_layer_period", default=1), fields.number("expert_layer_offset", default=0)
+    return [i % every == offset for i in range(layers)]
+
+
+def between(fields: Fields, layers: int) -> list[bool]:
+    """ERNIE: every moe_layer_interval-th layer from moe_layer_start_index to moe_layer_end_index."""
+    every = fields.number("moe_layer_interval", default=1)
+    start = fields.number("moe_layer_start_index", default=0)
+    end = fields.get("moe_layer_end_index", default=-1)
+    end = layers - 1 if end == -1 else end
+    return [(i + 1) % every == 0 and start <= i <= end for i in range(layers)]
+
+
+def _declared(fields: Fields, layers: int) -> list[bool] | None:
+    told = fields.entries("mlp_layer_types")
+    if told is None:
+        return None
+    if len(told) != layers or not set(told) <= {"dense", "sparse"}:
+        raise ValueError(f"config {fields.name}: mlp_layer_types must say dense or sparse of each of {layers} layers")
+    return [one == "sparse" for one in told]
+
+
+moe_width = partial(plain, width=("moe_intermediate_size",))

@@ -1,0 +1,187 @@
+"""Families of decoders by model_type: which reader each part of a layer has, and defaults of fields left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from specsim.latency.configs import experts as moe
+from specsim.latency.configs import kinds as layer_kinds
+from specsim.latency.configs import mixers
+from specsim.latency.configs.fields import Fields
+
+Width = Callable[[Fields, int], int]
+
+
+def width(fields: Fields, hidden: int) -> int:
+    """The width of a feed-forward block."""
+    return fields.number("intermediate_size")
+
+
+def fourfold(fields: Fields, hidden: int) -> int:
+    """The same, four times that of the layer where no field says it (GPT-2 and its generation)."""
+    return fields.number("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", default=4 * hidden)
+
+
+def of_dense_layers(fields: Fields, hidden: int) -> int:
+    """Llama 4: dense layers are wider than experts."""
+    return fields.number("intermediate_size_mlp")
+
+
+def shared(fields: Fields, hidden: int) -> int:
+    """Granite 4 without experts: the shared block is all there is."""
+    return fields.number("shared_intermediate_size")
+
+
+def rounded(fields: Fields, hidden: int) -> int:
+    """LFM2: two thirds of the width, rounded up to a multiple."""
+    wide, multiple = fields.number("intermediate_size", "block_ff_dim"), fields.number("block_multiple_of", default=256)
+    factor = fields.get("block_ffn_dim_multiplier", default=1.0)
+    if fields.get("block_auto_adjust_ff_dim") is False:
+        return wide
+    return multiple * -(-int(factor * int(2 * wide / 3)) // multiple)
+
+
+class Family(NamedTuple):
+    """How the layers of a model_type are read.
+
+    kinds: which layers attend to all tokens or to a window, and which keep a state. fewest: as many experts make a
+    layer one with experts. parallel: every layer has attention and a state beside each other. alone: a layer is either
+    a mixer or a feed-forward block. known: fields that change nothing here. defaults: of fields that a file may leave
+    out, as the family's own code has them.
+    """
+
+    attention: Callable[[Fields, int], mixers.Attention] = mixers.grouped
+    kinds: layer_kinds.Kinds = layer_kinds.everywhere
+    state: Callable[[Fields, int], mixers.State] | None = None
+    width: Width = width
+    matrices: int = 3
+    experts: moe.Reader | None = None
+    routed: moe.Routed = moe.all_layers
+    fewest: int = 1
+    parallel: bool = False
+    alone: bool = False
+    known: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+
+_WINDOWS = Family(kinds=layer_kinds.by_pattern())
+_QWEN = _WINDOWS._replace(defaults={"use_sliding_window": False})
+_QWEN3 = _QWEN._replace(defaults={"use_sliding_window": False, "head_dim": 128})
+_QWEN_MOE = _QWEN._replace(experts=moe.behind_a_gate, routed=moe.every_step)
+_GEMMA3 = {"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
+_OLD = Family(width=fourfold, matrices=2)
+_MLA = Family(attention=mixers.latent, experts=moe.beside, routed=moe.after_dense)
+_SHARED = Family(experts=moe.beside, routed=moe.after_dense)
+_NEXT = Family(mixers.gated, layer_kinds.every_nth, mixers.gated_delta, defaults={"head_dim": 256})
+_NEXT_MOE = _NEXT._replace(experts=moe.behind_a_gate, routed=moe.every_step)
+_MAMBA = ("mamba_chunk_size", "mamba_conv_bias", "mamba_proj_bias", "mamba_expand")
+_NEMOTRON = (
+    *("chunk_size", "expand", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "sliding_window"),
+    *("moe_shared_expert_overlap", "mamba_ssm_cache_dtype"),
+)
+_GRANITE = Family(
+    kinds=layer_kinds.at_indices, state=mixers.mamba2, width=shared, experts=moe.shared_width, known=_MAMBA
+)
+
+FAMILIES: dict[str, Family] = {
+    "": Family(experts=moe.generic, routed=moe.after_dense),
+    **dict.fromkeys(("llama", "granite", "olmo", "olmo2", "cohere", "internlm2", "internlm3", "stablelm"), Family()),
+    **dict.fromkeys(
+        ("smollm3", "hunyuan_v1_dense"), _QWEN._replace(known=("no_rope_layers", "no_rope_layer_interval"))
+    ),
+    **dict.fromkeys(("mistral", "ministral", "ministral3", "phi3"), _WINDOWS),
+    "starcoder2": _WINDOWS._replace(matrices=2),
+    "qwen2": _QWEN,
+    "qwen3": _QWEN3,
+    "gemma": Family(defaults={"head_dim": 256}),
+    "gemma2": Family(kinds=layer_kinds.by_pattern(2), known=("cache_implementation",), defaults={"head_dim": 256}),
+    "gemma3_text": Family(kinds=layer_kinds.by_pattern(6), known=("cache_implementation",), defaults=_GEMMA3),
+    "cohere2": Family(kinds=layer_kinds.by_pattern(4), known=("layer_switch", "order_of_interleaved_layers")),
+    **dict.fromkeys(("olmo3", "exaone4"), Family(kinds=layer_kinds.by_pattern(4))),
+    **dict.fromkeys(("glm", "glm4", "seed_oss", "helium", "ernie4_5"), Family(defaults={"head_dim": 128})),
+    **dict.fromkeys(("arcee", "apertus", "nemotron"), Family(matrices=2)),
+    **dict.fromkeys(("phi", "gpt_neox"), _OLD._replace(width=width)),
+    **dict.fromkeys(("gpt2", "gptj", "bloom"), _OLD),
+    "opt": _OLD._replace(known=("do_layer_norm_before", "layer_norm_elementwise_affine", "enable_bias")),
+    "falcon": _OLD._replace(
+        known=("num_ln_in_parallel_attn", "parallel_attn", "alibi"), defaults={"multi_query": True}
+    ),
+    "gpt_bigcode": _OLD._replace(known=("attention_softmax_in_fp32",), defaults={"multi_query": True}),
+    # Experts in every layer, or after some dense ones; with shared ones or without.
+    "mixtral": _WINDOWS._replace(experts=moe.plain),
+    "phimoe": _WINDOWS._replace(experts=moe.plain),
+    **dict.fromkeys(("olmoe", "flex_olmo", "granitemoe"), Family(experts=moe.plain)),
+    "granitemoeshared": Family(experts=moe.shared_width),
+    "gpt_oss": Family(kinds=layer_kinds.by_pattern(2), experts=moe.plain, defaults={"head_dim": 64}),
+    "qwen2_moe": _QWEN_MOE,
+    "qwen3_moe": _QWEN_MOE,
+    "llama4_text": Family(
+        kinds=layer_kinds.chunked,
+        width=of_dense_layers,
+        experts=moe.always_one,
+        routed=moe.interleaved,
+        known=("intermediate_size_mlp", "floor_scale", "use_irope", "for_llm_compressor", "cache_implementation"),
+        defaults={"head_dim": 128},
+    ),
+    "ernie4_5_moe": Family(experts=moe.beside, routed=moe.between, known=("moe_capacity", "moe_gate")),
+    **dict.fromkeys(
+        ("glm4_moe", "dots1", "bailing_moe", "bailing_moe_v2"), _SHARED._replace(kinds=layer_kinds.by_pattern())
+    ),
+    "solar_open": Family(experts=moe.beside, defaults={"head_dim": 128}),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite"), _MLA),
+    **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), _MLA._replace(attention=mixers.indexed)),
+    "minimax_m2": Family(kinds=layer_kinds.all_ones, experts=moe.shared_width, defaults={"head_dim": 128}),
+    # Layers with a state beside layers with attention.
+    **dict.fromkeys(
+        ("minimax", "minimax_text_01", "minimax_m1"),
+        Family(
+            mixers.grouped, layer_kinds.by_number, mixers.lightning, experts=moe.shared_width, known=("block_size",)
+        ),
+    ),
+    **dict.fromkeys(("qwen3_next", "qwen3_5_moe_text"), _NEXT_MOE),
+    "qwen3_5_text": _NEXT,
+    "kimi_linear": _MLA._replace(kinds=layer_kinds.listed, state=mixers.delta_attention),
+    "jamba": Family(
+        kinds=layer_kinds.periodic,
+        state=mixers.mamba,
+        experts=moe.plain,
+        routed=moe.periodic,
+        fewest=2,
+        known=("mamba_conv_bias", "mamba_proj_bias", "use_mambapy", "use_associative_scan"),
+        defaults={"mamba_expand": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_dt_rank": "auto"},
+    ),
+    "granitemoehybrid": _GRANITE,
+    "bamba": _GRANITE._replace(width=width, experts=None),
+    "falcon_h1": Family(state=mixers.mamba2, parallel=True, known=(*_MAMBA, "mamba_use_mlp")),
+    "nemotron_h": Family(
+        kinds=layer_kinds.lettered,
+        state=mixers.mamba2,
+        matrices=2,
+        experts=moe.wide_shared,
+        alone=True,
+        known=(
+            "chunk_size",
+            "expand",
+            "mtp_layers_block_type",
+            "mtp_hybrid_override_pattern",
+            "sliding_window",
+            "moe_shared_expert_overlap",
+            "mamba_ssm_cache_dtype",
+        ),
+        defaults={"head_dim": 128, "n_groups": 8, "conv_kernel": 4, "mamba_head_dim": 64, "ssm_state_size": 128},
+    ),
+    "lfm2": Family(kinds=layer_kinds.at_indices, state=mixers.short_convolution, width=rounded),
+    "lfm2_moe": Family(
+        kinds=layer_kinds.at_indices, state=mixers.short_convolution, experts=moe.moe_width, routed=moe.after_dense
+    ),
+}
+
+# Configs that hold a decoder beside an encoder of pictures, and text decoders under another name.
+ALIASES = {
+    **{"gemma3": "gemma3_text", "llama4": "llama4_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"},
+    **{"qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2"},
+    **{"qwen3_vl": "qwen3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe": "qwen3_moe", "qwen3_vl_moe_text": "qwen3_moe"},
+    **{"mistral3": "mistral", "MiniMaxText01": "minimax", "deepseek": "deepseek_v2", "phi4": "phi3"},
+}

@@ -1,0 +1,120 @@
+"""The fields of a config.json: each under all its names, with a record of which ones were read."""
+
+from __future__ import annotations
+
+import json
+import re
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from specsim.base import check
+
+WAY_ON = (
+    "what works without it: specsim plan --cost-ratio (a draft step over a target step, as measured) with --alpha or "
+    "--hazards; specsim diagnose (two logs); specsim-real compare; in Python a ModelShape by hand"
+)
+
+# Fields that change neither matrices nor caches, by parts of their names.
+_HARMLESS = re.compile(
+    r"norm|loss|coef|drop|bias|eps$|epsilon|init|jitter|router|score|scoring|scal|_act$|activation|dtype|token_id"
+    r"|rope|rotary|theta|temperature|logit|softcap|clip|version|map$|template|multiplier|max_length|max_position"
+    r"|position_embedding|max_seq|use_cache|return_dict|output_|label|problem_type|pruned|torchscript|time_step|_dt_"
+    r"|pretraining_tp|kernels|n_group|topk_group|topk_method|expert_group|aux|ep_size|causal|swiglu|alpha|beta"
+    r"|residual|rescale|summary|seq_length|interleave$|generation|tie_|architectures|model_type|auto_|limit|quant"
+)
+# Fields of any family that say nothing of the layers counted here.
+_KNOWN = {
+    *("num_nextn_predict_layers", "num_mtp_modules", "mtp_transformer_layers", "mtp_num_hidden_layers"),
+    *("mtp_use_dedicated_embeddings", "chunk_size_feed_forward", "attn_implementation", "n_positions", "n_ctx"),
+    *("vision_config", "audio_config", "is_decoder", "is_encoder_decoder", "add_cross_attention", "head_bias"),
+    *("compression_config", "context_length", "use_flash_attn", "flash_attn_version", "attn_impl"),
+}
+# Fields of which 1 says that every layer is alike.
+_EVERY = {"moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "expert_layer_period"}
+# Parts of names that say which layers there are, what they hold and what they cache.
+_STRUCTURE = re.compile(
+    r"layer|block|head|expert|moe|mamba|ssm|rank|linear|sparse|index|recurr|hybrid|interval|period|pattern|conv"
+    r"|state|width|share|window|attn|attention|encoder|size|dim|latent|memory|freq|chunk|depth|rwkv|gate|branch|dense"
+)
+
+
+class Fields(NamedTuple):
+    """The fields of one decoder; `read` collects the names that a reader asked for."""
+
+    values: dict[str, Any]
+    name: str
+    read: set[str]
+
+    def get(self, *names: str, default: Any = None) -> Any:
+        """The first of these fields that is there and not null."""
+        self.read.update(names)
+        return next((self.values[name] for name in names if self.values.get(name) is not None), default)
+
+    def number(self, *names: str, default: int | None = None) -> int:
+        """A whole number; the default where no field is there, an error where there is no default."""
+        self.read.update(names)
+        for name in names:
+            if self.values.get(name) is not None:
+                least = 0 if default == 0 else 1
+                return check.integer(self.values[name], f"config {self.name}: {name}", least)
+        if default is None:
+            has = ", ".join(sorted(self.values))
+            raise ValueError(f"config {self.name} has no {' or '.join(names)}; its fields: {has}; {WAY_ON}")
+        return default
+
+    def entries(self, *names: str) -> list[Any] | None:
+        """A list, None where no field is there."""
+        value = self.get(*names)
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple):
+            shown = next(name for name in names if self.values.get(name) is not None)
+            raise ValueError(f"config {self.name}: {shown} is a {type(value).__name__}, not a list")
+        return list(value)
+
+    def refusal(self, why: str) -> ValueError:
+        """An error that says what is not counted, and how to go on."""
+        return ValueError(f"config {self.name} {why}; {WAY_ON}")
+
+
+def unread(fields: Fields) -> tuple[str, ...]:
+    """Fields that nobody read and that may matter; ValueError for one that says what layers hold or cache."""
+    left = {
+        name: value
+        for name, value in fields.values.items()
+        if name not in fields.read | _KNOWN and not _HARMLESS.search(name) and name[:1] != "_" and _says(name, value)
+    }
+    for name, value in left.items():
+        if _STRUCTURE.search(name):
+            kind = fields.values.get("model_type") or "none"
+            shown = json.dumps(value, default=str)
+            shown = shown if len(shown) <= 40 else f"{shown[:40]}..."
+            raise fields.refusal(f"has {name} ({shown}), which is not understood of model_type {kind}")
+    return tuple(sorted(left))
+
+
+def _says(name: str, value: Any) -> bool:
+    """A field that is off or empty says nothing."""
+    if name in _EVERY and value == 1:
+        return False
+    return value is not None and value is not False and value != [] and value != {} and value != 0 and value != ""
+
+
+def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The fields of a config, and a name for it; ValueError for a file that cannot be read."""
+    if isinstance(config, dict):
+        return config, str(config.get("_name_or_path") or config.get("model_type") or "model")
+    path = Path(config)
+    path = path / "config.json" if path.is_dir() else path
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"config {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"config {path} is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"config {path} is nested too deep") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
+    return values, path.parent.name or path.stem if path.name == "config.json" else path.stem

@@ -1,0 +1,90 @@
+"""Drafters by their config: EAGLE heads, block drafters, and what is told apart from a decoder of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from specsim.base import check
+from specsim.latency.configs.fields import WAY_ON, Fields
+
+# Fields that EAGLE heads have and decoders do not, with or without the word in their architecture.
+_EAGLE3 = ("draft_vocab_size", "eagle_aux_hidden_state_layer_ids", "use_aux_hidden_state", "norm_before_residual")
+_EAGLE = ("eagle_config", "target_hidden_size", "norm_before_fc", "use_input_layernorm_in_first_layer")
+_PARALLEL = ("pard_token", "ptd_token_id", "parallel_drafting")
+_DECODER = re.compile(r"(ForCausalLM|LMHeadModel|ForConditionalGeneration|(?<!Draft)(?<!Medusa)Model)$")
+_OTHER = re.compile(
+    r"medusa|mlp_?speculator|lookahead|hydra|nextn|mtp|dspark|draft|speculat|diffusion|dream|llada", re.I
+)
+
+# Fields of these heads that are read here, or that say nothing of their layers.
+FIELDS = frozenset({
+    *_EAGLE3, *_EAGLE, *_PARALLEL, "dflash_config", "block_size", "num_target_layers", "target_layer_ids",
+    "aux_hidden_state_layer_ids", "mask_token_id", "speculators_model_type", "transformer_layer_config",
+    "speculators_config", "has_no_defaults_at_init", "num_aux_hidden_states", "fusion_bias", "layernorms",
+})  # fmt: skip
+
+
+class Head(NamedTuple):
+    """What drafts: "eagle", "eagle3", "dflash", "parallel" (a decoder that fills masks in one pass), or "".
+
+    scored: tokens that a head of its own scores, 0 for all. target_hidden: width of the target's states, 0 for its own.
+    block: tokens of a block that is made in one pass, the known one included; 0 elsewhere. joined: layers of the target
+    whose states are joined once a cycle.
+    """
+
+    kind: str = ""
+    scored: int = 0
+    target_hidden: int = 0
+    block: int = 0
+    joined: int = 0
+
+
+def read_head(values: dict[str, Any], name: str) -> tuple[Head, dict[str, Any]]:
+    """What drafts, and the fields of its decoder; ValueError for a drafter of another kind."""
+    inner = values.get("transformer_layer_config")
+    outer = values
+    if isinstance(inner, dict):
+        values = {"draft_vocab_size": values.get("draft_vocab_size"), **inner}
+    kind = _kind({**values, **outer}, name)
+    fields = Fields({**values, **outer}, name, set())
+    if not kind:
+        return Head(), values
+    scored = fields.number("draft_vocab_size", default=0)
+    target_hidden = fields.number("target_hidden_size", default=0)
+    if kind != "dflash":
+        return Head(kind, scored, target_hidden, joined=3 if kind == "eagle3" else 0), values
+    told = outer.get("dflash_config")
+    told = told if isinstance(told, dict) else {}
+    places = (told.get("target_layer_ids"), outer.get("target_layer_ids"), outer.get("aux_hidden_state_layer_ids"))
+    listed = next((found for found in places if isinstance(found, list)), None)
+    joined = fields.number("num_hidden_layers") if listed is None else len(listed)
+    block = told.get("block_size") if outer.get("block_size") is None else outer["block_size"]
+    if block is None:
+        raise fields.refusal("drafts a block in one pass, but has no block_size")
+    size = check.integer(block, f"config {name}: block_size", 2)
+    return Head(kind, scored, target_hidden, size, joined), values
+
+
+def _kind(values: dict[str, Any], name: str) -> str:
+    """The kind of drafter that architecture, model_type and fields name; "" for a decoder of its own."""
+    named = values.get("architectures")
+    architectures = [str(one) for one in named] if isinstance(named, list) else []
+    speculator = str(values.get("speculators_model_type") or "")
+    said = " ".join([*architectures, speculator, str(values.get("model_type") or "")]).lower()
+    if "dflash" in said or isinstance(values.get("dflash_config"), dict):
+        return "dflash"
+    if "eagle" in said:
+        marked = "eagle3" in said or any(values.get(field) is not None for field in _EAGLE3)
+        return "eagle3" if marked else "eagle"
+    if any(values.get(field) not in (None, False) for field in _EAGLE3):
+        return "eagle3"
+    if any(values.get(field) not in (None, False, {}) for field in _EAGLE):
+        return "eagle"
+    if any(values.get(field) not in (None, False) for field in _PARALLEL):
+        return "parallel"
+    strange = [one for one in architectures if not _DECODER.search(one) or _OTHER.search(one)]
+    strange = strange or [one for one in (speculator,) if one]
+    if strange:
+        raise ValueError(f"config {name} has architecture {strange[0]}, which is not known here; {WAY_ON}")
+    return ""

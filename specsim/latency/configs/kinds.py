@@ -1,0 +1,155 @@
+"""Which kind each layer is: attention over all tokens or a window, or a layer with a state; dense or with experts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from specsim.latency.configs.fields import Fields
+
+FULL, WINDOW, STATE = "full", "window", "state"
+MLP, EXPERTS = "mlp", "experts"  # layers of a hybrid that are a feed-forward block alone
+
+_WORDS = {
+    **dict.fromkeys(("full_attention", "attention", "global", "indexed_attention"), FULL),
+    **dict.fromkeys(("sliding_attention", "chunked_attention"), WINDOW),
+    **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv"), STATE),
+    **{"mlp": MLP, "moe": EXPERTS},
+}
+_LETTERS = {"M": STATE, "*": FULL, "-": MLP, "E": EXPERTS}
+
+Kinds = Callable[[Fields, int], list[str]]
+
+
+def declared(fields: Fields, layers: int) -> list[str] | None:
+    """The kinds that layer_types names, None without it; ValueError for one that is not counted."""
+    told = fields.entries("layer_types", "layers_block_type")
+    fields.read.update(("layer_types", "layers_block_type"))
+    if told is None:
+        return None
+    unknown = sorted({str(one) for one in told if str(one) not in _WORDS})
+    if unknown:
+        raise fields.refusal(f"has layers of type {', '.join(unknown)}, which are not counted here")
+    if len(told) != layers:
+        raise ValueError(f"config {fields.name}: layer_types has {len(told)} entries for {layers} layers")
+    return [_WORDS[str(one)] for one in told]
+
+
+def by_pattern(default: int = 0) -> Kinds:
+    """Every n-th layer reads all tokens, those between a window; n is sliding_window_pattern, else the default.
+
+    Without a default every layer has the window, where the config has one.
+    """
+
+    def kinds(fields: Fields, layers: int) -> list[str]:
+        told = declared(fields, layers)
+        pattern = fields.get("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+        windowed = fields.get("sliding_window") is not None and fields.get("use_sliding_window") is not False
+        first = fields.number("max_window_layers", default=0)
+        if not windowed:
+            if told is not None and WINDOW in told:
+                raise ValueError(f"config {fields.name}: layer_types has windows, but sliding_window is not given")
+            return told or [FULL] * layers
+        if told is not None:
+            return told
+        if isinstance(pattern, str) and set(pattern) == {"L", "G"}:
+            return [FULL if pattern[i % len(pattern)] == "G" else WINDOW for i in range(layers)]
+        every = fields.number("sliding_window_pattern", "_sliding_window_pattern", default=default)
+        if every:
+            return [FULL if (i + 1) % every == 0 else WINDOW for i in range(layers)]
+        start = first if fields.get("use_sliding_window") is not None else 0
+        return [WINDOW if i >= start else FULL for i in range(layers)]
+
+    return kinds
+
+
+def everywhere(fields: Fields, layers: int) -> list[str]:
+    """All layers attend to all tokens; whatever layer_types says must agree."""
+    told = declared(fields, layers)
+    if told is not None and set(told) != {FULL}:
+        raise fields.refusal("has layer_types other than full attention, which its model_type does not have")
+    return [FULL] * layers
+
+
+def chunked(fields: Fields, layers: int) -> list[str]:
+    """Llama 4: layers with rotary positions see the tokens of their chunk."""
+    told = declared(fields, layers)
+    rotary = fields.entries("no_rope_layers") or None
+    every = fields.number("no_rope_layer_interval", default=4)
+    if fields.get("attention_chunk_size") is None:
+        return [FULL] * layers
+    if told is not None:
+        return told
+    if rotary is not None and len(rotary) == layers:
+        return [WINDOW if rotary[i] else FULL for i in range(layers)]
+    return [FULL if (i + 1) % every == 0 else WINDOW for i in range(layers)]
+
+
+def every_nth(fields: Fields, layers: int) -> list[str]:
+    """Qwen3-Next: one layer in full_attention_interval has attention, the others a state."""
+    told = declared(fields, layers)
+    every = fields.number("full_attention_interval", default=4)
+    return told or [FULL if (i + 1) % every == 0 else STATE for i in range(layers)]
+
+
+def by_number(fields: Fields, layers: int) -> list[str]:
+    """MiniMax: attn_type_list has 1 where a layer has attention, 0 where it has a state."""
+    told = declared(fields, layers)
+    numbers = fields.entries("attn_type_list")
+    if numbers is None:
+        if told is None:
+            raise fields.refusal("has neither attn_type_list nor layer_types, which say where its attention is")
+        return told
+    if len(numbers) != layers or not set(numbers) <= {0, 1}:
+        raise ValueError(f"config {fields.name}: attn_type_list must have a 0 or 1 for each of {layers} layers")
+    return [FULL if one else STATE for one in numbers]
+
+
+def all_ones(fields: Fields, layers: int) -> list[str]:
+    """MiniMax-M2: attention everywhere, whether or not attn_type_list says so."""
+    return by_number(fields, layers) if fields.get("attn_type_list") is not None else everywhere(fields, layers)
+
+
+def listed(fields: Fields, layers: int) -> list[str]:
+    """Kimi-Linear: linear_attn_config numbers its layers from 1."""
+    told = declared(fields, layers)
+    groups = fields.get("linear_attn_config")
+    if not isinstance(groups, dict) or "full_attn_layers" not in groups:
+        if told is None:
+            raise fields.refusal("has neither linear_attn_config nor layer_types, which say where its attention is")
+        return told
+    full = set(groups["full_attn_layers"] or ())
+    rest = set(groups.get("kda_layers") or ())
+    if full & rest or full | rest != set(range(1, layers + 1)):
+        raise ValueError(f"config {fields.name}: linear_attn_config must name each of layers 1 to {layers} once")
+    return [FULL if i + 1 in full else STATE for i in range(layers)]
+
+
+def periodic(fields: Fields, layers: int) -> list[str]:
+    """Jamba: one layer in attn_layer_period has attention."""
+    told = declared(fields, layers)
+    period, offset = fields.number("attn_layer_period"), fields.number("attn_layer_offset", default=0)
+    return told or [FULL if i % period == offset else STATE for i in range(layers)]
+
+
+def at_indices(fields: Fields, layers: int) -> list[str]:
+    """Granite 4, Bamba and LFM2: a list of the layers that have attention, or layer_types."""
+    told = declared(fields, layers)
+    found = fields.entries("attn_layer_indices", "full_attn_idxs")
+    if told is not None:
+        return told
+    if found is None:
+        raise fields.refusal("has neither layer_types nor indices of the layers with attention")
+    return [FULL if i in found else STATE for i in range(layers)]
+
+
+def lettered(fields: Fields, layers: int) -> list[str]:
+    """Nemotron-H: M has a state, * attention, - a feed-forward block, E experts."""
+    told = declared(fields, layers)
+    pattern = fields.get("hybrid_override_pattern")
+    if told is not None:
+        return told
+    if not isinstance(pattern, str) or len(pattern) != layers or not set(pattern) <= set(_LETTERS):
+        raise ValueError(
+            f"config {fields.name}: hybrid_override_pattern must have one of M, *, -, E for each of {layers} layers"
+        )
+    return [_LETTERS[letter] for letter in pattern]

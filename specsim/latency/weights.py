@@ -1,0 +1,139 @@
+"""In how many bits weights are stored: by name, by the block layouts of GGUF, or as a config.json says it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Weights(NamedTuple):
+    """A type of stored weights: bits of a parameter of the layers, of experts (0: as the layers), of the head.
+
+    Examples
+    --------
+    >>> TYPES["q8_0"].layers, TYPES["q4_k_m"].head
+    (8.5, 6.5625)
+    """
+
+    name: str
+    layers: float
+    head: float
+    experts: float = 0.0
+
+    @property
+    def expert_bits(self) -> float:
+        """Bits of a parameter of an expert."""
+        return self.experts or self.layers
+
+    def bytes_of(self, body: float, head: float, experts: float = 0.0) -> float:
+        """Bytes of a model: of all its layers, `experts` of them in experts, and of its head."""
+        return (self.layers * (body - experts) + self.expert_bits * experts + self.head * head) / 8
+
+
+def _uniform(name: str, bits: float) -> Weights:
+    return Weights(name, bits, bits)
+
+
+# Blocks of GGUF: bytes of a block over its weights. 32 weights of Q8_0 are 32 bytes and a scale of 2; 256 of Q4_K are
+# 128 bytes, 12 of scales and minima, and 4 of their scales; 256 of Q6_K 128 + 64 bytes, 16 scales and one of 2.
+_Q8_0, _Q4_0, _Q4_K = 8 * 34 / 32, 8 * 18 / 32, 8 * 144 / 256
+_Q5_K, _Q6_K, _MXFP4 = 8 * 176 / 256, 8 * 210 / 256, 8 * 17 / 32
+# The mixes keep the values and the down products of half of the layers, and the head, in Q6_K. These are 28.5 % (Llama
+# 3.1 8B) to 29.4 % (Llama 3.2 1B) of a layer's weights. With the head Q4_K_M is 4.8 to 4.9 bits in all.
+_MIXED = 0.29 / 2
+
+TYPES: dict[str, Weights] = {
+    **{name: _uniform(name, 16.0) for name in ("bf16", "fp16")},
+    **{name: _uniform(name, 8.0) for name in ("fp8", "int8")},
+    **{name: _uniform(name, 4.0) for name in ("fp4", "int4")},
+    "mxfp4": _uniform("mxfp4", _MXFP4),
+    # 16 weights share a scale of 8 bits.
+    "nvfp4": _uniform("nvfp4", 4.5),
+    "q8_0": _uniform("q8_0", _Q8_0),
+    "q6_k": _uniform("q6_k", _Q6_K),
+    "q5_k_m": Weights("q5_k_m", _Q5_K + _MIXED * (_Q6_K - _Q5_K), _Q6_K),
+    "q4_k_m": Weights("q4_k_m", _Q4_K + _MIXED * (_Q6_K - _Q4_K), _Q6_K),
+    "q4_0": Weights("q4_0", _Q4_0, _Q6_K),
+}
+
+
+def weights_named(name: str, argument: str) -> Weights:
+    """The type of that name; capitals do not matter. ValueError lists the names."""
+    found = TYPES.get(str(name).lower().replace("-", "_"))
+    if found is None:
+        raise ValueError(f"{argument} must be one of {', '.join(TYPES)}; got {name!r}")
+    return found
+
+
+def declared_weights(values: dict[str, Any], name: str) -> Weights | None:
+    """The type in which a config says that its weights are stored; None where it does not say so.
+
+    ValueError for a quantization that is not known here.
+    """
+    inner = values.get("text_config")
+    told = values.get("quantization_config") or values.get("compression_config")
+    if told is None and isinstance(inner, dict):
+        told = inner.get("quantization_config")
+    if told is None:
+        return None
+    if not isinstance(told, dict):
+        raise ValueError(f"config {name}: quantization_config holds a {type(told).__name__}, not an object")
+    found = _declared(told)
+    if found is None:
+        method = told.get("quant_method") or told.get("quant_algo") or "no quant_method"
+        raise ValueError(
+            f"config {name}: quantization_config ({method}) is not understood; leave it out of a copy of the file, and "
+            f"give --weights ({', '.join(TYPES)})"
+        )
+    return found
+
+
+def _declared(told: dict[str, Any]) -> Weights | None:
+    method = str(told.get("quant_method") or told.get("quant_algo") or "").lower()
+    if method == "mxfp4":  # gpt-oss: experts alone, all else in 16 bits
+        return Weights("mxfp4 experts", 16.0, 16.0, _MXFP4)
+    if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
+        return Weights("fp8", 8.0, 16.0)
+    if method in ("awq", "gptq", "auto-round", "autoround", "auto_round", "gptq_marlin"):
+        return _grouped(told.get("bits", told.get("w_bit", 4)), told.get("group_size", told.get("q_group_size", 128)))
+    if method == "bitsandbytes":
+        return Weights("int4", 4.5, 16.0) if told.get("load_in_4bit") else Weights("int8", 8.0, 16.0)
+    if method.startswith("modelopt") or "quant_algo" in told:
+        return _modelopt(str(told.get("quant_algo") or method).lower())
+    if method in ("compressed-tensors", "compressed_tensors", "sparseml") or "config_groups" in told:
+        return _compressed(told)
+    return None
+
+
+def _grouped(bits: Any, group: Any) -> Weights | None:
+    """Whole numbers of few bits, with a scale of 16 bits and a zero point for each group; the head in 16 bits."""
+    if not isinstance(bits, int) or not isinstance(group, int) or bits not in (2, 3, 4, 8):
+        return None
+    return Weights(f"int{bits}", bits + ((16 + bits) / group if group > 0 else 0.0), 16.0)
+
+
+def _modelopt(algorithm: str) -> Weights | None:
+    if "nvfp4" in algorithm:
+        return Weights("nvfp4", 4.5, 16.0)
+    if "fp8" in algorithm:
+        return Weights("fp8", 8.0, 16.0)
+    return Weights("int4", 4.125, 16.0) if "w4a16" in algorithm else None
+
+
+def _compressed(told: dict[str, Any]) -> Weights | None:
+    """Groups of layers that share a type; None where they differ."""
+    groups = told.get("config_groups")
+    kinds = set()
+    for group in groups.values() if isinstance(groups, dict) else ():
+        weights = group.get("weights") if isinstance(group, dict) else None
+        if isinstance(weights, dict):
+            kinds.add((str(weights.get("type")), weights.get("num_bits"), weights.get("group_size")))
+    if len(kinds) != 1:
+        return None
+    kind, bits, group = kinds.pop()
+    if kind == "float" and bits == 4:
+        return Weights("mxfp4", _MXFP4, 16.0) if group == 32 else Weights("nvfp4", 4.5, 16.0)
+    if kind == "float" and bits == 8:
+        return Weights("fp8", 8.0, 16.0)
+    if kind == "int":
+        return _grouped(bits, group if group is not None else -1)
+    return None
