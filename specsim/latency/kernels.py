@@ -221,8 +221,8 @@ def _kinds(shapes: tuple[ModelShape, ModelShape]) -> list[str]:
             )
         if one.indexer.topk:
             words.append(
-                f"{one.name}: sparse attention; each query reads {one.indexer.topk} tokens of its own, after an indexer "
-                "that reads all"
+                f"{one.name}: sparse attention; each query reads {one.indexer.topk} tokens of its own, after an "
+                "indexer that reads all"
             )
     return words
 
