@@ -27,12 +27,12 @@ class BlockSignals(NamedTuple):
 
 
 def signals_of(laws: Tensor, tokens: Tensor, position: int | Array) -> Signals:
-    """Signals of drafts.
+    """Signals of drafts from rows of probabilities.
 
     Parameters
     ----------
     laws : Tensor, shape (..., V)
-        The rows that the drafts were drawn from.
+        The rows of the drafts, before warping (see `logit_signals`).
     tokens : Tensor, shape (...)
         The drafts.
     position : int or array, shape (...)
@@ -56,3 +56,30 @@ def signals_of(laws: Tensor, tokens: Tensor, position: int | Array) -> Signals:
     entropy = -torch.special.xlogy(wide, wide).sum(-1)
     where = np.broadcast_to(np.asarray(position), tuple(tokens.shape))
     return Signals(padded.cpu().numpy(), entropy.cpu().numpy(), where, own.cpu().numpy())
+
+
+def logit_signals(logits: Tensor, tokens: Tensor, position: int | Array) -> Signals:
+    """Signals of drafts from the logits of their rows, before warping.
+
+    Temperature, filters and penalties stay out: at temperature 0 every warped row is one-hot, and a controller that
+    read it would never stop. transformers and Kangaroo read the softmax of the logits, too.
+
+    Parameters
+    ----------
+    logits : Tensor, shape (..., V)
+        As the draft gives them.
+    tokens, position
+        As for `signals_of`.
+
+    Returns
+    -------
+    Signals
+        As `signals_of`.
+
+    Examples
+    --------
+    >>> found = logit_signals(torch.tensor([0.0, -torch.inf, 0.0]), torch.tensor(2), 1)
+    >>> found.top[:3].tolist(), float(found.own)
+    ([0.5, 0.5, 0.0], 0.5)
+    """
+    return signals_of(logits.double().softmax(-1), tokens, position)

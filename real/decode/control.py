@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from real.signals import signals_of
+from real.signals import logit_signals
 from specsim import discover
 from specsim.types import Controller, Signals
 
@@ -58,10 +58,10 @@ class Growing:
         self.lengths = [most] * len(which)
         self._control, self._which, self._most, self._made = control, which, most, 0
 
-    def __call__(self, tokens: Tensor, laws: Tensor) -> bool:
-        """Decide, after drafts (b,) drawn from laws (b, V), about the next draft of each text."""
+    def __call__(self, tokens: Tensor, logits: Tensor) -> bool:
+        """Decide, after drafts (b,) of rows with logits (b, V) before warping, about the next draft of each text."""
         self._made += 1
-        found = signals_of(laws, tokens, self._made)
+        found = logit_signals(logits, tokens, self._made)
         for row, i in enumerate(self._which):
             if self.lengths[row] == self._most:
                 own = Signals(*(np.asarray(values[row]) for values in found))
@@ -69,7 +69,7 @@ class Growing:
                     self.lengths[row] = self._made
         return max(self.lengths) == self._most
 
-    def rest(self, tokens: Tensor, laws: Tensor) -> None:
+    def rest(self, tokens: Tensor, logits: Tensor) -> None:
         """Decide about what was drafted unasked, (b, n) and (b, n, V), and show the last draft: nothing follows it."""
         while self._made < min(self._most, tokens.shape[1]):
-            self(tokens[:, self._made], laws[:, self._made])
+            self(tokens[:, self._made], logits[:, self._made])

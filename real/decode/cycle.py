@@ -13,10 +13,10 @@ from torch import Tensor
 
 from real.decode.control import Control, Growing
 from real.decode.draft import LMDraft, readable
-from real.decode.proposer import Drafter, Draw, Proposer
+from real.decode.proposer import Drafter, Draw, Proposed, Proposer
 from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel
-from real.signals import BlockSignals, signals_of
+from real.signals import BlockSignals, logit_signals
 from specsim.base.arrays import at
 from specsim.types import Array, Controller, Signals
 from specsim.verify.raced import Raced
@@ -64,12 +64,12 @@ def plain(w: Tensor) -> Array:
 
 
 class Drafts(NamedTuple):
-    """Blocks: the last token of each text (b, 1), drafts (b, n), their laws (b, n, V), largest logits (b, n)."""
+    """Blocks: the last token of each text (b, 1), drafts (b, n), their laws and logits (b, n, V) (see `Proposed`)."""
 
     last: Tensor
     tokens: Tensor
     laws: Tensor
-    largest: Tensor
+    logits: Tensor
 
     def cut(self, rows: list[int], n: int) -> Drafts:
         """The first n drafts of some of the texts."""
@@ -124,15 +124,13 @@ class Eager:
         self._mark("host")
         if self._proposer is None or not length:
             drafts, q = last[:, :0], torch.empty(len(group), 0, target.vocab_size, device=target.device)
-            return self._verify(mine, group, Drafts(last, drafts, q, q[..., 0]), length, u, seen)
-        propose: Callable[..., tuple[Tensor, Tensor, Tensor]] = partial(
-            self._proposer.propose, mine, length, u[:, :length], group, seen
-        )
+            return self._verify(mine, group, Drafts(last, drafts, q, q), length, u, seen)
+        propose: Callable[..., Proposed] = partial(self._proposer.propose, mine, length, u[:, :length], group, seen)
         if self._control is None:
             return self._verify(mine, group, Drafts(last, *propose()), length, u, seen)
         growing = Growing(self._control, group, length)
         made = Drafts(last, *(propose(more=growing) if self._stepwise else propose()))
-        growing.rest(made.tokens, made.laws)
+        growing.rest(made.tokens, made.logits)
         rows: dict[int, list[int]] = {}
         for n in sorted(set(growing.lengths)):  # a pass for the texts of each length
             same = [row for row, found in enumerate(growing.lengths) if found == n]
@@ -154,10 +152,10 @@ class Eager:
         logits = self._pass(readable(self._target, read), read.shape[1], group)
         self._mark("verify")
         p = probabilities(logits, self._warping, None if seen is None else seen_rows(seen, read))
-        logged = [] if self._log is None else _blocks(texts, p, q, drafts)
+        logged = [] if self._log is None else _blocks(texts, p, made)
         p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, self._own(u, length, drafts.shape[1])))
         kept, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
-        tops = torch.cat([logits.amax(-1), made.largest.to(logits.dtype)], 1).float()
+        tops = torch.cat([logits.amax(-1), made.logits.amax(-1).to(logits.dtype)], 1).float()
         rows: list[list[int]] = outcome(kept, token, drafts, plain(tops)).tolist()
         self._mark("rule")
         for i, row, one in zip(group, rows, logged, strict=False):
@@ -185,12 +183,13 @@ class Eager:
         self._cache.rollback(i, length)
 
 
-def _blocks(texts: list[list[int]], p: Tensor, q: Tensor, drafts: Tensor) -> list[BlockSignals]:
+def _blocks(texts: list[list[int]], p: Tensor, made: Drafts) -> list[BlockSignals]:
     """What a log is told of each text's drafts (b, n), but for how many were kept."""
+    drafts = made.tokens
     if not drafts.shape[1]:
         return []
-    found = signals_of(q, drafts, np.arange(1, drafts.shape[1] + 1))
-    ratio = (at(p[:, :-1], drafts).double() / at(q, drafts).double()).cpu().numpy()
+    found = logit_signals(made.logits, drafts, np.arange(1, drafts.shape[1] + 1))
+    ratio = (at(p[:, :-1], drafts).double() / at(made.laws, drafts).double()).cpu().numpy()
     rows = enumerate(texts)
     return [BlockSignals(len(text), Signals(*(w[b] for w in found)), ratio[b], 0) for b, text in rows]
 

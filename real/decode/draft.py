@@ -9,7 +9,7 @@ from torch import Tensor
 
 from real.decode.clock import silent
 from real.decode.drawn import drawn
-from real.decode.proposer import Draw, More
+from real.decode.proposer import Draw, More, Proposed
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel
 from specsim.base.arrays import pick
@@ -67,7 +67,7 @@ class LMDraft:
         which: list[int],
         seen: Tensor | None = None,
         more: More | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Proposed:
         """Draw gamma tokens after each text, or fewer if `more` says so.
 
         Parameters
@@ -87,16 +87,15 @@ class LMDraft:
 
         Returns
         -------
-        tuple of Tensor
-            Tokens (b, gamma), the laws (b, gamma, V) they were drawn from, and the largest logits (b, gamma), which
-            are not finite where a row has no law; its token then means nothing.
+        Proposed
+            The token of a row without a law means nothing.
         """
         cache = self._cache
         # The last token is always read again: its logits start the block. Texts of one batch read equally many.
         unread = max(len(text) - min(cache.lengths[i], len(text) - 1) for i, text in zip(which, texts, strict=True))
         for i, text in zip(which, texts, strict=True):
             cache.rollback(i, len(text) - unread)
-        tokens, laws, seen_logits = [], [], []
+        tokens, laws, rows = [], [], []
         new = torch.tensor([text[-unread:] for text in texts], device=self._model.device)
         for k in range(gamma):
             logits = cache.forward(readable(self._model, new), 1, which)[:, 0]
@@ -107,8 +106,8 @@ class LMDraft:
                 seen = seen.scatter(-1, new, True)
             tokens.append(new)
             laws.append(law)
-            seen_logits.append(logits)
+            rows.append(logits)
             self._mark("sample")
-            if more is not None and k + 1 < gamma and not more(new[:, 0], law):
+            if more is not None and k + 1 < gamma and not more(new[:, 0], logits):
                 break
-        return torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(seen_logits, 1).amax(-1)
+        return Proposed(torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(rows, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -13,7 +13,19 @@ from real.decode.warping import Warping
 from real.models.model import LanguageModel
 
 Draw = Callable[[Tensor, Tensor], Tensor]  # laws (b, V), uniforms (b,) -> tokens (b,)
-More = Callable[[Tensor, Tensor], bool]  # the drafts (b,) just drawn and their laws (b, V) -> whether any text goes on
+# The drafts (b,) just drawn and the logits (b, V) of their rows before warping -> whether any text goes on.
+More = Callable[[Tensor, Tensor], bool]
+
+
+class Proposed(NamedTuple):
+    """Blocks that a drafter has drawn.
+
+    A controller reads the softmax of `logits`: warped laws say nothing of confidence, at temperature 0 all are one-hot.
+    """
+
+    tokens: Tensor  # (b, n)
+    laws: Tensor  # (b, n, V): what the tokens were drawn from, after warping
+    logits: Tensor  # (b, n, V): before warping; a row whose largest is not finite has no law
 
 
 class Proposer(Protocol):
@@ -25,7 +37,7 @@ class Proposer(Protocol):
 
     def propose(
         self, texts: Sequence[Sequence[int]], gamma: int, u: Tensor, which: list[int], seen: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Proposed:
         """Draw gamma tokens after each text.
 
         Parameters
@@ -43,10 +55,8 @@ class Proposer(Protocol):
 
         Returns
         -------
-        tuple of Tensor
-            Tokens (b, gamma), the laws (b, gamma, V) they were drawn from, and the largest logit (or probability) of
-            each row (b, gamma), not finite where a row has no law. A stepwise one, which is given `more` (see
-            `Drafter`), may return fewer.
+        Proposed
+            gamma drafts of each text. A stepwise drafter, which is given `more` (see `Drafter`), may return fewer.
         """
         ...
 

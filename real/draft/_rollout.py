@@ -19,7 +19,7 @@ from torch import Tensor
 
 from real.decode.along import Along
 from real.decode.draft import readable
-from real.decode.proposer import Drafter, Draw, More
+from real.decode.proposer import Drafter, Draw, More, Proposed
 from real.decode.warp import Warping, probabilities
 from real.draft._contract import seen_along, target_probabilities
 from real.draft._parts import Frozen, Look, frozen, weights_of
@@ -184,7 +184,7 @@ class Reader:
         which: list[int],
         seen: Tensor | None = None,
         more: More | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Proposed:
         """Draw gamma tokens after each text, or fewer if `more` says so; as `LMDraft.propose`."""
         check_steps(self._net, gamma)
         device = self._target.device
@@ -194,7 +194,7 @@ class Reader:
         look, carried = Look(held, last), self._before[rows[:, None], last]
         own: list[Tensor] = []
         recent = torch.tensor([([-1, -1, *text[-3:]])[-3:] for text in texts], device=device)
-        tokens, laws, largest = [], [], []
+        tokens, laws, rows_of_logits = [], [], []
         for j in range(gamma):
             three = self._ends.three(readable(self._target, recent))
             step = self._net.step(j, three[:, None], carried, own, look)
@@ -208,11 +208,11 @@ class Reader:
             recent = torch.cat([recent[:, 1:], new], 1)
             tokens.append(new)
             laws.append(law)
-            largest.append(logits.amax(-1))
+            rows_of_logits.append(logits)
             self._mark("sample")
-            if more is not None and j + 1 < gamma and not more(new[:, 0], law):
+            if more is not None and j + 1 < gamma and not more(new[:, 0], logits):
                 break
-        return torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(largest, 1)
+        return Proposed(torch.cat(tokens, 1), torch.stack(laws, 1), torch.stack(rows_of_logits, 1))
 
     def _extended(self, texts: Sequence[Sequence[int]], which: list[int], rows: Tensor, last: Tensor) -> Tensor:
         """Keys (b, n, w) of these texts, those made that were not yet."""

@@ -2,14 +2,16 @@
 
 A table maps an n-gram to the 10 largest probabilities of the target's law after it, averaged over its visits: after k
 of them, k/(k+1) of the old and 1/(k+1) of the new. A draft is drawn from the entry of the longest n-gram that is known,
-renormalised; where none is, the last token is drafted again. Trajectories of one prompt share a table: `learn` takes in
+renormalised; where none is, the last token is drafted again. Beside each law a table averages the same law before
+warping: its confidence, which a controller reads. Where no n-gram is known, the confidence is that of an even law.
+Trajectories of one prompt share a table: `learn` takes in
 one that is finished. While a text is written, a copy of its own learns from its finished blocks, and never from what
 comes after them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -20,9 +22,10 @@ import torch
 from torch import Tensor
 
 from real.decode.along import Along
-from real.decode.proposer import Drafter, Draw, More
+from real.decode.proposer import Drafter, Draw, More, Proposed
 from real.decode.warp import Warping, probabilities
 from real.draft._contract import target_laws, target_probabilities
+from real.draft._table import EMPTY, EMPTY_LAW, ORDERS, Entry, Gram, Table, tops, visit
 from real.models import llama
 from real.models.cache import fit_logits
 from real.models.model import LanguageModel
@@ -30,19 +33,6 @@ from specsim.base.arrays import at
 
 NAME = "STAND"
 PAPER = "arXiv:2506.04708"
-ORDERS, TOP = (4, 3, 2, 1), 10
-Gram = tuple[int, ...]
-
-
-class Entry(NamedTuple):
-    """What followed an n-gram: averaged probabilities of at most 10 tokens, and how often it was visited."""
-
-    law: Mapping[int, float]
-    visits: int
-
-
-Table = Mapping[Gram, Entry]
-EMPTY: Table = MappingProxyType({})
 
 
 def layers(target: LanguageModel, own: bool = True) -> tuple[int, ...]:
@@ -100,7 +90,9 @@ def drafter(target: LanguageModel, table: Table = EMPTY, *, own: bool = True, st
     )
 
 
-def learn(table: Table, prompt: Sequence[int], text: Sequence[int], laws: Tensor) -> Table:
+def learn(
+    table: Table, prompt: Sequence[int], text: Sequence[int], laws: Tensor, unwarped: Tensor | None = None
+) -> Table:
     """Take in a trajectory that is finished.
 
     Parameters
@@ -111,6 +103,8 @@ def learn(table: Table, prompt: Sequence[int], text: Sequence[int], laws: Tensor
         The trajectory.
     laws : Tensor, shape (T, V)
         The target's laws at the positions of the text.
+    unwarped : Tensor, shape (T, V), optional
+        The same before warping, from which confidences are made; by default `laws`.
 
     Returns
     -------
@@ -125,29 +119,10 @@ def learn(table: Table, prompt: Sequence[int], text: Sequence[int], laws: Tensor
     if len(laws) != len(text):
         raise ValueError(f"laws has {len(laws)} rows for a text of {len(text)} tokens")
     whole, found = [*prompt, *text], dict(table)
-    for i, new in enumerate(tops(laws)):
-        _visit(found, EMPTY, whole[: len(prompt) + i], new)
+    confidences = tops(laws if unwarped is None else unwarped)
+    for i, new in enumerate(zip(tops(laws), confidences, strict=True)):
+        visit(found, EMPTY, whole[: len(prompt) + i], *new)
     return MappingProxyType(found)
-
-
-def tops(laws: Tensor) -> list[dict[int, float]]:
-    """The largest probabilities of each law (m, V), by token; without those that are 0."""
-    values, ids = laws.double().topk(min(TOP, laws.shape[-1]), -1)
-    rows = zip(ids.tolist(), values.tolist(), strict=True)
-    return [{i: v for i, v in zip(*row, strict=True) if v > 0} for row in rows]
-
-
-def _visit(table: MutableMapping[Gram, Entry], shared: Table, before: Sequence[int], new: Mapping[int, float]) -> None:
-    """One visit more of each n-gram at the end of a text; what only the shared table knows is copied first."""
-    for n in ORDERS:
-        if n > len(before):
-            continue
-        gram = tuple(before[-n:])
-        old = table.get(gram) or shared.get(gram) or Entry({}, 0)
-        k = old.visits
-        mixed = {x: (k * old.law.get(x, 0.0) + new.get(x, 0.0)) / (k + 1) for x in {**old.law, **new}}
-        likeliest = sorted(mixed, key=lambda x: (-mixed[x], x))[:TOP]
-        table[gram] = Entry({x: mixed[x] for x in likeliest}, k + 1)
 
 
 class How(NamedTuple):
@@ -157,10 +132,14 @@ class How(NamedTuple):
     own: bool
     stochastic: bool
 
+    def entry(self, known: Table, text: Sequence[int]) -> Entry | None:
+        """The entry of the longest n-gram at the end of a text, None if none is known."""
+        grams = (tuple(text[-n:]) for n in ORDERS if n <= len(text))
+        return next((e for gram in grams if (e := known.get(gram) or self.table.get(gram)) is not None), None)
+
     def law(self, known: Table, text: Sequence[int]) -> dict[int, float]:
         """The law of the next draft: of the longest n-gram known; a text's own table goes before the shared one."""
-        grams = (tuple(text[-n:]) for n in ORDERS if n <= len(text))
-        entry = next((e for gram in grams if (e := known.get(gram) or self.table.get(gram)) is not None), None)
+        entry = self.entry(known, text)
         if entry is None:
             return {text[-1]: 1.0}
         if not self.stochastic:
@@ -184,7 +163,8 @@ class NGrams:
         self._how, self._target, self._draw, self._mark = how, target, draw, mark
         self._warping = replace(warping, repetition_penalty=1.0)  # a draft may come from any law
         self._tables: list[dict[Gram, Entry]] = [{} for _ in range(batch)]
-        self._laws: list[dict[int, dict[int, float]]] = [{} for _ in range(batch)]  # of the token at each position
+        # Law and confidence of the token at each position.
+        self._laws: list[dict[int, tuple[dict[int, float], dict[int, float]]]] = [{} for _ in range(batch)]
         self._first = [1] * batch  # position of the first token that was written, not given
         self._learned = [1] * batch
 
@@ -197,9 +177,10 @@ class NGrams:
         weights = self._target.weights
         assert weights is not None  # `drafter` has seen to it
         logits = fit_logits(llama.linear(states[..., 0, :], weights.head, weights.head_bias), self._target.vocab_size)
-        laws = probabilities(logits, self._warping)
-        for i, start, rows in zip(which, starts, laws, strict=True):
-            self._laws[i] |= {start + 1 + j: new for j, new in enumerate(tops(rows))}
+        laws, unwarped = probabilities(logits, self._warping), probabilities(logits, Warping())
+        for i, start, rows, confidences in zip(which, starts, laws, unwarped, strict=True):
+            visits = zip(tops(rows), tops(confidences), strict=True)
+            self._laws[i] |= {start + 1 + j: visit for j, visit in enumerate(visits)}
 
     def propose(
         self,
@@ -209,25 +190,26 @@ class NGrams:
         which: list[int],
         seen: Tensor | None = None,
         more: More | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Proposed:
         """Learn from what now stands, then draw."""
         for i, text in zip(which, texts, strict=True):
             self._learn(i, text)
-        drafted, tokens, laws = [list(text) for text in texts], [], []
+        drafted, tokens, laws, logits = [list(text) for text in texts], [], [], []
         for k in range(gamma):
-            each = zip(which, drafted, strict=True)
-            law = torch.stack([_dense(self._how.law(self._tables[i], text), self._target) for i, text in each])
+            each = [(self._tables[i], text) for i, text in zip(which, drafted, strict=True)]
+            law = torch.stack([_dense(self._how.law(table, text), self._target) for table, text in each])
+            confidence = torch.stack([_confidence(self._how.entry(table, text), self._target) for table, text in each])
             self._mark("draft")
             new = self._draw(law, u[:, k]).clamp(max=law.shape[-1] - 1)
             for text, token in zip(drafted, new.tolist(), strict=True):
                 text.append(token)
             tokens.append(new)
             laws.append(law)
+            logits.append(confidence)
             self._mark("sample")
-            if more is not None and k + 1 < gamma and not more(new, law):
+            if more is not None and k + 1 < gamma and not more(new, confidence):
                 break
-        found = torch.stack(laws, 1)
-        return torch.stack(tokens, 1), found, found.amax(-1)
+        return Proposed(torch.stack(tokens, 1), torch.stack(laws, 1), torch.stack(logits, 1))
 
     def _learn(self, i: int, text: Sequence[int]) -> None:
         if not self._how.own:
@@ -235,7 +217,7 @@ class NGrams:
         if len(text) < self._learned[i]:  # taken back: begin anew
             self._tables[i], self._learned[i] = {}, self._first[i]
         for position in range(self._learned[i], len(text)):
-            _visit(self._tables[i], self._how.table, text[:position], self._laws[i][position])
+            visit(self._tables[i], self._how.table, text[:position], *self._laws[i][position])
         self._learned[i] = max(len(text), self._first[i])
 
 
@@ -244,6 +226,17 @@ def _dense(law: Mapping[int, float], target: LanguageModel) -> Tensor:
     dtype = torch.float64 if target.dtype == torch.float64 else torch.float32
     row = torch.zeros(target.vocab_size, dtype=dtype, device=target.device)
     row[list(law)] = torch.tensor(list(law.values()), dtype=dtype, device=row.device)
+    return row
+
+
+def _confidence(entry: Entry | None, target: LanguageModel) -> Tensor:
+    """Logits (V,) of an entry's confidence; even ones where no n-gram is known."""
+    row = _dense({}, target)
+    if entry is None:
+        return row
+    confidence = entry.confidence or entry.law
+    row.fill_(-torch.inf)
+    row[list(confidence)] = torch.tensor(list(confidence.values()), dtype=row.dtype, device=row.device).log()
     return row
 
 
@@ -263,7 +256,7 @@ def _along(how: How, target: LanguageModel, prompt: list[int], text: list[int], 
             place = len(prompt) + t + i
             q[t, i] = how.law(own, whole[:place]).get(whole[place], 0.0)
         if how.own:
-            _visit(own, how.table, whole[: len(prompt) + t], rows[t])
+            visit(own, how.table, whole[: len(prompt) + t], rows[t], EMPTY_LAW)  # nothing stops along a text
     if warping.repetition_penalty != 1:
         return Along(q, target_probabilities(target, prompt, text, warping))
     return Along(q, at(laws, torch.tensor(text, device=target.device)).double().cpu().numpy())

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from real.decode.along import Along, windows
-from real.decode.proposer import Drafter, Draw, More, Proposer
+from real.decode.proposer import Drafter, Draw, More, Proposed, Proposer
 from real.decode.warp import Warping
 from real.draft._contract import along_blocks, target_probabilities
 from real.models import store
@@ -145,6 +145,14 @@ def restrict(law: Tensor, kept: Tensor) -> Tensor:
     return torch.where(total > 0, cut / torch.where(total > 0, total, 1), even)
 
 
+def restrict_logits(logits: Tensor, kept: Tensor) -> Tensor:
+    """Logits (..., V) of what `restrict` makes of their softmax; a row that has no law stays as it is."""
+    cut = torch.where(kept, logits, -torch.inf)
+    is_empty = cut.isneginf().all(-1, keepdim=True)
+    restricted = torch.where(is_empty & kept, 0, cut)
+    return torch.where(logits.amax(-1, keepdim=True).isfinite(), restricted, logits)
+
+
 class Restricted:
     """A proposer whose draws are restricted; see `real.decode.proposer.Proposer`."""
 
@@ -173,12 +181,14 @@ class Restricted:
         which: list[int],
         seen: Tensor | None = None,
         more: More | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Proposed:
         """The inner one's drafts, drawn from restricted laws."""
         self._laws.clear()
-        asked: dict[str, Any] = {} if more is None else {"more": lambda tokens, law: more(tokens, self._laws[-1])}
-        tokens, _, largest = self._inner.propose(texts, gamma, u, which, seen, **asked)
-        return tokens, torch.stack(self._laws, 1), largest
+        asked: dict[str, Any] = {}
+        if more is not None:
+            asked["more"] = lambda tokens, logits: more(tokens, restrict_logits(logits, self._kept))
+        made = self._inner.propose(texts, gamma, u, which, seen, **asked)
+        return Proposed(made.tokens, torch.stack(self._laws, 1), restrict_logits(made.logits, self._kept))
 
 
 def _start(

@@ -14,7 +14,7 @@ import torch
 
 from real.decode.loop import keyed
 from real.decode.warp import Warping, probabilities
-from real.signals import signals_of
+from real.signals import logit_signals
 from real.systems._texts import Texts
 from real.systems._writing import pair
 from specsim.base.arrays import at, pick
@@ -30,7 +30,7 @@ class Rollouts(NamedTuple):
     """Blocks from s places of each of n texts."""
 
     accept: Array  # (n, s, gamma): min(1, p/q) of each draft, given those before it
-    signals: Signals  # (n, s, gamma, 10), (n, s, gamma), ...
+    signals: Signals  # (n, s, gamma, 10), (n, s, gamma), ... of rows before warping
     group: Array  # (n,): the prompt
 
 
@@ -68,16 +68,18 @@ def rolled(texts: Texts, gamma: int, temperature: float, seed: int) -> Rollouts:
         rows = zip(texts.prompts, texts.tokens.tolist(), strict=True)
         unread = torch.tensor([(prompt + text[:t])[-1 if before < 0 else before - t :] for prompt, text in rows])
         u = torch.stack([number(n, gamma) for number, n in zip(numbers, lengths, strict=True)])
-        drafts, laws, new = [], [], unread
+        drafts, laws, rows_of_logits, new = [], [], [], unread
         for k in range(gamma):
-            law = probabilities(caches[0].forward(new, 1, which)[:, 0], warping)
+            logits = caches[0].forward(new, 1, which)[:, 0]
+            law = probabilities(logits, warping)
             new = pick(law, u[:, k])[:, None]
             drafts.append(new)
             laws.append(law)
+            rows_of_logits.append(logits)
         tokens, q = torch.cat(drafts, 1), torch.stack(laws, 1)
         p = probabilities(caches[1].forward(torch.cat([unread, tokens[:, :-1]], 1), gamma, which), warping)
         accept.append((at(p, tokens).double() / at(q, tokens).double()).clamp(max=1).numpy())
-        told.append(signals_of(q, tokens, np.arange(1, gamma + 1)))
+        told.append(logit_signals(torch.stack(rows_of_logits, 1), tokens, np.arange(1, gamma + 1)))
         for cache in caches:
             for i, n in enumerate(lengths):
                 cache.rollback(i, n)

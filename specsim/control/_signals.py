@@ -22,7 +22,7 @@ def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
     Parameters
     ----------
     rows : array_like, shape (..., V)
-        Laws that the drafts were drawn from, after warping.
+        The draft's laws before warping: at temperature 0 a warped row is one-hot, whatever the draft knows.
     tokens : array_like of int, shape (...)
         The drafts.
     position : int or array_like of int, shape (...)

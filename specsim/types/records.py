@@ -107,7 +107,7 @@ class Signals(NamedTuple):
     `specsim.control.row_signals` makes it of rows.
     """
 
-    top: Array  # (..., 10): the largest probabilities of the row that the draft was drawn from, falling; 0 beyond them
+    top: Array  # (..., 10): the largest probabilities of the draft's row before warping, falling; 0 beyond them
     entropy: Array  # (...): of that row, in nats
     position: Array  # (...) integers: drafts of this block so far, 1 after the first
     own: Array  # (...): the probability of the token that was drawn

@@ -112,8 +112,8 @@ def test_a_drafter_that_reports_another_law_is_caught(monkeypatch: Any) -> None:
     honest = LMDraft.propose
 
     def sharpened(self: LMDraft, *args: Any) -> tuple[torch.Tensor, ...]:
-        tokens, laws, largest = honest(self, *args)
-        return tokens, laws**2 / (laws**2).sum(-1, keepdim=True), largest
+        tokens, laws, logits = honest(self, *args)
+        return tokens, laws**2 / (laws**2).sum(-1, keepdim=True), logits
 
     monkeypatch.setattr(LMDraft, "propose", sharpened)
     assert difference(forked_text_law(target, draft, [0, 1], 1, Warping()), goal) > 1e-3

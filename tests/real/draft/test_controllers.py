@@ -12,8 +12,11 @@ from helpers.drafted import greedy_texts, law_error
 from helpers.small_drafters import SMALL
 
 from real.decode.loop import decode_batch, keyed
+from real.decode.proposer import Drafter
+from real.decode.warp import Warping
 from real.draft.lm import drafter
-from real.signals import signals_of
+from real.models.model import LanguageModel
+from real.signals import BlockSignals, signals_of
 from specsim import discover
 from specsim.control import block_lengths, row_signals
 from specsim.types import Signals
@@ -84,6 +87,44 @@ def test_signals_are_those_of_the_core() -> None:
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(np.broadcast_to(a, b.shape), b, atol=1e-12)
         assert isinstance(found, Signals)
+
+
+WARPINGS = {"T = 0": Warping(0.0), "T = 0.1": Warping(0.1), "T = 1": Warping(), "top-k 1": Warping(top_k=1)}
+
+
+def first_blocks(target: LanguageModel, drafter: Drafter, warping: Warping, **told: Any) -> list[BlockSignals]:
+    """The first block of each of four texts, as it is logged."""
+    found: dict[int, BlockSignals] = {}
+    prompts = [[i, 1] for i in range(4)]
+    uniforms = [keyed(2, i) for i in range(4)]
+    told |= {"uniforms": uniforms, "warping": warping, "proposer": drafter, "log": found.setdefault, "fixed": False}
+    decode_batch(target, None, prompts, max_tokens=8, gamma=6, **told)
+    return [found[i] for i in range(4)]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_confidence_is_the_drafts_own_at_every_temperature(name: str) -> None:
+    """A row is read before warping: at T = 0 a warped one is one-hot, and no controller would ever stop."""
+    target = models(8, seed=5)[1]
+    drafter = SMALL[name](target)
+    blocks = {words: first_blocks(target, drafter, warping) for words, warping in WARPINGS.items()}
+    for words, found in blocks.items():
+        for block, plain in zip(found, blocks["T = 1"], strict=True):
+            np.testing.assert_allclose(block.signals.top[0], plain.signals.top[0], atol=1e-12, err_msg=words)
+            assert block.signals.entropy[0] == pytest.approx(plain.signals.entropy[0], abs=1e-9)
+            assert any(block.signals.own[0] == pytest.approx(top, abs=1e-12) for top in [0.0, *plain.signals.top[0]])
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("name", "params"), [("threshold", {"eta": 0.99}), ("survival", {"theta": 0.9})])
+@pytest.mark.parametrize("words", WARPINGS)
+def test_a_controller_stops_an_unsure_draft_at_every_temperature(name: str, params: dict[str, Any], words: str) -> None:
+    """Read after warping, the first block has 6 of 6 drafts at T = 0 and 1 at T = 1."""
+    target = models(8, seed=5)[1]
+    told = {"controller": controller(name, params)}
+    for kind in ("lm", "ngram"):
+        blocks = first_blocks(target, SMALL[kind](target), WARPINGS[words], **told)
+        assert max(len(block.ratio) for block in blocks) < 3, kind
 
 
 class Recorder:

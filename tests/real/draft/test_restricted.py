@@ -110,8 +110,8 @@ def test_a_head_that_forgets_to_restrict_what_it_reports(monkeypatch: pytest.Mon
     assert law_error(target, drafter, [0, 1], 1) < 1e-10
 
     def whole(self: restricted.Restricted, *told: Any, **more: Any) -> Any:
-        tokens, laws, largest = self._inner.propose(*told, **more)
-        return tokens, laws, largest
+        tokens, laws, logits = self._inner.propose(*told, **more)
+        return tokens, laws, logits
 
     monkeypatch.setattr(restricted.Restricted, "propose", whole)
     assert law_error(target, drafter, [0, 1], 1) > 1e-3
