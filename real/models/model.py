@@ -13,13 +13,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
+from transformers import cache_utils
+from transformers.cache_utils import DynamicLayer, LinearAttentionCacheLayerMixin
 
 from real.models import store
 from real.models.cache import Cache, Store
 from real.models.device import parse_weights
 from real.models.weights import Weights, from_model, supports
 
+# Cache layers that can be rolled back. `DummyLayer`, which keeps nothing, came after transformers 5.17.
+_PLAIN_LAYERS = (DynamicLayer, getattr(cache_utils, "DummyLayer", DynamicLayer))
 _DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -204,7 +207,7 @@ def _refuse_unfit(name: str, model: Any) -> None:
     if causal and not any(causal):  # for example BERT, unless configured as a decoder
         raise ValueError(f"{name} is not causal: its attention sees later tokens")
     # An allow-list: other layers call themselves croppable, but only until something was written over.
-    held = [x for x in store.whole_cache(model.config).layers if type(x) not in (DynamicLayer, DummyLayer)]
+    held = [x for x in store.whole_cache(model.config).layers if type(x) not in _PLAIN_LAYERS]
     if held or model._is_stateful:
         kinds = ", ".join(sorted({type(x).__name__ for x in held})) or "a state outside its cache"
         states = not held or any(isinstance(x, LinearAttentionCacheLayerMixin) for x in held)
