@@ -173,11 +173,11 @@ def cumprod_of_bernoullis(p: Any, q: Any, drafts: Any) -> tuple[Any, Any]:
 @subject("chain", randomness="global", sizes=(1, 2))
 def numbers_asked_for_backwards(p: Any, q: Any, drafts: Any) -> tuple[int, int]:
     """The bonus comes first, then the last draft's correction and test, and the first draft's at the end."""
-    kept, token = len(drafts), int(np.random.choice(p.shape[-1], p=p[-1]))
+    kept, token = len(drafts), int(np.random.choice(p.shape[-1], p=p[-1]))  # noqa: NPY002
     for i in range(len(drafts) - 1, -1, -1):
         x = int(drafts[i])
-        correction = int(np.random.choice(p.shape[-1], p=rest(p[i], q[i])))
-        if not np.random.random() * q[i, x] < p[i, x]:
+        correction = int(np.random.choice(p.shape[-1], p=rest(p[i], q[i])))  # noqa: NPY002
+        if not np.random.random() * q[i, x] < p[i, x]:  # noqa: NPY002
             kept, token = i, correction
     return kept, token
 
