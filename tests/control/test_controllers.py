@@ -63,6 +63,48 @@ def test_the_heuristic_adds_two_and_takes_one() -> None:
     assert module.learn(state, np.array([0, 0]), np.array([0, 0])).length.tolist() == [4, 1]
 
 
+def test_a_block_kept_whole_is_one_whose_drafts_were_all_kept() -> None:
+    """One that was cut before the length counts, too: it kept what it had."""
+    module = discover.find("control", "heuristic")
+    state = module.learn(module.start((3,), first=4), np.array([2, 2, 4]), np.array([2, 3, 4]))
+    assert state.length.tolist() == [6, 3, 6]
+
+
+def in_turn(name: str, kept: list[int], params: dict[str, Any]) -> list[int]:
+    """Lengths of blocks with these rows that follow each other in one text: see, more and learn, by hand."""
+    module = discover.find("control", name)
+    state, found = module.start((), **params), []
+    for fate in kept:
+        drafted = 1
+        for i in range(len(ROWS)):
+            now = Signals(*(w[i] for w in BLOCK))
+            state = module.see(state, now) if hasattr(module, "see") else state
+            if i + 1 == len(ROWS) or not module.more(state, now):
+                break
+            drafted += 1
+        found.append(drafted)
+        state = module.learn(state, np.array(min(fate, drafted)), np.array(drafted))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "kept", "lengths"),
+    [
+        ("survival", {"theta": 0.4}, [4, 4, 4], [3, 3, 3]),  # a product that went on would stop at the first draft
+        ("heuristic", {"first": 1}, [4, 0, 4], [1, 3, 2]),
+        ("roc", {"eta": 0.5}, [4, 1, 4], None),
+    ],
+)
+def test_lengths_of_blocks_that_follow_each_other(
+    name: str, params: dict[str, Any], kept: list[int], lengths: list[int] | None
+) -> None:
+    """A controller learns from the drafts that it made, and from no others."""
+    blocks = Signals(*(np.stack([w] * len(kept)) for w in BLOCK))
+    found = block_lengths(name, blocks, params=params, kept=kept).tolist()
+    assert found == in_turn(name, kept, params)
+    assert lengths is None or found == lengths
+
+
 @pytest.mark.parametrize("name", ["survival", "roc"])
 def test_a_loop_that_shows_no_signals_is_told(name: str) -> None:
     module = discover.find("control", name)

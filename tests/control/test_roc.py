@@ -54,3 +54,23 @@ def test_a_threshold_of_zero_never_learns() -> None:
             assert module.more(state, Signals(np.zeros(10), np.zeros(()), np.array(i + 1), np.array(value)))
         state = module.learn(state, np.array(kept), np.array(len(own)))
     assert state.eta == 0
+
+
+@pytest.mark.fast
+def test_texts_of_a_batch_learn_as_each_would_alone() -> None:
+    """Where one text's block is shorter, the places that it did not draft were neither kept nor refused."""
+    module, rng = discover.find("control", "roc"), np.random.default_rng(6)
+    batch, alone = module.start((2,), eta=0.4), [module.start((), eta=0.4) for _ in range(2)]
+    for _ in range(12):
+        own, drafted = rng.random((2, 4)).round(1), rng.integers(1, 5, 2)
+        kept = np.minimum(rng.integers(0, 5, 2), drafted)
+        for i in range(4):
+            batch = module.see(batch, Signals(np.zeros((2, 10)), np.zeros(2), np.full(2, i + 1), own[:, i]))
+        batch = module.learn(batch, kept, drafted)
+        for text in range(2):
+            for i in range(drafted[text]):
+                now = Signals(np.zeros(10), np.zeros(()), np.array(i + 1), own[text, i])
+                alone[text] = module.see(alone[text], now)
+            alone[text] = module.learn(alone[text], kept[text], drafted[text])
+        assert batch.eta.tolist() == [float(one.eta) for one in alone]
+    assert (batch.eta != 0.4).all()

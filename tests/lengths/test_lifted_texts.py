@@ -42,21 +42,21 @@ def test_survival_is_that_of_every_tree_and_outcome() -> None:
 
 
 @cache
-def small() -> tuple[Array, Array, Array, Array]:
-    """Rows (8, 3) of target and draft, tokens, and the survival in a tree of six nodes in rationals."""
+def small(parents: tuple[int, ...]) -> tuple[Array, Array, Array, Array]:
+    """Rows (8, 3) of target and draft, tokens, and the survival in a tree in rationals."""
     rng = np.random.default_rng(5)
     counts = rng.integers(1, 9, (2, 8, 3))
     p, q = (np.array([[Fraction(int(v), int(sum(row))) for v in row] for row in w], dtype=object) for w in counts)
     y = rng.integers(3, size=8)
-    wanted = lifted_texts.lifted_samples(p, q, y, PARENTS)[0]
+    wanted = lifted_texts.lifted_samples(p, q, y, parents)[0]
     return p.astype(float), q.astype(float), y, wanted.astype(float)
 
 
-def check_samples(module: ModuleType) -> None:
+def check_samples(module: ModuleType, parents: tuple[int, ...] = PARENTS, seed: int = 1) -> None:
     """Sampled siblings are off by their standard error, all starts taken together."""
-    (p, q, y, wanted), count = small(), 2000
-    drawn = module.lifted_samples(p, q, y, PARENTS, samples=count, seed=1)
-    assert drawn.shape == (count, 8, 2)
+    (p, q, y, wanted), count = small(parents), 2000
+    drawn = module.lifted_samples(p, q, y, parents, samples=count, seed=seed)
+    assert drawn.shape == (count, 8, wanted.shape[1])
     off, error = drawn.mean(axis=0) - wanted, drawn.std(axis=0, ddof=1) / count**0.5
     assert (abs(off.sum(axis=0)) < 4 * (error**2).sum(axis=0) ** 0.5).all()
     assert (off**2).sum() < 4 * (error**2).sum()
@@ -64,6 +64,12 @@ def check_samples(module: ModuleType) -> None:
 
 def test_sampled_siblings_are_off_by_their_error() -> None:
     check_samples(lifted_texts)
+
+
+@pytest.mark.fast
+def test_of_three_siblings_the_last_may_be_the_first_with_the_token() -> None:
+    """Those before it are two that have another: a factor 1 - q(y) for each."""
+    check_samples(lifted_texts, (-1, -1, -1), seed=2)
 
 
 MUTANTS = {

@@ -42,6 +42,17 @@ def test_totals_alone_have_the_largest_error_that_any_law_has() -> None:
         assert lengths.std() / 10 <= bound + 1e-12
 
 
+@pytest.mark.parametrize("accepted", [0, 300])
+def test_all_drafts_accepted_or_none_is_not_certain(accepted: int) -> None:
+    """The hundred blocks show no spread; one more draft, accepted or rejected, stands for it."""
+    bare = RUN._replace(kept=(), accepted=accepted)
+    assert log_tau(bare).error == pytest.approx(math.sqrt(3 / 100 / 100))
+    tau = log_acceptance(bare).measures["tau"]
+    assert tau.low is not None
+    assert tau.high is not None
+    assert tau.high - tau.low > 0.03
+
+
 def test_intervals_hold_the_truth() -> None:
     generator, inside = np.random.default_rng(1), {"positions": 0, "totals": 0}
     alpha = np.array([0.8, 0.6, 0.5])

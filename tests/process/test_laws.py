@@ -88,6 +88,14 @@ def test_any_subset_takes_no_more_passes_than_tokens(slots: int, bonus: bool) ->
 
 
 @pytest.mark.fast
+@pytest.mark.parametrize("order", [(2, 1, 0), (1, 0, 2), (0, 2, 1)])
+def test_as_many_places_as_come_before_need_not_be_those(order: tuple[int, ...]) -> None:
+    """In the order (2, 1, 0) place 1 is asked for with one place seen, which is not place 0."""
+    for slots in (1, 2):
+        assert_kept("any_subset", "tokenwise", 7, 2, 3, {"slots": slots, "bonus": True, "order": order})
+
+
+@pytest.mark.fast
 def test_what_is_given_stays_and_the_rest_follows_it() -> None:
     target = table(3, 2, 4)
     goal = {text: weight for text, weight in text_law(target, 4).items() if text[2] == 1}

@@ -156,6 +156,18 @@ def test_names_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.count("</script>") == 3
 
 
+@pytest.mark.fast
+def test_words_of_a_section_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hold the file's name and its models: of a plan, what it says of its costs."""
+    monkeypatch.setattr(html, "_script", lambda: "")
+    tag = "<img src=x onerror=alert(1)>"
+    held = html.Section(tag, tag, (), html._table([tag], [[tag]]))
+    monkeypatch.setattr(html, "sections", lambda records: [held])
+    page = html.page([Record(tag, "plan", {})])
+    assert "<img" not in page
+    assert page.count("&lt;img src=x onerror=alert(1)&gt;") >= 6
+
+
 @pytest.mark.later
 @pytest.mark.fast
 @pytest.mark.parametrize("width", [80, 120])

@@ -46,6 +46,22 @@ def test_every_draft_kept_is_a_path_of_the_tree() -> None:
     assert found.certain.value == pytest.approx(4 / 1.8)
 
 
+def test_the_bound_of_every_draft_kept_is_as_wide_as_the_cycle() -> None:
+    """4 tokens over a cycle that is known to 5 %: the interval is that of a ratio whose numerator is certain."""
+    found = diagnose([OFF], [ON._replace(cycle=Timing(1.8, 0.09))])
+    assert found.certain is not None
+    assert found.certain.low is not None
+    assert found.certain.high is not None
+    width = 2 * Z * (5 / 1.8) * 0.05
+    assert found.certain.high - found.certain.low == pytest.approx(width, rel=0.05)
+
+
+@pytest.mark.parametrize(("cycle", "cause"), [(1.6, "acceptance"), (1.7, "drafting, verifying and fixed work")])
+def test_the_cause_is_what_loses_most(cycle: float, cause: str) -> None:
+    """Of five tokens at most three come: a factor of 5/3, beside a cycle of 1.6 or 1.7 plain steps."""
+    assert diagnose([OFF], [ON._replace(cycle=Timing(cycle, 1e-7))]).cause == cause
+
+
 def test_a_cycle_worked_out_from_tokens_has_the_errors_of_both() -> None:
     found = diagnose([OFF], [ON._replace(cycle=None, token=Timing(0.6, 0.006), tau=Timing(3.0, 0.15))])
     assert found.cycle is not None

@@ -89,6 +89,14 @@ def test_the_largest_rate_under_a_bound() -> None:
     assert largest_rate(served, 1e12) == pytest.approx(stable_rate(served), rel=1e-5)
 
 
+@pytest.mark.parametrize("load", [1 / 1000, 1 / 100, 1 / 10])
+def test_a_bound_may_fail_below_the_first_rate_that_is_tried(load: float) -> None:
+    """M/D/1: 10 + 5 rho / (1 - rho) is 10 and a little at loads far below 1/64 of what can be served."""
+    served = service_costs(constant(0), gamma=0, prompt=1, output=10, limit=1)
+    rate = largest_rate(served, 10 + 5 * load / (1 - load))
+    assert rate == pytest.approx(load / 10, rel=1e-4)
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 0.7, 0.9])
 def test_the_best_of_several_is_that_of_each(alpha: float) -> None:
     """Ways that cannot raise it are passed over; the answer is that of asking all."""
@@ -122,6 +130,13 @@ def test_a_controller_that_never_changes_is_the_plain_run() -> None:
     assert max(live.waiting for live in seen) > 0
     assert (seen[0].written, min(live.written for live in seen)) == (1, 1)
     assert found.busy_s == pytest.approx(60 * 0.5 + sum(1 + 0.25 * live.batch for live in seen))
+
+
+def test_a_controller_sees_who_waits_now() -> None:
+    """One of three is served at a time: two wait, then one, then nobody; all have come at once."""
+    plain, seen = line(1.0, 0.0, 0.5, 1, 3), list[int]()
+    serve_by_choice([0.0, 0.0, 0.0], [plain], lambda live: seen.append(live.waiting) or 0)
+    assert seen == [2, 2, 1, 1, 0, 0]
 
 
 def test_a_controller_draws_blocks_from_their_law() -> None:

@@ -97,11 +97,11 @@ def linear_program(p: Any, q: Any, drafts: Any, random: Any) -> int:
     from scipy.optimize import linprog
 
     vocab, pairs = len(p), list(product(range(len(p)), repeat=2))
-    cost = [0.0 if token in pair else 1.0 for pair in pairs for token in range(vocab)]
-    of_pair = np.kron(np.eye(len(pairs)), np.ones(vocab))
-    of_token = np.tile(np.eye(vocab), len(pairs))
     weights = [q[a] * q[b] for a, b in pairs]
-    plan = linprog(cost, A_eq=np.vstack([of_pair, of_token]), b_eq=[*weights, *p]).x
+    of_pair = np.kron(np.eye(len(pairs)), np.ones(vocab))  # every row of the plan, given its pair, is a law
+    of_token = np.kron(weights, np.eye(vocab))
+    lost = [w * (token not in pair) for pair, w in zip(pairs, weights, strict=True) for token in range(vocab)]
+    plan = linprog(lost, A_eq=np.vstack([of_pair, of_token]), b_eq=[*np.ones(len(pairs)), *p]).x
     row = plan.reshape(len(pairs), vocab)[pairs.index((int(drafts[0]), int(drafts[1])))]
     return draw(random, row.clip(0))
 
