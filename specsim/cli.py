@@ -16,8 +16,8 @@ from specsim.commands.sweep.options import sweep
 
 HELP = """Exact theory of speculative decoding.
 
-Ends with status 0; with 1 if a check failed or the output could not be written; with 2 and one line for bad input; with
-130 after Ctrl-C.
+Ends with status 0; with 1 if a check failed or the output could not be written; with 2 and one line for bad input
+(conform: 3, since its 2 says that nothing could be decided); with 130 after Ctrl-C.
 """
 # Plain help: what is printed is what is written, brackets and all, at any width.
 app = typer.Typer(
@@ -48,7 +48,9 @@ def _options(
 # The short help is what `specsim --help` lists: within 80 columns, where typer would cut it off.
 app.command(epilog=rules.EXAMPLES, short_help="Print the table of shipped rules.")(rules.rules)
 app.command(epilog=check.EXAMPLES, short_help="Run every conformance check on a rule.")(check.check)
-app.command(epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(conform.conform)
+app.command(cls=conform.Command, epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(
+    conform.conform
+)
 app.command(epilog=PLAN, short_help="Will speculation help, with how many drafts?")(plan)
 app.command(epilog=log.EXAMPLES, short_help="What does an engine's log say of acceptance?")(log.log)
 app.command(epilog=diagnose.EXAMPLES, short_help="It is on and slower: why?")(diagnose.diagnose)

@@ -24,7 +24,7 @@ def read(path: Path, kind: str) -> ModuleType:
         raise ValueError(f"{kind} file {path} does not exist")
     try:
         return _loaded(path.resolve(), path.read_bytes())
-    except Exception as error:  # the file is the user's: whatever it raises is the answer
+    except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
         raise ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}") from None
 
 

@@ -4,25 +4,52 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from specsim.commands.options import alone, examples, takes
 
+# Statuses of other commands are 0, 1 and 2 with 2 for bad input: here 2 is an answer, that nothing could be decided.
+UNDECIDED, BAD_INPUT = 2, 3
 EXAMPLES = examples(
-    "specsim conform rejection", "specsim conform my_rule.py --property marginal", "specsim conform --list"
+    "specsim conform rejection",
+    "specsim conform my_rule.py --property marginal",
+    "specsim conform transformers --subject assistant_model --certificate held.json",
+    "specsim conform --list",
 )
+
+
+class Command(TyperCommand):
+    """The command as typer runs it: what is wrong with its options is bad input, too."""
+
+    def make_context(self, *args: Any, **named: Any) -> Any:
+        """As for any command; an error of usage ends with the status of bad input."""
+        try:
+            return super().make_context(*args, **named)
+        except Exception as error:
+            if getattr(error, "exit_code", None) == UNDECIDED:
+                error.exit_code = BAD_INPUT  # type: ignore[attr-defined]
+            raise
 
 
 class Conform(NamedTuple):
     """What `specsim conform` is told."""
 
-    subject: Annotated[
-        str | None, typer.Argument(help="Name of an adapter, an exhibit or a rule, or the path of a file.")
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="SUBJECT", help="Name of an adapter, an exhibit or a rule, or the path of a file."),
     ] = None
-    budget: Annotated[str, typer.Option(help="Seconds for all of it, as 60 or 60s.")] = "60s"
+    subject: Annotated[
+        str | None, typer.Option(help="Judge this subject alone: its name, or a part that no other name has.")
+    ] = None
+    budget: Annotated[
+        str,
+        typer.Option(help="Time for all of it, as 60, 60s or 2m. Waiting for a busy processor does not count."),
+    ] = "60s"
     only: Annotated[list[str] | None, typer.Option("--property", help="One property; may be given several times.")] = (
         None
     )
@@ -31,6 +58,10 @@ class Conform(NamedTuple):
     html: Annotated[Path | None, typer.Option(help="Write the report to this file, as a page that needs no other.")] = (
         None
     )
+    junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this file as JUnit XML, for CI.")] = None
+    badge: Annotated[
+        Path | None, typer.Option(help="Write the outcome to this file as JSON of a badge (shields.io's endpoint).")
+    ] = None
     certificate: Annotated[Path | None, typer.Option(help="Write what was judged to this file.")] = None
     check: Annotated[
         Path | None, typer.Option(help="Is the subject the one of this certificate, and did all --property pass?")
@@ -40,42 +71,26 @@ class Conform(NamedTuple):
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
-@takes(Conform)
+@takes(Conform, bad_input=BAD_INPUT)
 def conform(told: Conform) -> None:
-    """Judge somebody's verifier; status 0 if it passed, 1 if it is convicted, 2 if that is undecided."""
-    from specsim.conform import certificate, registry, report
+    """Judge somebody's verifier.
+
+    Status 0: it passed. 1: it is convicted. 2: undecided, broken, vacuous or not available. 3: bad input.
+    With --check, 0: the certificate is of what is installed, and it passed; 1: convicted; 2: it is of something else.
+    """
+    from specsim.conform import report
     from specsim.report.text import table
 
     alone("json", told.as_json, markdown=told.as_markdown)
     _seconds(told.budget)
-    _writable(told)
+    _outputs(told)
     if told.as_list:
-        listed = registry.listed()
-        if told.as_json:
-            typer.echo(json.dumps([{"adapter": name, "state": words} for name, words in listed], indent=1))
-        else:
-            typer.echo(table([["adapter", "what it is of, and what is missing"], *map(list, listed)], told.as_markdown))
+        _listed(told)
         return
-    if told.counts is not None:
-        module = None
-        reports = [_counted(told.counts, told.false_alarm)]
-        _say(report.text(reports[0]), told)
-    else:
-        if told.subject is None:
-            raise ValueError("name a subject, the path of a file, --counts or --list")
-        module = registry.find(told.subject)
-        if told.check is not None:
-            judged = certificate.check(told.check, module, told.only or ())
-            if told.as_json:
-                said = {"subject": told.subject, "certificate": str(told.check), "holds": True, "judged": judged}
-                typer.echo(json.dumps(said))
-            else:
-                _say(f"{told.subject}: what {told.check} certifies is what is installed", told)
-                _say(f"judged: {', '.join(judged)}, and nothing else", told)
-            return
-        reports = _judged(told, module)
-        if told.certificate is not None:
-            certificate.write(told.certificate, module, reports, told.false_alarm)
+    if told.check is not None:
+        _checked(told, told.check)
+        return
+    module, reports = _reports(told)
     if told.html is not None:
         _page(told, module, reports)
     if told.as_json:
@@ -87,18 +102,93 @@ def conform(told: Conform) -> None:
             typer.echo("\n".join([table(report.rows(one), True), "", *seen, last, ""]))
     statuses = {one.status for one in reports}
     if statuses != {0}:
-        raise typer.Exit(1 if 1 in statuses else 2)
+        raise typer.Exit(1 if 1 in statuses else UNDECIDED)
 
 
-def _writable(told: Conform) -> None:
+def _outputs(told: Conform) -> None:
     """ValueError, before any work, for a file that cannot be written or would never be."""
     from specsim.base.files import check_writable
 
-    if told.html is not None and (told.as_list or told.check is not None):
-        raise ValueError("--html is of a judgement; --list and --check judge nothing")
-    for path, ending in ((told.html, ".html"), (told.certificate, "")):
-        if path is not None:
-            check_writable(path, ending)
+    files = {"html": ".html", "junit": ".xml", "badge": ".json", "certificate": ""}
+    given = {name: path for name in files if (path := getattr(told, name)) is not None}
+    for name, path in given.items():
+        if told.as_list or told.check is not None:
+            raise ValueError(f"--{name} is of a judgement; --list and --check judge nothing")
+        if name == "certificate" and told.counts is not None:
+            raise ValueError("--certificate is of code; --counts judges a log")
+        check_writable(path, files[name])
+
+
+def _listed(told: Conform) -> None:
+    """Print the adapters; a terminal gets one paragraph for each."""
+    from specsim.conform import registry
+    from specsim.report.text import paragraphs, table
+
+    listed = registry.listed()
+    if told.as_json:
+        typer.echo(json.dumps([{"adapter": name, "state": words} for name, words in listed], indent=1))
+    elif told.as_markdown:
+        typer.echo(table([["adapter", "what it is of, and what is missing"], *map(list, listed)], True))
+    else:
+        typer.echo(paragraphs([f"{name}: {words}" for name, words in listed]))
+
+
+def _checked(told: Conform, path: Path) -> None:
+    """Say what a certificate is of; ends with a status of its own where it is not of what is installed."""
+    from specsim.conform import certificate, registry
+
+    before = frozenset(sys.modules)
+    module = registry.find(_source(told))
+    try:
+        held = certificate.check(path, module, before, subject=told.subject, properties=told.only or ())
+    except certificate.NotHeld as reason:
+        typer.echo(f"{told.source}: {reason}", err=True)
+        raise typer.Exit(reason.status) from None
+    if told.as_json:
+        said = {"subject": told.source, "certificate": str(path), "holds": True}
+        typer.echo(json.dumps(said | held._asdict()))
+        return
+    _say(f"{told.source}: what {path} certifies is what is installed", told)
+    _say(f"subjects: {', '.join(held.subjects)}", told)
+    _say(f"hashed: {certificate.listed(held.sources)}, and nothing else", told)
+    if held.versions:
+        versions = ", ".join(f"{name} {version}" for name, version in held.versions.items())
+        _say(f"by their versions alone: {versions}", told)
+    _say(f"judged: {', '.join(held.judged)}, and nothing else", told)
+
+
+def _reports(told: Conform) -> tuple[Any, list[Any]]:
+    """The subject's file, None of a log, and a report for each of its subjects; files but the page are written."""
+    from specsim.base.files import write_bytes
+    from specsim.conform import certificate, ci, registry, report
+
+    if told.counts is not None:
+        module, reports = None, [_counted(told.counts, told.false_alarm)]
+        _say(report.text(reports[0]), told)
+    else:
+        before = frozenset(sys.modules)
+        module = registry.find(_source(told))
+        subjects = registry.subjects_or_reason(module)
+        if told.subject is not None and not isinstance(subjects, str):
+            subjects = [registry.one_of(subjects, told.subject)]
+        draft = None
+        if told.certificate is not None and not isinstance(subjects, str):
+            draft = certificate.drafted(module, subjects, before)
+        reports = _judged(told, module, subjects)
+        if told.certificate is not None and draft is not None:
+            certificate.write(told.certificate, draft, reports, told.false_alarm)
+            _say(f"{told.certificate} certifies {certificate.listed(draft.sources)}", told)
+    if told.junit is not None:
+        write_bytes(told.junit, ci.as_junit(reports).encode())
+    if told.badge is not None:
+        write_bytes(told.badge, (json.dumps(ci.as_badge(reports)) + "\n").encode())
+    return module, reports
+
+
+def _source(told: Conform) -> str:
+    if told.source is None:
+        raise ValueError("name a subject, the path of a file, --counts or --list")
+    return told.source
 
 
 def _page(told: Conform, module: Any, reports: list[Any]) -> None:
@@ -108,36 +198,36 @@ def _page(told: Conform, module: Any, reports: list[Any]) -> None:
     assert told.html is not None
     facts = page.about(module) | {"false-alarm rate": f"{told.false_alarm:g} of the whole report"}
     if told.counts is None:
-        facts |= {"budget": told.budget}
+        facts |= {"budget": f"{_seconds(told.budget):g} s"}
     write_bytes(told.html, page.page(reports, facts).encode())
 
 
-def _judged(told: Conform, module: Any) -> list[Any]:
+def _judged(told: Conform, module: Any, subjects: Any) -> list[Any]:
     """A report for every subject of a file; each verdict is shown as it is reached."""
-    from specsim.conform import apart, registry, report
+    from specsim.conform import registry, report, sharing
     from specsim.conform.judgement import chosen
 
     chosen(told.only)
-    subjects = registry.subjects_or_reason(module)
     if isinstance(subjects, str):
         one = registry.unavailable(module, subjects)
         _say(report.text(one), told)
         return [one]
-    out, seconds = [], _seconds(told.budget)
-    for subject in subjects:
-        _say(f"{subject.name} ({subject.kind}){': ' + subject.note if subject.note else ''}", told)
-        one = apart.judge(
-            subject,
-            budget=seconds / len(subjects),
-            properties=told.only,
-            false_alarm=told.false_alarm / len(subjects),
-            say=lambda verdict: _say(report.line(verdict), told),
-        )
-        _say("\n".join(report.ending(one)), told)
-        out.append(one)
-        if not one.complete:  # interrupted: what was said is the report, and no more subjects are judged
-            break
-    return out
+    begun: set[str] = set()
+
+    def begin(subject: Any, seconds: float) -> None:
+        again = f", again, with {seconds:.0f} s that were left" if subject.name in begun else ""
+        begun.add(subject.name)
+        _say(f"{subject.name} ({subject.kind}){again}{': ' + subject.note if subject.note else ''}", told)
+
+    return sharing.judge_all(
+        subjects,
+        budget=_seconds(told.budget),
+        false_alarm=told.false_alarm,
+        properties=told.only,
+        begin=begin,
+        say=lambda verdict: _say(report.line(verdict), told),
+        end=lambda one: _say("\n".join(report.ending(one)), told),
+    )
 
 
 def _counted(path: Path, false_alarm: float) -> Any:
@@ -150,6 +240,8 @@ def _counted(path: Path, false_alarm: float) -> Any:
 
 def _seconds(budget: str) -> float:
     """60, 60s or 2m in seconds."""
+    from specsim.conform.judgement import LONGEST
+
     number, unit = (budget[:-1], budget[-1]) if budget[-1:] in ("s", "m") else (budget, "s")
     try:
         seconds = float(number) * {"s": 1, "m": 60}[unit]
@@ -157,6 +249,8 @@ def _seconds(budget: str) -> float:
         raise ValueError(f"budget {budget!r} is no time: give seconds, as 60 or 60s, or minutes, as 2m") from None
     if not 0 < seconds < math.inf:
         raise ValueError(f"budget must be a positive, finite time, got {budget}")
+    if seconds > LONGEST:
+        raise ValueError(f"budget is {budget}; the longest is {LONGEST:,.0f} s, some days")
     return seconds
 
 

@@ -5,6 +5,7 @@
 | 0 | done |
 | 1 | a check failed, or standard output could not be written (a full disk) |
 | 2 | bad input, a file that cannot be read or written, a missing package, too little memory: one line says which |
+| 3 | bad input of `specsim conform`, where 2 is an answer: undecided |
 | 130 | interrupted (Ctrl-C), at any moment from the start on |
 | 141 | the reader closed the pipe (`| head -1`): nothing is said, as other programs do |
 
@@ -56,8 +57,8 @@ def run(module: str) -> None:
     sys.exit(status)
 
 
-def one_line(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command, with bad input told in one line and status 2.
+def one_line(command: Callable[..., None], status: int = BAD) -> Callable[..., None]:
+    """The same command, with bad input told in one line and a status.
 
     What concerns standard output is left to `run`.
     """
@@ -69,17 +70,17 @@ def one_line(command: Callable[..., None]) -> Callable[..., None]:
         except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
             if _of_the_output(error) or _of_our_own(error):
                 raise
-            fail(sentence(error))
+            fail(sentence(error), status)
 
     return clean
 
 
-def fail(message: str) -> None:
-    """Say what is wrong and end with status 2."""
+def fail(message: str, status: int = BAD) -> None:
+    """Say what is wrong and end with a status."""
     import typer
 
     typer.echo(f"error: {message}", err=True)
-    raise typer.Exit(BAD) from None
+    raise typer.Exit(status) from None
 
 
 def sentence(error: BaseException) -> str:

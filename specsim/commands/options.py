@@ -6,19 +6,20 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, get_type_hints
 
-from specsim.commands.errors import one_line
+from specsim.commands.errors import BAD, one_line
 
 Options = TypeVar("Options")
 
 
-def takes(record: Callable[..., Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+def takes(
+    record: Callable[..., Options], bad_input: int = BAD
+) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """A command that takes the fields of a record (`Annotated` with typer's options), from a body that takes one.
 
-    Bad input ends it with one line and status 2.
+    Bad input ends it with one line and the status `bad_input`.
     """
 
     def decorate(body: Callable[[Options], None]) -> Callable[..., None]:
-        @one_line
         def command(**given: Any) -> None:
             body(record(**given))
 
@@ -29,7 +30,7 @@ def takes(record: Callable[..., Options]) -> Callable[[Callable[[Options], None]
         command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [field.replace(annotation=hints[name]) for name, field in fields]
         )
-        return command
+        return one_line(command, bad_input)
 
     return decorate
 

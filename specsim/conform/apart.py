@@ -1,7 +1,12 @@
-"""A judgement in a process of its own: what kills the process, or never returns to Python, ends in a verdict, too."""
+"""A judgement in a process of its own: what kills the process, or never returns to Python, ends in a verdict, too.
+
+The process ends with this one: it is killed when this one ends in whatever way, and the processes that it started with
+it, unless this one is killed by a signal that nobody can handle (they are not its own).
+"""
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -9,15 +14,25 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from specsim.base import check
-from specsim.conform import judgement
+from specsim.conform import clock, guard, judgement
 from specsim.conform.subject import Subject
-from specsim.conform.verdict import Report, Verdict
+from specsim.conform.verdict import ALL, LARGER, Outcome, Report, Verdict
 
-LATE = 0.15  # of the budget, after which a process that does not end is killed; judge itself needs less
+# Part of the budget, and seconds, after which a call that does not return to Python is killed.
+LATE, AT_LEAST = 0.15, 1.0
+# Times the budget after which the harness itself is killed: it was not the subject that was late.
+HARNESS = 2.0
+# Seconds between two looks at a process that says nothing. Longer waits are cut: a system call may not take them.
+LOOK = 0.1
+# Signals that end this process, and with it the one that judges.
+ENDING = ("SIGTERM", "SIGHUP")
+# Of Linux's prctl: which signal a process gets when its parent ends.
+PR_SET_PDEATHSIG = 1
 
 
 def judge(subject: Subject, *, budget: float, say: Callable[[Verdict], None], **more: Any) -> Report:
@@ -25,44 +40,84 @@ def judge(subject: Subject, *, budget: float, say: Callable[[Verdict], None], **
 
     Where processes cannot be forked safely, or the subject needs a device, it is judged in this one.
     """
-    check.scalar(budget, "budget", "(0, inf)")
+    check.scalar(budget, "budget", f"(0, {judgement.LONGEST:g}]")
     if sys.platform != "linux" or subject.needs_device:
         return judgement.judge(subject, budget=budget, say=say, **more)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_in_child, args=(sender, subject, {"budget": budget} | more))
-    deadline, verdicts = time.monotonic() + (1 + LATE) * budget, list[Verdict]()
+    call = context.RawValue("d", guard.OUTSIDE)
+    child = context.Process(target=_in_child, args=(sender, call, subject, {"budget": budget} | more, os.getpid()))
     with warnings.catch_warnings():
         for kind in (DeprecationWarning, RuntimeWarning):  # of threads, none of which holds what a judgement needs
             warnings.simplefilter("ignore", kind)
         child.start()
     sender.close()
+    assert child.pid is not None
     try:
-        with _passed_on(child.pid):
-            while receiver.poll(max(deadline - time.monotonic(), 0)):
-                try:
-                    found = receiver.recv()
-                except EOFError:
-                    break
-                if isinstance(found, Verdict):
-                    verdicts.append(found)
-                    say(found)
-                elif isinstance(found, Report):
-                    return found
-                else:
-                    raise found
-            else:
-                return _ended(subject, verdicts, f"did not come back within {budget:g} s, and was killed")
+        with _ends_with_this_one(child.pid), _passed_on(child.pid):
+            return _heard(child, receiver, _Waiting(subject, budget, call, more), say)
     finally:
-        if child.is_alive():
-            child.kill()
+        _kill(child.pid)
         child.join()
-    return _ended(subject, verdicts, f"ended the process: {_reason(child.exitcode or 0)}")
 
 
-def _in_child(sender: Any, subject: Subject, more: dict[str, Any]) -> None:
+class _Waiting(NamedTuple):
+    """For what a process is waited: its subject, its budget, and where its guard writes what it does."""
+
+    subject: Subject
+    budget: float
+    call: Any  # seconds of the processor at the beginning of the call that is under way, or guard.OUTSIDE
+    more: dict[str, Any]
+
+
+def _heard(child: Any, receiver: Any, waiting: _Waiting, say: Callable[[Verdict], None]) -> Report:
+    """The report that a process sends, or what is known of one that died or is late."""
+    verdicts: dict[str, Verdict] = {}
+    began, thread = time.monotonic(), Path(f"/proc/{child.pid}")
+    ends = waiting.budget + max(LATE * waiting.budget, AT_LEAST)
+
+    def ended(outcome: Outcome, words: str) -> Report:
+        verdict = Verdict(waiting.subject.name, ALL, outcome, words=words)
+        say(verdict)
+        return Report(waiting.subject.name, (*verdicts.values(), verdict), complete=False, seconds=waiting.budget)
+
+    while True:
+        if receiver.poll(LOOK):
+            try:
+                found = receiver.recv()
+            except EOFError:
+                child.join()
+                return ended("broken", f"ended the process: {_reason(child.exitcode or 0)}")
+            if isinstance(found, Report):
+                return found
+            if not isinstance(found, Verdict):
+                raise found
+            verdicts[found.property] = found
+            say(found)
+            continue
+
+        # It says nothing: is it late? Time in which it had no processor does not count.
+        passed = clock.charged(time.monotonic() - began, clock.seconds_waited(thread))
+        within, used = waiting.call.value, clock.seconds_used(child.pid)
+        if passed < (HARNESS * ends if within == guard.OUTSIDE else ends):
+            continue
+        seconds = f"in {passed:.3g} s, {used:.2g} s of them of the processor, and was killed"
+        if within == guard.OUTSIDE:
+            return ended("inconclusive", f"the harness did not end {seconds}: give it {LARGER}")
+        patience = waiting.more.get("patience", judgement.PATIENCE)
+        if used - within >= patience:
+            return ended("broken", f"a call did not come back to Python {seconds}")
+        return ended("inconclusive", f"a call did not come back to Python {seconds}: give it {LARGER}")
+
+
+def _in_child(sender: Any, call: Any, subject: Subject, more: dict[str, Any], parent: int) -> None:
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before that was asked for
+        os._exit(1)
     os.setpgid(0, 0)  # Ctrl-C in a terminal goes to the parent alone, which passes it on once
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    guard.Shared.call = call
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # a pool of threads does not survive a fork
     try:
@@ -72,12 +127,33 @@ def _in_child(sender: Any, subject: Subject, more: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _passed_on(pid: int | None) -> Iterator[None]:
+def _ends_with_this_one(pid: int) -> Iterator[None]:
+    """A signal that ends this process ends the other first."""
+
+    def end(number: int, _: Any) -> None:
+        _kill(pid)
+        signal.signal(number, before[number])
+        os.kill(os.getpid(), number)
+
+    numbers = [getattr(signal, name) for name in ENDING]
+    before = {number: signal.getsignal(number) for number in numbers}
+    handled = [number for number in numbers if before[number] not in (signal.SIG_IGN, None)]
+    for number in handled:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])
+
+
+@contextmanager
+def _passed_on(pid: int) -> Iterator[None]:
     """An interruption ends the judgement, and not the waiting for what it found; a second one kills it."""
     signals = iter((signal.SIGINT, signal.SIGKILL))
 
     def interrupt(*_: Any) -> None:
-        os.kill(pid or 0, next(signals, signal.SIGKILL))
+        os.kill(pid, next(signals, signal.SIGKILL))
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -86,9 +162,11 @@ def _passed_on(pid: int | None) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _ended(subject: Subject, verdicts: list[Verdict], words: str) -> Report:
-    end = Verdict(subject.name, "all", "broken", words=words)
-    return Report(subject.name, (*verdicts, end), complete=False)
+def _kill(pid: int) -> None:
+    """End a process and those that it started."""
+    for end in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)
 
 
 def _reason(status: int) -> str:

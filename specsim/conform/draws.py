@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from specsim.conform import clock
 from specsim.conform.calls import Answer, Broken, Input, answer, array, inputs, integers, keywords, randomness
 from specsim.conform.cases import Case, rolled
 from specsim.conform.evidence import _shared
@@ -65,11 +65,11 @@ def repeated(watch: Watch, program: Callable[[Any], Answer], seed: int) -> Itera
         def draw(count: int) -> list[Answer]:
             nonlocal looks
             looks += 1
-            out, began = list[Answer](), time.monotonic()
+            out, began = list[Answer](), clock.now()
             if looks == 1 and began + watch.pace * count > watch.until:
                 raise OutOfTime
             for _ in range(count):
-                now = time.monotonic()
+                now = clock.now()
                 if looks == 1 and len(out) == PROBE and began + (now - began) / PROBE * count > watch.until:
                     watch.pace = (now - began) / PROBE
                     raise OutOfTime

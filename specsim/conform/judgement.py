@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import importlib
-import time
+import sys
 from collections.abc import Callable, Sequence
 
 from specsim.base import check
+from specsim.conform import clock, declared
 from specsim.conform.calls import Broken
 from specsim.conform.cases import Case
 from specsim.conform.guard import OutOfTime
 from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
-from specsim.conform.subject import KINDS, ORDER, Subject
-from specsim.conform.verdict import Report, Verdict
+from specsim.conform.sources import since
+from specsim.conform.subject import KINDS, Subject
+from specsim.conform.verdict import ALL, LARGER, Report, Verdict
 from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
 FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
 GRACE = 0.1  # of the budget, for the call that is under way when it ends
-PATIENCE = 10.0  # seconds for one call, and no more than half of the budget
+# Seconds of the processor that one call may use before it is called broken; the first one may use the whole budget.
+PATIENCE = 10.0
+# Seconds of the longest budget.
+LONGEST = 1e6
+# Part of the budget for which it is worth to look again at what was left undecided.
+AGAIN = 0.1
 
 
 def judge(
@@ -41,7 +48,7 @@ def judge(
     subject : Subject
         What is judged.
     budget : float
-        Seconds, positive; kept within 20 %.
+        Seconds, positive; kept within 20 %. Those in which the machine gave this process no processor do not count.
     properties : sequence of str, optional
         Names of the files in `specsim.conform.properties`; all that concern the subject if not given.
     false_alarm : float
@@ -49,7 +56,8 @@ def judge(
     seed : int
         Of Monte Carlo, at least 0.
     patience : float
-        Seconds for one call, positive; no more than half of the budget.
+        Seconds of the processor after which a call is broken, positive; the first call may use the whole budget.
+        A call that the budget ends before is *inconclusive*.
     say : callable, optional
         Called with every verdict as it is reached.
 
@@ -78,37 +86,47 @@ def judge(
     >>> print(report.verdicts[0].words)
     (0,) has probability 0.3333, not 0.5 (V=2, 1 draft)
     """
-    seconds = float(check.scalar(budget, "budget", "(0, inf)"))
+    seconds = float(check.scalar(budget, "budget", f"(0, {LONGEST:g}]"))
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     check.integer(seed, "seed", 0, 2**31)
     longest = float(check.scalar(patience, "patience", "(0, inf)"))
     wanted = chosen(properties)
-    if subject.kind not in KINDS:
-        raise ValueError(f"subject {subject.name!r} is of kind {subject.kind!r}; known: {', '.join(KINDS)}")
-    if sorted(subject.order) != sorted(ORDER):
-        raise ValueError(f"subject {subject.name!r} has order {subject.order}; it must have each of {', '.join(ORDER)}")
+    declared.validate(subject)
     if reason := _missing(subject):
-        return Report(subject.name, (Verdict(subject.name, "all", "not available", words=reason),))
-    deadline = time.monotonic() + seconds
-    longest = min(longest, seconds / 2)
-    watch = Watch(subject, deadline=deadline, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
-    verdicts: list[Verdict] = []
-    planned = [_cases(name, subject) for name in wanted]
-    try:
-        for i, name in enumerate(wanted):
+        return Report(subject.name, (Verdict(subject.name, ALL, "not available", words=reason),))
+    began, imported = clock.now(), frozenset(sys.modules)
+    watch = Watch(subject, deadline=began + seconds, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
+    verdicts: dict[str, Verdict] = {}
+
+    def ask(names: Sequence[str]) -> None:
+        """Judge properties one after the other; every verdict is kept and said."""
+        planned = [_cases(name, subject) for name in names]
+        for i, name in enumerate(names):
             watch.ahead, watch.telling = [case for later in planned[i + 1 :] for case in later], name in FIRST
             verdict = _one(name, subject, watch)
             if verdict is None and properties is not None:
                 verdict = Verdict(subject.name, name, "not available", words=_unasked(name, subject))
-            if verdict is not None:
-                verdicts.append(verdict)
-                if say is not None:
-                    say(verdict)
-                if verdict.outcome == "broken" and not watch.seen:  # it cannot be called at all
-                    break
-        return Report(subject.name, tuple(verdicts), resemblance=resemblance(subject, watch, verdicts))
+            if verdict is None:
+                continue
+            before = verdicts.get(name)
+            verdicts[name] = verdict if before is None else verdict._replace(runs=before.runs + verdict.runs)
+            if say is not None and (before is None or before.outcome != verdict.outcome):
+                say(verdicts[name])
+            if verdict.outcome == "broken" and not watch.seen:  # it cannot be called at all
+                break
+
+    try:
+        ask(wanted)
+        # What is left of the budget goes to what it was too short for.
+        if watch.left() > AGAIN * seconds and (late := [name for name, one in verdicts.items() if one.wants_time]):
+            watch.most.clear()
+            ask(late)
+        said = tuple(verdicts.values())
+        report = Report(subject.name, said, resemblance=resemblance(subject, watch, list(said)))
     except KeyboardInterrupt:
-        return Report(subject.name, tuple(verdicts), complete=False)
+        report = Report(subject.name, tuple(verdicts.values()), complete=False)
+    loaded = tuple(str(path) for path in since(imported))
+    return report._replace(seconds=clock.now() - began, loaded=loaded)
 
 
 def chosen(properties: Sequence[str] | None) -> list[str]:
@@ -144,8 +162,8 @@ def _one(name: str, subject: Subject, watch: Watch) -> Verdict | None:
         return verdict
     except Broken as reason:
         return Verdict(subject.name, name, "broken", runs=watch.runs - before, words=str(reason))
-    except OutOfTime:
-        words = "; ".join(["the budget ran out: give it a larger one", *watch.why])
+    except OutOfTime as late:
+        words = "; ".join(filter(None, [f"the budget ran out: give it {LARGER}", str(late), *watch.why]))
         return Verdict(subject.name, name, "inconclusive", runs=watch.runs - before, words=words)
 
 

@@ -9,10 +9,10 @@ that go wrong at the same input, and as far. Nothing else is guessed.
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from specsim.conform import clock
 from specsim.conform.calls import Broken
 from specsim.conform.cases import SHRUNKEN, Case, standard
 from specsim.conform.evidence import montecarlo
@@ -109,7 +109,7 @@ def _failure(name: str, asked: str, until: float) -> Verdict | None:
     """What an exhibit is convicted of; None without time for it."""
     if (name, asked) not in _failed:
         (exhibit,) = subjects_of(find(name))
-        until = min(until, time.monotonic() + PATIENCE)
+        until = min(until, clock.now() + PATIENCE)
         watch = Watch(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0)
         watch.shrinks = False
         try:

@@ -6,6 +6,7 @@ Every word that a subject or its user chose is escaped where it enters a cell; n
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -14,9 +15,10 @@ from types import ModuleType
 from typing import Any
 
 import specsim
-from specsim.conform.report import simple
+from specsim.conform.report import measure, simple, unfinished_words
 from specsim.conform.verdict import Counterexample, Report, Verdict
 
+CODE = re.compile(r"`([^`<>]+)`")  # in a text that is escaped already
 SHOWN = 40  # outcomes of a counterexample
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser is told to ask nobody, too
 MEANING = {
@@ -86,10 +88,10 @@ def page(reports: Sequence[Report], facts: dict[str, str]) -> str:
 def _report(report: Report) -> Iterable[str]:
     yield f"<h2><code>{escape(report.subject)}</code>: {_marked(report.outcome)}</h2>"
     if not report.complete:
-        yield "<p>It was interrupted: what is below is a part.</p>"
+        yield f"<p>This is a part: {escape(unfinished_words(report))}.</p>"
     if report.resemblance is not None:
-        yield f"<p>{escape(report.resemblance.words)}</p>"
-    head = ("property", "verdict", "evidence", "runs", "total variation", "reach", "words")
+        yield f"<p>{_marked_up(report.resemblance.words)}</p>"
+    head = ("property", "verdict", "evidence", "runs", "distance", "reach", "words")
     yield _table(head, map(_verdict, report.verdicts))
     for verdict in report.verdicts:
         if verdict.counterexample is not None:
@@ -98,21 +100,24 @@ def _report(report: Report) -> Iterable[str]:
 
 
 def _verdict(verdict: Verdict) -> list[str]:
-    distance = simple(verdict.distance) if verdict.counterexample is not None else ""
+    shown = verdict.counterexample is not None and verdict.property != "bound"
+    distance = f"{simple(verdict.distance)} ({measure(verdict)})" if shown else ""
     return [
         _cell(verdict.property),
         _outcome(verdict.outcome),
         _cell(verdict.evidence),
-        _cell(f"{verdict.runs:,}", "number"),
+        _cell(f"{verdict.runs:,}" if verdict.runs or verdict.evidence == "none" else "of others", "number"),
         _cell(distance, "number"),
-        _cell(verdict.reach),
-        _cell(verdict.words),
+        _words(verdict.reach),
+        _words(verdict.words),
     ]
 
 
 def _counterexample(shown: Counterexample) -> Iterable[str]:
     given = (("p, the target", shown.p), ("q, the draft", shown.q), ("drafts, for example", shown.drafts))
-    yield _table((), ([_cell(name), _cell(simple(value), "code")] for name, value in given if value is not None))
+    rows = [[_cell(name), _cell(simple(value), "code")] for name, value in given if value is not None]
+    rows += [[_cell(name), _cell(words, "code")] for name, words in (shown.given or {}).items()]
+    yield _table((), rows)
     gaps = {
         key: shown.observed.get(key, 0.0) - shown.expected.get(key, 0.0) for key in {**shown.expected, **shown.observed}
     }
@@ -137,6 +142,15 @@ def _counterexample(shown: Counterexample) -> Iterable[str]:
 
 def _cell(text: str, kind: str = "") -> str:
     return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
+
+
+def _words(text: str) -> str:
+    return f"<td>{_marked_up(text)}</td>"
+
+
+def _marked_up(text: str) -> str:
+    """A text with what stands between backticks as code; all of it is escaped."""
+    return CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _bar(share: float) -> str:

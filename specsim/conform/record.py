@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import typer
 
 import specsim
-from specsim.conform import registry
+from specsim.conform import clock, registry
 from specsim.conform.cases import standard
 from specsim.conform.judgement import judge
 from specsim.conform.report import as_json
@@ -103,7 +103,7 @@ def two_drafts(subject: Subject, *, timed: bool) -> dict[str, Any] | None:
     if subject.kind not in ("chain", "tree", "decoder"):
         return None
     one = subject._replace(sizes=(2,), shapes=subject.shapes[:1])
-    watch = Watch(one, deadline=time.monotonic() + 60, patience=CALL, delta=1e-6, seed=0)
+    watch = Watch(one, deadline=clock.now() + 60, patience=CALL, delta=1e-6, seed=0)
     watch.kinds = ["scripted"]
     began = time.process_time()
     try:

@@ -15,16 +15,21 @@ An exhibit, `museum/exhibits/NAME.py`, and an exoneration, `museum/exonerations/
     PROPERTY = "joint"                # the property that convicts an exhibit; "" for exonerations
     def subject() -> Subject          # `museum/_frames.py` makes it of what is wrong in a right rule
 
-A user's own file is either: `specsim conform ./mine.py` reads its `subjects()` or its `subject()`.
+A user's own file is either: `specsim conform ./mine.py` reads its `subjects()` or its `subject()`, whatever else it
+holds. Without them it is a rule if it has `prepare` and `verify`; a function verify(p, q, drafts, u) alone is judged as
+`specsim.testing.sampler_law` calls it.
 Files whose names begin with an underscore are helpers, and are not listed.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from specsim import discover
 from specsim.base.modules import read
@@ -35,6 +40,13 @@ from specsim.conform.verdict import Report, Verdict
 ADAPTERS = "specsim.conform.adapters"
 EXHIBITS = "specsim.conform.museum.exhibits"
 EXONERATIONS = "specsim.conform.museum.exonerations"
+PLAIN = "verify(p, q, drafts, u)"
+NOTE = "judged with one draft and two uniforms; a file with subject() says how else it may be called"
+# What a file needs to be judged, for whoever has a function and nothing else.
+LINES = (
+    'add: from specsim.conform import Subject; def subject(): return Subject("mine", "step", my_function) '
+    "(help(Subject) says what else it may be)"
+)
 SUBJECTS = ("step", "chain", "tree", "draft", "process")  # families whose modules make tokens
 
 
@@ -63,26 +75,69 @@ def find(name: str) -> ModuleType:
 
 
 def subjects_of(module: ModuleType) -> list[Subject]:
-    """What a file hands over; ValueError if it has neither `subjects()` nor `subject()`, or returns anything else."""
-    held = vars(module)
-    if is_ours(module):
-        return [rules.subject(module)]
-    if callable(held.get("subjects")):
-        found = list(held["subjects"]())
-    elif callable(held.get("subject")):
-        found = [held["subject"]()]
-    else:
-        raise ValueError(f"file {module.__name__} has neither subjects() nor subject()")
+    """What a file hands over; ValueError if it hands over nothing that can be judged, or raises on the way.
+
+    An ImportError is left as it is: what is missing to run it.
+    """
+    try:
+        found = _handed_over(module)
+    except (ImportError, ValueError):
+        raise
+    except Exception as error:  # the file is the user's: whatever it raises is the answer
+        raise ValueError(f"file {module.__name__} raised {type(error).__name__}: {error}") from None
     for one in found:
         if not isinstance(one, Subject):
             raise ValueError(f"file {module.__name__} hands over {type(one).__name__}, not specsim.conform.Subject")
+    if not found:
+        raise ValueError(f"file {module.__name__} hands over no subject: subjects() is empty")
     return found
 
 
+def _handed_over(module: ModuleType) -> list[Any]:
+    held = vars(module)
+    if callable(held.get("subjects")):
+        return list(held["subjects"]())
+    if callable(held.get("subject")):
+        return [held["subject"]()]
+    if is_ours(module):
+        return [rules.subject(module)]
+    if callable(held.get("verify")):
+        return [plain(held["verify"], module.__name__)]
+    raise ValueError(f"file {module.__name__} has neither subjects() nor subject(), nor {PLAIN}; {LINES}")
+
+
+def plain(verify: Callable[..., Any], name: str) -> Subject:
+    """A function verify(p, q, drafts, u) with one draft and two uniforms, as `sampler_law` has them by default."""
+    try:
+        inspect.signature(verify).bind(*"pqdu")
+    except TypeError:
+        taken = inspect.signature(verify)
+        raise ValueError(f"file {name}: verify{taken} does not take (p, q, drafts, u); {LINES}") from None
+    except ValueError:  # a builtin says nothing of what it takes
+        pass
+    return Subject(f"{name}.verify", "step", verify, randomness="coins", coins=lambda _: 2, sizes=(1,), note=NOTE)
+
+
+def one_of(subjects: list[Subject], name: str) -> Subject:
+    """The subject of that name, or the only one that has it in its name; ValueError with the names otherwise."""
+    same = [one for one in subjects if one.name == name] or [one for one in subjects if name and name in one.name]
+    if len(same) != 1:
+        what = f"is in {len(same)} names" if same else "is in no name"
+        raise ValueError(f"subject {name!r} {what}; known: {'; '.join(one.name for one in subjects)}")
+    return same[0]
+
+
 def is_ours(module: ModuleType) -> bool:
-    """Whether the file is one of specsim's rules, schemes and processes, or a rule of one's own that is like them."""
+    """Whether the file is one of specsim's rules, schemes and processes, or a rule of one's own that is like them.
+
+    A file that hands over subjects is not, whatever else it holds.
+    """
+    held = vars(module)
+    if callable(held.get("subjects")) or callable(held.get("subject")):
+        return False
     folders = tuple(f"{discover.FAMILIES[family]}." for family in ("draft", "process"))
-    return discover.is_rule(module) or module.__name__.startswith(folders)
+    is_rule = discover.is_rule(module) and callable(held.get("prepare"))
+    return is_rule or module.__name__.startswith(folders)
 
 
 def subjects_or_reason(module: ModuleType) -> list[Subject] | str:

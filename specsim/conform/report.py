@@ -18,14 +18,35 @@ def line(verdict: Verdict) -> str:
     >>> line(Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts", 36))
     'lossless         joint       scripted, 36 runs: V=3, 2 drafts'
     """
-    said = verdict.words if verdict.outcome not in ("lossless",) else verdict.reach
-    how = f"{verdict.evidence}, {verdict.runs} runs" if verdict.evidence != "none" else "not decided"
-    distance = (
-        f", total variation {verdict.distance:.3g}"
-        if verdict.counterexample and verdict.property not in ("bound", "logprobs")
-        else ""
-    )
-    return f"{verdict.outcome:16} {verdict.property:11} {how}{distance}: {said}".rstrip(": ")
+    said = [verdict.reach] if verdict.outcome == "lossless" else [verdict.words]
+    if verdict.property == "vacuity" and verdict.outcome == "lossless":
+        said = [verdict.words, verdict.reach]  # what the name of the property does not say
+    seen = f"{verdict.outcome:16} {verdict.property:11} {evidence(verdict)}{distance(verdict)}"
+    return ": ".join([seen, "; ".join(filter(None, said))]).rstrip(": ")
+
+
+def evidence(verdict: Verdict) -> str:
+    """By what a verdict was reached, in words; runs that several properties share are counted once.
+
+    >>> evidence(Verdict("mine", "bound", "lossless", "scripted"))
+    'scripted, in the runs of other properties'
+    """
+    if verdict.evidence == "none":
+        return "not decided"
+    runs = f"{verdict.runs} run{'s' * (verdict.runs != 1)}" if verdict.runs else "in the runs of other properties"
+    return f"{verdict.evidence}, {runs}"
+
+
+def distance(verdict: Verdict) -> str:
+    """How far what was seen is from what should be, named; nothing where nothing is shown."""
+    if verdict.counterexample is None or verdict.property == "bound":
+        return ""
+    return f", {measure(verdict)} {verdict.distance:.3g}"
+
+
+def measure(verdict: Verdict) -> str:
+    """What the distance of a verdict is."""
+    return "error of a log-probability" if verdict.property == "logprobs" else "total variation"
 
 
 def text(report: Report) -> str:
@@ -40,8 +61,13 @@ def ending(report: Report) -> Iterator[str]:
         yield from counterexample(shown)
     if report.resemblance is not None:
         yield report.resemblance.words
-    unfinished = "" if report.complete else " (interrupted: what is above is a part)"
+    unfinished = "" if report.complete else f" ({unfinished_words(report)}: what is above is a part)"
     yield f"{report.subject}: {report.outcome}{unfinished}"
+
+
+def unfinished_words(report: Report) -> str:
+    """Why a report is not complete."""
+    return "interrupted" if report.interrupted else "it ended before all was judged"
 
 
 def rows(report: Report) -> list[list[str]]:
@@ -56,6 +82,8 @@ def counterexample(shown: Counterexample) -> Iterator[str]:
     for name, value in (("p", shown.p), ("q", shown.q), ("drafts, for example", shown.drafts)):
         if value is not None:
             yield f"  {name} = {simple(value)}"
+    for name, words in (shown.given or {}).items():
+        yield f"  {name} = {words}"
     keys = sorted(shown.expected.keys() | shown.observed.keys(), key=str)
     gap = {key: abs(shown.expected.get(key, 0.0) - shown.observed.get(key, 0.0)) for key in keys}
     yield "  outcome: observed, expected"

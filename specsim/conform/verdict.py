@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 Outcome = Literal[
@@ -21,6 +22,10 @@ ORDER: tuple[Outcome, ...] = (
     "broken",
     "convicted",
 )
+# The property of a verdict on the whole subject, which could not be called, or whose process ended.
+ALL = "all"
+# What an inconclusive verdict asks for that more time may decide.
+LARGER = "a larger budget"
 STATUS = {"lossless": 0, "lossy by design": 0, "convicted": 1}  # of the command; whatever is undecided: 2
 
 
@@ -34,6 +39,7 @@ class Counterexample(NamedTuple):
     outcome: Any  # the token or text at which the two differ most
     expected: dict[Any, float]
     observed: dict[Any, float]
+    given: Mapping[str, str] | None = None  # what else was passed, by its name: sampling_params, prompt, n, ...
 
 
 class Verdict(NamedTuple):
@@ -60,6 +66,11 @@ class Verdict(NamedTuple):
         """Whether the property was shown not to hold."""
         return self.outcome == "convicted"
 
+    @builtins.property
+    def wants_time(self) -> bool:
+        """Whether it is undecided for want of time."""
+        return self.outcome == "inconclusive" and LARGER in self.words
+
 
 class Resemblance(NamedTuple):
     """The bug classes of the museum that a convicted subject resembles, and in what."""
@@ -76,6 +87,8 @@ class Report(NamedTuple):
     verdicts: tuple[Verdict, ...]
     complete: bool = True  # False: the budget ran out, or it was interrupted, before every property had its turn
     resemblance: Resemblance | None = None  # of a convicted subject
+    seconds: float = 0.0  # charged to it: those in which it had no processor do not count
+    loaded: tuple[str, ...] = ()  # files of modules that were imported while it was judged
 
     @property
     def outcome(self) -> Outcome:
@@ -83,6 +96,11 @@ class Report(NamedTuple):
         said: list[Outcome] = [verdict.outcome for verdict in self.verdicts]
         worst = max(said, key=ORDER.index, default=ORDER[0])
         return "inconclusive" if not self.complete and worst in ("lossless", "lossy by design") else worst
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody ended the judgement, and not the subject."""
+        return not self.complete and all(verdict.property != ALL for verdict in self.verdicts)
 
     @property
     def status(self) -> int:

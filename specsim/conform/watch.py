@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from specsim.conform import clock
 from specsim.conform.calls import Answer, Broken, Input, call, inputs, number_of_coins
 from specsim.conform.cases import Case, Text
 from specsim.conform.draws import neighboured, repeated, sampler
@@ -74,7 +74,7 @@ def continued(
 
 
 class Watch:
-    """Observes one subject until the deadline (of time.monotonic), at most `grace` seconds later."""
+    """Observes one subject until the deadline (of clock.now), at most `grace` seconds later."""
 
     def __init__(
         self, subject: Subject, *, deadline: float, patience: float, delta: float, seed: int, grace: float = 1.0
@@ -94,10 +94,11 @@ class Watch:
         self.until = deadline  # the observation that is made must end by then
         self.shrinks = True  # a counterexample is made small
         self.pace = 0.0  # seconds of a single run, once it was too slow for a first look
+        self.called = False  # a call of the subject has come back
 
     def left(self) -> float:
         """Seconds."""
-        return self.deadline - time.monotonic()
+        return self.deadline - clock.now()
 
     def __call__(self, case: Case, *, exact: bool = False) -> Observation:
         """The observation of a case; `exact` ones only, on demand. Raises Broken, OutOfTime."""
@@ -165,7 +166,9 @@ class Watch:
         self.runs += 1
         subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
         with self.guarded():
-            return call(subject, case, given, random)
+            answer = call(subject, case, given, random)
+        self.called = True
+        return answer
 
     def begun(self) -> Callable[..., Any]:
         """The `run` of a new text."""
@@ -174,9 +177,12 @@ class Watch:
             return run
 
     def guarded(self, rows: int = 1) -> AbstractContextManager[None]:
-        """A call that hangs is broken; one that was begun too late, or has many rows, only ends the time."""
-        patience, left = self.patience if rows <= FEW else math.inf, max(self.left(), 0) + self.grace
-        return within(min(patience, left), OutOfTime() if left < patience else None)
+        """A call that hangs is broken; one that was begun too late, or has many rows, only ends the time.
+
+        The first may use all of the time: it may import or compile the half of a library.
+        """
+        patience = self.patience if rows <= FEW else math.inf
+        return within(patience, max(self.left(), 0) + self.grace, early=self.called)
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
         if kind == "coins":
@@ -223,13 +229,13 @@ class Watch:
 
     def _late(self) -> float:
         """When an exact observation has taken too long."""
-        return time.monotonic() + self.left() / (EXACT if self.telling else max(EXACT, self.open / SLACK))
+        return clock.now() + self.left() / (EXACT if self.telling else max(EXACT, self.open / SLACK))
 
     def _sampled(self, case: Case, draws: Callable[[int], Draws]) -> Observation:
         """Frequencies until they are as precise as is wanted; earlier if they convict, or if others need the time."""
         self.sampled += 1
         delta = montecarlo.share(self.delta, self.sampled) / TESTS
-        begun, left = time.monotonic(), max(self.left(), SHARE * 0.01)
+        begun, left = clock.now(), max(self.left(), SHARE * 0.01)
         self.until, fair = begun + left / min(SHARE, self.open), begun + left / max(SHARE, self.open)
         drafter, size = self.subject.kind == "drafter", len(case.parents)
         width = size if self.subject.kind in ("chain", "tree") or self.subject.block else 0  # drafts that are counted
@@ -248,7 +254,7 @@ class Watch:
             seen = Observation(case, {a: n / runs for a, n in counts.counts.items()}, "Monte Carlo", runs)
             if not drafter and distance(seen.joint(case.length), goal) > montecarlo.allowed(law, runs, rate):
                 return True
-            now = time.monotonic()
+            now = clock.now()
             decided = precision(runs, rate) <= montecarlo.UNDECIDED
             following = min(2 * runs, most) if decided else max(least, min(2 * runs, most))
             return now + (now - begun) * (following - runs) / runs > (fair if decided else self.until)

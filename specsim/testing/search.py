@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import itertools
-import time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specsim.conform import Subject, Verdict
+from specsim.conform import Subject, Verdict, clock
 from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, Toy, make, sizes
 from specsim.conform.guard import OutOfTime
@@ -38,7 +37,7 @@ def searched(subject: Subject, name: str, *, examples: int, budget: float) -> Ve
     from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 
     patience = min(PATIENCE, budget / 2)
-    watch = Watch(subject, deadline=time.monotonic() + budget, patience=patience, delta=1e-6, seed=0)
+    watch = Watch(subject, deadline=clock.now() + budget, patience=patience, delta=1e-6, seed=0)
     look, failures = importlib.import_module(f"{PROPERTIES}.{name}").look, []
 
     @settings(

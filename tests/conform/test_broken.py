@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ def says_none(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     [
         (raises, "raised ZeroDivisionError: by nothing"),
         (leaves, "raised SystemExit: 3"),
-        (hangs, "did not come back within 1 s"),
+        (hangs, "did not come back within"),
         (says_nan, "returned nan as number of kept drafts"),
         (says_rows, "as token"),
         (says_foreign, "returned token 7, outside 0..2"),
@@ -52,6 +53,42 @@ def says_none(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     ],
 )
 def test_what_breaks_ends_in_a_verdict(run: Any, words: str) -> None:
-    report = judge(Subject("broken", "chain", run), budget=2)
+    report = judge(Subject("broken", "chain", run), budget=0.5, patience=0.3)
     assert (report.outcome, report.status) == ("broken", 2)
     assert words in report.verdicts[-1].words
+
+
+def test_a_call_that_was_not_given_its_patience_is_not_broken() -> None:
+    """The budget ended first: nothing is known of the subject, and the words say how much it was given."""
+    report = judge(Subject("slow", "chain", hangs), budget=0.2, properties=["marginal"])
+    assert report.outcome == "inconclusive"
+    assert "after 10 it is called broken" in report.verdicts[0].words
+
+
+def test_waiting_is_not_working() -> None:
+    """A call that waits uses none of the processor: it may be the machine that it waits for."""
+
+    def waits(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        time.sleep(60)
+
+    report = judge(Subject("waits", "chain", waits), budget=0.2, patience=0.1, properties=["marginal"])
+    assert report.outcome == "inconclusive"
+    assert "did not come back in the" in report.verdicts[0].words
+
+
+def test_a_first_call_may_use_the_whole_budget() -> None:
+    """It imports, it compiles; those after it may not."""
+    calls = []
+
+    def first_is_slow(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        calls.append(1)
+        until = time.process_time() + (0.3 if len(calls) == 1 else 0)
+        while time.process_time() < until or len(calls) == last:
+            pass
+        return int(random.choice(len(p), p=p))
+
+    subject, last = Subject("slow at first", "step", first_is_slow, sizes=(1,)), 0
+    assert judge(subject, budget=20, patience=0.1, properties=["marginal"]).outcome == "lossless"
+    last = len(calls) + 3
+    report = judge(subject, budget=20, patience=0.1, properties=["marginal"])
+    assert report.outcome == "broken"

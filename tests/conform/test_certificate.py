@@ -14,6 +14,14 @@ from helpers.authors import conform as run
 from specsim.conform import Report, Verdict, certificate, registry
 
 
+def certify(held: Path, module: Any, reports: list[Report]) -> None:
+    certificate.write(held, certificate.drafted(module, registry.subjects_of(module)), reports, 1e-6)
+
+
+def hashed(module: Any) -> dict[str, str]:
+    return certificate.drafted(module, registry.subjects_of(module)).sources
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     return written(tmp_path)
@@ -27,9 +35,10 @@ def test_certificate(mine: Path, tmp_path: Path) -> None:
     mine.write_text(MINE.format(law=WRONG))
     status, said = run(str(mine), "--check", held)
     assert status == 2
-    assert "certifies another sha256" in said
+    assert "certifies another source of mine.py" in said
     assert run(str(mine), "--certificate", held)[0] == 1
-    assert "says of mine: convicted" in run(str(mine), "--check", held)[1]
+    status, said = run(str(mine), "--check", held)
+    assert (status, "says of mine: convicted" in said) == (1, True)
 
 
 @pytest.mark.fast
@@ -38,11 +47,11 @@ def test_certificate(mine: Path, tmp_path: Path) -> None:
 )
 def test_a_certificate_holds_for_what_passed(outcome: Any, mine: Path, tmp_path: Path) -> None:
     held, module = tmp_path / "certificate.json", registry.find(str(mine))
-    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", outcome),))], 1e-6)
+    certify(held, module, [Report("mine", (Verdict("mine", "joint", outcome),))])
     if outcome.startswith("loss"):
         certificate.check(held, module)
     else:
-        with pytest.raises(ValueError, match=f"says of mine: {outcome}"):
+        with pytest.raises(certificate.NotHeld, match=f"says of mine: {outcome}"):
             certificate.check(held, module)
 
 
@@ -50,7 +59,7 @@ def test_a_certificate_holds_for_what_passed(outcome: Any, mine: Path, tmp_path:
 @pytest.mark.parametrize(("old", "new"), [('"runs": 0', '"runs": 9'), ('"false_alarm": 1e-06', '"false_alarm": 1e-12')])
 def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_path: Path) -> None:
     held, module = tmp_path / "certificate.json", registry.find(str(mine))
-    certificate.write(held, module, [Report("mine", (Verdict("mine", "joint", "lossless"),))], 1e-6)
+    certify(held, module, [Report("mine", (Verdict("mine", "joint", "lossless"),))])
     text = held.read_text()
     assert old in text
     held.write_text(text.replace(old, new))
@@ -64,19 +73,18 @@ def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_pa
 
 @pytest.mark.fast
 def test_a_certificate_judges_every_subject(mine: Path, tmp_path: Path) -> None:
-    """Two of one name are two, and none is none."""
+    """Two of one name are two."""
     held, passed = tmp_path / "certificate.json", Report("mine", (Verdict("mine", "joint", "lossless"),))
     failed = Report("mine", (Verdict("mine", "joint", "convicted"),))
     source = mine.read_text()
     for count, reports, words in (
-        (0, [], "every subject"),
         (2, [passed], "every subject"),
         (2, [failed, passed], "says of mine: convicted"),
     ):
         mine.write_text(f"{source}\ndef subjects():\n    return [subject()] * {count}\n")
         module = registry.find(str(mine))
-        certificate.write(held, module, reports, 1e-6)
-        with pytest.raises(ValueError, match=words):
+        certify(held, module, reports)
+        with pytest.raises(certificate.NotHeld, match=words):
             certificate.check(held, module)
 
 
@@ -90,7 +98,7 @@ def test_compiled_code_is_certified_too(tmp_path: Path, monkeypatch: pytest.Monk
     module, hashes = registry.find(str(tmp_path / "mine.py")), []
     for code in (b"one", b"one", b"other"):
         kernel.write_bytes(code)
-        hashes.append(certificate.identity(module)["sha256"])
+        hashes.append(hashed(module)["all of kernels"])
     assert hashes[0] == hashes[1] != hashes[2]
 
 
@@ -101,21 +109,21 @@ def test_a_certificate_says_what_was_judged(mine: Path, tmp_path: Path) -> None:
     mine.write_text(f"{mine.read_text()}\ndef subjects():\n    return [subject()] * 2\n")
     module, names = registry.find(str(mine)), [("marginal", "joint"), ("joint", "degenerate")]
     reports = [Report("mine", tuple(Verdict("mine", name, "lossless") for name in some)) for some in names]
-    certificate.write(held, module, reports, 1e-6)
-    assert certificate.check(held, module, ["joint"]) == ["joint"]
+    certify(held, module, reports)
+    assert certificate.check(held, module, properties=["joint"]).judged == ["joint"]
     assert run(str(mine), "--check", str(held))[1].endswith("judged: joint, and nothing else\n")
     status, said = run(str(mine), "--check", str(held), "--property", "joint", "--property", "marginal")
     assert status == 2
-    assert said == f"error: {held} says nothing of the property marginal: it is of joint\n"
+    assert said == f"{mine}: {held} says nothing of the property marginal: it is of joint\n"
 
 
 @pytest.mark.fast
 def test_a_rule_s_certificate_is_of_all_it_stands_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = certificate.identity(registry.find("rejection"))["sha256"]
-    assert certificate.identity(registry.find("rejection"))["sha256"] == before
+    everything = "all of specsim"
+    before = hashed(registry.find("rejection"))[everything]
+    assert hashed(registry.find("rejection"))[everything] == before
     (tmp_path / "__init__.py").write_text("")
     monkeypatch.setattr(certificate.specsim, "__file__", str(tmp_path / "__init__.py"))  # type: ignore[attr-defined]
-    alone = certificate.identity(registry.find("rejection"))["sha256"]
+    alone = hashed(registry.find("rejection"))[everything]
     (tmp_path / "base.py").write_text("x = 1\n")
-    assert len({before, alone, certificate.identity(registry.find("rejection"))["sha256"]}) == 3
-    assert certificate.identity(registry.find("transformers"))["sha256"] != before
+    assert len({before, alone, hashed(registry.find("rejection"))[everything]}) == 3

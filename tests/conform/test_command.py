@@ -50,7 +50,7 @@ def test_subjects_of_a_file_share_its_budget_and_its_rate(mine: Path, monkeypatc
     monkeypatch.setattr(apart, "judge", judged)
     mine.write_text(f"{mine.read_text()}\ndef subjects():\n    return [subject()] * 4\n")
     run(str(mine), "--budget", "2m", "--false-alarm", "0.01")
-    assert told == [(30, 0.0025)] * 4
+    assert told == [(30, 0.00125), (40, 0.00125), (60, 0.00125), (120, 0.00125)], "nothing was used"
 
 
 def test_counts(tmp_path: Path) -> None:
@@ -70,11 +70,11 @@ def test_what_cannot_be_had_is_not_available(tmp_path: Path) -> None:
 
 
 def test_bad_words() -> None:
-    assert run("nobody")[0] == 2
+    assert run("nobody")[0] == 3
     assert "budget 'long' is no time" in run("rejection", "--budget", "long")[1]
     for budget in ("-3", "0", "nan", "inf", "-1m"):
         status, said = run("rejection", "--budget", budget)
-        assert (status, said) == (2, f"error: budget must be a positive, finite time, got {budget}\n")
+        assert (status, said) == (3, f"error: budget must be a positive, finite time, got {budget}\n")
     assert "name a subject" in run()[1]
     assert run("--list")[0] == 0
 

@@ -135,14 +135,14 @@ def test_a_bad_path_is_refused_before_any_work(out: str, words: str, tmp_path: P
     mine.write_text("1 / 0")
     for option in ("--html", "--certificate")[: 1 if out == "report.txt" else 2]:
         status, printed = run(str(mine), option, str(tmp_path / out))
-        assert status == 2
+        assert status == 3
         assert words in " ".join(printed.split())
         assert "ZeroDivisionError" not in printed
 
 
 def test_a_page_of_no_judgement_is_refused(tmp_path: Path) -> None:
     status, printed = run("--list", "--html", str(tmp_path / "x.html"))
-    assert (status, "--list and --check judge nothing" in printed) == (2, True)
+    assert (status, "--list and --check judge nothing" in printed) == (3, True)
 
 
 def test_a_log_has_a_page(tmp_path: Path) -> None:

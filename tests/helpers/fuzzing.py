@@ -201,10 +201,10 @@ def command_cases(program: str, name: str, good: list[str]) -> Iterator[Case]:
 def ended(words: list[str], good: bool = False) -> None:
     """A command, which ends with a status that `specsim.commands.errors` documents and no traceback, or at a forward.
 
-    With status 2 it says one line, unless the words themselves cannot be read: then the usage stands before it. Good
-    words do not end so, unless a package is missing.
+    With the status of bad input it says one line, unless the words themselves cannot be read: then the usage stands
+    before it. Good words do not end so, unless a package is missing.
     """
-    from specsim.commands import errors
+    from specsim.commands import conform, errors
 
     sys.argv = words
     os.chdir(tempfile.mkdtemp())  # a bad word may be taken for the name of a file to write
@@ -217,9 +217,10 @@ def ended(words: list[str], good: bool = False) -> None:
     except SystemExit as stop:
         lines = said.getvalue().splitlines()
         must_work = good and "error: this needs" not in said.getvalue()
-        if stop.code not in ((0, 1) if must_work else (0, 1, 2)):
+        bad = conform.BAD_INPUT if words[1] == "conform" else errors.BAD
+        if stop.code not in ((0, 1) if must_work else (0, 1, 2, bad)):
             raise AssertionError(f"status {stop.code}: {said.getvalue()[:100]!r}") from None
-        if stop.code == 2 and len(lines) != 1 and not lines[0].startswith("Usage: "):
+        if stop.code == bad and len(lines) != 1 and not lines[0].startswith("Usage: "):
             raise AssertionError(f"{len(lines)} lines: {said.getvalue()[:200]!r}") from None
 
 

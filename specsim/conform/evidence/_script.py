@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, NoReturn
+
+from specsim.conform import clock
 
 Result = Hashable
 DEEPEST = 1000  # decisions along one path: a program that draws until something fits has a path without end
@@ -122,7 +123,7 @@ def law(
 
     The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs say little.
 
-    Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of time.monotonic).
+    Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of clock.now).
     """
     out: dict[Any, list[float]] = {}
     leaves, more = 0, True
@@ -135,8 +136,8 @@ def law(
         out.setdefault(result, []).append(script.weight())
         leaves += 1
         more = script.advance()
-        if more and (leaves >= most or time.monotonic() > deadline):
-            raise TooLong(f"more than {leaves} paths" + (" in the time" if leaves < most else ""))
+        if more and (leaves >= most or clock.now() > deadline):
+            raise TooLong(f"more than {leaves} path{'s' * (leaves > 1)}" + (" in the time" if leaves < most else ""))
     return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves, replays)
 
 

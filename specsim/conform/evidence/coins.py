@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
+from specsim.conform import clock
 from specsim.conform.evidence._script import Exact, NotScriptable, TooLong
 from specsim.types import Array
 
@@ -56,7 +56,7 @@ def law(
         return program(u)
 
     while boxes or left:
-        if time.monotonic() > deadline:
+        if clock.now() > deadline:
             raise TooLong(f"more than {len(found) + len(boxes)} boxes of coins in the time")
         if boxes:
             box = boxes.pop()

@@ -38,7 +38,7 @@ def law(
     """Exact law of program(random), whatever of torch, NumPy and `random` it calls besides.
 
     The first path is run `replays` times more than the others, and must end alike. Raises NotScriptable,
-    NotReproducible, or TooLong: more than `most` paths, or later than `deadline` (of time.monotonic). Whatever the
+    NotReproducible, or TooLong: more than `most` paths, or later than `deadline` (of clock.now). Whatever the
     program raises is raised.
 
     Examples

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from specsim.conform import clock
 from specsim.conform.calls import inputs
 from specsim.conform.cases import Case, simple
 from specsim.conform.evidence import montecarlo
+from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
 from specsim.conform.subject import Subject
-from specsim.conform.verdict import Counterexample, Evidence, Outcome, Verdict
+from specsim.conform.verdict import LARGER, Counterexample, Evidence, Outcome, Verdict
 from specsim.conform.watch import Observation, Watch, distance
 
 VISIBLE = 1e-3  # what a shrunken counterexample shows at least
@@ -75,7 +76,8 @@ def each(
     if kind == "Monte Carlo":
         where += f"; total variations from {widest:.2g} would be seen"
         if widest > montecarlo.UNDECIDED:
-            words = f"too few runs to see a total variation below {widest:.2g}: give it a larger budget; {words}"
+            words = f"too few runs to see a total variation below {widest:.2g}: give it {LARGER}"
+            words = "; ".join([words, *watch.why])
             return Verdict(subject.name, name, "inconclusive", kind, where, watch.runs - runs, worst, None, words)
     return Verdict(subject.name, name, "lossless", kind, where, watch.runs - runs, worst, None, words)
 
@@ -110,9 +112,9 @@ def _shrunk(
     subject: Subject, watch: Watch, case: Case, look: Callable[[Observation], Look], observe: Observe
 ) -> tuple[Case, Look] | None:
     """The first of the simple cases that convicts, too."""
-    until = time.monotonic() + min(SHRINKING, watch.left() / 3)
+    until = clock.now() + min(SHRINKING, watch.left() / 3)
     for smaller in simple(subject, case):
-        if time.monotonic() > until:
+        if clock.now() > until:
             break
         try:
             found = look(observe(smaller, exact=True))
@@ -128,14 +130,14 @@ def _shrunk(
 def _counterexample(subject: Subject, case: Case, found: Look) -> Counterexample:
     keys = sorted(found.expected.keys() | found.observed.keys(), key=str)
     outcome = max(keys, key=lambda k: abs(found.observed.get(k, 0.0) - found.expected.get(k, 0.0)))
+    laws = outcome, found.expected, found.observed
     if subject.kind in ("decoder", "drafter"):
-        return Counterexample(
-            case.words, _table(case, "target"), _table(case, "draft"), None, outcome, found.expected, found.observed
-        )
-    one = max(inputs(subject, case), key=lambda given: given.weight)
+        tables = _table(case, "target"), _table(case, "draft")
+        return Counterexample(case.words, *tables, None, *laws, given(subject, case, None))
+    one = max(inputs(subject, case), key=lambda drawn: drawn.weight)
     drafts = None if one.tree is None else np.asarray(one.tree.tokens).tolist()
     q = None if one.q is None else one.q.tolist()
-    return Counterexample(case.words, one.p.tolist(), q, drafts, outcome, found.expected, found.observed)
+    return Counterexample(case.words, one.p.tolist(), q, drafts, *laws, given(subject, case, one.tree))
 
 
 def _table(case: Case, which: str) -> dict[str, list[str]]:

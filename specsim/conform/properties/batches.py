@@ -8,17 +8,18 @@ are rows of other laws.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from specsim.conform import clock
 from specsim.conform.calls import Broken, Input, inputs
 from specsim.conform.cases import Case, standard
 from specsim.conform.draws import batched
 from specsim.conform.evidence import scripted
+from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
@@ -72,7 +73,8 @@ def _of_two_rows(subject: Subject, watch: Watch) -> Verdict:
             rows = [inputs(subject, case)[0] for case in cases]
             q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
             what = f"{cases[0].words}, two rows"
-            shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, most, expected, observed)
+            told = given(subject, cases[0], rows[0].tree)
+            shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, most, expected, observed, told)
             outcome: Any = "convicted" if subject.lossless else "lossy by design"
             return Verdict(subject.name, "batches", outcome, "scripted", what, runs, worst, shown, words)
     return Verdict(subject.name, "batches", "lossless", "scripted", "two rows of the smallest size", runs, worst)
@@ -81,7 +83,7 @@ def _of_two_rows(subject: Subject, watch: Watch) -> Verdict:
 def law(watch: Watch, cases: tuple[Case, Case]) -> Pair:
     """Joint law of the texts of two rows, each continued by its own target."""
     out: Pair = {}
-    until, (one, other) = time.monotonic() + watch.left() / SHARE, cases
+    until, (one, other) = clock.now() + watch.left() / SHARE, cases
     given = inputs(watch.subject, one), inputs(watch.subject, other)
     both, first = [*given[0], *given[1]], len(given[0])
     batched(watch, one, both, [0, first], np.random.default_rng(watch.seed))  # one that cannot be called is broken

@@ -1,0 +1,82 @@
+"""The front door for subjects: what is declared of one can be meant, or one error says what cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args, get_type_hints
+
+from specsim import discover
+from specsim.base import check, limits
+from specsim.conform.subject import ORDER, Subject
+from specsim.trees import topology
+
+# How the drafts of several candidates hang together, beside the draft schemes.
+PATHS = "paths"
+OPTIONAL_CALLS = ("coins", "paths", "batch")
+
+
+def validate(value: Any) -> Subject:
+    """The subject, if every field has a value that it can have; TypeError or ValueError that names the first other."""
+    subject: Subject = check.record(value, "subject", Subject)
+    _text(subject.name, "subject.name")
+    field = f"of subject {subject.name!r}: "
+    if not callable(subject.run):
+        raise TypeError(f"{field}run must be callable, got {check.shown(subject.run)}")
+    for name in OPTIONAL_CALLS:
+        value = getattr(subject, name)
+        if value is not None and not callable(value):
+            raise TypeError(f"{field}{name} must be callable or None, got {check.shown(value)}")
+
+    # Fields of few values: the types of the record say which.
+    for name, hint in get_type_hints(Subject).items():
+        value, known = getattr(subject, name), get_args(hint)
+        if hint is bool and not isinstance(value, bool):
+            raise TypeError(f"{field}{name} must be True or False, got {check.shown(value)}")
+        if hint is str:
+            _text(value, field + name)
+        if known and all(isinstance(one, str) for one in known):
+            _one_of(value, known, field + name)
+    _one_of(subject.needs_device, ("", "cuda"), f"{field}needs_device")
+
+    # Fields of several values.
+    _one_of(subject.scheme, (*discover.names("draft"), PATHS), f"{field}scheme")
+    if sorted(_several(subject.order, f"{field}order")) != sorted(ORDER):
+        raise ValueError(f"{field}order is {check.shown(subject.order)}; it must have each of {', '.join(ORDER)} once")
+    for size in _several(subject.sizes, f"{field}sizes", least=1):
+        check.integer(size, f"{field}sizes", 1, limits.MAX_DRAFTS)
+    for dtype in (subject.dtype, *_several(subject.dtypes, f"{field}dtypes")):
+        _dtype(dtype, subject.arrays, f"{field}dtype")
+    for shape in _several(subject.shapes, f"{field}shapes", least=1):
+        _shape(shape, f"{field}shapes")
+    return subject
+
+
+def _text(value: Any, name: str) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {check.shown(value)}")
+
+
+def _one_of(value: Any, known: Sequence[str], name: str) -> None:
+    _text(value, name)
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}; known: {', '.join(one or 'an empty text' for one in known)}")
+
+
+def _several(value: Any, name: str, least: int = 0) -> Sequence[Any]:
+    if not isinstance(value, tuple | list):
+        raise TypeError(f"{name} must be a tuple, got {check.shown(value)}")
+    if len(value) < least:
+        raise ValueError(f"{name} is empty; give at least one")
+    return value
+
+
+def _dtype(value: Any, arrays: str, name: str) -> None:
+    known = ("float64", "float32", "float16", *(() if arrays == "numpy" else ("bfloat16",)))
+    _one_of(value, known, name)
+
+
+def _shape(value: Any, name: str) -> None:
+    """The parents of a tree: each node hangs below the root, -1, or a node before it."""
+    for parent in _several(value, name, least=1):
+        check.integer(parent, name, -1, limits.MAX_DRAFTS)
+    topology.shape(list(value), name)

@@ -1,0 +1,89 @@
+"""The subjects of one file, judged one after the other: they share its budget and its false-alarm rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from specsim.conform import apart
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import ALL, Report, Verdict
+
+# Looks at a subject: the second gets what is left of the budget, and each an equal part of the false-alarm rate.
+LOOKS = 2
+# Seconds for which a second look is not worth its beginning.
+LEAST = 0.5
+
+
+def judge_all(
+    subjects: Sequence[Subject],
+    *,
+    budget: float,
+    false_alarm: float,
+    properties: Sequence[str] | None = None,
+    begin: Callable[[Subject, float], None] = lambda subject, seconds: None,
+    say: Callable[[Verdict], None] = lambda verdict: None,
+    end: Callable[[Report], None] = lambda report: None,
+) -> list[Report]:
+    """A report for every subject; each may use its share of the time that those before it have left.
+
+    What is left in the end goes to the properties that are undecided for want of time. An interruption ends all of it.
+
+    Parameters
+    ----------
+    subjects : sequence of Subject
+        What is judged, in this order.
+    budget, false_alarm : float
+        Seconds, and the probability of convicting any correct subject, for all of them together.
+    properties : sequence of str, optional
+        Names of properties; all that concern a subject if not given.
+    begin, say, end : callable
+        Called with a subject and its seconds before it is judged, with every verdict, and with every report.
+    """
+    looks = LOOKS if len(subjects) > 1 else 1
+    rate, left = false_alarm / len(subjects) / looks, budget
+    reports: list[Report] = []
+
+    def judged(subject: Subject, seconds: float, names: Sequence[str] | None) -> Report:
+        nonlocal left
+        begin(subject, seconds)
+        report = apart.judge(subject, budget=seconds, properties=names, false_alarm=rate, say=say)
+        left -= report.seconds
+        end(report)
+        return report
+
+    # First look: equal shares of what is left.
+    for done, subject in enumerate(subjects):
+        report = judged(subject, max(left, LEAST) / (len(subjects) - done), properties)
+        reports.append(report)
+        if report.interrupted:
+            return reports
+
+    # Second look, at what was undecided for want of time.
+    late = [i for i, report in enumerate(reports) if any(verdict.wants_time for verdict in report.verdicts)]
+    for done, i in enumerate(late):
+        seconds = left / (len(late) - done)
+        if looks == 1 or seconds < LEAST:
+            break
+        names = [verdict.property for verdict in reports[i].verdicts if verdict.wants_time]
+        again = judged(subjects[i], seconds, properties if ALL in names else names)
+        reports[i] = merged(reports[i], again)
+        if again.interrupted:
+            break
+    return reports
+
+
+def merged(first: Report, second: Report) -> Report:
+    """The report of two looks: an undecided property has the verdict of the second."""
+    verdicts = {verdict.property: verdict for verdict in first.verdicts}
+    if not second.interrupted:
+        verdicts.pop(ALL, None)
+    for verdict in second.verdicts:
+        known = verdicts.get(verdict.property)
+        if known is None or known.outcome == "inconclusive":
+            verdicts[verdict.property] = verdict
+    return first._replace(
+        verdicts=tuple(verdicts.values()),
+        complete=first.complete if second.interrupted else second.complete,
+        resemblance=second.resemblance or first.resemblance,
+        seconds=first.seconds + second.seconds,
+    )

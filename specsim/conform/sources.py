@@ -1,0 +1,236 @@
+"""Which files hold the code that is judged: those of its own are hashed, installed distributions are named by version.
+
+Found are the subject's file, what it and its imports import (in functions, too), where the functions that are called
+were written, and what was imported meanwhile. A file is *own* unless a distribution installed it or it is Python's: a
+module of an editable install is own. It is read, and never run, to find out.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import inspect
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import specsim
+from specsim.conform.subject import Subject
+
+# Endings of files that hold code; a kernel is compiled.
+CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
+HARNESS = ("specsim.conform", "specsim.testing")
+CALLED = ("run", "batch", "paths", "coins")  # fields of a subject
+PACKAGE = Path(specsim.__file__).resolve().parent
+ADAPTERS = PACKAGE / "conform" / "adapters"
+
+
+class Sources(NamedTuple):
+    """The files of a subject's own code, the distributions that it imports, and whether it calls specsim."""
+
+    own: frozenset[Path]
+    versions: dict[str, str]
+    specsim: bool
+
+
+def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Path] = ()) -> Sources:
+    """What a file's subjects are made of; `loaded` are files that are known to have been imported on the way."""
+    open_ = [Path(inspect.getfile(module)), *(path for path in loaded if not _installed_by(path.resolve()))]
+    for subject in subjects:
+        open_ += written(getattr(subject, name) for name in CALLED)
+    own: set[Path] = set()
+    versions: dict[str, str] = {}
+    calls = False
+    while open_:
+        path = open_.pop().resolve()
+        if path in own or not path.is_file() or path.suffix not in CODE or _is_python_s(path):
+            continue
+        if distributions := _installed_by(path):
+            versions |= distributions
+            continue
+        if PACKAGE in path.parents and ADAPTERS not in path.parents:
+            calls = calls or PACKAGE / "conform" not in path.parents
+            continue
+        own.add(path)
+        if path.suffix == ".py":
+            for name in imported(path):
+                files = () if _of_harness(name) else origins(name, path)
+                open_ += [file for file in files if name == "specsim" or file.resolve() != PACKAGE / "__init__.py"]
+    return Sources(frozenset(own), dict(sorted(versions.items())), calls)
+
+
+def imported(path: Path) -> list[str]:
+    """Dotted names that a file imports anywhere in it; of `from a import b` both a and a.b, since b may be a module."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    names: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= dict.fromkeys(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join([*_package(path, node.level), *filter(None, [node.module])])
+            names |= dict.fromkeys([base, *(f"{base}.{alias.name}" for alias in node.names)])
+    return [name for name in names if name]
+
+
+def origins(name: str, near: Path) -> Iterator[Path]:
+    """The files that are run by the import of a dotted name: its packages and itself; none for what is no module."""
+    search: Any = None
+    parts = name.split(".")
+    for i in range(len(parts)):
+        whole = ".".join(parts[: i + 1])
+        spec = getattr(sys.modules.get(whole), "__spec__", None)
+        if spec is None:
+            spec = (PathFinder.find_spec(whole, search) if i else _found(whole)) or _beside(parts[: i + 1], near)
+        if spec is None:
+            return
+        if spec.origin and spec.has_location:
+            yield Path(spec.origin)
+        search = spec.submodule_search_locations
+        if search is None:
+            return
+
+
+def written(values: Iterable[Any]) -> list[Path]:
+    """Files in which functions were written, and whatever else of their own they call by its name."""
+    files: set[str] = set()
+    seen: set[int] = set()
+    open_ = list(values)
+    while open_:
+        value = open_.pop()
+        if id(value) in seen or isinstance(value, type(None) | int | float | str | bytes):
+            continue
+        seen.add(id(value))
+        if isinstance(value, FunctionType):
+            files.add(value.__code__.co_filename)
+            if _is_own(value.__code__.co_filename):
+                open_ += [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
+                open_ += [cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell)]
+                open_ += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+                open_.append(getattr(value, "__wrapped__", None))
+        elif isinstance(value, MethodType):
+            open_ += [value.__func__, value.__self__]
+        elif isinstance(value, functools.partial):
+            open_ += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, ModuleType):
+            files.add(getattr(value, "__file__", None) or "")
+        elif isinstance(value, type):
+            open_ += [one for base in value.__mro__ for one in vars(base).values() if isinstance(one, FunctionType)]
+        elif type(value).__module__ == "ctypes":  # a library that was loaded by its path
+            files.add(str(getattr(value, "_name", "")))
+        elif _is_own(getattr(sys.modules.get(type(value).__module__), "__file__", None)):
+            open_ += [type(value), *getattr(value, "__dict__", {}).values()]
+    return [Path(file) for file in files if file]
+
+
+def since(before: Iterable[str]) -> list[Path]:
+    """Files of the modules that were imported since these names were all."""
+    new = sorted(name for name in sys.modules.keys() - set(before) if not _of_specsim(name))
+    return [Path(file) for name in new if (file := getattr(sys.modules[name], "__file__", None))]
+
+
+def label(path: Path) -> str:
+    """How a file is named: from the folder above its package on, the same on every machine.
+
+    >>> label(Path(specsim.__file__))
+    'specsim/__init__.py'
+    """
+    return "/".join([*_package(path, 1), path.name])
+
+
+def _package(path: Path, level: int) -> list[str]:
+    """Names of the packages that a file is in, without the last `level` - 1; none if `level` is 0."""
+    names: list[str] = []
+    folder = path.parent
+    while level and (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return names[: len(names) - level + 1] if level else []
+
+
+def _found(name: str) -> Any:
+    """A module of the first level, which an editable install may have its own way to find; nothing is imported."""
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
+def _beside(parts: list[str], near: Path) -> Any:
+    """The module of that name beside the package of a file, whatever sys.path holds."""
+    root = near.parents[len(_package(near, 1))]
+    return PathFinder.find_spec(".".join(parts), [str(root.joinpath(*parts[:-1]))])
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names that a function, and those inside it, ask for."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _is_empty(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is None
+    except ValueError:
+        return True
+
+
+def _of_harness(name: str) -> bool:
+    """Whether a module is the judge's own: an adapter is not."""
+    return any(f"{name}.".startswith(f"{one}.") for one in HARNESS) and not _of_adapters(name)
+
+
+def _of_specsim(name: str) -> bool:
+    """Whether the harness may have imported a module for itself."""
+    return name.partition(".")[0] == "specsim" and not _of_adapters(name)
+
+
+def _of_adapters(name: str) -> bool:
+    return name.startswith("specsim.conform.adapters")
+
+
+def _is_own(file: str | None) -> bool:
+    """Whether what a file holds is looked into; what was made of a text is in the file that made it."""
+    if file is None or not file.endswith(".py"):
+        return False
+    path = Path(file).resolve()
+    of_specsim = PACKAGE in path.parents and ADAPTERS not in path.parents
+    return not of_specsim and not _installed_by(path) and not _is_python_s(path)
+
+
+def _is_python_s(path: Path) -> bool:
+    """Whether it is of the standard library."""
+    return not _site(path) and any(library in path.parents for library in _libraries())
+
+
+@functools.cache
+def _libraries() -> list[Path]:
+    return [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
+
+
+def _site(path: Path) -> Path | None:
+    """The folder of installed packages that a file is in."""
+    return next((parent for parent in path.parents if parent.name in ("site-packages", "dist-packages")), None)
+
+
+@functools.cache
+def _installed_by(path: Path) -> dict[str, str]:
+    """The distributions that installed the package of a file, with their versions; none for a file of one's own."""
+    site = _site(path)
+    if site is None:
+        return {}
+    top = path.relative_to(site).parts[0].partition(".")[0]
+    return {name: metadata.version(name) for name in _distributions().get(top, [])}
+
+
+@functools.cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(metadata.packages_distributions())
