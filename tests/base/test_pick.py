@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim.base import arrays
-from specsim.base.arrays import MANY, leading, pick
+from specsim.base.arrays import MANY, accept_probability, leading, pick
 
 pytestmark = pytest.mark.fast
 
@@ -126,3 +126,10 @@ def test_what_leads_is_what_passed_before_the_first_that_did_not(gamma: int) -> 
     assert leading(rows).tolist() == leading(torch.from_numpy(rows)).tolist() == expected
     assert leading(rows).dtype == np.int64
     assert leading(rows[0]) == expected[0]
+
+
+def test_a_draft_that_neither_law_has_is_accepted() -> None:
+    """min(1, p/q) is 1 at 0/0, as it is wherever q is not above p; and never NaN."""
+    p, q = np.array([[0.0, 0.25, 0.75], [0.0, 1.0, 0.0]]), np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]])
+    for token, wanted in ((0, [1.0, 1.0]), (1, [0.5, 1.0]), (2, [1.0, 1.0])):
+        assert accept_probability(p, q, np.array([token, token])).tolist() == wanted

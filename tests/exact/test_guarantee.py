@@ -64,6 +64,12 @@ def test_laws_of_two_tokens_and_of_three_are_met() -> None:
     assert guarantee("rejection", temperature=0).cases == 2 * 4 + 3 * 10
 
 
+@pytest.mark.parametrize("rule", ["race", "list_race", "ranked_race"])
+def test_a_coupled_rule_meets_thirds_of_two_tokens_and_halves_of_three(rule: str) -> None:
+    assert guarantee(rule).cases == 4 * 4 + 6 * 6
+    assert guarantee(rule, temperature=0).cases == 2 * 4 + 3 * 6
+
+
 def test_a_scheme_that_is_not_the_rules_own_is_required_in_vain() -> None:
     require_lossless("recursive_wor", num_drafts=2, scheme="without_replacement")
     with pytest.raises(ValueError, match="'recursive_wor' expects drafts drawn 'without_replacement', not 'iid'"):

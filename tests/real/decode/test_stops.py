@@ -56,6 +56,18 @@ def test_a_stream_waits_for_what_may_change() -> None:
     assert "".join(said) == "abé<sx"
 
 
+@pytest.mark.fast
+@pytest.mark.parametrize("string", ["<st>", "ab", "\n\n", "aab"])
+def test_a_stream_never_says_a_beginning_of_a_stop_string(string: str) -> None:
+    """Character by character: of any length, the whole string but its last character included."""
+    said: list[str] = []
+    texts = iter([f"xy{string[:n]}" for n in range(len(string) + 1)])
+    stream = Stream(lambda tokens: next(texts), [string], said.append)
+    for _ in range(len(string) + 1):
+        stream.tell(0, [0])
+        assert "".join(said) == "xy"
+
+
 def test_stop_strings_with_a_decoder_that_strips_a_leading_space() -> None:
     """Metaspace, as in Llama 2: " foo" is one token, and alone it decodes to "foo"."""
     words = Tokenizer(models_of_tokens.WordLevel({"\u2581a": 0, "\u2581foo": 1, "\u2581bar": 2}, unk_token="\u2581a"))

@@ -135,6 +135,19 @@ def test_logits_without_a_law_stop_the_run(bad: float, side: str, fixed: bool) -
         decode_batch(target, draft, [[1, 2]], max_tokens=12, gamma=2, uniforms=[keyed(7, 0)], rule=rule, fixed=fixed)
 
 
+@pytest.mark.fast
+@pytest.mark.parametrize("side", ["target", "draft"])
+def test_one_infinite_logit_of_a_tree_stops_the_run(side: str) -> None:
+    """Of two tokens one has +inf whatever the sign of the hidden state, and no logit is NaN."""
+    plain = {"target": tiny_llama(8, seed=0, dtype=torch.float64), "draft": tiny_llama(8, seed=1, dtype=torch.float64)}
+    with torch.no_grad():
+        plain[side].lm_head.weight[3, 0], plain[side].lm_head.weight[4, 0] = torch.inf, -torch.inf
+    target, draft = (from_hf(plain[name]) for name in ("target", "draft"))
+    rule = TreeVerifier("traversal", (-1, -1), "without_replacement")
+    with pytest.raises(ValueError, match=rf"block 0: the {side}'s logits at position 2 are not finite"):
+        decode_batch(target, draft, [[1, 2]], max_tokens=2, gamma=1, uniforms=[keyed(7, 0)], rule=rule)
+
+
 @pytest.mark.parametrize("fixed", [False, True])
 def test_models_that_cannot_read_every_token(fixed: bool) -> None:
     """What has no embedding is read as 0; whatever is kept is a token of the target."""
