@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from specsim.base import extras
+from specsim.base.reading import parsed_json
 
 SCHEMA = "specsim-sweep/1"
 MARK = b"specsim"  # key of the file's metadata
@@ -21,7 +21,7 @@ def marked(path: Path) -> dict[str, Any]:
         from pyarrow import ArrowException, parquet
     try:
         with path.open("rb") as file:
-            said = json.loads((parquet.read_schema(file).metadata or {})[MARK])
+            said = parsed_json((parquet.read_schema(file).metadata or {})[MARK], "the metadata")
         if said["schema"] == SCHEMA:
             return dict(said)
     except (ArrowException, KeyError, ValueError, TypeError):

@@ -22,6 +22,9 @@ EXAMPLES = examples(
     "specsim conform --list",
 )
 
+# Of --counts: two numbers a draft, in some 40 bytes, of blocks of at most 4,096 drafts.
+MOST_BYTES_OF_A_LINE = 1 << 20
+
 
 class Command(TyperCommand):
     """The command as typer runs it: what is wrong with its options is bad input, too."""
@@ -231,11 +234,12 @@ def _judged(told: Conform, module: Any, subjects: Any) -> list[Any]:
 
 
 def _counted(path: Path, false_alarm: float) -> Any:
+    from specsim.base.reading import read_lines
     from specsim.conform.evidence.bound import judge_counts
     from specsim.conform.verdict import Report
 
-    with path.open(encoding="utf-8") as lines:
-        return Report(str(path), (judge_counts(lines, str(path), false_alarm=false_alarm),))
+    lines = read_lines(path, MOST_BYTES_OF_A_LINE)
+    return Report(str(path), (judge_counts(lines, str(path), false_alarm=false_alarm),))
 
 
 def _seconds(budget: str) -> float:

@@ -21,6 +21,8 @@ EXAMPLES = examples(
 )
 WORDS = {
     "tau": "tokens per target call (tau, the mean acceptance length)",
+    "drafted_tau": "tokens per target call that had drafts",
+    "coverage": "share of the target calls that had drafts",
     "kept": "drafts kept per call",
     "draft_rate": "share of drafts kept (the acceptance rate of most engines)",
     "output_share": "share of the text that was drafted",
@@ -35,6 +37,13 @@ class Log(NamedTuple):
     length: Annotated[int | None, typer.Option(help="The most drafts of a block, where the log does not say it.")] = (
         None
     )
+    share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the decoding steps that had a draft, where the log does not say it: 1 for EAGLE, MTP or a "
+            "draft model."
+        ),
+    ] = None
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
     hazards: Annotated[
         Path | None, typer.Option(help="Write a CSV of position, tried, kept, for `specsim plan --hazards`.")
@@ -46,8 +55,9 @@ class Log(NamedTuple):
 @takes(Log)
 def log(told: Log) -> None:
     """What is accepted: rates, hazards, tau and alpha, each by its right name and with its interval."""
+    from specsim.base import check
     from specsim.base.files import check_writable, write_bytes
-    from specsim.logs.measures import log_acceptance
+    from specsim.logs.measures import check_every_step, counted_run, log_acceptance
     from specsim.logs.read import read_log
 
     alone("json", told.as_json, markdown=told.as_markdown)
@@ -56,10 +66,15 @@ def log(told: Log) -> None:
     runs = [run for run in read_log(told.file) if run.speculating]
     if not runs:
         raise ValueError(f"{told.file.name} is of a run without speculation; expected drafts")
+    if told.share is not None:
+        share = float(check.scalar(told.share, "share", "(0, 1]"))
+        runs = [run._replace(coverage=share) if run.coverage is None else run for run in runs]
+    runs = [counted_run(run, told.length) for run in runs]
     found = [log_acceptance(run, length=told.length, level=told.level) for run in runs]
     if told.hazards is not None:
         if found[0].hazards is None:
             raise ValueError(f"{told.file.name} has no positions; --hazards needs blocks by the drafts they kept")
+        check_every_step(runs[0])
         write_bytes(told.hazards, _csv(found[0]).encode())
     if told.as_json:
         shown = [_json(run, one) for run, one in zip(runs, found, strict=True)]

@@ -1,55 +1,95 @@
 """llama.cpp: the timings that llama-server, llama-cli and llama-speculative print, and the `timings` of a response.
 
-Seen from October 2023 (ggml-org/llama.cpp#3649) to August 2026 (#27151): `draft acceptance rate = ...` became `draft
-acceptance = ...` in June 2026 (#24536), with the mean length and rates by position behind it. A request's tokens are
-its accepted drafts and one of the target for each cycle, so cycles are their difference. `statistics NAME: ...
-dur(b,g,a)` is the drafter's own time since the server's start: begin, generate, accept (milliseconds); of several
-drafters the last line of each is added up.
+Seen from August 2023 (ggml-org/llama.cpp#2926) to August 2026 (#27151): `draft acceptance rate = ...` became `draft
+acceptance = ...` in June 2026 (#24536), with the mean length and rates by position behind it. The first of a request's
+tokens comes from the pass over its prompt; the others are its accepted drafts and one of the target for each cycle, so
+cycles are their difference. `statistics NAME: ... dur(b,g,a)` is the drafter's own time since the server's start:
+begin, generate, accept (milliseconds); of several drafters the last line of each is added up.
+
+mlx-vlm answers with the same names (Blaizzy/mlx-vlm#1788), and counts rounds and the drafts accepted behind the end of
+an answer (#2324): there tokens are divided by `draft_rounds`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from specsim.base.reading import json_values
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, number, whole
+from specsim.logs.record import EngineLog, check_counts, fields, number, share, whole
+from specsim.logs.vllm_lines import mended
 
 NAME = "llama.cpp"
 EXPECTS = "lines 'eval time = ... ms / N tokens', or JSON with predicted_ms"
-_EVAL = re.compile(r"(?<!prompt )\beval time =\s*([\d.]+) ms /\s*(\d+) (?:tokens|runs)")
-_KEPT = re.compile(r"draft acceptance(?: rate)? = [\d.]+ \(\s*(\d+) accepted /\s*(\d+) generated\)")
+_EVAL = re.compile(r"(?<!prompt )\beval time =\s*([\d.]+) ms /\s*(\d+) (tokens|runs)")
+_KEPT = re.compile(
+    r"draft acceptance(?: rate)? = [\d.]+ \(\s*(\d+) accepted /\s*(\d+) generated\)"
+    r"(?:, mean acceptance length =\s*([\d.]+))?(?:, acceptance rate per position = \(([\d., ]*)\))?"
+)
 _STATS = re.compile(
     r"statistics\s+(\S+): #calls.*?= *\d+ +(\d+) .*?#gen tokens =\s*(\d+)"
     r".*?dur\(b,g,a\) = ([\d.]+), ([\d.]+), ([\d.]+) ms"
 )
-_DECODED = re.compile(r"decoded\s+(\d+) tokens in\s+([\d.]+) seconds")
+_COUNTS = re.compile(
+    r"statistics\s+(\S+): #calls.*?#gen drafts =\s*(\d+).*?#gen tokens =\s*(\d+)(?:.*?#acc rate/pos = \(([\d., ]*)\))?"
+)
+_DECODED = re.compile(r"(?:decoded|generated)\s+(\d+) tokens in\s+([\d.]+) seconds")
+# Words that only a run with speculation prints.
+_DRAFTING = re.compile(r"\bn_drafted\b|\bn_accept\b|^draft:|statistics\s+\S+: #calls", re.MULTILINE)
+_TIMES = ("predicted_ms", "predicted_n", "draft_n", "draft_n_accepted", "draft_rounds")
+
+
+class Totals(NamedTuple):
+    """Sums over requests: emitted: tokens behind the first of each; blocks: those with drafts, None if not counted."""
+
+    ms: float
+    tokens: float
+    emitted: float
+    drafted: float = 0.0
+    accepted: float = 0.0
+    blocks: float | None = None
+    kept: tuple[int, ...] = ()
 
 
 def knows(text: str) -> bool:
     return bool(_EVAL.search(text) or _DECODED.search(text) or '"predicted_ms"' in text)
 
 
-def parse(text: str, source: str) -> tuple[EngineLog, ...]:
+def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    if '"predicted_ms"' in text:
+        return (check_counts(_response(text, source)),)
     if _DECODED.search(text):
-        found = _example(text, source)
-    elif '"predicted_ms"' in text:
-        found = _response(text, source)
-    else:
-        found = _server(text, source)
-    return (check_counts(found),)
+        return (check_counts(_example(text, source)),)
+    return (check_counts(_server(text, source)),)
 
 
 def _server(text: str, source: str) -> EngineLog:
-    ms = tokens = accepted = drafted = 0.0
-    spans = _EVAL.findall(text)
-    for i, (span, count) in enumerate(spans):
-        ms += number(span, f"{source}: eval time {i + 1}")
-        tokens += number(count, f"{source}: tokens {i + 1}")
-    for one, other in _KEPT.findall(text):
-        accepted, drafted = accepted + float(one), drafted + float(other)
-    run = _run(source, ms, tokens, drafted, accepted)
-    last = {name: tuple(map(float, rest)) for name, *rest in _STATS.findall(text)}
+    # Sum the requests. Only a server counts the token of the prompt's pass; other programs count passes.
+    ms = tokens = emitted = accepted = drafted = 0.0
+    for i, (span, count, unit) in enumerate(_EVAL.findall(text), 1):
+        ms += number(span, f"{source}: eval time {i}")
+        n = number(count, f"{source}: tokens {i}")
+        tokens, emitted = tokens + n, emitted + (max(n - 1, 0.0) if unit == "tokens" else n)
+    requests = _KEPT.findall(text)
+    for i, (one, other, *_) in enumerate(requests, 1):
+        accepted += number(one, f"{source}: accepted drafts {i}")
+        drafted += number(other, f"{source}: drafts {i}")
+    if not requests and (word := _DRAFTING.search(text)) is not None:
+        return _without_counts(text, source, word[0], Totals(ms, tokens, emitted))
+    # Blocks with drafts, and what they kept, by position.
+    counted = _by_drafter(text, drafted, source) or _by_request(requests, source)
+    blocks, kept = counted or (None, ())
+    if kept and sum(kept) != accepted:
+        kept = tuple(mended(list(kept), int(accepted)))
+    if sum(kept) != accepted:
+        kept = ()
+    run = _run(source, Totals(ms, tokens, emitted, drafted, accepted, blocks, kept))
+    # The drafter's own time.
+    last = {name: [number(v, f"{source}: statistics") for v in rest] for name, *rest in _STATS.findall(text)}
     calls = sum(one[0] for one in last.values() if one[1])
     if drafted and calls:
         spent = sum(one[2] + one[3] + one[4] for one in last.values())
@@ -60,55 +100,150 @@ def _server(text: str, source: str) -> EngineLog:
     return run
 
 
+def _without_counts(text: str, source: str, word: str, totals: Totals) -> EngineLog:
+    """A run that speculates and says of no request what was accepted: nothing was drafted, or it cannot be read."""
+    drafts = [number(tokens, f"{source}: gen tokens") for _, _, tokens, _ in _COUNTS.findall(text)]
+    if drafts and not sum(drafts):
+        return _run(source, totals)._replace(speculating=True, length=0.0, drafted=0, accepted=0)
+    raise ValueError(
+        f"{source} speculates (it has {word.strip()!r}), but says neither 'draft acceptance = ...' "
+        "nor 'decoded N tokens in S seconds' beside n_drafted; expected one of them"
+    )
+
+
+def _by_drafter(text: str, drafted: float, source: str) -> tuple[float, tuple[int, ...]] | None:
+    """Blocks and what they kept, of all drafters since the server's start; None if other drafts than these."""
+    last = {name: rest for name, *rest in _COUNTS.findall(text)}
+    sizes = {name: [number(v, f"{source}: statistics") for v in rest[:2]] for name, rest in last.items()}
+    if not last or sum(tokens for _, tokens in sizes.values()) != drafted:
+        return None
+    kept: list[int] = []
+    for name, (*_, rates) in last.items():
+        _add(kept, _shares(rates, source), sizes[name][0])
+    blocks = sum(drafts for drafts, _ in sizes.values())
+    return (blocks, tuple(kept)) if blocks else None
+
+
+def _by_request(requests: Sequence[Sequence[str]], source: str) -> tuple[float, tuple[int, ...]] | None:
+    """Blocks and what they kept by the mean length and the rates of each request; None where they are not printed."""
+    blocks, kept = 0.0, list[int]()
+    for accepted, drafted, mean, rates in requests:
+        if not float(drafted):
+            continue
+        shares = _shares(rates, source)
+        n = _blocks(float(accepted), number(mean or "0", f"{source}: mean acceptance length"), shares)
+        if n is None:
+            return None
+        blocks += n
+        _add(kept, shares, n)
+    return (blocks, tuple(kept)) if blocks else None
+
+
+def _shares(rates: str, source: str) -> list[float]:
+    return [share(v, f"{source}: rate of position {k}") for k, v in enumerate(rates.split(","), 1) if v.strip()]
+
+
+def _add(kept: list[int], shares: Sequence[float], blocks: float) -> None:
+    for k, one in enumerate(shares):
+        kept += [0] * (k + 1 - len(kept))
+        kept[k] += round(one * blocks)
+
+
+def _blocks(accepted: float, mean: float, shares: Sequence[float]) -> int | None:
+    """The one number of blocks by which accepted drafts give the printed mean (two digits) and rates (three)."""
+    if mean <= 1.005 or not accepted:
+        return None
+    low, high = accepted / (mean - 1 + 0.0051), accepted / (mean - 1 - 0.0051) if mean > 1.0052 else math.inf
+    if shares and sum(shares) > 0.0006 * len(shares):
+        half = 0.00051 * len(shares)
+        low, high = max(low, accepted / (sum(shares) + half)), min(high, accepted / (sum(shares) - half))
+    return math.floor(high) if math.ceil(low) == math.floor(high) else None
+
+
 def _response(text: str, source: str) -> EngineLog:
     """One response, a list of them, or one a line."""
-    try:
-        held = json.loads(text)
-    except ValueError:
-        try:
-            held = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError as error:
-            raise ValueError(f"{source} is no JSON: {error}") from None
-    spans = [one.get("timings", one) for one in (held if isinstance(held, list) else [held]) if isinstance(one, dict)]
-    total = dict.fromkeys(("predicted_ms", "predicted_n", "draft_n", "draft_n_accepted"), 0.0)
-    for i, one in enumerate(spans):
-        for name in total:
-            total[name] += number(str(one.get(name, 0)), f"{source}: {name} of response {i}")
-    return _run(source, *(total[name] for name in ("predicted_ms", "predicted_n", "draft_n", "draft_n_accepted")))
+    responses: list[dict[str, Any]] = []
+    for i, one in enumerate(json_values(text, source)):
+        response = fields(one, f"{source}: response {i}")
+        responses.append(fields(response.get("timings", response), f"{source}: timings of response {i}"))
+    spans = [
+        {name: number(_text(one.get(name, 0)), f"{source}: {name} of response {i}") for name in _TIMES}
+        for i, one in enumerate(responses)
+    ]
+    total = {name: math.fsum(one[name] for one in spans) for name in _TIMES}
+    rounds = all(one["draft_rounds"] for one in spans if one["draft_n"])
+    run = _run(
+        source,
+        Totals(
+            total["predicted_ms"],
+            total["predicted_n"],
+            sum(max(one["predicted_n"] - 1, 0.0) for one in spans),
+            total["draft_n"],
+            total["draft_n_accepted"],
+            total["draft_rounds"] if rounds and total["draft_n"] else None,
+        ),
+    )
+    if not run.speculating and any({"draft_rounds", "draft_kind", "draft_n"} & set(one) for one in responses):
+        return run._replace(speculating=True, length=0.0, drafted=0, accepted=0)
+    return run
+
+
+def _text(value: Any) -> str:
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else json.dumps(value)
 
 
 def _example(text: str, source: str) -> EngineLog:
     """What llama-speculative prints: all it decoded, and behind `draft:` the draft's own steps."""
-    tokens, seconds = (float(v) for v in _DECODED.findall(text)[-1])
+    count, span = _DECODED.findall(text)[-1]
+    tokens, seconds = number(count, f"{source}: tokens"), number(span, f"{source}: seconds")
     counts = {name: re.search(rf"{name}\s*=\s*(\d+)", text) for name in ("n_drafted", "n_accept")}
     if not all(counts.values()):
         raise ValueError(f"{source}: expected n_drafted and n_accept beside 'decoded ... tokens in', found not both")
-    drafted, accepted = (float(found[1]) for found in counts.values() if found is not None)
-    run = _run(source, 1e3 * seconds, tokens, drafted, accepted)
+    drafted, accepted = (number(one[1], f"{source}: {name}") for name, one in counts.items() if one is not None)
+    run = _run(source, Totals(1e3 * seconds, tokens, tokens, drafted, accepted))
+    # An EAGLE-3 draft has two contexts, its encoder and its decoder: all that stands before `target:`.
     part = text[text.rfind("draft:") :].split("target:")[0] if "draft:" in text else ""
-    if (span := _EVAL.search(part)) is not None and run.blocks:
-        run = run._replace(draft=Timing(float(span[1]) / 1e3 / run.blocks, None))
+    spans = [number(span, f"{source}: eval time of the draft") for span, _, _ in _EVAL.findall(part)]
+    if spans and run.blocks:
+        run = run._replace(draft=Timing(math.fsum(spans) / 1e3 / run.blocks, None))
     return run
 
 
-def _run(source: str, ms: float, tokens: float, drafted: float, accepted: float) -> EngineLog:
-    if not tokens or not ms:
-        raise ValueError(f"{source} says of {tokens:g} tokens in {ms:g} ms; expected some of both")
-    token = Timing(ms / 1e3 / tokens, None)
-    if not drafted:
+def _run(source: str, totals: Totals) -> EngineLog:
+    if not totals.tokens or not totals.ms:
+        raise ValueError(f"{source} says of {totals.tokens:g} tokens in {totals.ms:g} ms; expected some of both")
+    token = Timing(totals.ms / 1e3 / totals.tokens, None)
+    if not totals.drafted:
         return EngineLog(NAME, source, False, batch=1.0, token=token)
-    blocks = tokens - accepted
-    if blocks < 1:
-        raise ValueError(f"{source}: {accepted:g} drafts accepted among {tokens:g} tokens; expected fewer")
+    cycles = totals.emitted - totals.accepted
+    blocks, tau, coverage = totals.blocks, None, 1.0
+    notes: tuple[str, ...] = ()
+    if blocks is None:
+        if cycles < 1:
+            raise ValueError(
+                f"{source}: {totals.accepted:g} drafts accepted among {totals.tokens:g} tokens; expected fewer"
+            )
+        first = "" if totals.emitted == totals.tokens else " behind the first of each answer"
+        blocks, notes = cycles, (f"cycles are tokens{first} less accepted drafts",)
+    elif totals.accepted + blocks > totals.emitted:
+        if totals.emitted < blocks:
+            raise ValueError(f"{source}: {blocks:g} blocks emitted {totals.emitted:g} tokens; expected no fewer")
+        tau = Timing(totals.emitted / blocks, None)
+        notes = ("drafts accepted behind the end of an answer are counted as accepted, and not as emitted",)
+    else:
+        coverage = blocks / cycles
     return EngineLog(
         NAME,
         source,
         True,
         batch=1.0,
-        length=drafted / blocks,
+        length=totals.drafted / blocks,
         blocks=whole(blocks, f"{source}: blocks"),
-        drafted=whole(drafted, f"{source}: drafted"),
-        accepted=whole(accepted, f"{source}: accepted"),
+        drafted=whole(totals.drafted, f"{source}: drafted"),
+        accepted=whole(totals.accepted, f"{source}: accepted"),
+        kept=totals.kept if tau is None else (),
+        tau=tau,
         token=token,
-        notes=("cycles are tokens less accepted drafts",),
+        notes=notes,
+        coverage=coverage,
     )

@@ -8,14 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.base.intervals import wilson
 from specsim.lengths.acceptance import Acceptance, Tau, from_alpha, from_counts
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
-from specsim.logs.record import EngineLog
+from specsim.logs.record import EngineLog, is_sparse, per_step
 
 KINDS = ("tau", "kept", "draft_rate", "output_share", "alpha")
+# Drafts from which it is told as implausible that none, or fewer than one in a thousand, was accepted.
+MANY_DRAFTS, RARE = 64, 1e-3
+UNKNOWN_COVERAGE = (
+    "in how many steps there was no draft the log does not say (none with EAGLE, MTP or a draft "
+    "model, many with n-gram or suffix drafts): tau is of steps that had one, and no plan is made "
+    "of it without --share"
+)
 
 
 class Measure(NamedTuple):
@@ -29,8 +36,10 @@ class Measure(NamedTuple):
 class LogAcceptance(NamedTuple):
     """What a log says of acceptance.
 
-    measures: tau and what follows from it, by the names of `convert_acceptance`. hazards: counted by position, None
-    where the log has no positions. length: drafts of a block, in the mean. fixed: whether every block has that many.
+    measures: tau and what follows from it, by the names of `convert_acceptance`; where some steps
+    are known to have had no draft, tau is of all steps, drafted_tau of those with one, and coverage
+    their share. hazards: counted by position of blocks with drafts, None where the log has no
+    positions. length: drafts of a block, in the mean. fixed: whether every block has that many.
 
     Examples
     --------
@@ -87,6 +96,9 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     z = NormalDist().inv_cdf((1 + float(check.scalar(level, "level", "(0, 1)"))) / 2)
     if not run.speculating:
         raise ValueError(f"{run.source} is of a run without speculation; expected drafts")
+    if length is not None:
+        length = check.integer(length, "length", 1, limits.MAX_GAMMA)
+    run = counted_run(run, length)
     gamma = _length(run, length)
     fixed = gamma == round(gamma) and (run.drafted is None or run.blocks is None or run.drafted == run.blocks * gamma)
     notes = list(run.notes)
@@ -97,7 +109,22 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     hazards = _hazards(run, z) if run.kept and run.blocks else None
     if hazards is not None and not fixed:
         notes.append("positions count blocks that never drafted so far as rejections: hazards are lower bounds")
-    tau = log_tau(run, length=length)
+    notes += implausible(run)
+    measures = _measures(log_tau(run, length=length), gamma, z)
+    if run.tau is not None and run.accepted is not None and run.drafted:
+        # Drafts accepted behind the end of an answer: tau does not say how many were accepted.
+        measures["draft_rate"] = Measure(run.accepted / run.drafted, None, None)
+    if run.coverage is None:
+        notes.append(UNKNOWN_COVERAGE)
+    if is_sparse(run):
+        measures = _of_all_steps(run, measures, z)
+    if run.blocks is None and run.accepted is None:
+        notes.append("blocks are not counted: the interval is that of the printed means")
+    return LogAcceptance(measures, hazards, gamma, fixed, tuple(dict.fromkeys(notes)))
+
+
+def _measures(tau: LogTau, gamma: float, z: float) -> dict[str, Measure]:
+    """Tau and what follows from it, for blocks of gamma drafts."""
     low = high = None
     if tau.error is not None:
         low, high = max(tau.value - z * tau.error, 1.0), min(tau.value + z * tau.error, gamma + 1.0)
@@ -110,9 +137,43 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
         else:
             ends = [None if v is None else _plain(v, kind, gamma) for v in (tau.value, low, high)]
         measures[kind] = Measure(float(ends[0] or 0.0), ends[1], ends[2])
-    if run.blocks is None and run.accepted is None:
-        notes.append("blocks are not counted: the interval is that of the printed means")
-    return LogAcceptance(measures, hazards, gamma, fixed, tuple(dict.fromkeys(notes)))
+    return measures
+
+
+def _of_all_steps(run: EngineLog, blocks: dict[str, Measure], z: float) -> dict[str, Measure]:
+    """The measures with tau, drafts kept a call and the share of the text of all steps, with a draft or without."""
+    steps = per_step(run)
+    whole = _measures(log_tau(steps), steps.length or 0.0, z)
+    measures = {"tau": whole["tau"], "drafted_tau": blocks["tau"]}
+    measures["coverage"] = Measure(run.coverage or 0.0, None, None)
+    for kind in KINDS[1:]:
+        source = whole if kind in ("kept", "output_share") else blocks
+        if kind in source:
+            measures[kind] = source[kind]
+    return measures
+
+
+def implausible(run: EngineLog) -> list[str]:
+    """What cannot be so, or hardly, in the counts of a run, each with its likely cause."""
+    said = []
+    if run.drafted is not None and run.drafted >= MANY_DRAFTS and run.accepted is not None:
+        some = "none" if not run.accepted else f"{run.accepted}"
+        if run.accepted < RARE * run.drafted:
+            said.append(
+                f"implausible: {some} of {run.drafted} drafts accepted; likely the draft belongs to another target or "
+                "tokenizer, its weights or hidden states are wrong, or accepted drafts are not counted"
+            )
+    return said
+
+
+def counted_run(run: EngineLog, length: int | None) -> EngineLog:
+    """Return the run with its blocks counted by the length that is given, where the log prints totals alone."""
+    totals = run.drafted and run.blocks is None and run.tau is None and run.accepted is not None
+    if not totals or length is None or run.drafted is None or run.drafted % length:
+        return run
+    blocks = run.drafted // length
+    note = f"blocks are {run.drafted} drafts by --length {length}: {blocks}, if all have that many"
+    return run._replace(blocks=blocks, length=float(length), notes=(*run.notes, note))
 
 
 class LogTau(NamedTuple):
@@ -123,15 +184,19 @@ class LogTau(NamedTuple):
 
 
 def log_tau(run: EngineLog, *, length: float | None = None) -> LogTau:
-    """Tokens per target call of a run, as its counts or its printed mean say it."""
+    """Tokens per target call of a run, as its printed mean or its counts say it; of steps that had a draft.
+
+    A mean that is printed beside counts goes first: drafts accepted behind the end of an answer are
+    counted, and not emitted.
+    """
     gamma = run.length if run.length is not None else length
     if run.blocks and run.accepted is not None:
-        mean = run.accepted / run.blocks
-        if run.kept and gamma is not None and len(run.kept) == gamma:
+        if run.kept and run.tau is None:
             return LogTau(*_hazards(run, 1.96).tau(sum(k > 0 for k in run.kept), wary=True))
+        mean = run.accepted / run.blocks if run.tau is None else run.tau.value - 1
         most = _most(run, length)
         if most is None:
-            return LogTau(1 + mean, None)
+            return LogTau(1 + mean, None if run.tau is None else run.tau.error)
         # One more draft kept or lost stands for the spread where there was none.
         return LogTau(1 + mean, math.sqrt(max(mean * (most - mean), most / run.blocks) / run.blocks))
     if run.tau is not None:
@@ -144,9 +209,24 @@ def log_tau(run: EngineLog, *, length: float | None = None) -> LogTau:
     )
 
 
+def check_every_step(run: EngineLog) -> None:
+    """ValueError if not every decoding step had a draft, or that is not known: a plan would take each to have one."""
+    if run.coverage is None:
+        raise ValueError(
+            f"{run.source} does not say in how many steps there was a draft, and a plan takes every step to have one; "
+            "give --share (1 for EAGLE, MTP or a draft model)"
+        )
+    if is_sparse(run):
+        raise ValueError(
+            f"{run.source}: {100 * run.coverage:.3g} % of the steps had a draft, and a plan from these hazards would "
+            "take every step to have one"
+        )
+
+
 def as_acceptance_of_log(run: EngineLog, *, length: int | None = None) -> Acceptance:
     """The record that `predict` and `plan` take: the hazards counted, else the i.i.d. acceptance of this tau."""
     found = log_acceptance(run, length=length)
+    check_every_step(run)
     if found.hazards is not None:
         return from_counts(found.hazards, f"hazards counted in {run.source}, blocks independent")
     gamma = max(1, math.ceil(found.length))

@@ -1,10 +1,12 @@
 """Our own format, for what an engine prints elsewhere: a CSV of one run a row, or JSON with `runs`.
 
-Columns, each optional but `speculation` and one time: `speculation` (on or off), `model`, `batch`, `length` (drafts a
-block), `verified` (tokens of one sequence in a verifying pass, for a tree), `blocks`, `drafted`, `accepted`, `kept`
-(blocks that kept draft 1, 2, ...: 80;60;50 in a CSV, a list in JSON), `tau` (tokens per target call, where there are no
-counts), `tokens_per_s` (of the whole batch), `token_ms` (of one sequence), `cycle_ms`, and parts of a cycle where they
-were timed: `draft_ms`, `verify_ms`, `overhead_ms`. A row with the same words and other times is a repetition.
+Columns, each optional but `speculation` (on or off); acceptance needs no time, `specsim diagnose` needs one:
+
+model, batch, length (drafts a block), verified (tokens of one sequence in a verifying pass, for a tree), blocks,
+drafted, accepted, kept (blocks that kept draft 1, 2, ...: 80;60;50 in a CSV, a list in JSON), coverage (the share of
+decoding steps that had a draft, where blocks are of those only), tau (tokens per target call, where there are no
+counts), tokens_per_s (of the whole batch), token_ms (of one sequence), cycle_ms, and parts of a cycle where they were
+timed: draft_ms, verify_ms, overhead_ms. A row with the same words and other times is a repetition.
 
 JSON: {"runs": [{...}, ...]} with the same names, `engine` and `model` for all beside it. Any other name is refused.
 """
@@ -12,19 +14,19 @@ JSON: {"runs": [{...}, ...]} with the same names, `engine` and `model` for all b
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from specsim.base.reading import parsed_json
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, number, timing, whole
+from specsim.logs.record import EngineLog, check_counts, fields, number, share, timing, whole
 
 NAME = "own"
 EXPECTS = "a CSV with the column speculation, or JSON with runs"
 COUNTS = ("blocks", "drafted", "accepted")
 TIMES = ("tokens_per_s", "token_ms", "cycle_ms", "draft_ms", "verify_ms", "overhead_ms")
-COLUMNS = ("speculation", "model", "batch", "length", "verified", *COUNTS, "kept", "tau", *TIMES)
+COLUMNS = ("speculation", "model", "batch", "length", "verified", *COUNTS, "kept", "coverage", "tau", *TIMES)
 BESIDE = ("runs", "engine", "model", "source", "note")  # source and note are for readers
 _WORDS = {"on": True, "off": False, "true": True, "false": False}
 
@@ -37,28 +39,38 @@ def knows(text: str) -> bool:
     return "speculation" in names
 
 
-def parse(text: str, source: str) -> tuple[EngineLog, ...]:
+def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     if text.lstrip()[:1] == "{":
         return _json(text, source)
     table = csv.DictReader(text.splitlines())
-    table.fieldnames = [name.strip().lower() for name in table.fieldnames or ()]
+    try:
+        table.fieldnames = [name.strip().lower() for name in table.fieldnames or ()]
+        lines = list(_numbered(table))
+    except csv.Error as error:
+        raise ValueError(f"{source}, line {table.reader.line_num}: {error}") from None
     _known(table.fieldnames, COLUMNS, source)
+    for name in table.fieldnames:
+        if table.fieldnames.count(name) > 1:
+            raise ValueError(f"{source} has the column {name} twice; leave out what is not to be read")
     rows = []
-    for line in table:
-        place = f"{source}, line {table.line_num}"
+    for i, line in lines:
+        place = f"{source}, line {i}"
         if None in line or None in line.values():
             raise ValueError(f"{place} has another number of fields than the head, {len(table.fieldnames)}")
         rows.append((place, {name: value.strip() for name, value in line.items() if value.strip()}))
     return _runs(rows, "own", source)
 
 
+def _numbered(table: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a table, each with the number of its line."""
+    for line in table:
+        yield table.line_num, line
+
+
 def _json(text: str, source: str) -> tuple[EngineLog, ...]:
-    try:
-        held = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{source} is no JSON: {error}") from None
+    held = fields(parsed_json(text, source), source)
     _known(held, BESIDE, source)
-    if not isinstance(held["runs"], list) or not all(isinstance(run, dict) for run in held["runs"]):
+    if not isinstance(held.get("runs"), list) or not all(isinstance(run, dict) for run in held["runs"]):
         raise ValueError(f"{source}: runs is no list of objects; expected one object for each run")
     rows = []
     for i, run in enumerate(held["runs"]):
@@ -114,8 +126,6 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         raise ValueError(f"{place}: tokens_per_s and token_ms are both given; expected one of them")
     seconds = {name: timing([v / 1e3 for v in times[name]]) for name in TIMES[1:]}
     token = timing([(batch or 1.0) / v for v in times["tokens_per_s"]]) or seconds["token_ms"]
-    if token is None and seconds["cycle_ms"] is None and seconds["verify_ms"] is None:
-        raise ValueError(f"{place} has no time; expected tokens_per_s, token_ms or cycle_ms")
     if not _WORDS[word] and numbers.get("length"):
         raise ValueError(f"{place}: speculation is off, and length is {numbers['length']:g}; expected none")
     length = numbers.get("length")
@@ -123,10 +133,21 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         length = counts["drafted"] / counts["blocks"]
     if length is None and kept:
         length = float(len(kept))
+    coverage = share(row["coverage"], f"{place}: coverage") if "coverage" in row else 1.0
+    if not coverage:
+        raise ValueError(f"{place}: coverage is 0; expected more, or speculation with length 0")
     tau = numbers.get("tau")
     if tau is not None and (tau < 1 or (length is not None and tau > length + 1)):
         most = "" if length is None else f" and at most {length + 1:g}"
         raise ValueError(f"{place}: tau is {tau:g}; expected 1 or more{most}")
+    accepted = counts.get("accepted", sum(kept) if kept else None)
+    if tau is not None and counts.get("blocks") and accepted is not None:
+        counted = 1 + accepted / counts["blocks"]
+        if abs(counted - tau) > 0.006 * counted:
+            raise ValueError(
+                f"{place}: tau is {tau:g}, and accepted over blocks give {counted:.4g}; leave out one of them"
+            )
+        tau = None
     return EngineLog(
         engine,
         source,
@@ -137,7 +158,7 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         verified=numbers.get("verified"),
         blocks=counts.get("blocks"),
         drafted=counts.get("drafted"),
-        accepted=counts.get("accepted", sum(kept) if kept else None),
+        accepted=accepted,
         kept=kept,
         tau=None if tau is None else Timing(tau, None),
         token=token,
@@ -145,6 +166,7 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         draft=seconds["draft_ms"],
         verify=seconds["verify_ms"],
         overhead=seconds["overhead_ms"],
+        coverage=coverage,
     )
 
 

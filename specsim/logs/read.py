@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from specsim.base.reading import read_text
 from specsim.logs.record import EngineLog
 
 MOST_BYTES = 1 << 28  # a log of some days; a larger file is not one
@@ -21,18 +22,20 @@ def engines() -> tuple[ModuleType, ...]:
     return tuple(module for module in modules if "NAME" in vars(module))
 
 
-def read_log(path: str | Path) -> tuple[EngineLog, ...]:
+def read_log(path: str | Path, *, by_batch: bool = False) -> tuple[EngineLog, ...]:
     r"""What a log says, run by run: of vLLM, SGLang, llama.cpp, TensorRT-LLM, or in the CSV or JSON of our own.
 
     Parameters
     ----------
     path : str or Path
         The file. The engine is known by its lines.
+    by_batch : bool
+        Whether an engine's own log is split by the number of running requests, where it prints one.
 
     Returns
     -------
     tuple of EngineLog
-        One of each run; an engine's own log is one run, ours may hold several.
+        One of each run; an engine's own log is one run, or one of each batch; ours may hold several.
 
     Raises
     ------
@@ -54,16 +57,10 @@ def read_log(path: str | Path) -> tuple[EngineLog, ...]:
     ...     _ = path.write_text("\n".join(lines))
     ...     (run,) = read_log(path)
     >>> run.engine, run.blocks, run.token.value
-    ('llama.cpp', 20, 0.02)
+    ('llama.cpp', 19, 0.02)
     """
     place = Path(path)
-    data = place.read_bytes()
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"{place.name} has {len(data)} bytes; a log of {MOST_BYTES} at most is read")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{place.name} is not UTF-8 text; expected a log") from None
+    text = read_text(place, MOST_BYTES)
     if not text.strip():
         raise ValueError(f"{place.name} is empty; expected a log of {names()}")
     known = [module for module in engines() if module.knows(text)]
@@ -76,7 +73,7 @@ def read_log(path: str | Path) -> tuple[EngineLog, ...]:
             f"{name}: {module.EXPECTS}" for name, module in zip(names().split(", "), engines(), strict=True)
         )
         raise ValueError(f"{place.name} begins with {first!r}; expected a log with one of these ({wanted})")
-    runs: tuple[EngineLog, ...] = known[0].parse(text, place.name)
+    runs: tuple[EngineLog, ...] = known[0].parse(text, place.name, by_batch)
     return runs
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from specsim.latency import Timing
+
+# No count of a log is larger, and no time but 0 smaller (in milliseconds) or larger: what is computed stays finite.
+LARGEST, SMALLEST = 1e15, 1e-12
 
 
 class EngineLog(NamedTuple):
@@ -16,7 +19,8 @@ class EngineLog(NamedTuple):
     pass, the nodes of a tree and its root; length + 1 for a chain. blocks, drafted, accepted: counts. kept: blocks that
     kept draft 1, 2, ... and all before it. tau: tokens per target call where the log prints it. token: of one sequence.
     cycle: one draft-verify cycle. draft, verify, overhead: its parts, where the engine times them. notes: what a reader
-    must know of the numbers.
+    must know of the numbers. coverage: the share of decoding steps that had a draft, where counts are of those only, as
+    with drafts looked up in the text; 1 where counts are of all steps, None where the log does not say it.
 
     Examples
     --------
@@ -43,6 +47,7 @@ class EngineLog(NamedTuple):
     verify: Timing | None = None
     overhead: Timing | None = None
     notes: tuple[str, ...] = ()
+    coverage: float | None = 1.0
 
 
 def timing(samples: Sequence[float]) -> Timing | None:
@@ -63,25 +68,82 @@ def timing(samples: Sequence[float]) -> Timing | None:
 
 
 def number(text: str, place: str) -> float:
-    """A finite number that is not negative; ValueError with its place otherwise."""
+    """Return a finite number that is not negative; ValueError with its place otherwise."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
         raise ValueError(f"{place} is {text.strip()[:40]!r}; expected a number that is not negative")
+    if value > LARGEST or 0 < value < SMALLEST:
+        raise ValueError(f"{place} is {text.strip()[:40]}; expected 0, or a number from {SMALLEST:g} to {LARGEST:g}")
+    return value
+
+
+def share(text: str, place: str) -> float:
+    """Return a number from 0 to 1; ValueError with its place otherwise."""
+    value = number(text, place)
+    if value > 1:
+        raise ValueError(f"{place} is {value:g}; expected a share, at most 1")
     return value
 
 
 def whole(value: float, place: str) -> int:
-    """A whole number; ValueError with its place otherwise."""
+    """Return a whole number; ValueError with its place otherwise."""
     if value != math.floor(value):
         raise ValueError(f"{place} is {value:g}; expected a whole number")
     return int(value)
 
 
+def fields(value: Any, place: str) -> dict[str, Any]:
+    """Return an object of JSON; ValueError with its place for anything else."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{place} is a {type(value).__name__}; expected an object of JSON")
+    return value
+
+
+# Steps without a draft are left out of account if at least this share has one: ends of answers have none.
+DENSE = 0.95
+
+
+def is_sparse(run: EngineLog) -> bool:
+    """Return whether a run is known to have steps without a draft, which its counts leave out."""
+    return run.coverage is not None and run.coverage < DENSE and bool(run.blocks)
+
+
+def per_step(run: EngineLog) -> EngineLog:
+    """Return a run whose counts are of all decoding steps, those without a draft included."""
+    if not is_sparse(run) or run.blocks is None or run.coverage is None:
+        return run
+    steps = round(run.blocks / run.coverage)
+    length = None if run.drafted is None else run.drafted / steps
+    note = f"{100 * run.coverage:.3g} % of the steps had a draft; a cycle is a step, with a draft or without"
+    verified = None if length is None else length + 1
+    return run._replace(blocks=steps, length=length, verified=verified, tau=None, notes=(*run.notes, note))
+
+
+def clusters(sizes: Sequence[float]) -> list[list[int]]:
+    """Group indices of numbers of running requests that are within an eighth of the commonest one.
+
+    Examples
+    --------
+    >>> clusters([1, 64, 64, 1, 61, 8])
+    [[0, 3], [5], [1, 2, 4]]
+    """
+    left = [i for i, size in enumerate(sizes) if size]
+    found = []
+    while left:
+        common = max((sizes[i] for i in left), key=[sizes[i] for i in left].count)
+        found.append([i for i in left if abs(sizes[i] - common) <= common / 8])
+        left = [i for i in left if i not in found[-1]]
+    return sorted(found, key=lambda group: sizes[group[0]])
+
+
 def check_counts(run: EngineLog) -> EngineLog:
-    """The same run, if its counts can be those of one: kept <= blocks, accepted <= drafted."""
+    """Return the same run, if its counts can be those of one (kept <= blocks, accepted <= drafted) and time passes."""
+    for name, time in (("token", run.token), ("cycle", run.cycle), ("verifying pass", run.verify)):
+        if time is not None and not time.value > 0:
+            raise ValueError(f"{run.source}: a {name} takes {time.value:g} s; expected more than 0")
     if run.drafted is not None and run.accepted is not None and run.accepted > run.drafted:
         raise ValueError(f"{run.source}: {run.accepted} drafts accepted of {run.drafted} drafted; expected no more")
     counts = (*([] if run.blocks is None else [run.blocks]), *run.kept)

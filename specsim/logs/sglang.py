@@ -8,12 +8,14 @@ it is not read: the length comes from the arguments. The line does not count blo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from specsim.base.intervals import ratio_error
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, number, timing
+from specsim.logs.record import EngineLog, check_counts, clusters, number, timing
 
 NAME = "SGLang"
 EXPECTS = "lines 'Decode batch, #running-req: ..., gen throughput (token/s): ...'"
@@ -26,34 +28,69 @@ def knows(text: str) -> bool:
     return "Decode batch" in text and "gen throughput (token/s)" in text
 
 
-def parse(text: str, source: str) -> tuple[EngineLog, ...]:
-    rates, sizes, taus = [], [], []
-    lines = list(text.splitlines())
-    fresh = True  # the interval of the first line behind a prompt began before it
-    for i, line in enumerate(lines, 1):
+class Line(NamedTuple):
+    """One decode line; rate: None behind a prompt, where its interval began before; tau: None if not printed."""
+
+    running: float
+    rate: float | None
+    tau: float | None
+
+
+def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    lines = _decode_lines(text, source)
+    if not any(one.rate for one in lines):
+        raise ValueError(f"{source} has no decode line but those right behind a prompt; expected two or more in a row")
+    algorithm = re.search(_ARGUMENT.format(r"speculative[-_]algorithm"), text)
+    if algorithm is not None and algorithm[1] != "None" and all(one.tau is None for one in lines):
+        raise ValueError(
+            f"{source} speculates ({algorithm[0]}), but no decode line has 'accept len: ...'; expected it in each"
+        )
+    groups = clusters([one.running if one.rate is not None else 0.0 for one in lines]) if by_batch else []
+    if len(groups) < 2:
+        return (_summary(lines, text, source),)
+    runs = []
+    for group in groups:
+        # Where the number has just changed the interval is of both.
+        steady = [i for i in group if i and i - 1 in group]
+        run = _summary([lines[i] for i in steady or group], text, source)
+        runs.append(run._replace(batch=float(round(run.batch or 0.0))))
+    return tuple(runs)
+
+
+def _decode_lines(text: str, source: str) -> list[Line]:
+    found = []
+    fresh = True
+    for i, line in enumerate(text.splitlines(), 1):
+        place = f"{source}, line {i}"
         if "Prefill batch" in line:
             fresh = True
-        if (found := _LINE.search(line)) is None:
+        if (decode := _LINE.search(line)) is None:
             continue
-        if not fresh and float(found[1]):
-            rates.append(number(found[2], f"{source}, line {i}: gen throughput"))
-            sizes.append(float(found[1]))
-        if (tau := _TAU.search(line)) is not None:
-            taus.append(number(tau[1], f"{source}, line {i}: accept len"))
-            if taus[-1] < 1:
-                raise ValueError(
-                    f"{source}, line {i}: accept len is {taus[-1]:g}; expected 1 or more, the target's token"
-                )
+        running = number(decode[1], f"{place}: #running-req")
+        rate = number(decode[2], f"{place}: gen throughput")
+        tau = None
+        if (printed := _TAU.search(line)) is not None:
+            tau = number(printed[1], f"{place}: accept len")
+            if tau < 1:
+                raise ValueError(f"{place}: accept len is {tau:g}; expected 1 or more, the target's token")
+        found.append(Line(running, None if fresh or not running else rate, tau))
         fresh = False
+    return found
+
+
+def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
+    taus = [one.tau for one in lines if one.tau is not None]
+    timed = [(one.running, one.rate) for one in lines if one.rate is not None]
+    sizes, rates = [size for size, _ in timed], [rate for _, rate in timed]
+    if not sum(rates):
+        raise ValueError(f"{source}: no token a second with {sizes[0]:g} running requests; expected more")
     steps, top, tokens = (_option(text, name) for name in ("num[-_]steps", "eagle[-_]topk", "num[-_]draft[-_]tokens"))
-    notes = ["the first line behind each prompt is left out: its interval began before"] if rates else []
-    if not rates or not sum(rates):
-        raise ValueError(f"{source} has no decode line but those right behind a prompt; expected two or more in a row")
+    notes = ["the first line behind each prompt is left out: its interval began before"]
     if taus and top is not None and top > 1:
-        notes.append(f"a tree: {steps:g} steps, top-k {top:g}, {tokens or 0:g} tokens verified")
+        notes.append(f"a tree: {steps or 0:g} steps, top-k {top:g}, {tokens or 0:g} tokens verified")
     of_time = ratio_error(np.array(sizes), np.array(rates)) if len(rates) > 1 else None
     model = re.search(_ARGUMENT.format(r"(?:--)?model(?:[-_]path)?"), text)
-    return (
+    return check_counts(
         EngineLog(
             NAME,
             source,
@@ -65,10 +102,11 @@ def parse(text: str, source: str) -> tuple[EngineLog, ...]:
             tau=timing(taus),
             token=Timing(sum(sizes) / sum(rates), of_time),
             notes=tuple(notes),
-        ),
+        )
     )
 
 
 def _option(text: str, name: str) -> float | None:
     found = re.search(_ARGUMENT.format(rf"speculative[-_]{name}"), text)
-    return float(found[1]) if found is not None and found[1].isdecimal() else None
+    short = found is not None and found[1].isdecimal() and len(found[1]) <= 6
+    return float(found[1]) if found is not None and short else None

@@ -6,82 +6,106 @@ requests that had drafts, and the time of drafting alone, 0 where the drafter ru
 
 from __future__ import annotations
 
-import json
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from specsim.base.reading import json_values, parsed_json
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, number, timing, whole
+from specsim.logs.record import EngineLog, check_counts, clusters, fields, number, timing, whole
 
 NAME = "TensorRT-LLM"
 EXPECTS = "JSON with iterLatencyMS and specDecodingStats"
+
+COUNTS = ("numRequestsWithDraftTokens", "numDraftTokens", "numAcceptedTokens")
 
 
 def knows(text: str) -> bool:
     return '"iterLatencyMS"' in text and text.lstrip()[:1] in "[{"
 
 
-def parse(text: str, source: str) -> tuple[EngineLog, ...]:
+class Iteration(NamedTuple):
+    """One iteration that only decodes; times in seconds."""
+
+    seconds: float
+    running: float
+    drafting: float | None
+    counts: tuple[float, float, float]
+
+
+def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     rows = [row for row in _rows(text, source) if not row.get("attentionDpRank")]  # other ranks repeat the first
-    spans: list[float] = []
-    drafting: list[float] = []
-    sizes: list[float] = []
-    counts = {"numRequestsWithDraftTokens": 0.0, "numDraftTokens": 0.0, "numAcceptedTokens": 0.0}
-    for i, row in enumerate(rows):
-        place = f"{source}, iteration {i}"
-        batching = row.get("inflightBatchingStats") or {}
-        running = number(str(batching.get("numGenRequests", row.get("numActiveRequests", 0))), f"{place}: requests")
-        if batching.get("numContextRequests") or not running:  # prompts are read in it
-            continue
-        spec = row.get("specDecodingStats") or {}
-        if spec.get("numDraftTokens"):
-            missing = [name for name in counts if name not in spec]
-            if missing:
-                raise ValueError(
-                    f"{place}: specDecodingStats has no {', '.join(missing)}; expected all of {', '.join(counts)}"
-                )
-            for name in counts:
-                counts[name] += number(str(spec[name]), f"{place}: {name}")
-            drafting.append(number(str(spec.get("iterLatencyMS", 0)), f"{place}: iterLatencyMS of drafting") / 1e3)
-        spans.append(number(str(row.get("iterLatencyMS")), f"{place}: iterLatencyMS") / 1e3)
-        sizes.append(running)
-    if not spans:
+    found = [one for i, row in enumerate(rows) if (one := _iteration(row, f"{source}, iteration {i}")) is not None]
+    if not found:
         raise ValueError(f"{source} has no iteration that only decodes; expected one or more without a prompt")
-    blocks, drafted, accepted = (whole(value, f"{source}: {name}") for name, value in counts.items())
-    batch = sum(sizes) / len(sizes)
+    groups = clusters([one.running for one in found]) if by_batch else []
+    if len(groups) < 2:
+        return (_summary(found, source),)
+    runs = [_summary([found[i] for i in group], source) for group in groups]
+    return tuple(run._replace(batch=float(round(run.batch or 0.0))) for run in runs)
+
+
+def _iteration(row: dict[str, Any], place: str) -> Iteration | None:
+    """What an iteration says; None if it reads a prompt, or nothing runs."""
+    batching = fields(row.get("inflightBatchingStats") or {}, f"{place}: inflightBatchingStats")
+    running = _number(batching.get("numGenRequests", row.get("numActiveRequests", 0)), f"{place}: requests")
+    if batching.get("numContextRequests") or not running:
+        return None
+    spec = fields(row.get("specDecodingStats") or {}, f"{place}: specDecodingStats")
+    counts, drafting = (0.0, 0.0, 0.0), None
+    if spec.get("numDraftTokens"):
+        missing = [name for name in COUNTS if name not in spec]
+        if missing:
+            raise ValueError(
+                f"{place}: specDecodingStats has no {', '.join(missing)}; expected all of {', '.join(COUNTS)}"
+            )
+        blocks, drafted, accepted = (_number(spec[name], f"{place}: {name}") for name in COUNTS)
+        counts = (blocks, drafted, accepted)
+        drafting = _number(spec.get("iterLatencyMS", 0), f"{place}: iterLatencyMS of drafting") / 1e3
+    seconds = _number(row.get("iterLatencyMS"), f"{place}: iterLatencyMS") / 1e3
+    return Iteration(seconds, running, drafting, counts)
+
+
+def _summary(found: Sequence[Iteration], source: str) -> EngineLog:
+    totals = [math.fsum(one.counts[i] for one in found) for i in range(3)]
+    blocks, drafted, accepted = (whole(v, f"{source}: {name}") for v, name in zip(totals, COUNTS, strict=True))
+    steps = math.fsum(one.running for one in found)
+    spans, batch = [one.seconds for one in found], steps / len(found)
     if not drafted:
-        return (EngineLog(NAME, source, False, batch=batch, token=timing(spans)),)
+        return check_counts(EngineLog(NAME, source, False, batch=batch, token=timing(spans)))
     if not blocks:
         raise ValueError(
             f"{source}: {drafted} tokens drafted by no request; expected numRequestsWithDraftTokens above 0"
         )
-    found = EngineLog(
-        NAME,
-        source,
-        True,
-        batch=batch,
-        length=drafted / blocks,
-        blocks=blocks,
-        drafted=drafted,
-        accepted=accepted,
-        cycle=timing(spans),
-        draft=timing(drafting) if sum(drafting) else None,
-        token=None,
+    drafting = [one.drafting or 0.0 for one in found]
+    cycle = timing(spans) or Timing(0.0)
+    tau = 1 + accepted / max(steps, blocks)  # of all steps, those of requests without a draft included
+    return check_counts(
+        EngineLog(
+            NAME,
+            source,
+            True,
+            batch=batch,
+            length=drafted / blocks,
+            blocks=blocks,
+            drafted=drafted,
+            accepted=accepted,
+            cycle=cycle,
+            draft=timing(drafting) if sum(drafting) else None,
+            token=Timing(cycle.value / tau, None),
+            coverage=min(blocks / steps, 1.0),
+        )
     )
-    tau = 1 + accepted / blocks
-    cycle = found.cycle or Timing(0.0)
-    return (check_counts(found._replace(token=Timing(cycle.value / tau, None))),)
+
+
+def _number(value: Any, place: str) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number(str(value) if is_number else repr(value), place)
 
 
 def _rows(text: str, source: str) -> list[dict[str, Any]]:
-    try:
-        held = json.loads(text)
-    except ValueError:
-        try:
-            held = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError as error:
-            raise ValueError(f"{source} is no JSON: {error}") from None
-    rows = held if isinstance(held, list) else [held]
-    rows = [json.loads(row) if isinstance(row, str) else row for row in rows]
+    rows = json_values(text, source)
+    rows = [parsed_json(row, source) if isinstance(row, str) else row for row in rows]
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"{source} holds something else than iterations; expected objects with iterLatencyMS")
     return rows

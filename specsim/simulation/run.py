@@ -193,12 +193,26 @@ def _amount(value: int, name: str, least: int) -> int:
     return check.integer(value, name, least, MAX_BLOCKS)
 
 
+def _check_blocks(done: Trace, job: Job, path: Path) -> None:
+    """ValueError unless a checkpoint counts blocks of this depth, and as many a sequence as are asked for."""
+    columns = done.kept.shape[1]
+    if columns != job.loop.depth + 1:
+        raise ValueError(f"checkpoint {path} counts blocks that kept 0..{columns - 1} drafts, not 0..{job.loop.depth}")
+    counted = done.kept.sum(axis=1)
+    if job.blocks is not None and (counted != job.blocks).any():
+        wrong = int(np.flatnonzero(counted != job.blocks)[0])
+        raise ValueError(
+            f"checkpoint {path} has {counted[wrong]} blocks of sequence {done.sequences[wrong]}; all have {job.blocks}"
+        )
+
+
 def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force: bool, progress: Progress) -> Trace:
     """Shard after shard; the checkpoint is written after each."""
     done, missing = None, list(sequences)
     if path is not None and path.is_file() and not force:
         done = load(path)
         same_settings(done, job.settings, f"checkpoint {path} is of another simulation")
+        _check_blocks(done, job, path)
         there = set(done.sequences.tolist())
         if foreign := there - set(sequences):
             raise ValueError(f"checkpoint {path} holds sequence {min(foreign)}, which is not in {sequences}")

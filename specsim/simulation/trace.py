@@ -15,6 +15,7 @@ import numpy as np
 from specsim.base import check
 from specsim.base.files import write_bytes
 from specsim.base.intervals import clustered_wilson, ratio_error, student_quantile
+from specsim.base.reading import parsed_json
 from specsim.types import Array
 
 
@@ -166,10 +167,28 @@ def load(path: Path) -> Trace:
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
         settings, seconds, tokens = str(found.pop("settings")), float(found.pop("seconds")), found.pop("tokens", None)
-        dict(json.loads(settings))
+        dict(parsed_json(settings, "its settings"))
         trace = Trace(settings=settings, seconds=seconds, tokens=tokens, **found)
         if not len(trace.sequences) == len(trace.kept) == len(trace.kept if tokens is None else tokens):
             raise ValueError("its arrays have different numbers of sequences")
+        _check_counts(trace)
         return trace
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"checkpoint {path} holds no trace ({error})") from None
+
+
+def _check_counts(trace: Trace) -> None:
+    """ValueError unless the arrays of a trace are counts that belong together."""
+    sizes = {"sequences": 1, "kept": 2, "starts": 1}
+    for name, dimensions in sizes.items():
+        values = np.asarray(getattr(trace, name))
+        if values.ndim != dimensions or values.dtype.kind not in "iu" or (values < 0).any():
+            raise ValueError(f"its {name} are no whole numbers from 0 on in {dimensions} dimensions")
+    if len(np.unique(trace.sequences)) < len(trace.sequences):
+        raise ValueError("it holds a sequence twice")
+    if np.shape(trace.states) != (len(trace.starts), 2):
+        raise ValueError("its states and starts have different numbers of contexts")
+    if int(trace.kept.sum()) != int(trace.starts.sum()):
+        raise ValueError(f"{trace.kept.sum()} blocks kept something, {trace.starts.sum()} were started")
+    if not 0 <= trace.seconds < np.inf:
+        raise ValueError(f"its seconds are {trace.seconds}")

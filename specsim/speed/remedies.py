@@ -11,7 +11,7 @@ import numpy as np
 from specsim.lengths.acceptance import as_acceptance
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.measures import LogTau, log_tau
-from specsim.logs.record import EngineLog
+from specsim.logs.record import EngineLog, is_sparse
 from specsim.speed.terms import PLAIN, STEP, Terms, in_steps, known
 from specsim.types import Array
 
@@ -45,7 +45,7 @@ def remedies(
     """
     whole = np.array([1.0, gamma, verified - 1, 1.0])
     found = [_measured(run, terms, z) for run in runs if run.length is not None and run.length != gamma]
-    if verified == gamma + 1 and gamma > 1:
+    if verified == gamma + 1 and gamma > 1 and not is_sparse(first):
         found += _another_length(first, terms, tau, gamma, whole, z)
     if gamma:
         found.append(
@@ -114,9 +114,10 @@ def _another_length(
 ) -> list[Mend | None]:
     """The best shorter length: exact hazards where positions are counted, else every draft as likely to be kept."""
     tries = []
-    longest = math.ceil(gamma) - 1
-    for shorter in range(1, longest + 1):
-        kept = _tau_at(run, tau, gamma, shorter)
+    longest = math.ceil(gamma)
+    alpha = convert_acceptance(min(tau.value, longest + 1.0), kind="tau", to="alpha", gamma=longest)
+    for shorter in range(1, longest):
+        kept = _tau_at(run, tau, alpha, shorter)
         row = (1.0, float(shorter), float(shorter), 1.0)
         if known(terms, row):
             value, factor = _ratio(terms, kept, row, z)
@@ -131,11 +132,9 @@ def _another_length(
     return [max(tries, key=lambda one: one.value if one.value is not None else one.high)] if tries else []
 
 
-def _tau_at(run: EngineLog, tau: LogTau, gamma: float, shorter: int) -> LogTau:
+def _tau_at(run: EngineLog, tau: LogTau, alpha: float, shorter: int) -> LogTau:
     if run.kept and run.blocks and len(run.kept) >= shorter:
         return log_tau(run._replace(kept=run.kept[:shorter], length=float(shorter)))
-    longest = math.ceil(gamma)
-    alpha = convert_acceptance(min(tau.value, longest + 1.0), kind="tau", to="alpha", gamma=longest)
     value = as_acceptance(alpha).tau(shorter).value
     return LogTau(value, None if tau.error is None else tau.error * value / tau.value)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from specsim.base.parquet import marked
+
 pytest.importorskip("pyarrow", reason="pyarrow (extra `sweep`) is not installed")
 
 CODE = """
@@ -33,3 +35,15 @@ def test_reading_starts_no_thread(tmp_path: Path) -> None:
         [sys.executable, "-c", CODE, str(tmp_path / "rows.parquet")], capture_output=True, text=True, timeout=60
     )
     assert (done.stdout, done.stderr) == ("{'b': ['x', 'y']} 2 0\n", "")
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("said", [b"[" * 100_000, b"[]", b'{"schema": 1, "schema": 2}', b"\xff", b"{}"])
+def test_what_a_file_says_of_itself_is_no_traceback(said: bytes, tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    rows = pyarrow.table({"a": [1]}).replace_schema_metadata({b"specsim": said})
+    parquet.write_table(rows, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="is no Parquet file of specsim sweep"):
+        marked(tmp_path / "rows.parquet")

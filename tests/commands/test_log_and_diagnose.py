@@ -15,7 +15,7 @@ from specsim.commands.plan.read import read_hazards
 pytestmark = pytest.mark.fast
 
 RUNS = Path(__file__).parents[1] / "helpers" / "runs.csv"
-ON = "eval time = 1000.0 ms / 50 tokens\ndraft acceptance = 0.6 ( 30 accepted / 60 generated)\n"
+ON = "eval time = 1020.0 ms / 51 tokens\ndraft acceptance = 0.6 ( 30 accepted / 60 generated)\n"
 OFF = "eval time = 900.0 ms / 50 tokens\n"
 
 

@@ -61,6 +61,15 @@ def test_counts(tmp_path: Path) -> None:
     assert run("--counts", str(path))[0] == 2
 
 
+def test_counts_are_read_within_limits(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"p": [0.2], "q": [0.4], "kept": 1}\n' * 100 + "x" * 1_100_000)
+    for name, words in ((path, "line 101 has more than"), ("/dev/zero", "is a device")):
+        status, said = run("--counts", str(name))
+        assert status == 2
+        assert words in said
+
+
 def test_what_cannot_be_had_is_not_available(tmp_path: Path) -> None:
     path = tmp_path / "absent.py"
     path.write_text("def subjects():\n    import no_such_package\n")

@@ -169,10 +169,45 @@ def test_what_was_shown_once_stays_shown() -> None:
     assert judge_counts([kept] * 100 + [none] * 1000, "log").outcome == "convicted"
 
 
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"p": [1.0, 0.0], "q": [1e-320, 0.5], "kept": 1}',
+        '{"p": [1.0, 1.0, 0.0], "q": [1e-200, 1e-200, 0.5], "kept": 2}',
+        '{"p": [0.0, 1.0], "q": [0.5, 1e-320], "kept": 0}',
+    ],
+)
+def test_a_line_of_tiny_probabilities_does_not_switch_a_conviction_off(odd: str) -> None:
+    """Infinity times 0 was no number, and the wealth none from there on."""
+    lines = ['{"p": [0.2], "q": [0.4], "kept": 1}'] * 100
+    assert judge_counts([odd, *lines], "log").outcome == "convicted"
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("p", "q", "most"),
+    [
+        ([1e-200, 1e-200, 0.5], [1, 1, 1e-320], "5e-81"),  # ratios 1e-200 twice, then 5e319
+        ([1, 1, 1e-320], [1e-200, 1e-200, 0.5], "3"),
+    ],
+)
+def test_products_of_ratios_do_not_overflow(p: list[float], q: list[float], most: str) -> None:
+    found = judge_counts([json.dumps({"p": p, "q": q, "kept": 0})], "log")
+    assert found.reach == f"1 blocks, 0 drafts kept where {most} are the most"
+
+
+@pytest.mark.fast
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ("{}", "line 1 is not"),
+        ("[" * 100_000, "line 1 is not .* is nested too deep"),
+        ('{"p": [0.5], "p": [1], "q": [0.5], "kept": 1}', "line 1 is not .* has the key 'p' twice"),
+        ("[1, 2]", "line 1 is not"),
+        ('{"p": {"a": 1}, "q": [0.5], "kept": 1}', "line 1 is not"),
+        (f'{{"p": [{"9" * 400}], "q": [0.5], "kept": 1}}', "line 1 is not"),
+        ('{"p": [NaN], "q": [0.5], "kept": 1}', "probability outside"),
         ('{"p": [0.5], "q": [0.5], "kept": 2}', "line 1 has p"),
         ('{"p": [0.5], "q": [0], "kept": 1}', "q = 0"),
         ('{"p": [0.5], "q": [0.5], "kept": 0.7}', "line 1 has kept 0.7"),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, extras
+from specsim.commands.plan.answers import acceptance_of_answers
 from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
@@ -201,6 +202,8 @@ def _from_counts(
 def read_histogram(path: Path) -> Acceptance:
     """JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}; or with "accepted" as `estimate_hazards` has it."""
     text = _text(path)
+    if '"acceptance_histogram"' in text:
+        return acceptance_of_answers(path)
     try:
         held = json.loads(text)
     except ValueError as error:
@@ -209,7 +212,10 @@ def read_histogram(path: Path) -> Acceptance:
         raise ValueError(f"{path.name} is nested too deep") from None
     if not isinstance(held, dict) or not {"drafted", "counts"} <= set(held):
         fields = ", ".join(held) if isinstance(held, dict) else type(held).__name__
-        raise ValueError(f'{path.name} holds {fields or "nothing"}; it needs "drafted" and "counts"')
+        raise ValueError(
+            f'{path.name} holds {fields or "nothing"}; it needs "drafted" and "counts", or acceptance_histogram of an '
+            'engine; for blocks of 3 drafts write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}'
+        )
     drafted, counts = held["drafted"], held["counts"]
     if isinstance(drafted, bool) or not isinstance(drafted, (int, list)):
         raise ValueError(f"{path.name}: drafted is {json.dumps(drafted)}, not a whole number or a list of them")

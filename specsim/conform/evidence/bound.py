@@ -9,7 +9,6 @@ before; wealth that is bet on it is a non-negative supermartingale, and passes 1
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from specsim.base import check
+from specsim.base.reading import parsed_json
 from specsim.conform.verdict import Counterexample, Verdict
 
 STAKES = np.array([0.01, 0.03, 0.1, 0.3, 0.9])  # shares of the wealth, a fifth of it each
@@ -57,9 +57,9 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
 def _block(line: str, number: int) -> tuple[float, int, int]:
     """(most that can be kept in the mean, kept, drafts) of a line."""
     try:
-        block: Any = json.loads(line)
+        block: Any = parsed_json(line, "the line")
         p, q, kept = np.array(block["p"], dtype=float), np.array(block["q"], dtype=float), block["kept"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise ValueError(f"line {number} is not {{'p': [...], 'q': [...], 'kept': n}}: {error}") from None
     if type(kept) is not int:
         raise ValueError(f"line {number} has kept {kept}; it is a whole number of drafts")
@@ -67,4 +67,7 @@ def _block(line: str, number: int) -> tuple[float, int, int]:
         raise ValueError(f"line {number} has p {p.shape}, q {q.shape} and kept {kept}; p and q need one entry a draft")
     if not ((p >= 0) & (p <= 1) & (q > 0) & (q <= 1)).all():
         raise ValueError(f"line {number} has a probability outside [0, 1], or a draft with q = 0")
-    return float(np.minimum(np.cumprod(p / q), 1).sum()), kept, len(p)
+    # Products of ratios as sums of logarithms: q may be 1e-320, and infinity times 0 would be no number.
+    with np.errstate(divide="ignore"):
+        ratios = np.cumsum(np.log(p) - np.log(q))
+    return float(np.exp(np.minimum(ratios, 0.0)).sum()), kept, len(p)

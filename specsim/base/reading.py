@@ -1,0 +1,155 @@
+"""Read files of other people within limits: size checked first, text by its byte order mark, strict JSON."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import select
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+POSIX = os.name == "posix"
+CHUNK = 1 << 20  # bytes read at a time
+# Milliseconds that a named pipe may be without anybody who writes to it.
+PIPE_WAIT = 2000
+# Byte order marks and what they stand for. That of UTF-32 begins with that of UTF-16, so it comes first.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """Return what a file holds; ValueError, before it is read, if that is more than `most` bytes.
+
+    A pipe is read up to the limit. A device other than a terminal is refused, for it may have no end.
+    """
+    data = b"".join(_chunks(path, most))
+    if len(data) > most:
+        raise ValueError(f"{path.name} has more than {most} bytes, the most that are read")
+    return data
+
+
+def read_text(path: Path, most: int) -> str:
+    """Return the text of a file: UTF-8, or UTF-16 and UTF-32 with a byte order mark, as PowerShell writes it."""
+    data = read_bytes(path, most)
+    mark, encoding = next(((mark, name) for mark, name in MARKS if data.startswith(mark)), (b"", "utf-8"))
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        kind = {"utf-8": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}.get(encoding, "UTF-32")
+        place = f"byte {error.start + len(mark)}"
+        raise ValueError(f"{path.name} is not {kind} text ({place}); save it as UTF-8 text") from None
+    # Every second byte of Latin text in UTF-16 is 0.
+    if not mark and text.count("\0") > len(text) / 4:
+        raise ValueError(f"{path.name} looks like UTF-16 without a byte order mark; save it as UTF-8 text")
+    return text
+
+
+def read_lines(path: Path, most: int) -> Iterator[str]:
+    """Yield the lines of a file of any size, none of which may have more than `most` bytes."""
+    rest, number = b"", 0
+    for chunk in _chunks(path, None):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            number += 1
+            yield _line(path, line, number, most)
+        if len(rest) > most:
+            raise ValueError(f"{path.name}, line {number + 1} has more than {most} bytes, the most that are read")
+    if rest:
+        yield _line(path, rest, number + 1, most)
+
+
+def parsed_json(text: str | bytes, place: str) -> Any:
+    """Return what JSON says; ValueError in one line if it is none, is nested too deep, or says a key twice."""
+    try:
+        return json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, place))
+    except RecursionError:
+        raise ValueError(f"{place} is nested too deep; expected JSON of a few levels") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{place} is no JSON: {error}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{place} is no JSON: it is not UTF-8 text") from None
+    except ValueError as error:
+        if str(error).startswith("Exceeds the limit"):  # Python's, on digits
+            raise ValueError(f"{place} is no JSON: it has a number of more than 4,300 digits") from None
+        raise
+
+
+def json_values(text: str, place: str) -> list[Any]:
+    """Return the values of a JSON list, or of JSON lines, one value each; a single value is a list of one."""
+    try:
+        held = parsed_json(text, place)
+    except ValueError as error:
+        # Several lines are no JSON together; if the first one alone is none, neither are they.
+        lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if "is no JSON" not in str(error) or len(lines) < 2:
+            raise
+        return [parsed_json(line, f"{place}, line {i}") for i, line in lines]
+    return held if isinstance(held, list) else [held]
+
+
+def _object(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{place} has the key {twice[:40]!r} twice; leave out what is not to be read")
+    return found
+
+
+def _line(path: Path, line: bytes, number: int, most: int) -> str:
+    if len(line) > most:
+        raise ValueError(f"{path.name}, line {number} has {len(line)} bytes, more than the {most} that are read")
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name}, line {number} is not UTF-8 text; save the file as UTF-8 text") from None
+
+
+def _chunks(path: Path, most: int | None) -> Iterator[bytes]:
+    """Yield a file piece by piece, until its end or the first piece beyond `most` bytes."""
+    # Without O_NONBLOCK, opening a pipe would wait for somebody who writes to it.
+    handle = os.open(path, os.O_RDONLY | (os.O_NONBLOCK if POSIX else 0))
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        state = os.fstat(handle)
+        if stat.S_ISBLK(state.st_mode) or (stat.S_ISCHR(state.st_mode) and not _may_end(handle)):
+            raise ValueError(f"{path} is a device, which may have no end; expected a file")
+        if stat.S_ISDIR(state.st_mode):
+            raise IsADirectoryError(21, "Is a directory", str(path))
+        if most is not None and stat.S_ISREG(state.st_mode) and state.st_size > most:
+            raise ValueError(f"{path.name} has {state.st_size} bytes; {most} at most are read")
+        if stat.S_ISFIFO(state.st_mode) and POSIX:
+            yield _first_byte(handle, path)
+            os.set_blocking(handle, True)
+        size = 0
+        while (chunk := file.read(CHUNK)) and (most is None or size <= most):
+            size += len(chunk)
+            yield chunk
+
+
+def _may_end(handle: int) -> bool:
+    """Return whether a character device is a terminal, or the one that is always empty."""
+    return os.isatty(handle) or os.path.samestat(os.fstat(handle), os.stat(os.devnull))
+
+
+def _first_byte(handle: int, path: Path) -> bytes:
+    """Wait until a pipe has somebody who writes to it, and return what was read meanwhile; ValueError if nobody comes.
+
+    Reading an empty pipe fails where a writer has written nothing yet, and gives nothing where there is no writer.
+    """
+    try:
+        start = os.read(handle, 1)
+    except BlockingIOError:
+        return b""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN | select.POLLHUP)
+    if not start and not poll.poll(PIPE_WAIT):
+        raise ValueError(f"{path} is a pipe that nobody writes to; expected a file")
+    return start

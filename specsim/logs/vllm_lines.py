@@ -1,0 +1,231 @@
+"""The lines that vLLM logs every ten seconds: throughput and running requests, and what was drafted and accepted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from specsim.base.intervals import ratio_error
+from specsim.latency import Timing
+from specsim.logs.record import DENSE, EngineLog, clusters, number, share, whole
+
+ENGINE = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
+_PROMPT = re.compile(r"Avg prompt throughput: ([\d.]+) tokens/s")
+_STAMP = re.compile(r"(?:INFO|WARNING|DEBUG) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)")
+# Tokens a second count the first token of each answer, too: from this share on every step is taken to have a draft.
+TIMED = 0.9
+# Fewer steps than this share of the blocks: lines and counts are not of the same intervals.
+MISCOUNTED = 0.7
+# Methods that look drafts up, and find none in many steps, begin with these words.
+LOOKED_UP = ("ngram", "suffix", "prompt_lookup")
+
+
+class Drafts(NamedTuple):
+    """One line `SpecDecoding metrics`; seconds: its interval, where throughputs are printed beside counts."""
+
+    accepted: int
+    drafted: int
+    shares: tuple[float, ...]
+    mean: float | None
+    seconds: float | None
+
+
+class Interval(NamedTuple):
+    """One line `Avg generation throughput` and the drafts of its interval; seconds: None where nothing tells them."""
+
+    running: float
+    rate: float
+    prompt: bool
+    seconds: float | None
+    drafts: tuple[Drafts, ...]
+
+    @property
+    def length(self) -> float | None:
+        """Seconds of the interval."""
+        told = [one.seconds for one in self.drafts if one.seconds]
+        return told[0] if told else self.seconds
+
+
+def _intervals(text: str, source: str) -> list[Interval]:
+    """The intervals of a log; drafts before the first line of throughput belong to an interval of their own."""
+    found: list[Interval] = []
+    stamps: dict[str, list[int]] = {}
+    for i, line in enumerate(text.splitlines(), 1):
+        place = f"{source}, line {i}"
+        if (rate := ENGINE.search(line)) is not None:
+            prompt = _PROMPT.search(line)
+            seen = stamps.setdefault(_first(r"Engine (\d+)", line) or "", [])
+            seconds = None
+            if (stamp := _seconds(line)) is not None:
+                seconds = stamp - seen[-1] if seen and stamp > seen[-1] else None
+                seen.append(stamp)
+            read = bool(prompt and number(prompt[1], f"{place}: prompt throughput"))
+            running = number(rate[2], f"{place}: Running")
+            found.append(Interval(running, number(rate[1], f"{place}: throughput"), read, seconds, ()))
+        if "SpecDecoding metrics:" in line:
+            last = found.pop() if found else Interval(0.0, 0.0, False, None, ())
+            found.append(last._replace(drafts=(*last.drafts, _drafts_of(line, place))))
+    # An idle engine prints nothing: the interval behind it is as long as the others are.
+    usual = sorted(one.seconds for one in found if one.seconds is not None)
+    most = 1.5 * usual[len(usual) // 2] if usual else 0.0
+    return [one._replace(seconds=most / 1.5) if one.seconds and one.seconds > most else one for one in found]
+
+
+def _drafts_of(line: str, place: str) -> Drafts:
+    counts = {name: _first(rf"{name}: (\d+) tokens", line) for name in ("Accepted", "Drafted")}
+    if None in counts.values():
+        raise ValueError(f"{place}: expected 'Accepted: N tokens, Drafted: N tokens', found neither")
+    accepted, drafted = (whole(number(v or "", f"{place}: {k}"), f"{place}: {k}") for k, v in counts.items())
+    places = _first(r"Per-position acceptance rate: ([\d., ]*\d)", line) or ""
+    shares = tuple(share(v, f"{place}: rate of position {k}") for k, v in enumerate(places.split(",")) if places)
+    mean = _first(r"Mean acceptance length: ([\d.]+)", line)
+    speed = _first(r"Drafted throughput: ([\d.]+) tokens/s", line)
+    pace = number(speed, f"{place}: drafted throughput") if speed else 0.0
+    return Drafts(
+        accepted,
+        drafted,
+        shares,
+        None if mean is None else number(mean, f"{place}: mean acceptance length"),
+        drafted / pace if pace and drafted else None,
+    )
+
+
+def _first(pattern: str, line: str) -> str | None:
+    found = re.search(pattern, line)
+    return found[1] if found else None
+
+
+def _seconds(line: str) -> int | None:
+    """Seconds since the start of a year, as the line is stamped."""
+    found = _STAMP.search(line)
+    if found is None:
+        return None
+    month, day, hour, minute, second = map(int, found.groups())
+    return (((month * 31 + day) * 24 + hour) * 60 + minute) * 60 + second
+
+
+def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
+    """One run of all intervals, or one for each number of running requests."""
+    intervals = _intervals(text, source)
+    method = _first(r"speculative_config\W+(?:SpeculativeConfig\()?\W*method\W+(\w+)", text)
+    groups = clusters([one.running for one in intervals]) if by_batch else []
+    if len(groups) < 2:
+        return [_summary(intervals, source, method)]
+    runs = []
+    for group in groups:
+        # Where the number has just changed the interval is of both.
+        steady = [i for i in group if i and i - 1 in group]
+        run = _summary([intervals[i] for i in steady or group], source, method)
+        runs.append(run._replace(batch=float(round(run.batch or 0.0))))
+    return runs
+
+
+def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> EngineLog:
+    timed = [one for one in intervals if one.running]
+    rates, sizes = [one.rate for one in timed], [one.running for one in timed]
+    notes = []
+    if any(one.prompt for one in timed):
+        notes.append("prompts were read in the intervals timed, so that a token seems to take longer than it does")
+    # Count blocks and what they kept, line by line.
+    lines = [one for interval in intervals for one in interval.drafts]
+    accepted, drafted = sum(one.accepted for one in lines), sum(one.drafted for one in lines)
+    counts = [_drafts(one.accepted, one.drafted, len(one.shares), one.mean) for one in lines]
+    blocks = sum(n for n in counts if n is not None)
+    kept: list[int] = []
+    for one, n in zip(lines, counts, strict=True):
+        for k, part in enumerate(one.shares if n is not None else ()):
+            kept += [0] * (k + 1 - len(kept))
+            kept[k] += round(part * (n or 0))
+    if kept and sum(kept) != accepted:  # printed with three digits, too few where an interval has many blocks
+        kept = mended(kept, accepted)
+    speculating = drafted > 0 or method is not None
+    length = 0.0 if speculating else None
+    known = drafted > 0 and None not in counts and blocks > 0
+    if drafted and not known:
+        notes.append(
+            "blocks differ in length, so their number, and the rates by position, are not known"
+            if any(one.shares for one in lines)
+            else "no rates by position are printed, as by vLLM before 0.9"
+        )
+    if drafted:
+        length = drafted / blocks if known else None
+    token = None
+    if rates:
+        import numpy as np
+
+        of_time = ratio_error(np.array(sizes), np.array(rates)) if len(rates) > 1 else None
+        token = Timing(sum(sizes) / sum(rates), of_time) if sum(rates) else None
+    coverage = _coverage(intervals, method) if drafted else 1.0
+    if coverage is not None and coverage < DENSE:
+        notes.append("steps without a draft follow from the tokens a second, the first of each answer among them")
+    return EngineLog(
+        "vLLM",
+        source,
+        speculating,
+        batch=sum(sizes) / len(sizes) if sizes else None,
+        length=length,
+        blocks=blocks if known else None,
+        drafted=drafted if speculating else None,
+        accepted=accepted if speculating else None,
+        kept=tuple(kept) if known else (),
+        tau=_printed_tau(lines) if drafted and not known else None,
+        token=token,
+        notes=tuple(dict.fromkeys(notes)),
+        coverage=coverage,
+    )
+
+
+def _coverage(intervals: Sequence[Interval], method: str | None) -> float | None:
+    """The share of steps that had a draft: a step emits what it keeps, and one token more.
+
+    None where intervals are not timed, and the method is not one that drafts in every step.
+    """
+    blocks, steps = 0.0, 0.0
+    for one in intervals:
+        seconds = one.length
+        n = [_drafts(d.accepted, d.drafted, len(d.shares), d.mean) or _counted(d) for d in one.drafts]
+        if seconds is None or None in n:
+            continue
+        blocks += sum(v for v in n if v is not None)
+        steps += one.rate * seconds - sum(d.accepted for d in one.drafts)
+    if blocks and steps > blocks * MISCOUNTED:
+        share_of_steps = blocks / steps
+        return share_of_steps if share_of_steps < TIMED else 1.0
+    return None if method is None or method.startswith(LOOKED_UP) else 1.0
+
+
+def _counted(line: Drafts) -> float | None:
+    """Blocks of a line by its printed mean."""
+    if not line.drafted:
+        return 0.0
+    return line.accepted / (line.mean - 1) if line.mean is not None and line.mean > 1.02 else None
+
+
+def _printed_tau(lines: Sequence[Drafts]) -> Timing | None:
+    """Tokens of a block with drafts by the printed means, where every line has one."""
+    blocks = [_counted(line) for line in lines]
+    if None in blocks or not sum(n for n in blocks if n is not None):
+        return None
+    return Timing(1 + sum(line.accepted for line in lines) / sum(n for n in blocks if n is not None), None)
+
+
+def _drafts(accepted: int, drafted: int, length: int, mean: float | None) -> int | None:
+    """The number of blocks of a line, where all have one length and the printed mean agrees."""
+    if not length or drafted % length:
+        return None
+    n = drafted // length
+    if mean is not None and n and abs(1 + accepted / n - mean) > 0.0051:
+        return None
+    return n
+
+
+def mended(kept: list[int], total: int) -> list[int]:
+    """The counts with rounding taken off where it stays within what may be: not increasing, the sum as printed."""
+    fixed, off = list(kept), total - sum(kept)
+    for k in range(len(fixed)) if off > 0 else reversed(range(len(fixed))):
+        low = fixed[k + 1] if k + 1 < len(fixed) else 0
+        high = fixed[k - 1] if k else total
+        new = min(max(fixed[k] + off, low), high)
+        fixed[k], off = new, off - (new - fixed[k])
+    return fixed if not off else kept
