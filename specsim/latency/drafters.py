@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specsim.base import check
-from specsim.latency.shape import ModelShape, as_eagle
+from specsim.latency.shape import ModelShape, States, Window, as_eagle
 
 DRAFTERS = ("eagle", "eagle3", "mtp", "ngram")
 SCORED = 32_000  # the vocabulary of most published EAGLE-3 heads
@@ -55,10 +55,11 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
     if kind == "mtp":
         # The last layer: one with experts where there are any.
         experts = target.experts * target.expert if target.experts else 0.0
-        body = target.shared / target.layers + experts
+        body = _attending_layer(target) + experts
         moe = 1 if target.experts else 0
-        return target._replace(name=name, layers=1, body=body, moe_layers=moe, drafter=kind, fc=2.0 * h * h, scored=own)
-    if target.kv_rank or target.experts:
+        alike = target._replace(attention_layers=0, window=Window(), states=States(), feed_layers=0)
+        return alike._replace(name=name, layers=1, body=body, moe_layers=moe, drafter=kind, fc=2.0 * h * h, scored=own)
+    if target.kv_rank or target.experts or target.states.layers:
         heads, size, kv = target.heads, max(h // target.heads, 1), target.heads
         body = 4.0 * h * heads * size + 3 * h * 3.5 * h
     else:
@@ -68,3 +69,13 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
     if kind == "eagle3" and not own:
         own = min(SCORED, target.vocab)
     return as_eagle(plain, kind, scored=own)
+
+
+def _attending_layer(target: ModelShape) -> float:
+    """Parameters of a layer with attention, but its experts; of a hybrid those of its own kind, not of the mean."""
+    if not target.states.layers:
+        return target.shared / target.layers
+    queries = target.queries or target.hidden * target.head_dim * (target.heads + 2 * target.kv_heads)
+    mixed = queries + target.hidden * target.head_dim * target.heads
+    rest = target.shared - target.caching_layers * mixed - target.states.layers * target.states.weights
+    return mixed + rest / (target.feed_layers or target.layers)

@@ -13,7 +13,7 @@ from specsim.latency.model import LatencyModel, Timing
 from specsim.latency.passes import Constants, attention, exchanged, product, products, states
 from specsim.latency.shape import ModelShape
 from specsim.latency.tables import Hardware, hardware, rows
-from specsim.latency.weights import Weights
+from specsim.latency.weights import TYPES, Weights
 
 KNOWN = "a cycle over a step is known"
 NO_OVERHEAD = "nothing but passes and steps costs time"
@@ -119,7 +119,7 @@ def roofline(
         if not check.integer(draft_vocab, "draft_vocab", 1) <= small.vocab:
             raise ValueError(f"draft_vocab is {draft_vocab}, more than the draft's vocabulary of {small.vocab}")
         small = small._replace(vocab=draft_vocab, head=small.head * draft_vocab / small.vocab)
-    width = _weights(BYTES[dtype] if weight_bytes is None else weight_bytes, "weight_bytes")
+    width = _weights(TYPES[dtype] if weight_bytes is None else weight_bytes, "weight_bytes")
     small_width = width if draft_weight_bytes is None else _weights(draft_weight_bytes, "draft_weight_bytes")
     cached = float(check.scalar(kv_bytes, "kv_bytes", "[0, inf)"))
     most = None if draft_context is None else check.integer(draft_context, "draft_context", 0)
@@ -149,6 +149,7 @@ def roofline(
         return seconds(small, small.block or 1, batch, seen, draft_ranks, small_width)
 
     words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth:g} and {constants.flops:g}"]
+    words.append(_stored(width, small_width, dtype))
     dense = not (large.experts or small.experts)
     usual = dense and not any(one.kv_rank or one.states.layers or one.window.layers for one in (large, small))
     usual = usual and not small.drafter
@@ -172,7 +173,7 @@ def roofline(
             f"one pass drafts a block of {small.block} tokens, of which the first is known: "
             f"{small.block - 1} drafts at most"
         )
-    elif small.drafter == "parallel":
+    elif small.one_pass:
         words.append("one pass drafts a whole block, and takes as long however many tokens it makes")
     elif small.drafter:
         words.append(
@@ -192,7 +193,7 @@ def roofline(
         "s",
         tuple(words),
         cycle_error if known else None,
-        one_pass=bool(small.block) or small.drafter == "parallel",
+        one_pass=small.one_pass,
         longest=small.block - 1 if small.block else None,
     )
 
@@ -202,7 +203,19 @@ def _weights(value: float | Weights, name: str) -> Weights:
     if isinstance(value, Weights):
         return value
     bits = 8 * float(check.scalar(value, name, "(0, inf)"))
-    return Weights("", bits, bits)
+    return Weights(f"{bits:g} bits", bits, bits)
+
+
+def _stored(target: Weights, draft: Weights, dtype: str) -> str:
+    """In which type weights are stored and multiplied."""
+    shown = []
+    for one in (target, draft):
+        parts = [f"{one.layers:.3g} bits"] + ([f"experts {one.experts:.3g}"] if one.experts else [])
+        parts += [f"head {one.head:.3g}"] if one.head != one.layers else []
+        shown.append(f"{one.name} ({', '.join(parts)})")
+    words = f"weights of the target are stored in {shown[0]}, of the draft in {shown[1]}"
+    narrow = any(one.layers < 8 * BYTES[dtype] for one in (target, draft))
+    return f"{words}; {'they are unpacked in no time, and ' if narrow else ''}multiplied in {dtype}"
 
 
 def _kinds(shapes: tuple[ModelShape, ModelShape]) -> list[str]:

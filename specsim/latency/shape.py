@@ -44,10 +44,10 @@ class ModelShape(NamedTuple):
     queries, keys and values, 0 where they follow from the heads. kv_rank, rope: numbers of the compressed vector and of
     the rotary key that a layer of multi-head latent attention (MLA) caches per token, 0 elsewhere.
 
-    Of drafters: drafter: "eagle", "eagle3", "mtp", "dflash", "parallel" or ""; fc: parameters of the projection that
-    each step starts with; fusion: of the one that joins the target's states once a cycle; scored: tokens that a head
-    with a vocabulary of its own scores, 0 for all; block: tokens of a block made in one pass, of which the first is
-    known, 0 where each draft is a step.
+    Of drafters: drafter: "eagle", "eagle3", "peagle", "mtp", "dflash", "parallel" or ""; fc: parameters of the
+    projection that each step starts with; fusion: of the one that joins the target's states once a cycle; scored:
+    tokens that a head with a vocabulary of its own scores, 0 for all; one_pass: a step makes a whole block; block: its
+    tokens, of which the first is known, 0 where their number is free.
 
     attention_layers: layers that cache keys and values, 0 for all; window, states, indexer: see `Window`, `States`,
     `Indexer`. feed_layers: layers with a feed-forward block, 0 for all. stored: the type in which its config says that
@@ -81,6 +81,7 @@ class ModelShape(NamedTuple):
     fusion: float = 0.0
     scored: int = 0
     block: int = 0
+    one_pass: bool = False
     attention_layers: int = 0
     window: Window = Window()
     states: States = States()
@@ -228,11 +229,12 @@ def of_decoder(name: str, found: Decoder) -> ModelShape:
 def as_drafter(shape: ModelShape, head: Head) -> ModelShape:
     """A decoder as the drafter that its config says it is."""
     if head.kind == "parallel":
-        return shape._replace(drafter=head.kind)
+        return shape._replace(drafter=head.kind, one_pass=True)
     if head.kind == "dflash":
         joined = float(head.joined * (head.target_hidden or shape.hidden) * shape.hidden)
-        return shape._replace(drafter=head.kind, fusion=joined, scored=head.scored, block=head.block)
-    return as_eagle(shape, head.kind, scored=head.scored, target_hidden=head.target_hidden)
+        return shape._replace(drafter=head.kind, fusion=joined, scored=head.scored, block=head.block, one_pass=True)
+    found = as_eagle(shape, head.kind, scored=head.scored, target_hidden=head.target_hidden)
+    return found._replace(one_pass=head.kind == "peagle")
 
 
 def as_eagle(shape: ModelShape, kind: str, *, scored: int = 0, target_hidden: int = 0) -> ModelShape:

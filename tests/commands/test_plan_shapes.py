@@ -52,7 +52,8 @@ def test_weights_in_few_bits() -> None:
         device = roofline(*SMALLS, weight_bytes=width, draft_weight_bytes=2)
         assert curve(f"0.8 {SMALL} --weights {weights}") == pytest.approx(ours(device))
     shown = as_json(f"0.8 {SMALL} --weights int4")
-    assert "int4 weights of the target are unpacked in no time, and multiplied in bf16" in shown["assumptions"]
+    said = "weights of the target are stored in int4 (4 bits), of the draft in bf16 (16 bits); they are unpacked in no "
+    assert f"{said}time, and multiplied in bf16" in shown["assumptions"]
     # What fits is counted in the bits that are kept: 70 GB of weights in bf16 are 35 in 8 bits.
     words = "0.8 --target qwen3-32b --draft qwen3-0.6b --hardware l40s --overhead 0"
     assert any("does not fit" in said for said in as_json(words)["notes"])
@@ -95,7 +96,7 @@ def test_rows_under_a_mask(tmp_path: Path) -> None:
 
 
 BAD = [
-    ("0.8 --cost-ratio 0.1 --weights int3", "--weights must be int8 or int4, got 'int3'"),
+    ("0.8 --cost-ratio 0.1 --weights int3", "--weights with --cost-ratio must be int8 or int4, got 'int3'"),
     ("0.8 --cost-ratio 0.1 --weights int4 --batch 8", "--weights with --cost-ratio was timed for one sequence"),
     ("0.8 --cost-ratio 0.1 --weights int4 --verify-cost 1,1.1", "both say what passes cost; give one of them"),
     ("0.8 --cost-ratio 0.1 --cache-hits 1.1", "cache_hits[0] is 1.1; it must lie in [0, 1]"),

@@ -94,7 +94,7 @@ def answer(
         doubts = _tree_doubts(latency, given.ranks, trees[0], steps) if trees and trees[0].parents else ()
     even = break_even_alpha(latency, gamma=best.gamma, batch=best.batch, context=best.context)
     found, between = _boundaries(latency, acceptance, batches, max(CONTEXTS, *contexts), max_gamma)
-    said = [*notes, *_longest(acceptance, points, max_gamma), *_largest(trees, nodes, max_gamma)]
+    said = [*notes, *_longest(latency, acceptance, points, max_gamma), *_largest(trees, nodes, max_gamma)]
     said += flagged(points)
     taken = list(first.assumptions)
     if trees:
@@ -157,10 +157,10 @@ def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
     return "perhaps" if least is not None and least < 1 else "yes"
 
 
-def _longest(acceptance: Acceptance, points: Sequence[Prediction], max_gamma: int) -> list[str]:
+def _longest(latency: LatencyModel, acceptance: Acceptance, points: Sequence[Prediction], max_gamma: int) -> list[str]:
     """Where the best length is the longest there was, a longer one may be better."""
     limit = acceptance.most(max_gamma)
-    if all(point.gamma < limit for point in points):
+    if all(point.gamma < limit for point in points) or limit == latency.longest:
         return []
     if acceptance.longest is None or acceptance.longest > max_gamma:
         why = "tried (--max-gamma, --verify-cost)"

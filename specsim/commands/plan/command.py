@@ -32,12 +32,13 @@ def run(
     device: str | None,
     tp: int,
     draft_tp: int,
-    dtype: str,
+    dtype: str | None,
     draft_vocab: int | None,
     cost_ratio: float | None,
     verify_cost: str | None,
     overhead: float | None,
     weights: str | None,
+    draft_weights: str | None,
     one_pass: bool,
     cache_hits: str | None,
     experts_overhead: float | None,
@@ -84,10 +85,12 @@ def run(
     if weights is not None and cost_ratio is not None:
         max_gamma = min(max_gamma, 16)  # as many as were timed
     hits = None if cache_hits is None else read.numbers(cache_hits, "cache_hits", "[0, 1]")
-    shaped = (weights, one_pass, hits, experts_overhead)
+    shaped = (weights, draft_weights, one_pass, hits, experts_overhead)
     told = Told(target, draft, device, tp, draft_tp, dtype, draft_vocab, cost_ratio, curve, overhead, *shaped)
     costs = of(told, compared, given.acceptance, batches, contexts)
     latency, notes = costs.latency, list(costs.notes)
+    if latency.longest is not None:
+        max_gamma = min(max_gamma, latency.longest)
     if latency.unit != "s":  # nothing depends on them: one point says all
         if len(batches) * len(contexts) > 1:
             notes.append("the costs given are the same at every batch and context: one point says all")
@@ -125,12 +128,17 @@ def run(
     )
     if not as_json:
         return shown.text(found, as_markdown), ""
-    asked = {"comparison": None if comparison is None else str(comparison),
-             "target": target, "draft": draft, "hardware": device, "tp": tp, "draft_tp": draft_tp, "dtype": dtype,
-             "draft_vocab": draft_vocab, "cost_ratio": cost_ratio, "verify_cost": curve, "overhead": overhead,
-             "weights": weights, "one_pass": one_pass, "cache_hits": hits, "experts_overhead": experts_overhead,
-             "batch": batches, "context": contexts, "max_gamma": max_gamma, "nodes": nodes}  # fmt: skip
-    return json.dumps({"asked": asked} | shown.as_json(found), allow_nan=False), ""
+    asked = {
+        "comparison": None if comparison is None else str(comparison),
+        **told._asdict(),
+        "batch": batches,
+        "context": contexts,
+        "max_gamma": max_gamma,
+        "nodes": nodes,
+    }
+    types = None if costs.types is None else costs.types.as_json()
+    asked["dtype"] = None if types is None else types["products"]
+    return json.dumps({"asked": asked, "weights": types} | shown.as_json(found), allow_nan=False), ""
 
 
 def _emit(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from specsim.base import check
 from specsim.commands.plan import answer, models, read
 from specsim.commands.plan.comparison import Compared
+from specsim.commands.plan.stored import Types, chosen_types
 from specsim.latency import (
     Constants,
     Hardware,
@@ -20,13 +21,14 @@ from specsim.latency import (
     roofline,
     weight_only,
 )
-from specsim.latency.kernels import BYTES, KNOWN, NO_OVERHEAD
+from specsim.latency.kernels import KNOWN, NO_OVERHEAD
 from specsim.lengths.acceptance import Acceptance
 from specsim.speed.cache import cached_drafts
 
-SHAPES = ("weights", "one_pass", "cache_hits", "experts_overhead")
-WEIGHTS = {"int8": 1.0, "int4": 0.5}  # bytes of a stored weight
-NONE = (1, 1, "bf16", None)  # nothing said of parallel devices, types and the draft's head
+SHAPES = ("weights", "draft_weights", "one_pass", "cache_hits", "experts_overhead")
+TIMED = ("int8", "int4")  # weights whose passes are recorded, for --cost-ratio
+Other = tuple[int, int, str | None, int | None]
+NONE: Other = (1, 1, None, None)  # nothing said of parallel devices, types and the draft's head
 
 
 class Told(NamedTuple):
@@ -37,12 +39,13 @@ class Told(NamedTuple):
     hardware: str | None = None
     tp: int = 1
     draft_tp: int = 1
-    dtype: str = "bf16"
+    dtype: str | None = None
     draft_vocab: int | None = None
     cost_ratio: float | None = None
     verify_cost: list[float] | None = None
     overhead: float | None = None
     weights: str | None = None
+    draft_weights: str | None = None
     one_pass: bool = False
     cache_hits: list[float] | None = None
     experts_overhead: float | None = None
@@ -51,7 +54,7 @@ class Told(NamedTuple):
 class Costs(NamedTuple):
     """What cycles cost, what drafts ("model" where only numbers are given), what to say, what intervals allow for.
 
-    steps: the time of a draft step at each level, where that was measured.
+    steps: the time of a draft step at each level, where that was measured. types: of weights, where models are known.
     """
 
     latency: LatencyModel
@@ -59,16 +62,15 @@ class Costs(NamedTuple):
     notes: tuple[str, ...] = ()
     allowed: float = 0.0
     steps: tuple[float, ...] = ()
+    types: Types | None = None
 
 
 def of(told: Told, compared: Compared | None, acceptance: Acceptance, batches: list[int], contexts: list[int]) -> Costs:
     """Costs of a comparison, or as declared, or of models on a device; ValueError for what does not go together."""
-    if told.weights is not None and told.weights not in WEIGHTS:
-        raise ValueError(f"--weights must be {' or '.join(WEIGHTS)}, got {told.weights!r}")
     found = _told(told, compared, batches, contexts)
     if found.method == "ngram" and (told.one_pass or told.cache_hits is not None):
         raise ValueError("n-grams are looked up in no time: leave out --one-pass and --cache-hits")
-    if told.one_pass:
+    if told.one_pass and not found.latency.one_pass:
         found = found._replace(latency=in_one_pass(found.latency))
     if told.cache_hits is not None:
         found = found._replace(latency=cached_drafts(found.latency, acceptance, told.cache_hits))
@@ -94,7 +96,9 @@ def _told(told: Told, compared: Compared | None, batches: list[int], contexts: l
     return _modelled(told, batches, contexts)
 
 
-def _measured(compared: Compared, told: Told, batches: list[int], other: tuple[int, int, str, int | None]) -> Costs:
+def _measured(
+    compared: Compared, told: Told, batches: list[int], other: tuple[int, int, str | None, int | None]
+) -> Costs:
     """Costs of a comparison."""
     said = ("target", "draft", "hardware", "cost_ratio", "verify_cost", "overhead", *SHAPES)
     named = [f"--{name.replace('_', '-')}" for name in said if getattr(told, name) not in (None, False)]
@@ -107,7 +111,7 @@ def _measured(compared: Compared, told: Told, batches: list[int], other: tuple[i
     return Costs(compared.latency, notes=compared.notes, steps=compared.steps)
 
 
-def _declared(told: Told, batches: list[int], other: tuple[int, int, str, int | None]) -> Costs:
+def _declared(told: Told, batches: list[int], other: Other) -> Costs:
     """Costs given as numbers."""
     curve, overhead = told.verify_cost, told.overhead
     if told.cost_ratio is None:
@@ -116,6 +120,10 @@ def _declared(told: Told, batches: list[int], other: tuple[int, int, str, int | 
         raise ValueError("--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --cost-ratio; leave them out")
     if told.experts_overhead is not None:
         raise ValueError("--experts-overhead is of models on a device; with --cost-ratio it is part of --verify-cost")
+    if told.draft_weights is not None:
+        raise ValueError("--draft-weights is of models on a device; with --cost-ratio it is part of that number")
+    if told.weights is not None and told.weights not in TIMED:
+        raise ValueError(f"--weights with --cost-ratio must be {' or '.join(TIMED)}, got {told.weights!r}")
     if told.weights is None:
         found = constant(told.cost_ratio, verify_cost=curve, overhead=0 if overhead is None else overhead)
     elif curve is not None:
@@ -136,7 +144,8 @@ def _modelled(told: Told, batches: list[int], contexts: list[int]) -> Costs:
     large, gpu = models.shape(names[0]), hardware(names[2])
     vocab = None if told.draft_vocab is None else check.integer(told.draft_vocab, "draft_vocab", 1)
     drafter = models.drafter(names[1], large, vocab)
-    overhead, dtype = told.overhead, told.dtype
+    types = chosen_types(told.dtype, told.weights, told.draft_weights, large, drafter.shape, gpu)
+    overhead = told.overhead
     over = float(check.scalar(0.0 if overhead is None else overhead, "overhead", "[0, inf)"))
     tp, draft_tp = parallel = told.tp, told.draft_tp
     found = roofline(
@@ -145,15 +154,12 @@ def _modelled(told: Told, batches: list[int], contexts: list[int]) -> Costs:
         gpu,
         tensor_parallel=tp,
         draft_tensor_parallel=draft_tp,
-        dtype=dtype,
-        weight_bytes=None if told.weights is None else WEIGHTS[told.weights],
-        draft_weight_bytes=BYTES.get(dtype),
+        dtype=types.products,
+        weight_bytes=types.target,
+        draft_weight_bytes=types.draft,
         overhead_s=over / 1e3,
         constants=_constants(told.experts_overhead, large),
     )
-    if told.weights is not None:
-        unpacked = f"{told.weights} weights of the target are unpacked in no time, and multiplied in {dtype}"
-        found = found._replace(assumptions=(*found.assumptions, unpacked))
     if drafter.shape is None:
         words = [said for said in found.assumptions if not said.startswith(KNOWN)]
         words.append("no interval: no cycle without a draft model is recorded to compare with")
@@ -165,11 +171,17 @@ def _modelled(told: Told, batches: list[int], contexts: list[int]) -> Costs:
         said += f"there are any, allow {1e3 * allowed:g} ms a cycle, which a measured engine left over"
         kept = [words for words in found.assumptions if words != NO_OVERHEAD]
         found = found._replace(assumptions=(*kept, said))
-    notes = [*models.named_after(names[0], large), *drafter.notes]
+    notes = [*models.named_after(names[0], large), *drafter.notes, *types.notes]
+    notes += [_unread(one) for one in (large, drafter.shape) if one is not None and one.unread]
     notes += _mismatches(large, drafter, parallel)
-    widths = (WEIGHTS.get(told.weights or "", BYTES[dtype]), BYTES[dtype])
-    notes += _fits(large, drafter.shape, gpu, parallel, widths, batches, contexts)
-    return Costs(found, drafter.method, tuple(notes), allowed)
+    notes += _fits(large, drafter.shape, gpu, parallel, types, batches, contexts)
+    return Costs(found, drafter.method, tuple(notes), allowed, types=types)
+
+
+def _unread(shape: ModelShape) -> str:
+    """Fields of a config that change nothing here, as far as one can tell."""
+    fields = ", ".join(shape.unread)
+    return f"{shape.name}: these fields of its config are not understood, and nothing is counted for them: {fields}"
 
 
 def _constants(experts_ms: float | None, large: ModelShape) -> Constants:
@@ -200,15 +212,20 @@ def _fits(
     small: ModelShape | None,
     gpu: Hardware,
     parallel: tuple[int, int],
-    widths: tuple[float, float],
+    types: Types,
     batches: list[int],
     contexts: list[int],
 ) -> list[str]:
     """Points whose weights and caches are larger than the memory."""
     held, notes = gpu.memory * max(parallel) / 1e9, []
-    both = [(one, width) for one, width in zip((large, small), widths, strict=True) if one is not None]
+    pairs = ((large, types.target), (small, types.draft))
+    both = [
+        (one, stored.bytes_of(one.body, one.head, one.moe_layers * one.experts * one.expert))
+        for one, stored in pairs
+        if one is not None
+    ]
     for b, s in product(batches, contexts):
-        needed = sum(width * (m.body + m.head) + 2 * m.held_values(s) * b for m, width in both) / 1e9
+        needed = sum(weights + 2 * one.held_values(s) * b for one, weights in both) / 1e9
         if needed > held:
             notes.append(
                 f"batch {b}, context {s} does not fit: weights and caches take at least {needed:.0f} GB of {held:.0f}"

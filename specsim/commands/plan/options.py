@@ -71,7 +71,12 @@ class Plan(NamedTuple):
     ] = None
     tp: Annotated[int, typer.Option(help="Devices that share the target.")] = 1
     draft_tp: Annotated[int, typer.Option(help="Devices that share the draft.")] = 1
-    dtype: Annotated[str, typer.Option(help="bf16, fp16, fp8, int8 or fp4: of weights and products.")] = "bf16"
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="bf16, fp16, fp8, int8 or fp4: of weights and products. If not given: as a config says, else 16 bits."
+        ),
+    ] = None
     draft_vocab: Annotated[int | None, typer.Option(help="Tokens that the draft's head scores, if fewer.")] = None
     cost_ratio: Annotated[
         float | None, typer.Option(help="Instead of models and hardware: draft step over target step.")
@@ -81,7 +86,13 @@ class Plan(NamedTuple):
     ] = None
     weights: Annotated[
         str | None,
-        typer.Option(help="Of the target, kept in int8 or int4; with --cost-ratio t(m) as timed on one CPU core."),
+        typer.Option(
+            help="How the target's weights are stored: int8, int4, fp8, mxfp4, nvfp4, q4_k_m, q8_0, ... With "
+            "--cost-ratio: int8 or int4, as timed on one CPU core."
+        ),
+    ] = None
+    draft_weights: Annotated[
+        str | None, typer.Option(help="The same of the draft, as q4_k_m (4.8 bits) or q8_0 (8.5 bits).")
     ] = None
     one_pass: Annotated[
         bool, typer.Option("--one-pass", help="A draft step makes a whole block (DFlash, PARD), however long.")

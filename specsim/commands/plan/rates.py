@@ -85,7 +85,8 @@ def run(
         raise ValueError("--rate is in requests a second: give --target, --draft and --hardware, not --cost-ratio")
     kept = given.acceptance
     size: Any = {"prompt": asked.prompt_tokens, "output": asked.output_tokens, "limit": asked.batch_limit}
-    lengths = range(kept.most(max_gamma) + 1)
+    longest = costs.latency.longest
+    lengths = range(kept.most(max_gamma if longest is None else min(max_gamma, longest)) + 1)
     sides = [service_costs(costs.latency, kept if g else None, gamma=g, **size) for g in lengths]
     found = answer(sides, rates, asked, level=level)
     found = found._replace(

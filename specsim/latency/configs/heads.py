@@ -26,7 +26,7 @@ FIELDS = frozenset({
 
 
 class Head(NamedTuple):
-    """What drafts: "eagle", "eagle3", "dflash", "parallel" (a decoder that fills masks in one pass), or "".
+    """What drafts: "eagle", "eagle3", "peagle", "dflash", "parallel" (a decoder that fills masks in one pass), or "".
 
     scored: tokens that a head of its own scores, 0 for all. target_hidden: width of the target's states, 0 for its own.
     block: tokens of a block that is made in one pass, the known one included; 0 elsewhere. joined: layers of the target
@@ -53,7 +53,7 @@ def read_head(values: dict[str, Any], name: str) -> tuple[Head, dict[str, Any]]:
     scored = fields.number("draft_vocab_size", default=0)
     target_hidden = fields.number("target_hidden_size", default=0)
     if kind != "dflash":
-        return Head(kind, scored, target_hidden, joined=3 if kind == "eagle3" else 0), values
+        return Head(kind, scored, target_hidden, joined=0 if kind in ("eagle", "parallel") else 3), values
     told = outer.get("dflash_config")
     told = told if isinstance(told, dict) else {}
     places = (told.get("target_layer_ids"), outer.get("target_layer_ids"), outer.get("aux_hidden_state_layer_ids"))
@@ -75,6 +75,8 @@ def _kind(values: dict[str, Any], name: str) -> str:
     if "dflash" in said or isinstance(values.get("dflash_config"), dict):
         return "dflash"
     if "eagle" in said:
+        if "peagle" in said or values.get("parallel_drafting"):
+            return "peagle"
         marked = "eagle3" in said or any(values.get(field) is not None for field in _EAGLE3)
         return "eagle3" if marked else "eagle"
     if any(values.get(field) not in (None, False) for field in _EAGLE3):

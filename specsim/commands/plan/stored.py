@@ -1,0 +1,68 @@
+"""In which type weights are stored and multiplied: what was said, what a config says, what the device has."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from specsim.latency import Hardware, ModelShape
+from specsim.latency.weights import TYPES, Weights, weights_named
+
+
+class Types(NamedTuple):
+    """The type that products multiply in, those in which target and draft are stored, and what to say of them."""
+
+    products: str
+    target: Weights
+    draft: Weights
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Names and bits of a parameter, for a program."""
+        return {
+            "products": self.products,
+            **{
+                name: {"type": one.name, "bits": one.layers, "head_bits": one.head, "expert_bits": one.expert_bits}
+                for name, one in (("target", self.target), ("draft", self.draft))
+            },
+        }
+
+
+def chosen_types(
+    dtype: str | None,
+    weights: str | None,
+    draft_weights: str | None,
+    large: ModelShape,
+    small: ModelShape | None,
+    device: Hardware,
+) -> Types:
+    """The types of a plan; whatever is not said comes from the configs, else it is 16 bits as the device has them.
+
+    dtype, where it is said, is that of the weights too, unless --weights and --draft-weights say others.
+    """
+    sixteen = next((name for name in ("bf16", "fp16") if name in device.flops), next(iter(device.flops)))
+    declared = None if large.stored is None else large.stored.name
+    products = dtype
+    if products is None:
+        products = "fp8" if declared == "fp8" and weights is None and "fp8" in device.flops else sixteen
+    plain = TYPES[sixteen] if dtype is None else TYPES.get(dtype, TYPES[sixteen])
+    notes = []
+
+    def stored(said: str | None, option: str, shape: ModelShape | None) -> Weights:
+        if said is not None:
+            return weights_named(said, option)
+        if shape is None or shape.stored is None:
+            return plain
+        if dtype is not None and shape.stored.name != plain.name:
+            notes.append(
+                f"planned with {plain.name} weights of {shape.name}, as --dtype says; its config says "
+                f"{shape.stored.name}: leave out --dtype to plan with them"
+            )
+            return plain
+        return shape.stored
+
+    target = stored(weights, "--weights", large)
+    draft = stored(draft_weights, "--draft-weights", small)
+    for shape, one, said in ((large, target, weights), (small, draft, draft_weights)):
+        if shape is not None and said is None and one is shape.stored:
+            notes.append(f"{shape.name}: weights are stored in {one.name}, as its config says (quantization_config)")
+    return Types(products, target, draft, tuple(notes))
