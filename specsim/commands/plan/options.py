@@ -87,7 +87,7 @@ class Plan(NamedTuple):
     weights: Annotated[
         str | None,
         typer.Option(
-            help="How the target's weights are stored: int8, int4, fp8, mxfp4, nvfp4, q4_k_m, q8_0, ... With "
+            help="How the target's weights are stored: int8, int4, fp8, mxfp4, nvfp4, q4_k_m, q8_0. With "
             "--cost-ratio: int8 or int4, as timed on one CPU core."
         ),
     ] = None
