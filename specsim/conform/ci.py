@@ -43,7 +43,7 @@ def as_badge(reports: Sequence[Report]) -> dict[str, Any]:
     >>> as_badge([Report("mine", (Verdict("mine", "joint", "lossless", "scripted"),))])["message"]
     'lossless (scripted)'
     """
-    outcome = max((report.outcome for report in reports), key=ORDER.index)
+    outcome = max(reports, key=lambda report: (report.status != 0, ORDER.index(report.outcome))).outcome
     kinds = {verdict.evidence for report in reports for verdict in report.verdicts} - {"none"}
     evidence = f" ({', '.join(sorted(kinds))})" if outcome in PASSED and kinds else ""
     colour = COLOURS.get(outcome, OTHERS)

@@ -33,7 +33,7 @@ from typing import Any
 
 from specsim import discover
 from specsim.base.modules import read
-from specsim.conform import rules
+from specsim.conform import declared, rules
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Report, Verdict
 
@@ -90,7 +90,7 @@ def subjects_of(module: ModuleType) -> list[Subject]:
             raise ValueError(f"file {module.__name__} hands over {type(one).__name__}, not specsim.conform.Subject")
     if not found:
         raise ValueError(f"file {module.__name__} hands over no subject: subjects() is empty")
-    return found
+    return [declared.validate(one) for one in found]
 
 
 def _handed_over(module: ModuleType) -> list[Any]:
