@@ -15,6 +15,8 @@ from specsim.commands.options import alone, examples, takes
 
 # Statuses of other commands are 0, 1 and 2 with 2 for bad input: here 2 is an answer, that nothing could be decided.
 UNDECIDED, BAD_INPUT = 2, 3
+# Seconds for each subject where nothing is said: all together share them.
+EACH = 60.0
 EXAMPLES = examples(
     "specsim conform rejection",
     "specsim conform my_rule.py --property marginal",
@@ -50,9 +52,12 @@ class Conform(NamedTuple):
         str | None, typer.Option(help="Judge this subject alone: its name, or a part that no other name has.")
     ] = None
     budget: Annotated[
-        str,
-        typer.Option(help="Time for all of it, as 60, 60s or 2m. Waiting for a busy processor does not count."),
-    ] = "60s"
+        str | None,
+        typer.Option(
+            help="Time for all of it, as 60, 60s or 2m; by default a minute for each subject. "
+            "Waiting for a busy processor does not count."
+        ),
+    ] = None
     only: Annotated[list[str] | None, typer.Option("--property", help="One property; may be given several times.")] = (
         None
     )
@@ -85,7 +90,7 @@ def conform(told: Conform) -> None:
     from specsim.report.text import table
 
     alone("json", told.as_json, markdown=told.as_markdown)
-    _seconds(told.budget)
+    _budget(told, 1)
     _outputs(told)
     if told.as_list:
         _listed(told)
@@ -201,7 +206,7 @@ def _page(told: Conform, module: Any, reports: list[Any]) -> None:
     assert told.html is not None
     facts = page.about(module) | {"false-alarm rate": f"{told.false_alarm:g} of the whole report"}
     if told.counts is None:
-        facts |= {"budget": f"{_seconds(told.budget):g} s"}
+        facts |= {"budget": f"{_budget(told, len(reports)):g} s"}
     write_bytes(told.html, page.page(reports, facts).encode())
 
 
@@ -224,7 +229,7 @@ def _judged(told: Conform, module: Any, subjects: Any) -> list[Any]:
 
     return sharing.judge_all(
         subjects,
-        budget=_seconds(told.budget),
+        budget=_budget(told, len(subjects)),
         false_alarm=told.false_alarm,
         properties=told.only,
         begin=begin,
@@ -240,6 +245,11 @@ def _counted(path: Path, false_alarm: float) -> Any:
 
     lines = read_lines(path, MOST_BYTES_OF_A_LINE)
     return Report(str(path), (judge_counts(lines, str(path), false_alarm=false_alarm),))
+
+
+def _budget(told: Conform, subjects: int) -> float:
+    """Seconds for so many subjects together."""
+    return EACH * subjects if told.budget is None else _seconds(told.budget)
 
 
 def _seconds(budget: str) -> float:
