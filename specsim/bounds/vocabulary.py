@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
+from specsim.base import check, limits
 from specsim.types import Array
 
 
@@ -107,7 +107,7 @@ def translated_draft(q: Array, shared: SharedTokens, *, vocab: int) -> Array:
     ([0.5, 0.0, 0.5], 0.5)
     """
     law = np.asarray(check.law(q, "q"))
-    size = check.integer(vocab, "vocab", 1)
+    size = check.integer(vocab, "vocab", 1, limits.MAX_COUNT)
     check.record(shared, "shared", SharedTokens)
     to = check.tokens(shared.target, "shared.target", size)
     of = check.tokens(shared.draft, "shared.draft", law.shape[-1])

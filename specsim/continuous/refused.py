@@ -101,6 +101,7 @@ def residual_on_the_line(step: Step, x: Array, u: Array) -> Array:
     return step.mean_p + step.sd_p * (across + along * residual_quantile(gap, u)[..., None])
 
 
+@np.errstate(under="ignore")
 def residual_quantile(gap: Array, u: Array) -> Array:
     """The point t <= gap / 2 below which the residual's part along the line has probability u.
 

@@ -157,9 +157,9 @@ def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     2.875
     """
     s = np.asarray(check.real_values(survival, "survival", 0, 1))
-    s = s * Fraction(1) if s.dtype == object else s  # integers among Fractions would divide to floats
     if s.ndim != 2 or s.shape[0] == 0:
         raise ValueError(f"survival must have shape (T, gamma) with T >= 1, got {tuple(s.shape)}")
+    s = s * Fraction(1) if s.dtype == object else s  # integers among Fractions would divide to floats
     if not isinstance(ended, (bool, np.bool_)):
         raise TypeError(f"ended must be True or False, got {check.shown(ended)}")
     length, gamma = s.shape

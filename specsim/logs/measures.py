@@ -94,6 +94,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     [0.5, 0.4, 0.6]
     """
     z = NormalDist().inv_cdf((1 + float(check.scalar(level, "level", "(0, 1)"))) / 2)
+    check.record(run, "run", EngineLog)
     if not run.speculating:
         raise ValueError(f"{run.source} is of a run without speculation; expected drafts")
     if length is not None:

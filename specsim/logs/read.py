@@ -41,7 +41,9 @@ def read_log(path: str | Path, *, by_batch: bool = False) -> tuple[EngineLog, ..
     ------
     ValueError
         An empty file, lines of no engine that is known or of two, a version whose numbers mean something else, counters
-        that decrease, counts that no run can have. OSError where the file cannot be read.
+        that decrease, counts that no run can have.
+    OSError
+        The file cannot be read.
 
     References
     ----------

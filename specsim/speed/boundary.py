@@ -124,6 +124,8 @@ def _tried(top: int) -> Sequence[int]:
 
 def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], bool]:
     """Whether some length helps at a context; the length that came closest is tried first, it mostly helps again."""
+    if len(tau) < 2:
+        raise ValueError("acceptance has no position; expected that of one draft at least")
     likely = 1
 
     def helps(context: int) -> bool:
@@ -140,6 +142,8 @@ def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], boo
 
 def _faster(latency: LatencyModel, tau: Array, batch: int, larger: int) -> Callable[[int], bool]:
     """Whether the best speedup of the larger batch is above the other's."""
+    if len(tau) < 2:
+        raise ValueError("acceptance has no position; expected that of one draft at least")
 
     def gains(context: int) -> bool:
         now, then = speedups(latency, tau, range(1, len(tau)), (batch, larger), (context,))[..., 0].max(axis=0)

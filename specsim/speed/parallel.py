@@ -154,6 +154,9 @@ def dsi(alpha: float, *, gamma: int, cost_ratio: float, verify_cost: Curve = Non
         late = a ** (blocks * g) * (blocks * g * c + g * c / (1 - a**g) + verify)
         time, bound = (1 - a) * sum(early) + late, 1 / c if c else math.inf
     tokens = 1 / (1 - a)
-    count = f"{math.ceil(alone / (g * c))}, and one decodes plainly" if c else "without limit, as drafts cost nothing"
+    needed = alone / (g * c) if c else math.inf
+    count = "without limit, as drafts cost nothing"
+    if math.isfinite(needed):
+        count = f"{math.ceil(needed)}, and one decodes plainly"
     words = ("acceptance is i.i.d., as declared", f"so many targets verify at once as are needed: {count}", _CACHE)
     return Speed(tokens, time, tokens / time, None, bound, words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,6 +84,8 @@ def pass_time(curve: Curve, tokens: int) -> Any:
         return 1
     if callable(curve):
         value, first = curve(tokens), curve(1)
+    elif isinstance(curve, Mapping | str | bytes) or not hasattr(curve, "__getitem__"):
+        raise TypeError(f"verify_cost must be a function or a sequence, got {check.shown(curve)}")
     elif tokens > len(curve):
         raise ValueError(f"verify_cost has {len(curve)} entries; t({tokens}) is needed")
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from specsim.base import check
 from specsim.latency import Timing
 from specsim.logs.measures import LogTau, log_tau
 from specsim.logs.record import EngineLog
@@ -14,6 +15,11 @@ from specsim.speed.terms import Observation
 
 def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
     """ValueError unless these are runs of one engine and one model, without and with speculation."""
+    for name, runs in (("off", off), ("on", on)):
+        if not isinstance(runs, list | tuple) or isinstance(runs, EngineLog):
+            raise TypeError(f"{name} must be a list of EngineLog, got {check.shown(runs)}")
+        for i, run in enumerate(runs):
+            check.record(run, f"{name}[{i}]", EngineLog)
     if not off or not on:
         raise ValueError(f"give a run without speculation and one with it; got {len(off)} and {len(on)}")
     for run in off:

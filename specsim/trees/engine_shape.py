@@ -57,7 +57,7 @@ def engine_tree(ranks: Sequence[float], *, steps: int, top_k: int, tokens: int) 
         raise ValueError(f"tokens is {size}; {levels} steps of top-k {width} draft {pool} nodes beside the root")
     nodes: list[tuple[float, int, int]] = []  # minus the path's probability, number, parent
     level = [(-1.0, -1)]
-    for _ in range(levels):
+    for _ in range(min(levels, size - 1)):  # no node below is chosen: its path alone would be more than there are
         born = []
         for score, parent in level:
             for rank in kept[:width]:

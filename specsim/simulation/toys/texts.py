@@ -13,6 +13,7 @@ from specsim.types import Array
 MAX_CELLS = 2**26  # of a table of laws: half a GiB of float64
 
 
+@np.errstate(under="ignore")
 def ngram(
     text: str | Sequence[int], *, order: int = 2, vocab: str | int | None = None, smoothing: float = 1
 ) -> Automaton:

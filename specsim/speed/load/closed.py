@@ -24,6 +24,8 @@ from specsim.types import Array
 
 # Where the assumptions count as met, fixed on random points before the grid of tests/bench was run.
 MOST_LOADED, MOST_READING, MOST_FULL = 0.7, 0.4, 0.05
+# Share of the largest stable rate below which latencies are those of no load, to the last bit.
+LEAST = 1e-30
 
 
 class RequestTimes(NamedTuple):
@@ -131,30 +133,33 @@ def request_times(service: Service, rate: float) -> RequestTimes:
     [1.04, 1.09, 1.28]
     """
     largest = stable_rate(service)
-    r = stable(rate, largest)
+    given = stable(rate, largest)
+    r = max(given, LEAST * largest)
     cycle = np.array(service.cycle_s, dtype=float)
     prompt, mean, most = float(service.prompt_s), float(service.mean_cycles), service.limit
     chain, beyond = _chain(r * (prompt + mean * cycle / np.arange(1, most + 1)))
-    load, reading = r / largest, r * prompt
+    load, reading = given / largest, given * prompt
     full = float(chain[most] + beyond)
     # Numbers in the system: up to the limit, and those who wait for a place.
     placed = float(np.arange(most + 1) @ chain + most * beyond)
     queued = beyond / (1 - load)
     slowest = float(cycle[-1])
     spread = float(service.variance_cycles) * slowest**2 / (prompt + mean * slowest) ** 2
-    slot = queued / r * _regularity(load, most, spread)
+    slot = queued / r * _regularity(r / largest, most, spread)
     # Others are met between the first request and the limit: half the running cycle, and their prompts.
     half = float(chain[1:most] @ cycle[:-1]) / 2
-    share = float(chain[1:most].sum() / (1 - chain[0]))
+    busy = float(chain[1:].sum() + beyond)  # 1 - chain[0], without the cancellation
+    share = float(chain[1:most].sum()) / busy
     before = share * reading * prompt / (2 * (1 - reading))
     first = slot + half + before + prompt
+    holds = _holds(most, load, reading, full)
     if mean == 0:
-        return RequestTimes(r, load, reading, r * first, full, first, 0.0, first, _holds(most, load, reading, full))
+        return RequestTimes(given, load, reading, given * first, full, first, 0.0, first, holds)
     # Prompts of later arrivals interrupt all cycles but the last.
-    last = share * reading * float(chain[1:] @ cycle) / (1 - float(chain[0]) - beyond)
+    last = share * reading * float(chain[1:] @ cycle) / float(chain[1:].sum())
     total = max(placed / r + slot + (half + before - last) / (1 - reading), first)
     token = (total - first) / (service.output - 1)
-    return RequestTimes(r, load, reading, r * total, full, first, token, total, _holds(most, load, reading, full))
+    return RequestTimes(given, load, reading, given * total, full, first, token, total, holds)
 
 
 def stable(rate: float, largest: float) -> float:

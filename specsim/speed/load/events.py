@@ -24,6 +24,7 @@ from specsim.speed.prediction import Estimate
 from specsim.types import Array
 
 MOST_REQUESTS = 1 << 20
+LATEST = 1e300  # times of requests, in the unit of the service, that floats still tell apart by ratios
 WARM, COOL = 0.2, 0.05  # shares of a run's requests that are served, but not measured
 
 
@@ -128,6 +129,8 @@ def simulate_requests(
     n, repeats = check.integer(requests, "requests", 10, MOST_REQUESTS), check.integer(runs, "runs", 2, limits.MAX_RUNS)
     if n * repeats > MOST_REQUESTS:
         raise ValueError(f"{repeats} runs of {n} requests are {n * repeats}, more than {MOST_REQUESTS}")
+    if n > r * LATEST:
+        raise ValueError(f"rate is {r:g}; {n} requests at that rate come at times beyond {LATEST:g}")
     t = student_quantile(level, repeats - 1)
     found = [_measured(serve(*drawn(service, r, n, seed, i), service, areas=False), service) for i in range(repeats)]
     first, token, pace, total = (_quantiles([one.times[k] for one in found], t) for k in range(4))

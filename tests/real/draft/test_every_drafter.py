@@ -132,7 +132,8 @@ def of_the_pair(name: str) -> tuple[LanguageModel, Drafter]:
     if name in ("lm", "restricted"):
         whole = lm.drafter(pair().draft)
         counts = np.bincount(learned.ravel(), minlength=target.vocab_size)
-        return target, whole if name == "lm" else restricted.drafter(whole, restricted.most_frequent(counts, 256, None))
+        few = restricted.most_frequent(counts, 256, None)
+        return target, whole if name == "lm" else restricted.drafter(whole, few, None)
     if name == "ngram":
         laws = target_laws(target, learned[0, :16].tolist(), learned[0, 16:].tolist(), Warping())
         return target, ngram.drafter(
@@ -140,6 +141,13 @@ def of_the_pair(name: str) -> tuple[LanguageModel, Drafter]:
         )
     maker = {"exit": exit, "heads": heads, "trigram": trigram, "feature": feature}[name]
     return target, maker.drafting(maker.shipped(*(["exit_1"] if name == "exit" else [])), target)
+
+
+def test_what_is_shipped_of_every_drafter_drafts() -> None:
+    """The quick twin of what follows: each is made and predicts a short text."""
+    for name in names():
+        target, drafter = of_the_pair(name)
+        assert drafter.along(target, [5, 6, 7], [8, 9, 10], 2, Warping()).q.shape == (3, 2)
 
 
 @pytest.mark.slow
