@@ -206,19 +206,13 @@ def beam_uniforms(width: int, depth: int, vocab: int) -> int:
     int
         Length of the last axis of u.
 
-    Raises
-    ------
-    ValueError
-        A number below 1.
-
     Examples
     --------
     >>> beam_uniforms(width=2, depth=2, vocab=3)
     9
     """
     sequences, levels = check.integer(width, "width", 1), check.integer(depth, "depth", 1)
-    tokens = check.integer(vocab, "vocab", 1)
-    return tokens + (levels - 1) * sequences * tokens
+    return check.integer(vocab, "vocab", 1) * (1 + (levels - 1) * sequences)
 
 
 @np.errstate(under="ignore")

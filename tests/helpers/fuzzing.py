@@ -51,9 +51,7 @@ def bad_arguments() -> dict[str, Any]:
         "masked": np.ma.masked_array([0.5, 0.5], [False, True]), "complex": np.array([0.5 + 1j, 0.5]),
         "zeros(0, 3)": np.zeros((0, 3)), "zeros(2, 0)": np.zeros((2, 0)), "zeros(3)": np.zeros(3),
         "tiny row": np.array([1e-300, 1 - 1e-300]), "lambda": lambda *a: None, "a list in itself": loop,
-        "5e-324": 5e-324, "Fraction(1, 2)": Fraction(1, 2), "{0: 1}": {0: 1},
-        "dates": np.array(["2026-01-01"], "M8[D]"), "texts": np.array(["a", "b"]),
-        "a date": np.datetime64("2026-01-01"), "bytes(2)": bytes(2),
+        "5e-324": 5e-324, "Fraction(1, 2)": Fraction(1, 2), "{0: 1}": {0: 1}, "a date": np.datetime64("2026-01-01"),
     }  # fmt: skip
 
 
