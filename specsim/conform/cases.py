@@ -146,11 +146,15 @@ def prompted(subject: Subject, case: Case) -> Case:
 
 def rolled(case: Case) -> Case:
     """The same with every token called by the next one's number."""
+    vocab = case.target.vocab
+
+    def called(text: Text) -> Text:
+        return tuple((token + 1) % vocab for token in text)
 
     def roll(model: Toy) -> Toy:
-        return model._replace(table={text: np.roll(law, 1) for text, law in model.table.items()})
+        return model._replace(table={called(text): np.roll(law, 1) for text, law in model.table.items()})
 
-    return case._replace(target=roll(case.target), draft=roll(case.draft))
+    return case._replace(target=roll(case.target), draft=roll(case.draft), prompt=called(case.prompt))
 
 
 def make(

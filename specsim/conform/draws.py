@@ -17,7 +17,6 @@ from specsim.conform.guard import OutOfTime
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
 
-NEIGHBOUR = 4  # every so many rows of a batch one has other laws, and is not counted
 PROBE = 20  # runs, after which it is known how long a first look would take
 
 
@@ -38,7 +37,11 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
 
 @contextmanager
 def neighboured(watch: Watch, case: Case, seed: int) -> Iterator[Callable[[int], list[Answer]]]:
-    """draw(n): n answers of rows in batches, among rows of other laws, so that one in another's place is seen."""
+    """draw(n): n answers of the rows of batches, so that a row in another's place is seen.
+
+    A coin decides for every row whether its tokens are called by the next ones' numbers, which is undone in its answer:
+    rows of two laws stand at random places beside each other, and every row is counted.
+    """
     rng = np.random.default_rng(seed)
     own, other = (inputs(watch.subject, one) for one in (case, rolled(case)))
     laws = [np.array([one.weight for one in some]) for some in (own, other)]
@@ -46,14 +49,19 @@ def neighboured(watch: Watch, case: Case, seed: int) -> Iterator[Callable[[int],
     with seeded(seed) as random:
 
         def draw(count: int) -> list[Answer]:
-            rows = count + (count - 1) // (NEIGHBOUR - 1)
-            counted = np.arange(rows) % NEIGHBOUR != NEIGHBOUR - 1
-            drawn = [rng.choice(len(law), size=rows, p=law / law.sum()) for law in laws]
-            chosen = np.where(counted, drawn[0], len(own) + drawn[1])
+            drawn = [rng.choice(len(law), size=count, p=law / law.sum()) for law in laws]
+            moved = rng.random(count) < 0.5
+            chosen = np.where(moved, len(own) + drawn[1], drawn[0])
             found = batched(watch, case, [*own, *other], chosen, random)
-            return [answer for answer, mine in zip(found, counted, strict=True) if mine]
+            vocab = case.target.vocab
+            return [unrolled(one, vocab) if there else one for one, there in zip(found, moved.tolist(), strict=True)]
 
         yield draw
+
+
+def unrolled(answer: Answer, vocab: int) -> Answer:
+    """An answer in a case that `rolled` made, in the numbers of the case that it was made of."""
+    return answer._replace(text=tuple((token - 1) % vocab for token in answer.text))
 
 
 @contextmanager

@@ -25,6 +25,7 @@ ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}
 HIDDEN = 0.01  # of the coins of a drafter
 SHARE = 4  # a Monte Carlo observation that decides nothing yet takes at most this part of the time that is left
 EXACT = 3  # and an exact one that part,
+MANY = 3000  # paths of a case at most where rows of batches say enough: coins that are drawn up front have more
 SLACK = 3  # or so many times what each of those to come would have
 FEW = 2  # rows of a batch that take no longer than a call
 REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
@@ -114,11 +115,11 @@ class Watch:
             self.open = max(len({_key(one) for one in (*own[i:], *self.ahead)} - self.seen.keys()), 1)
             yield case
 
-    def batches(self, case: Case, *, exact: bool = False) -> Observation:
+    def batches(self, case: Case, *, exact: bool = False, wanted: float | None = None) -> Observation:
         """The frequencies of whole batches, whatever the evidence for single calls."""
         if self.left() <= 0 or exact:
             raise OutOfTime
-        return self._sampled(case, partial(neighboured, self, case))
+        return self._sampled(case, partial(neighboured, self, case), wanted)
 
     def follow(self, case: Case, program: Program, *, exact: bool = False) -> Observation:
         """The law of what a program makes of several calls; `exact`, or by frequencies where it cannot be had."""
@@ -189,9 +190,13 @@ class Watch:
             return self._by_coins(case, given, self._late(), 0)
         law: dict[Answer, float] = {}
         runs, until = 0, self._late()
-        for one in given:
+        quicker = self.subject.batch is not None and self.subject.randomness != "coins"
+        most = min(2 * MANY // len(given), MANY // 2) if quicker else scripted.MOST
+        for done, one in enumerate(given):
+            if quicker and runs * len(given) > MANY * done:
+                raise scripted.TooLong(f"more than {MANY} paths, where rows of batches are quicker")
             again = 0 if self.seen else REPLAYS
-            found = scripted.law(partial(self._scripted, case, one), deadline=until, replays=again)
+            found = scripted.law(partial(self._scripted, case, one), most=most, deadline=until, replays=again)
             self.runs -= found.replays  # they add nothing to the law
             runs += found.leaves
             _add(law, found.law, one.weight)
@@ -231,7 +236,7 @@ class Watch:
         """When an exact observation has taken too long."""
         return clock.now() + self.left() / (EXACT if self.telling else max(EXACT, self.open / SLACK))
 
-    def _sampled(self, case: Case, draws: Callable[[int], Draws]) -> Observation:
+    def _sampled(self, case: Case, draws: Callable[[int], Draws], wanted: float | None = None) -> Observation:
         """Frequencies until they are as precise as is wanted; earlier if they convict, or if others need the time."""
         self.sampled += 1
         delta = montecarlo.share(self.delta, self.sampled) / TESTS
@@ -246,7 +251,7 @@ class Watch:
         def precision(runs: int, rate: float) -> float:
             return max(montecarlo.found(law, runs, rate), montecarlo.mean_allowed(width, runs, rate))
 
-        most = montecarlo.needed(precision, delta, montecarlo.WANTED)
+        most = montecarlo.needed(precision, delta, wanted or montecarlo.WANTED)
         least = montecarlo.needed(precision, delta, montecarlo.UNDECIDED)  # with fewer nothing is decided
 
         def enough(counts: montecarlo.Counts) -> bool:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import unittest
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from specsim.base import check
 from specsim.conform import Report, Subject, judge
-from specsim.conform.calls import integers
 from specsim.conform.judgement import asked
 from specsim.conform.report import line, text
+from specsim.testing import ragged
+from specsim.testing.ragged import Layout
 from specsim.testing.search import searched
-from specsim.types import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
-Layout = Literal["vllm", "flat", "padded"]
 
 
 def lossless_suite(*, kind: str, budget: float = 60.0, examples: int = 20, **facts: Any) -> Callable[[F], F]:
@@ -101,27 +98,39 @@ def _refused(report: Report) -> AssertionError:
 
 
 def assert_lossless_batch(
-    verify: Callable[..., Any], *, layout: Layout = "padded", budget: float = 60.0, **facts: Any
+    verify: Callable[..., Any],
+    *,
+    layout: Layout = "padded",
+    budget: float = 60.0,
+    properties: Sequence[str] | None = None,
+    **facts: Any,
 ) -> Report:
-    """Raise AssertionError unless a batched torch verifier is lossless in the middle of a ragged batch.
+    """Raise AssertionError unless a batched verifier is lossless in every row of ragged batches.
 
-    The block that is judged has a neighbour on either side, of other lengths, that keep all their drafts. The law of
-    its row is found by scripted randomness if that can be followed, else by frequencies.
+    Each block stands among others of other lengths and other laws, some of which keep all their drafts, some a few and
+    some none. A row is judged alone, two rows and 3, 5 and 8 equal rows together, and all rows of large batches; by
+    scripted randomness if it can be followed, else by frequencies.
 
     Parameters
     ----------
     verify : callable
-        "padded": verify(p (N, G+1, V), q (N, G, V), drafts (N, G), counts (N,)), rows past a block's count are zero and
-        its drafts -1, the law of the bonus is row `count` of p. "flat": verify(p (T, V), q (T, V), drafts (T,), ends
-        (N,), bonus (N,)), blocks one after the other, ends the cumulative counts, bonus drawn from the target already.
-        "vllm": verify(drafts (T,), counts list, longest, ends (N,), q (T, V), p (T, V), bonus (N, 1)). Each returns the
-        tokens emitted, (N, at most G+1), padded with -1.
+        "padded": verify(p (N, G+1, V), q (N, G, V), drafts (N, G), counts (N,)), drafts past a block's count are -1
+        and its rows there another law, the law of the bonus is row `count` of p. "flat": verify(p (T, V), q (T, V),
+        drafts (T,), ends (N,), bonus (N,)), blocks one after the other, ends the cumulative counts, bonus drawn from
+        the target already. "vllm": verify(drafts (T,), counts list, longest, ends (N,), q (T, V), p (T, V), bonus
+        (N, 1)). Each returns the tokens emitted, (N, at most G+1), padded with -1; with `logprobs` a pair of them and
+        of as many logarithms. With `warps` it takes a keyword `sampling_params`, with `masks` a `mask` of the shape
+        of p.
     layout : str
         One of the three.
     budget : float
         Seconds.
+    properties : sequence of str, optional
+        What is asked; all that concerns it if not given.
     **facts
-        Whatever else `specsim.conform.Subject` can be told: dtype, sizes, takes_q, logits, ...
+        Whatever else `specsim.conform.Subject` can be told: dtype, sizes, takes_q, logits, warps, logprobs, ...;
+        arrays="jax" or "numpy" (torch if not told); randomness="global" (if not told: nothing is passed), "random" (a
+        generator is the last argument) or "key" (a key of JAX is).
 
     Returns
     -------
@@ -133,9 +142,9 @@ def assert_lossless_batch(
     AssertionError
         It is convicted, or nothing could be decided; the counterexample is in its notes.
     ValueError
-        The layout is unknown, or the budget is not positive.
+        The layout, the randomness or a property is unknown, or the budget is not positive.
     TypeError
-        `verify` cannot be called, or a fact is none of a subject.
+        `verify` cannot be called, or a fact is none of a subject, or decided by the layout.
 
     References
     ----------
@@ -157,77 +166,9 @@ def assert_lossless_batch(
     """
     if not callable(verify):
         raise TypeError(f"verify must be callable, got {check.shown(verify)}")
-    if layout not in _CALLS:
-        raise ValueError(f"layout {layout!r} is unknown; known: {', '.join(_CALLS)}")
-    facts = {"arrays": "torch", "dtype": "float32", "returns": "tokens", "randomness": "random"} | facts
-
-    def run(p: Any, q: Any, drafts: Any, random: Any) -> Any:
-        blocks = [_neighbour(p, 1), (p, q, drafts), _neighbour(p, 2)]
-        law = _plain(p[-1], bool(facts.get("logits")))
-        bonus = [0, int(random.choice(len(law), p=law)), 0]
-        return _CALLS[layout](verify, blocks, bonus)[1]
-
-    report = judge(Subject(getattr(verify, "__name__", "verify"), "chain", run, **facts), budget=budget)
+    if layout not in ragged.LAYOUTS:
+        raise ValueError(f"layout {layout!r} is unknown; known: {', '.join(ragged.LAYOUTS)}")
+    report = judge(ragged.subject(verify, layout, facts), budget=budget, properties=properties)
     if report.status:
         raise _refused(report)
     return report
-
-
-def _plain(row: Any, logits: bool) -> Array:
-    law = row.double().numpy()
-    law = np.exp(law) if logits else law
-    return law / law.sum()
-
-
-def _neighbour(p: Any, count: int) -> tuple[Any, Any, Any]:
-    """A block that keeps its drafts, token 0 each time: the target is certain, the draft is not."""
-    import torch
-
-    vocab = p.shape[-1]
-    sure, spread = torch.zeros(count + 1, vocab, dtype=p.dtype), torch.full((count, vocab), 1 / vocab, dtype=p.dtype)
-    if bool((p < 0).any()):  # logits
-        sure, spread = sure - torch.inf, spread.log()
-        sure[:, 0] = 0
-    else:
-        sure[:, 0] = 1
-    return sure, spread, torch.zeros(count, dtype=torch.int64)
-
-
-def _flat(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any, list[int], Any]:
-    import torch
-
-    counts = [len(drafts) for _, _, drafts in blocks]
-    p, drafts = torch.cat([p[:-1] for p, _, _ in blocks]), torch.cat([drafts for _, _, drafts in blocks])
-    q = None if blocks[1][1] is None else torch.cat([q for _, q, _ in blocks])
-    return p, q, drafts, counts, integers(_TORCH, np.cumsum(counts))
-
-
-def _call_flat(verify: Callable[..., Any], blocks: Any, bonus: list[int]) -> Any:
-    p, q, drafts, _, ends = _flat(blocks)
-    return verify(p, q, drafts, ends, integers(_TORCH, np.array(bonus)))
-
-
-def _call_vllm(verify: Callable[..., Any], blocks: Any, bonus: list[int]) -> Any:
-    p, q, drafts, counts, ends = _flat(blocks)
-    return verify(drafts, counts, max(counts), ends, q, p, integers(_TORCH, np.array(bonus))[:, None])
-
-
-def _call_padded(verify: Callable[..., Any], blocks: Any, bonus: list[int]) -> Any:
-    import torch
-
-    counts = [len(drafts) for _, _, drafts in blocks]
-    longest, vocab, kind = max(counts), blocks[1][0].shape[-1], blocks[1][0].dtype
-    p, q = (
-        torch.zeros(len(blocks), longest + 1, vocab, dtype=kind),
-        torch.zeros(len(blocks), longest, vocab, dtype=kind),
-    )
-    drafts = torch.full((len(blocks), longest), -1)
-    for n, (one, other, ids) in enumerate(blocks):
-        p[n, : len(one)], drafts[n, : len(ids)] = one, ids
-        if other is not None:
-            q[n, : len(other)] = other
-    return verify(p, None if blocks[1][1] is None else q, drafts, integers(_TORCH, np.array(counts)))
-
-
-_TORCH = Subject("", "chain", print, arrays="torch")
-_CALLS: dict[str, Callable[..., Any]] = {"vllm": _call_vllm, "flat": _call_flat, "padded": _call_padded}

@@ -32,7 +32,7 @@ def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
     assert judge(subject, properties=["joint"]).outcome == "lossless", "single calls are right"
     found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
     assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
-    assert ("two rows are not scripted" in found.words) is not followed
+    assert ("3 equal rows are not scripted" in found.words) is not followed
 
 
 def cut_by_the_first(p: Array, q: Array, drafts: Array, u: Array) -> Any:
@@ -50,4 +50,4 @@ def test_either_row_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = rules.subject(discover.find("chain", "tokenwise"))._replace(batch=cut_by_the_first, sizes=(1,))
     (found,) = judge(subject, properties=["batches"]).verdicts
     assert (found.outcome, found.evidence) == ("convicted", "scripted")
-    assert found.reach.endswith("two rows")
+    assert found.reach.endswith("two rows among 4")

@@ -15,6 +15,8 @@ from specsim.conform import clock
 
 Result = Hashable
 DEEPEST = 1000  # decisions along one path: a program that draws until something fits has a path without end
+# An answer of a smaller share is not followed: the 1e-20 that keeps a row from being empty would double every path.
+NEGLIGIBLE = 2.0**-60
 
 
 class NotScriptable(BaseException):
@@ -65,7 +67,7 @@ class Script:
                 raise NotReproducible("a run along the same path asks for more random numbers")
             if self.asked >= DEEPEST:
                 raise TooLong(f"more than {DEEPEST} decisions along one path")
-            self.path.append((next(i for i, w in enumerate(asked) if w > 0), asked))
+            self.path.append((_following(asked, 0), asked))
         answer, before = self.path[self.asked]
         if before != asked:
             raise NotReproducible(f"a run along the same path asks about {list(asked)}, not {list(before)}")
@@ -104,11 +106,17 @@ class Script:
         """Go on to the next path, depth first; False after the last."""
         while self.path:
             answer, weights = self.path.pop()
-            later = next((i for i in range(answer + 1, len(weights)) if weights[i] > 0), None)
-            if later is not None:
+            later = _following(weights, answer + 1)
+            if later < len(weights):
                 self.path.append((later, weights))
                 return True
         return False
+
+
+def _following(weights: Sequence[float], first: int) -> int:
+    """The first answer from there on that is followed; their number if there is none."""
+    least = NEGLIGIBLE * math.fsum(weights)
+    return next((i for i in range(first, len(weights)) if weights[i] > least), len(weights))
 
 
 def law(

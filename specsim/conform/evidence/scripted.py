@@ -29,11 +29,12 @@ __all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "TooLong", 
 NUMPY = ("random", "random_sample", "rand", "uniform", "choice", "exponential", "standard_exponential", "multinomial")
 PYTHON = ("random", "uniform", "choice", "choices")
 SCRAMBLED = 0x5E9A2C17  # no program seeds with it: a seed of the program's own shows, whatever was there before
+MOST = 20_000  # paths of one law
 MAKERS = {"numpy": ("default_rng", "Generator", "RandomState"), "python": ("Random", "SystemRandom")}
 
 
 def law(
-    program: Callable[[Generator], Any], *, most: int = 20_000, deadline: float = math.inf, replays: int = 0
+    program: Callable[[Generator], Any], *, most: int = MOST, deadline: float = math.inf, replays: int = 0
 ) -> Exact:
     """Exact law of program(random), whatever of torch, NumPy and `random` it calls besides.
 

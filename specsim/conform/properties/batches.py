@@ -1,24 +1,27 @@
 """Texts verified in one call come out as if each had been verified alone, and independent of each other.
 
-Two rows are judged exactly, by the joint law of both; then, and where that cannot be had, the frequencies over the rows
-of large batches are: rows that share random numbers are further from the law than independent ones can be. Among them
-are rows of other laws.
+Small batches are judged exactly, by the joint law of all their rows: 3, 5 and 8 equal ones, two of different laws, and
+two among certain ones. After that, and where it cannot be had, the frequencies over the rows of large batches are
+judged: rows that share random numbers are further from the law than independent ones can be. There, rows of two laws
+stand at random places, and all of them count.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.calls import Broken, Input, inputs
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case, Text, Toy, make, plain, sizes, standard
 from specsim.conform.draws import batched
-from specsim.conform.evidence import scripted
+from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
 from specsim.conform.properties._laws import each
@@ -29,8 +32,24 @@ from specsim.conform.watch import ROUNDING, Watch, continued, distance
 
 KINDS = ("step", "chain", "tree")
 NEEDS = "the subject takes no batches (batch)"
-SHARE = 6  # one case takes at most this part of the time that is left
-Pair = dict[Any, float]
+SHARE = 6  # one batch takes at most this part of the time that is left
+EQUAL = (3, 5, 8)  # rows of the batches in which all are alike
+UNFOLLOWED = (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong)
+Texts = dict[Any, float]  # the texts of all rows -> probability
+
+
+class Row(NamedTuple):
+    """A row of a batch: its laws, and what can be drafted in it."""
+
+    case: Case
+    given: list[Input]
+
+
+class Batch(NamedTuple):
+    """The rows of one call, and what they are in words."""
+
+    rows: list[Row]
+    words: str
 
 
 def cases(subject: Subject) -> Iterable[Case]:
@@ -42,60 +61,118 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """Of subjects that have a `batch`."""
     if subject.batch is None:
         return None
-    try:
-        found = _of_two_rows(subject, watch)
-    except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong, Broken) as reason:
-        found = each("batches", subject, watch, cases(subject), look, watch.batches)
-        return found._replace(words="; ".join([*filter(None, [found.words]), f"two rows are not scripted: {reason}"]))
+    found = _exactly(subject, watch)
+    if found.evidence == "none":
+        many = each("batches", subject, watch, cases(subject), look, watch.batches)
+        return many._replace(words="; ".join(filter(None, [many.words, found.words])))
     if found.outcome != "lossless":
         return found
     try:
-        many = each("batches", subject, watch, itertools.islice(standard(subject), 1), look, watch.batches)
+        first = itertools.islice(standard(subject), 1)
+        many = each("batches", subject, watch, first, look, partial(watch.batches, wanted=montecarlo.UNDECIDED))
     except (Broken, OutOfTime) as reason:
         return found._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
     reach = f"{found.reach}; many rows, {many.reach}" if many.outcome == "lossless" else found.reach
     return many if many.convicted else found._replace(reach=reach)  # runs are the exact ones
 
 
-def _of_two_rows(subject: Subject, watch: Watch) -> Verdict:
-    """At the smallest size; the rows have other laws, so that one in the place of another is seen."""
-    before, worst = watch.runs, 0.0
-    one, other = itertools.islice(standard(subject), 2)
-    for cases in ((one, other), (other, one)):
-        observed = law(watch, cases)
-        alone = [continued(case.p, (), case.length) for case in cases]
-        expected: Pair = {(x, y): a * b for (x, a), (y, b) in itertools.product(*alone)}
+def _exactly(subject: Subject, watch: Watch) -> Verdict:
+    """At the smallest size; without evidence where the first batch cannot be followed, and `words` say why."""
+    before, worst, reach = watch.runs, 0.0, list[str]()
+    for batch in batches(subject):
+        # with real random numbers first: a batch that cannot be called is broken
+        chosen, _ = next(drafted(batch))
+        batched(watch, batch.rows[0].case, pool(batch), chosen, np.random.default_rng(watch.seed))
+        try:
+            observed = law(watch, batch)
+        except (*UNFOLLOWED, Broken) as reason:
+            if not reach:
+                words = f"{batch.words} are not scripted: {reason}"
+                return Verdict(subject.name, "batches", "inconclusive", runs=watch.runs - before, words=words)
+            break
+        alone = [continued(row.case.p, (), row.case.length) for row in batch.rows]
+        expected = {
+            tuple(text for text, _ in texts): math.prod(chance for _, chance in texts)
+            for texts in itertools.product(*alone)
+        }
         worst = max(worst, distance(observed, expected))
-        runs = watch.runs - before
-        if worst > 2 * ROUNDING.get(subject.dtype, 1e-5):
-            most = max(expected, key=lambda pair: abs(observed.get(pair, 0.0) - expected[pair]))
-            words = f"{most} has probability {observed.get(most, 0):.4g}, not {expected[most]:.4g} (rows of one batch)"
-            rows = [inputs(subject, case)[0] for case in cases]
-            q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
-            what = f"{cases[0].words}, two rows"
-            told = given(subject, cases[0], rows[0].tree)
-            shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, most, expected, observed, told)
-            outcome: Any = "convicted" if subject.lossless else "lossy by design"
-            return Verdict(subject.name, "batches", outcome, "scripted", what, runs, worst, shown, words)
-    return Verdict(subject.name, "batches", "lossless", "scripted", "two rows of the smallest size", runs, worst)
+        if worst > len(batch.rows) * ROUNDING.get(subject.dtype, 1e-5):
+            return _convicted(subject, batch, observed, expected, watch.runs - before)
+        reach.append(batch.words)
+    where = f"{'; '.join(dict.fromkeys(reach))} of the smallest size"
+    return Verdict(subject.name, "batches", "lossless", "scripted", where, watch.runs - before, worst)
 
 
-def law(watch: Watch, cases: tuple[Case, Case]) -> Pair:
-    """Joint law of the texts of two rows, each continued by its own target."""
-    out: Pair = {}
-    until, (one, other) = clock.now() + watch.left() / SHARE, cases
-    given = inputs(watch.subject, one), inputs(watch.subject, other)
-    both, first = [*given[0], *given[1]], len(given[0])
-    batched(watch, one, both, [0, first], np.random.default_rng(watch.seed))  # one that cannot be called is broken
-    for i, j in itertools.product(range(first), range(first, len(both))):
-        seen = scripted.law(partial(_answers, watch, one, both, [i, j]), deadline=until).law
+def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts, runs: int) -> Verdict:
+    most = max(expected.keys() | observed.keys(), key=lambda key: abs(observed.get(key, 0.0) - expected.get(key, 0.0)))
+    seen, due = observed.get(most, 0.0), expected.get(most, 0.0)
+    words = f"{most} has probability {seen:.4g}, not {due:.4g} (rows of one batch)"
+    rows = [row.given[0] for row in batch.rows]
+    q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
+    what = f"{batch.rows[0].case.words}, {batch.words}"
+    told = given(subject, batch.rows[0].case, rows[0].tree)
+    shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, most, expected, observed, told)
+    outcome: Any = "convicted" if subject.lossless else "lossy by design"
+    off = distance(observed, expected)
+    return Verdict(subject.name, "batches", outcome, "scripted", what, runs, off, shown, words)
+
+
+def batches(subject: Subject) -> Iterator[Batch]:
+    """Equal rows; two rows of different laws; and these the other way round, among others."""
+    alike = even(subject)
+    for count in EQUAL:
+        yield Batch([alike] * count, f"{count} equal rows")
+    one, other = (Row(case, inputs(subject, case)) for case in itertools.islice(standard(subject), 2))
+    yield Batch([one, other], "two rows")
+    kept, rejected = certain(subject)
+    yield Batch([other, rejected, one, kept], "two rows among 4")
+
+
+def certain(subject: Subject) -> tuple[Row, Row]:
+    """A row that is certain to keep its drafts, and one that is certain to reject them."""
+    draft = plain(("1/2", "1/4", "1/4")) if subject.takes_q else plain((1, 0, 0))
+    case = make(subject, plain((1, 0, 0)), draft, sizes(subject)[0], "")
+    other = case if subject.takes_q else case._replace(draft=plain((0, 0, 1)))
+    return Row(case, inputs(subject, case)[:1]), Row(other, inputs(subject, other)[-1:])
+
+
+def even(subject: Subject) -> Row:
+    """A row of two equally likely texts: its draft is certain, and kept half of the time; all else follows."""
+    half, zero = Fraction(1, 2), Fraction(0)
+    rows: dict[Text, Any] = {(): (half, half), (0,): (zero, 2 * half), (1,): (2 * half, zero)}
+    target = Toy({text: np.array(row, dtype=object) for text, row in rows.items()}, 1)
+    case = make(subject, target, plain((1, 0)), sizes(subject)[0], "")
+    return Row(case, inputs(subject, case))
+
+
+def pool(batch: Batch) -> list[Input]:
+    """What can be drafted, row after row."""
+    return [one for row in batch.rows for one in row.given]
+
+
+def drafted(batch: Batch) -> Iterator[tuple[list[int], float]]:
+    """Places in the pool of what is drafted in every row, and the probability of it."""
+    starts = list(itertools.accumulate((len(row.given) for row in batch.rows), initial=0))
+    for places in itertools.product(*(range(len(row.given)) for row in batch.rows)):
+        weights = [row.given[place].weight for row, place in zip(batch.rows, places, strict=True)]
+        yield [start + place for start, place in zip(starts, places, strict=False)], math.prod(weights)
+
+
+def law(watch: Watch, batch: Batch) -> Texts:
+    """Joint law of the texts of all rows, each continued by its own target."""
+    out: Texts = {}
+    until, own, some = clock.now() + watch.left() / SHARE, [row.case for row in batch.rows], pool(batch)
+    whole = math.fsum(weight for _, weight in drafted(batch))
+    for chosen, weight in drafted(batch):
+        seen = scripted.law(partial(_answers, watch, own[0], some, chosen), deadline=until).law
         for texts, mass in seen.items():
-            pairs = zip(cases, texts, strict=True)
-            rows = [continued(case.p, text[: case.length], case.length) for case, text in pairs]
-            for (x, a), (y, b) in itertools.product(*rows):
-                out[x, y] = out.get((x, y), 0.0) + both[i].weight * both[j].weight * mass * a * b
+            rows = [continued(case.p, text[: case.length], case.length) for case, text in zip(own, texts, strict=True)]
+            for whole_texts in itertools.product(*rows):
+                key = tuple(text for text, _ in whole_texts)
+                chance = math.prod(chance for _, chance in whole_texts)
+                out[key] = out.get(key, 0.0) + weight / whole * mass * chance
     return out
 
 
-def _answers(watch: Watch, case: Case, given: list[Input], chosen: list[int], random: Any) -> tuple[Any, ...]:
-    return tuple(one.text for one in batched(watch, case, given, chosen, random))
+def _answers(watch: Watch, case: Case, some: list[Input], chosen: list[int], random: Any) -> tuple[Any, ...]:
+    return tuple(one.text for one in batched(watch, case, some, chosen, random))
