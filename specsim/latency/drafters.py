@@ -5,7 +5,7 @@ from __future__ import annotations
 from specsim.base import check
 from specsim.latency.shape import ModelShape, States, Window, as_eagle
 
-DRAFTERS = ("eagle", "eagle3", "mtp", "ngram")
+DRAFTERS = ("eagle", "eagle3", "mtp", "ngram", "suffix")
 SCORED = 32_000  # the vocabulary of most published EAGLE-3 heads
 
 

@@ -28,7 +28,7 @@ def test_vllm_gets_a_folder_not_a_file(tmp_path: Path) -> None:
         assert json.loads(run(words))["model"] == str(tmp_path)
         assert "hub id" not in CliRunner().invoke(app, ["plan", *shlex.split(words)]).stderr
     named = CliRunner().invoke(app, ["plan", *shlex.split(f"{SMALL} --alpha 0.8 --emit vllm")]).stderr
-    assert "write the draft's folder or hub id for" in named
+    assert "write the draft's folder or hub id in place of REPLACE-WITH-PATH-OF-llama-3.2-1b" in named
 
 
 def tau_of(engine: str, text: str) -> float:
@@ -92,7 +92,7 @@ def test_emitted_by_the_command() -> None:
     config = json.loads(run(f"{words} --draft-tp 4 --emit vllm"))
     ours = specsim.batch_schedule(both, 0.8, max_batch=256, context=2048)
     assert config["num_speculative_tokens_per_batch_size"] == [list(entry) for entry in ours]
-    assert (config["method"], config["model"]) == ("draft_model", "llama-3.2-1b")
+    assert (config["method"], config["model"]) == ("draft_model", "REPLACE-WITH-PATH-OF-llama-3.2-1b")
     best = specsim.plan(TIMES, 0.8, batches=[64], contexts=[2048])[0]
     for engine in ("llamacpp-synthetic", "aiconfigurator"):
         text = run(f"{words} --emit {engine}")
@@ -113,7 +113,8 @@ SERVED = "vllm", "sglang", "llamacpp"
 def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
     """Nothing that an engine is given by default forces its acceptance; the method and the tokens are there."""
     schedule = [(1, 8, 4), (9, 64, 1), (65, 128, 0)]
-    if (method, engine) in {("ngram", "sglang"), ("ngram", "llamacpp"), ("eagle", "llamacpp")}:
+    unknown = {("eagle", "llamacpp"), ("dflash", "llamacpp")}
+    if (method, engine) in unknown or (method in ("ngram", "suffix", "peagle", "parallel") and engine != "vllm"):
         with pytest.raises(ValueError, match="nothing is emitted"):
             emit(engine, schedule, 0.8, draft="a b", method=method)
         return
@@ -122,8 +123,10 @@ def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
     if engine == "vllm":
         config = json.loads(text)
         assert config["num_speculative_tokens"] == 4
-        assert ("model" in config) is (method not in ("mtp", "ngram"))
-        assert config["method"] == {"model": "draft_model"}.get(method, method)
+        assert ("model" in config) is (method not in ("mtp", "ngram", "suffix"))
+        names = {"model": "draft_model", "parallel": "draft_model", "peagle": "eagle3"}
+        assert config["method"] == names.get(method, method)
+        assert config.get("parallel_drafting", False) is (method in ("peagle", "parallel"))
         check_schedule(config)
         alone = json.loads(emit(engine, [(1, 8, 4)], 0.8, draft="a b", method=method))
         assert "num_speculative_tokens_per_batch_size" not in alone
@@ -134,8 +137,11 @@ def test_what_is_served_accepts_for_real(engine: str, method: str) -> None:
     assert options.pop(named, None) == (None if method == "mtp" else "a b")
     if engine == "sglang":
         assert options.pop("--speculative-algorithm") == {
-            "model": "STANDALONE", "eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE"
+            "model": "STANDALONE", "eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "dflash": "DFLASH"
         }[method]  # fmt: skip
+        if method == "dflash":
+            assert options == {"--speculative-num-draft-tokens": "5"}
+            return
         assert options == {"--speculative-num-steps": "4", "--speculative-eagle-topk": "1",
                            "--speculative-num-draft-tokens": "5"}  # fmt: skip
     else:

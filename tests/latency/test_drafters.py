@@ -150,7 +150,7 @@ def test_the_command_names_what_it_took(tmp_path: Path) -> None:
     full = plan(f"{base} --draft eagle3 --draft-vocab 128256")
     gammas = [one["points"][0]["gamma"] for one in (full, found)]
     assert full["points"][0]["draft"] / gammas[0] > 1.3 * found["points"][0]["draft"] / gammas[1]
-    looked = plan(f"{base} --draft ngram")["points"][0]
+    looked = plan(f"{base} --draft ngram --drafted-share 0.5")["points"][0]
     assert (looked["draft"], looked["speedup"]["low"]) == (0, None)
     said = plan(f"{base.removesuffix('--json')} --draft llama-3.2-1b --draft-vocab 999999", 2).stderr
     assert said == "error: draft_vocab is 999999, more than the draft's vocabulary of 128256\n"

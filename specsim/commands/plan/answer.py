@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-import numpy as np
-
+from specsim.commands.plan.doubts import Doubt, Drafted, Far, chain_doubts, far_plan, predicted, tree_doubts
 from specsim.commands.plan.read import Given
 from specsim.commands.plan.sentence import Facts, flagged, sentence, span
+from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.commands.plan.tree import Tree, best_tree
-from specsim.commands.plan.tree import speed as tree_speed
 from specsim.latency import LatencyModel, Timing
-from specsim.lengths.acceptance import Acceptance, from_hazards
+from specsim.lengths.acceptance import Acceptance
 from specsim.speed.boundary import context_boundary, helpful_contexts
 from specsim.speed.plan import break_even_alpha, plan
-from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction, predict
+from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction
 
-# What is tried to find the assumption that matters most. None of it is a claim about a machine, but the last: what
-# MagicDec's table 3a (arXiv:2408.11049) leaves over for a cycle, fitted by `specsim validate`.
-ALPHA, DRAFT, VERIFY, SHARE, OVERHEAD_S = 0.1, 1.5, 1.25, 0.1, 1.4e-3
+# One acceptance for all points: reported ones fall with both.
+EVERYWHERE = (
+    "this acceptance holds at every batch and context: reported ones fall with both, so was it measured at these?"
+)
 NODES = 64  # of the largest tree tried, unless it is said
 CONTEXTS = 131_072  # the longest for which boundaries are looked for
-
-
-class Doubt(NamedTuple):
-    """The speedup of the first point's plan if one assumption fails."""
-
-    assumption: str
-    failing: str
-    speedup: float
 
 
 class Answer(NamedTuple):
@@ -53,6 +45,7 @@ class Answer(NamedTuple):
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
     assumptions: tuple[str, ...]
+    far: Far | None = None
 
 
 def answer(
@@ -67,18 +60,21 @@ def answer(
     nodes: int = NODES,
     allowed: float = 0.0,
     steps: Sequence[float] = (),
+    share: float = 1.0,
 ) -> Answer:
     """Plan every point, and look for what the first depends on; `notes` stand before those of the predictions.
 
     nodes: of the largest tree tried. allowed: overhead of a cycle that is in no value, but in intervals' low ends.
-    steps: of trees, the time of a draft step at each level, where that is known.
+    steps: of trees, the time of a draft step at each level, where that is known. share: of steps that have a draft;
+    costs and acceptance are those of such steps.
     """
-    acceptance = given.acceptance
+    drafted, latency = Drafted(latency, given.acceptance, share, level), mixed_costs(latency, share)
+    acceptance = mixed_acceptance(given.acceptance, share)
     late = later(latency, allowed)
 
     def judged(gamma: int, at: Prediction) -> Prediction:
-        found = _predict(latency, acceptance, gamma, at, level)
-        return allowing(found, _predict(late, acceptance, gamma, at, level)) if allowed and gamma else found
+        found = predicted(latency, acceptance, gamma, at, level)
+        return allowing(found, predicted(late, acceptance, gamma, at, level)) if allowed and gamma else found
 
     best_points = plan(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma, level=level)
     points = tuple(judged(one.gamma, one) for one in best_points)
@@ -89,14 +85,16 @@ def answer(
     if given.ranks:
         trees = tuple(best_tree(latency, late, given.ranks, one, max_gamma, nodes, level, steps) for one in points)
     if first.gamma:
-        doubts = _chain_doubts(latency, acceptance, best, level)
+        doubts = chain_doubts(drafted, best)
     else:
-        doubts = _tree_doubts(latency, given.ranks, trees[0], steps) if trees and trees[0].parents else ()
-    even = break_even_alpha(latency, gamma=best.gamma, batch=best.batch, context=best.context)
+        doubts = tree_doubts(latency, given.ranks, trees[0], steps) if trees and trees[0].parents else ()
+    even = break_even_alpha(drafted.latency, gamma=best.gamma, batch=best.batch, context=best.context)
     found, between = _boundaries(latency, acceptance, batches, max(CONTEXTS, *contexts), max_gamma)
     said = [*notes, *_longest(latency, acceptance, points, max_gamma), *_largest(trees, nodes, max_gamma)]
     said += flagged(points)
     taken = list(first.assumptions)
+    if latency.unit == "s":
+        taken.insert(1, EVERYWHERE)
     if trees:
         taken.append(f"trees have {nodes} nodes at most, a level is drafted in one step")
     helps = _helps(trees[0].speedup if trees else first.speedup, doubts)
@@ -113,6 +111,7 @@ def answer(
         doubts,
         tuple(dict.fromkeys(said)),
         tuple(taken),
+        far_plan(drafted, points),
     )
 
 
@@ -177,57 +176,6 @@ def _largest(trees: Sequence[Tree], nodes: int, depth: int) -> list[str]:
     if any(tree.levels == depth for tree in trees):
         said.append(f"trees of {depth} levels are the deepest tried (--max-gamma): deeper ones may be faster")
     return said
-
-
-def _predict(latency: LatencyModel, acceptance: Acceptance, gamma: int, at: Prediction, level: float) -> Prediction:
-    return predict(latency, acceptance, gamma=gamma, batch=at.batch, context=at.context, level=level)
-
-
-def _chain_doubts(latency: LatencyModel, acceptance: Acceptance, best: Prediction, level: float) -> tuple[Doubt, ...]:
-    def speed(model: LatencyModel, kept: Any) -> float:
-        return _predict(model, kept, best.gamma, best, level).speedup.value
-
-    lower = from_hazards(np.array([max(a - ALPHA, 0.0) for a in acceptance.hazards(best.gamma)]))
-    return _doubts(latency, speed, best.gamma + 1, acceptance, lower, "at every position")
-
-
-def _tree_doubts(
-    latency: LatencyModel, ranks: Sequence[float], tree: Tree, steps: Sequence[float]
-) -> tuple[Doubt, ...]:
-    def speed(model: LatencyModel, kept: Any) -> float:
-        return tree_speed(tree, latency, model, kept, steps)
-
-    lower = [a * max(1 - ALPHA / sum(ranks), 0.0) for a in ranks]
-    return _doubts(latency, speed, len(tree.parents) + 1, ranks, lower, "at every level, all siblings together")
-
-
-def _doubts(
-    latency: LatencyModel,
-    speed: Callable[[LatencyModel, Any], float],
-    tokens: int,
-    acceptance: Any,
-    lower: Any,
-    where: str,
-) -> tuple[Doubt, ...]:
-    """The same plan with one thing worse, the worst first."""
-    step, over = latency.draft, latency.overhead
-
-    def verify(tokens: int, batch: int, context: int) -> Timing:
-        return Timing(latency.target(tokens, batch, context).value * (VERIFY if tokens > 1 else 1))
-
-    rest = OVERHEAD_S if latency.unit == "s" else SHARE
-    shown = f"{1e3 * rest:g} ms" if latency.unit == "s" else f"{rest:g} plain steps"
-    worse = [
-        ("the acceptance", f"{ALPHA:g} lower {where}", latency, lower),
-        ("the draft's speed", f"a step takes {DRAFT:g} times as long",
-         latency._replace(draft=lambda b, s: Timing(DRAFT * step(b, s).value)), acceptance),
-        ("the price of verifying", f"{tokens} tokens take {VERIFY:g} times as long",
-         latency._replace(target=verify), acceptance),
-        ("other work", f"it takes {shown} more a cycle",
-         latency._replace(overhead=lambda b, s: Timing(over(b, s).value + rest)), acceptance),
-    ]  # fmt: skip
-    found = [Doubt(a, b, speed(model, kept)) for a, b, model, kept in worse]
-    return tuple(sorted(found, key=lambda doubt: doubt.speedup))
 
 
 def _facts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from specsim.commands.plan import answer, cells, read, shown
 from specsim.commands.plan.comparison import read_comparison
 from specsim.commands.plan.costs import Costs, Told, of
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES, emit
+from specsim.commands.plan.share import LOOKED_UP, mixed_acceptance, mixed_costs
 from specsim.speed.grid import batch_schedule
 from specsim.speed.shapes import fastest_shapes
 
@@ -42,6 +44,7 @@ def run(
     one_pass: bool,
     cache_hits: str | None,
     experts_overhead: float | None,
+    drafted_share: float | None,
     unmasked_draft: bool,
     batch: str,
     context: str,
@@ -85,10 +88,14 @@ def run(
     if weights is not None and cost_ratio is not None:
         max_gamma = min(max_gamma, 16)  # as many as were timed
     hits = None if cache_hits is None else read.numbers(cache_hits, "cache_hits", "[0, 1]")
-    shaped = (weights, draft_weights, one_pass, hits, experts_overhead)
+    shaped = (weights, draft_weights, one_pass, hits, experts_overhead, drafted_share)
     told = Told(target, draft, device, tp, draft_tp, dtype, draft_vocab, cost_ratio, curve, overhead, *shaped)
     costs = of(told, compared, given.acceptance, batches, contexts)
     latency, notes = costs.latency, list(costs.notes)
+    if given.ranks and costs.share < 1:
+        raise ValueError("drafts that are looked up are chains: give --hazards or --alpha instead of --ranks")
+    mixed = mixed_costs(latency, costs.share)
+    kept_of_all = mixed_acceptance(given.acceptance, costs.share)
     if latency.longest is not None:
         max_gamma = min(max_gamma, latency.longest)
     if latency.unit != "s":  # nothing depends on them: one point says all
@@ -105,12 +112,13 @@ def run(
         timed = f"times of {comparison.name}" if comparison is not None else f"c = {cost_ratio or 0:g}"
         timed = timed if target is None else f"{target} with {draft} on {parts}{device}"
         title = f"{timed}, {kept}"
-        write_bytes(plot, plots.plan(latency, given.acceptance, batches, contexts, max_gamma=max_gamma, title=title))
+        write_bytes(plot, plots.plan(mixed, kept_of_all, batches, contexts, max_gamma=max_gamma, title=title))
     if engine is not None:
-        shared = engine.startswith(("vllm", "sglang")) and costs.method != "ngram"
+        shared = engine.startswith(("vllm", "sglang")) and costs.method not in LOOKED_UP
         if shared and tp != draft_tp:  # these engines share a draft among the devices of its target
             name = "vLLM" if engine.startswith("vllm") else "SGLang"
             raise ValueError(f"{name} shares a draft model among the devices of its target: plan with --draft-tp {tp}")
+        costs, given = costs._replace(latency=mixed), given._replace(acceptance=kept_of_all)
         return _emit(
             engine, costs, given, batches, contexts, max_gamma=max_gamma, nodes=nodes, level=level, draft=draft
         )
@@ -125,6 +133,7 @@ def run(
         nodes=nodes,
         allowed=costs.allowed,
         steps=costs.steps,
+        share=costs.share,
     )
     if not as_json:
         return shown.text(found, as_markdown), ""
@@ -141,6 +150,28 @@ def run(
     return json.dumps({"asked": asked, "weights": types} | shown.as_json(found), allow_nan=False), ""
 
 
+# Where an engine wants a model that it can load, and only a name of the table, or of a kind of drafter, is known.
+PLACEHOLDER = "REPLACE-WITH-"
+
+
+def loadable_draft(draft: str | None, engine: str) -> str:
+    """The folder or hub id of the draft as an engine can load it, else a name that says what to put in its place.
+
+    Examples
+    --------
+    >>> loadable_draft("eagle3", "vllm"), loadable_draft("llama-3.2-1b", "llamacpp")
+    ('REPLACE-WITH-PATH-OF-eagle3', 'REPLACE-WITH-GGUF-OF-llama-3.2-1b')
+    """
+    path = Path(draft or "DRAFT")
+    path = path.parent if path.name == "config.json" else path
+    name = re.sub(r"[^\w.-]", "-", path.name or "DRAFT")
+    if engine.startswith("llamacpp"):
+        return f"{PLACEHOLDER}GGUF-OF-{name}"
+    if path.is_dir() or (draft is not None and not path.exists() and re.fullmatch(r"[^/\s]+/[^/\s]+", draft)):
+        return str(path)
+    return f"{PLACEHOLDER}PATH-OF-{name}"
+
+
 def _emit(
     engine: str,
     costs: Costs,
@@ -154,11 +185,11 @@ def _emit(
     draft: str | None,
 ) -> tuple[str, str]:
     latency, top, context = costs.latency, max(batches), contexts[0]
-    rests = [f"- {given.acceptance.words}", *(f"- {said}" for said in latency.assumptions)]
+    rests = [f"- {given.acceptance.words}", f"- {answer.EVERYWHERE}", *(f"- {said}" for said in latency.assumptions)]
     if engine in TABLES:
         asked: dict[str, Any] = {"max_batch": top, "max_gamma": max_gamma, "level": level, "allowed": costs.allowed}
         table = cells.cells(latency, given.acceptance, contexts, **asked)
-        words = [given.acceptance.words, *latency.assumptions]
+        words = [given.acceptance.words, answer.EVERYWHERE, *latency.assumptions]
         text = cells.as_csv(table) if engine == "csv" else cells.as_json(table, costs.method, level, words)
         said = "lengths by batch and context, each predicted at its first batch and context; no engine reads this file"
         return text, "\n".join([said, *rests])
@@ -198,16 +229,13 @@ def _emit(
         if costs.method in ("model", "ngram", "mtp"):
             more.append("- vLLM says that a length by batch size is tested with EAGLE heads alone: try it first")
         more.append("- its V2 model runner ignores lengths by batch size: start it with VLLM_USE_V2_MODEL_RUNNER=0")
-    path = Path(draft or "DRAFT")
-    path = path.parent if path.suffix == ".json" else path
-    named = path.is_dir() or (draft is not None and "/" in draft)
-    unnamed = ("aiconfigurator", "llamacpp-synthetic", "sglang-adaptive")
-    if engine not in unnamed and costs.method not in ("mtp", "ngram") and not named:
+    path = loadable_draft(draft, engine)
+    text = emit(engine, found, given.acceptance, draft=path, method=costs.method, tree=tree)
+    if path.startswith(PLACEHOLDER) and path in text:
         what = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
-        notes[0] += f'; write the draft\'s {what} for "model"'
-    text = emit(engine, found, given.acceptance, draft=str(path), method=costs.method, tree=tree)
+        notes[0] += f"; write the draft's {what} in place of {path}"
     if engine == "sglang-adaptive":
         most = [(1, top, max(gamma for _, _, gamma in found))]
-        beside = emit("sglang", most, given.acceptance, draft=str(path), method=costs.method)
+        beside = emit("sglang", most, given.acceptance, draft=path, method=costs.method)
         more.append(f"- {beside} --speculative-adaptive --speculative-adaptive-config FILE")
     return text, "\n".join([notes[0], rests[0], *notes[1:], *more, *rests[1:]])

@@ -6,8 +6,9 @@ from itertools import product
 from typing import NamedTuple
 
 from specsim.base import check
-from specsim.commands.plan import answer, models, read
+from specsim.commands.plan import doubts, models, read
 from specsim.commands.plan.comparison import Compared
+from specsim.commands.plan.share import LOOKED_UP, drafted_share
 from specsim.commands.plan.stored import Types, chosen_types
 from specsim.latency import (
     Constants,
@@ -25,7 +26,7 @@ from specsim.latency.kernels import KNOWN, NO_OVERHEAD
 from specsim.lengths.acceptance import Acceptance
 from specsim.speed.cache import cached_drafts
 
-SHAPES = ("weights", "draft_weights", "one_pass", "cache_hits", "experts_overhead")
+SHAPES = ("weights", "draft_weights", "one_pass", "cache_hits", "experts_overhead", "drafted_share")
 TIMED = ("int8", "int4")  # weights whose passes are recorded, for --cost-ratio
 Other = tuple[int, int, str | None, int | None]
 NONE: Other = (1, 1, None, None)  # nothing said of parallel devices, types and the draft's head
@@ -49,12 +50,14 @@ class Told(NamedTuple):
     one_pass: bool = False
     cache_hits: list[float] | None = None
     experts_overhead: float | None = None
+    drafted_share: float | None = None
 
 
 class Costs(NamedTuple):
     """What cycles cost, what drafts ("model" where only numbers are given), what to say, what intervals allow for.
 
     steps: the time of a draft step at each level, where that was measured. types: of weights, where models are known.
+    share: of the target's steps that have a draft; the costs are those of such a step.
     """
 
     latency: LatencyModel
@@ -63,13 +66,16 @@ class Costs(NamedTuple):
     allowed: float = 0.0
     steps: tuple[float, ...] = ()
     types: Types | None = None
+    share: float = 1.0
 
 
 def of(told: Told, compared: Compared | None, acceptance: Acceptance, batches: list[int], contexts: list[int]) -> Costs:
     """Costs of a comparison, or as declared, or of models on a device; ValueError for what does not go together."""
+    share = drafted_share((told.draft or "").lower(), told.drafted_share)
     found = _told(told, compared, batches, contexts)
-    if found.method == "ngram" and (told.one_pass or told.cache_hits is not None):
-        raise ValueError("n-grams are looked up in no time: leave out --one-pass and --cache-hits")
+    found = found._replace(share=share)
+    if found.method in LOOKED_UP and (told.one_pass or told.cache_hits is not None):
+        raise ValueError("drafts that are looked up take no time: leave out --one-pass and --cache-hits")
     if told.one_pass and not found.latency.one_pass:
         found = found._replace(latency=in_one_pass(found.latency))
     if told.cache_hits is not None:
@@ -166,7 +172,7 @@ def _modelled(told: Told, batches: list[int], contexts: list[int]) -> Costs:
         found = found._replace(draft=lambda b, s: Timing(0.0), cycle_error=None, assumptions=tuple(words))
     allowed = 0.0
     if overhead is None:
-        allowed = answer.OVERHEAD_S
+        allowed = doubts.OVERHEAD_S
         said = "host and sampling take no time in the values (--overhead is not given); the low ends of intervals, if "
         said += f"there are any, allow {1e3 * allowed:g} ms a cycle, which a measured engine left over"
         kept = [words for words in found.assumptions if words != NO_OVERHEAD]

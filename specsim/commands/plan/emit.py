@@ -51,6 +51,10 @@ METHODS = {  # of a drafter: its name for vLLM, SGLang and llama.cpp; None where
     "eagle3": ("eagle3", "EAGLE3", "draft-eagle3"),
     "mtp": ("mtp", "EAGLE", "draft-mtp"),
     "ngram": ("ngram", None, None),
+    "suffix": ("suffix", None, None),
+    "dflash": ("dflash", "DFLASH", None),
+    "peagle": ("eagle3", None, None),
+    "parallel": ("draft_model", None, None),
 }
 _NEXTN = 5  # the longest draft of aiconfigurator
 
@@ -104,7 +108,7 @@ def emit(
     draft : str
         The draft model's folder or hub id.
     method : str
-        What drafts: "model", "eagle", "eagle3", "mtp" or "ngram".
+        What drafts: a key of `METHODS`.
     tree : sequence of int
         Parents of the nodes of a tree, for SGLang, instead of a chain.
 
@@ -156,7 +160,9 @@ def emit(
 
 def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
     config: dict[str, Any] = {"method": METHODS[method][0]}
-    if method not in ("mtp", "ngram"):
+    if method in ("peagle", "parallel"):
+        config["parallel_drafting"] = True
+    if method not in ("mtp", "ngram", "suffix"):
         config["model"] = draft
     config["num_speculative_tokens"] = gamma
     if len(schedule) > 1:
@@ -167,10 +173,15 @@ def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int
 def _sglang(method: str, draft: str, found: Bounds) -> str:
     name = METHODS[method][1]
     if name is None:
-        raise ValueError(f"SGLang's {method} drafter takes a budget of its own, not a length: nothing is emitted")
+        why = (
+            "takes a budget of its own, not a length" if method in ("ngram", "suffix") else "has options not known here"
+        )
+        raise ValueError(f"SGLang's {method} drafter {why}: nothing is emitted")
     words = ["--speculative-algorithm", name]
     if method != "mtp":
         words += ["--speculative-draft-model-path", shlex.quote(draft)]
+    if method == "dflash":  # a block holds the known token beside its drafts
+        return " ".join([*words, "--speculative-num-draft-tokens", str(found.tokens)])
     words += ["--speculative-num-steps", str(found.steps), "--speculative-eagle-topk", str(found.top_k)]
     return " ".join([*words, "--speculative-num-draft-tokens", str(found.tokens)])
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from specsim.commands.plan.share import LOOKED_UP
 from specsim.latency import ModelShape
 from specsim.latency.drafters import DRAFTERS, of_target
+from specsim.latency.shape import as_eagle
 
 
 class Drafter(NamedTuple):
@@ -26,10 +28,10 @@ def shape(name: str) -> ModelShape:
 
 
 def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
-    """A model, or a drafter of the target's own: eagle, eagle3, mtp, ngram, or the hub id of an EAGLE head."""
+    """A model, or a drafter of the target's own: eagle, eagle3, mtp, ngram, suffix, or the hub id of an EAGLE head."""
     kind = name.lower()
-    if kind == "ngram":
-        return Drafter(None, kind, ("n-grams are looked up: no pass drafts, and what the look-up costs is --overhead",))
+    if kind in LOOKED_UP:
+        return Drafter(None, kind, ("drafts are looked up: no pass drafts, and what the look-up costs is --overhead",))
     if kind not in DRAFTERS and "/" in name and "eagle" in kind and not Path(name).exists():
         kind = "eagle3" if "eagle3" in kind or "eagle-3" in kind else "eagle"
     if kind in DRAFTERS:
@@ -38,11 +40,16 @@ def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
         note = f"{name}: the shape is that of one layer of {target.name}, and {heads}; a config.json says better"
         return Drafter(found, kind, (note,))
     found = shape(name)
+    notes = [*named_after(name, found)]
+    if found.layers == 1 and not found.drafter and found.hidden == target.hidden and target.layers > 1:
+        # EAGLE heads of the first kind are configs of plain decoders with one layer.
+        found = as_eagle(found, "eagle")
+        notes.append(f"{found.name}: one layer as wide as the target's is taken for an EAGLE head, by its shape alone")
     if scored is not None:
         if scored > found.vocab:
             raise ValueError(f"draft_vocab is {scored}, more than the draft's vocabulary of {found.vocab}")
         found = found._replace(scored=scored)
-    return Drafter(found, found.drafter or "model", named_after(name, found))
+    return Drafter(found, found.drafter or "model", tuple(notes))
 
 
 def named_after(name: str, found: ModelShape) -> tuple[str, ...]:

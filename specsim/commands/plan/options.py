@@ -64,7 +64,9 @@ class Plan(NamedTuple):
             help="A model of the table, as llama-3.1-8b (a wrong name lists near ones), its hub id, or a config.json."
         ),
     ] = None
-    draft: Annotated[str | None, typer.Option(help="The same, as llama-3.2-1b; or eagle, eagle3, mtp, ngram.")] = None
+    draft: Annotated[
+        str | None, typer.Option(help="The same, as llama-3.2-1b; or eagle, eagle3, mtp, ngram, suffix.")
+    ] = None
     hardware: Annotated[
         str | None,
         typer.Option(help="A device of the table, as h100-sxm or a100-sxm4-80gb; a wrong name lists near ones."),
@@ -103,6 +105,10 @@ class Plan(NamedTuple):
     ] = None
     experts_overhead: Annotated[
         float | None, typer.Option(help="Fixed ms of a target pass with experts: routing, sorting, launches.")
+    ] = None
+    drafted_share: Annotated[
+        float | None,
+        typer.Option(help="With --draft ngram or suffix: share of the steps that have a draft (see specsim log)."),
     ] = None
     overhead: Annotated[
         float | None,

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from specsim.base import check
 from specsim.commands.plan import read
+from specsim.commands.plan.answer import EVERYWHERE
 from specsim.commands.plan.costs import Told, of
 from specsim.commands.plan.sentence import counted
+from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.report import text as style
 from specsim.speed.load.closed import RequestTimes, request_times, stable_rate
 from specsim.speed.load.events import Quantiles, Simulated, simulate_requests
@@ -83,14 +85,16 @@ def run(
     costs = of(told, None, given.acceptance, [asked.batch_limit], [asked.prompt_tokens + asked.output_tokens])
     if costs.latency.unit != "s":
         raise ValueError("--rate is in requests a second: give --target, --draft and --hardware, not --cost-ratio")
-    kept = given.acceptance
+    kept = mixed_acceptance(given.acceptance, costs.share)
+    costs = costs._replace(latency=mixed_costs(costs.latency, costs.share))
     size: Any = {"prompt": asked.prompt_tokens, "output": asked.output_tokens, "limit": asked.batch_limit}
     longest = costs.latency.longest
     lengths = range(kept.most(max_gamma if longest is None else min(max_gamma, longest)) + 1)
     sides = [service_costs(costs.latency, kept if g else None, gamma=g, **size) for g in lengths]
     found = answer(sides, rates, asked, level=level)
     found = found._replace(
-        notes=(*costs.notes, *found.notes), assumptions=(kept.words, *costs.latency.assumptions, *found.assumptions)
+        notes=(*costs.notes, *found.notes),
+        assumptions=(kept.words, EVERYWHERE, *costs.latency.assumptions, *found.assumptions),
     )
     if as_json:
         return json.dumps({"asked": asked._asdict() | told._asdict()} | _plain(found), allow_nan=False)

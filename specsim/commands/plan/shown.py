@@ -56,6 +56,14 @@ def text(found: Answer, as_markdown: bool = False) -> str:
     if found.doubts:
         lines.append("the same plan, if one assumption fails:")
     lines += [f"- {d.assumption}, if {d.failing}: {d.speedup:.2f}" for d in found.doubts]
+    if found.far is not None:
+        far = found.far
+        lines.append(
+            f"the plan of the longest context (batch {far.batch}, context {far.context}), if one assumption fails:"
+        )
+        lines += [f"- {d.assumption}, if {d.failing}: {d.speedup:.2f}" for d in far.doubts]
+        if far.break_even is not None:
+            lines.append(f"break-even acceptance of {far.gamma} drafts there: {far.break_even:.2f}")
     for batch, context in found.boundaries.items():
         lines.append(f"S*({batch}): {_boundary(context, found.between.get(batch, []))}")
     lines += [f"note: {note}" for note in found.notes]

@@ -1,0 +1,72 @@
+"""Steps without a draft: what looked-up drafts (n-grams, suffixes) give, where some steps find none.
+
+With s the share of steps that have a draft, tau and t(m) those of steps that have one, in plain steps:
+
+    S = (1 + s (tau - 1)) / (1 - s + s t(gamma + 1) + overhead)
+"""
+
+from __future__ import annotations
+
+from specsim.base import check
+from specsim.latency import LatencyModel, Timing
+from specsim.lengths.acceptance import Acceptance, Tau
+
+LOOKED_UP = ("ngram", "suffix")
+
+
+def drafted_share(method: str, share: float | None) -> float:
+    """The share of steps that have a draft; ValueError where looked-up drafts come without one, or others with one."""
+    if share is None and method in LOOKED_UP:
+        raise ValueError(
+            f"--draft {method} needs --drafted-share, the share of the target's steps that have a draft: an acceptance "
+            "says nothing of the steps in which none is found. `specsim log` reads both from a log of a run with this "
+            "drafter; give its acceptance as --hazards"
+        )
+    if share is None:
+        return 1.0
+    if method not in LOOKED_UP:
+        raise ValueError(f"--drafted-share goes with drafts that are looked up: --draft {' or '.join(LOOKED_UP)}")
+    return float(check.scalar(share, "drafted_share", "(0, 1]"))
+
+
+def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
+    """The costs of a mean step, of which a share has a draft and the others are plain."""
+    if share == 1:
+        return latency
+
+    def target(tokens: int, batch: int, context: int) -> Timing:
+        plain = latency.target(1, batch, context)
+        if tokens == 1:
+            return plain
+        full = latency.target(tokens, batch, context)
+        errors = None
+        if plain.error is not None and full.error is not None:
+            errors = (1 - share) * plain.error + share * full.error
+        return Timing((1 - share) * plain.value + share * full.value, errors)
+
+    def draft(batch: int, context: int) -> Timing:
+        step = latency.draft(batch, context)
+        return Timing(share * step.value, None if step.error is None else share * step.error)
+
+    words = (
+        f"a draft is found in {share:g} of the steps, whatever came before, and the others cost a plain step; where "
+        "several texts are decoded together this counts rather too much time"
+    )
+    return latency._replace(target=target, draft=draft, assumptions=(*latency.assumptions, words))
+
+
+def mixed_acceptance(acceptance: Acceptance, share: float) -> Acceptance:
+    """Tokens of a mean step: 1 + s (tau - 1), as if the first draft were found and kept."""
+    if share == 1:
+        return acceptance
+
+    def tau(gamma: int) -> Tau:
+        mean, error = acceptance.tau(gamma)
+        return Tau(1 + share * (mean - 1), share * error)
+
+    def hazards(gamma: int) -> list[float]:
+        first, *others = acceptance.hazards(gamma) or [0.0]
+        return [share * first, *others][:gamma]
+
+    words = f"{acceptance.words}; where there is a draft, {share:g} of all steps (--drafted-share)"
+    return acceptance._replace(tau=tau, hazards=hazards, words=words)
