@@ -11,7 +11,8 @@ import typer
 from specsim.commands.options import alone, examples, takes
 
 if TYPE_CHECKING:
-    from specsim.speed.diagnosis import Diagnosis, Part
+    from specsim.speed.diagnosis import Diagnosis
+    from specsim.speed.parts import Part
     from specsim.speed.prediction import Estimate
     from specsim.speed.remedies import Mend
 
@@ -26,7 +27,11 @@ class Diagnose(NamedTuple):
     """What `specsim diagnose` is told."""
 
     off: Annotated[
-        Path, typer.Argument(help="Log with speculation off, of vLLM, SGLang, llama.cpp, TensorRT-LLM or ours.")
+        Path,
+        typer.Argument(
+            help="Log with speculation off, of vLLM, SGLang, llama.cpp, TensorRT-LLM or ours; or an older log with it "
+            "on, to compare with."
+        ),
     ]
     on: Annotated[
         list[Path] | None,
@@ -44,24 +49,26 @@ class Diagnose(NamedTuple):
 @takes(Diagnose)
 def diagnose(told: Diagnose) -> None:
     """Why is speculation slower, or no faster? Which term eats the gain, from an engine's own logs, and what helps."""
+    from specsim.commands import two_runs
     from specsim.logs.read import read_log
     from specsim.speed import diagnosis
 
     alone("json", told.as_json, markdown=told.as_markdown)
-    first = read_log(told.off)
-    if told.on:
-        off, on = first, tuple(run for path in told.on for run in read_log(path))
-    else:
-        off = tuple(run for run in first if not run.speculating)
-        on = tuple(run for run in first if run.speculating)
-        if not off or not on:
-            state = "on" if on else "off"
-            raise ValueError(
-                f"{told.off.name} holds runs with speculation {state} only; expected a log of the other, too"
-            )
+    files = [told.off, *(told.on or [])]
+    runs = [run for path in files for run in read_log(path, by_batch=True)]
+    off = [run for run in runs if not run.speculating]
+    on = [run for run in runs if run.speculating]
+    if len(files) == 1 and not (off and on):
+        state = "on" if on else "off"
+        raise ValueError(f"{told.off.name} holds runs with speculation {state} only; expected a log of the other, too")
+    if not on:
+        raise ValueError(f"{files[-1].name} does not speculate; expected a log with speculation on")
+    if not off:
+        typer.echo(two_runs.compared(files, on, told))
+        return
     found = diagnosis.diagnose(off, on, length=told.length, noise=told.noise, level=told.level)
     if told.as_json:
-        typer.echo(json.dumps({"sentence": sentence(found), **_plain(found)}, allow_nan=False))
+        typer.echo(json.dumps({"sentence": sentence(found), **plain(found)}, allow_nan=False))
     else:
         typer.echo(text(found, told.as_markdown))
 
@@ -71,7 +78,11 @@ VERDICTS = {"slower": "Slower", "faster": "Faster", "neither": "Neither slower n
 
 def sentence(found: Diagnosis) -> str:
     """The answer: how fast, what a cycle is made of, and whether acceptance is the cause."""
-    opening = f"{VERDICTS[found.verdict]} ({_times(found.speedup)} as measured)"
+    # Of several batches the smallest is the one explained.
+    at = f" at batch {found.by_batch[0][0]:g}" if len(found.by_batch) > 1 else ""
+    if found.doubts:
+        return f"Not plausible ({_times(found.speedup)} as measured{at}): {'; '.join(found.doubts)}."
+    opening = f"{VERDICTS[found.verdict]} ({_times(found.speedup)} as measured{at})"
     if found.cycle is None or found.tau is None or found.certain is None:
         return f"{opening}; why is not in these logs: they do not say {' nor '.join(found.missing)}."
     parts = ", ".join(_part(part, found) for part in found.parts)
@@ -118,18 +129,20 @@ def _span(found: Estimate) -> str:
 def text(found: Diagnosis, as_markdown: bool = False) -> str:
     """The answer first, then the cycle, what would mend it, what to measure, and what the numbers rest on."""
     from specsim.report.text import paragraphs, table
-    from specsim.speed.diagnosis import named
+    from specsim.speed.parts import named
 
     lines = [sentence(found), ""]
     if found.parts:
         rows = [["part of a cycle", "plain steps"], *([" + ".join(p.names), _span(p.steps)] for p in found.parts)]
         lines += [table(rows, as_markdown), ""]
-    if found.mends:
+    if found.mends and not found.doubts:
         rows = [["what would mend it", "speedup", "how it is known"], *(_mend(one) for one in found.mends)]
         lines += [table(rows, as_markdown), ""]
     if len(found.by_batch) > 1:
         rows = [["batch", "speedup"], *([f"{batch:g}", _span(speed)] for batch, speed in found.by_batch)]
         lines += [table(rows, as_markdown), *_off_above(found), ""]
+    if _untold(found):
+        lines += [table(_logs(found), as_markdown), ""]
     if found.parts:
         lines += [
             f"these logs do not tell {named(part.names)} apart; to measure: {' and '.join(found.missing)}"
@@ -153,15 +166,35 @@ def _off_above(found: Diagnosis) -> list[str]:
     return []
 
 
+def _untold(found: Diagnosis) -> bool:
+    """Whether some log stands in no other table: lengths of the batch that is explained stand among what would help."""
+    first: dict[float, float | None] = {}
+    for log in found.by_log:
+        explained = log.batch == found.by_log[0].batch
+        if log.batch in first and not (explained and log.length != first[log.batch]):
+            return True
+        first.setdefault(log.batch, log.length)
+    return False
+
+
+def _logs(found: Diagnosis) -> list[list[str]]:
+    """Every log, where there are several of one batch."""
+    rows = [["log", "batch", "drafts a block", "speedup"]]
+    for log in found.by_log:
+        drafts = "not known" if log.length is None else f"{log.length:.3g}"
+        rows.append([log.source, f"{log.batch:g}", drafts, _span(log.speedup)])
+    return rows
+
+
 def _mend(one: Mend) -> list[str]:
     if one.value is None:
         return [one.what, f"{one.low:.2f} to {one.high:.2f}", "as far as these logs tell"]
     return [one.what, f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]", one.basis]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
-        return {key: _plain(one) for key, one in value._asdict().items()}
+        return {key: plain(one) for key, one in value._asdict().items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     return value.item() if hasattr(value, "item") else value

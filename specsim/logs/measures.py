@@ -248,10 +248,17 @@ def _length(run: EngineLog, length: float | None) -> float:
     gamma = run.length if run.length is not None else length
     if gamma is None:
         raise ValueError(f"{run.source} does not say how many drafts a block has; give --length")
-    tau = log_tau(run, length=gamma).value
-    if tau > gamma + 1 + 1e-9:
-        raise ValueError(f"{run.source}: {tau:.2f} tokens a call; {gamma:g} drafts give {gamma + 1:g} at most")
+    check_tau(run, log_tau(run, length=gamma), gamma)
     return float(gamma)
+
+
+def check_tau(run: EngineLog, tau: LogTau | None, gamma: float | None) -> None:
+    """ValueError if a run emits more tokens a target call than its drafts and one."""
+    if tau is not None and gamma is not None and tau.value > gamma + 1 + 1e-9:
+        raise ValueError(
+            f"{run.source}: {tau.value:.2f} tokens a call; {gamma:g} drafts give {gamma + 1:g} at most: likely the "
+            "length is that of another run, or steps are counted for several requests at once"
+        )
 
 
 def _most(run: EngineLog, length: float | None) -> float | None:

@@ -53,6 +53,8 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
         # Where the number has just changed the interval is of both.
         steady = [i for i in group if i and i - 1 in group]
         run = _summary([lines[i] for i in steady or group], text, source)
+        if not run.speculating and any(one.tau is not None for one in lines):  # switched off at this batch
+            run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0))))
     return tuple(runs)
 

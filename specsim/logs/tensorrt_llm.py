@@ -42,6 +42,8 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     if len(groups) < 2:
         return (_summary(found, source),)
     runs = [_summary([found[i] for i in group], source) for group in groups]
+    if any(run.speculating for run in runs):  # where nothing was drafted it is on all the same
+        runs = [run if run.speculating else run._replace(speculating=True, length=0.0) for run in runs]
     return tuple(run._replace(batch=float(round(run.batch or 0.0))) for run in runs)
 
 

@@ -117,6 +117,8 @@ def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
         # Where the number has just changed the interval is of both.
         steady = [i for i in group if i and i - 1 in group]
         run = _summary([intervals[i] for i in steady or group], source, method)
+        if not run.speculating and any(one.drafts for one in intervals):  # switched off at this batch
+            run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0))))
     return runs
 

@@ -4,40 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from specsim.base import check
-from specsim.logs.measures import LogTau
-from specsim.logs.record import EngineLog
+from specsim.base import check, limits
+from specsim.logs.measures import LogTau, check_tau, implausible
+from specsim.logs.record import EngineLog, per_step
+from specsim.speed.parts import Part, implausible_terms, named, not_negative, split
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.remedies import Mend, remedies
-from specsim.speed.runs import at_one_batch, check_pairs, cycle_time, observed, plain_step_of, speedup_of, tau_of
-from specsim.speed.terms import PLAIN, STEP, Observation, Terms, in_steps, known, solve
+from specsim.speed.runs import (
+    LogSpeed,
+    at_one_batch,
+    check_pairs,
+    cycle_time,
+    observed,
+    plain_step_of,
+    speedup_of,
+    tau_of,
+    verdict_of,
+)
+from specsim.speed.terms import PLAIN, STEP, Observation, in_steps, solve
 
 NOISE = 0.02  # relative standard error of a time whose spread the log does not show
-CLEAR = 0.25  # plain steps, or this share of the cycle: a term with a wider half-interval is not told apart
 MISFIT = 9.0  # chi-square of each time to spare, above which times do not lie on a line
-NAMES = ("drafting", "verifying", "fixed work")
-
-
-class Part(NamedTuple):
-    """Terms of a cycle that the logs tell apart from the others, and their time in plain steps."""
-
-    names: tuple[str, ...]
-    steps: Estimate
 
 
 class Diagnosis(NamedTuple):
     """Which term eats the gain; times are in plain steps, of `step` seconds each.
 
-    verdict: "slower", "faster", or "neither" where the interval holds 1. cause: "acceptance", or the names of the part
+    verdict: "slower", "faster", "neither" where the interval holds 1, or "implausible", for which `doubts` has the
+    reasons. cause: "acceptance", or the names of the part
     of the cycle that costs most beyond one plain step. speedup: as measured. tau, cycle: tokens and time of a cycle.
     certain: the speedup if every draft were kept. parts: of the cycle. mends: what would help. missing: what to measure
-    so that terms can be told apart. by_batch: the speedup at each batch. notes: what the numbers rest on.
+    so that terms can be told apart. by_batch: the speedup at each batch. notes: what the numbers rest on. by_log: the
+    speedup of every log. doubts: what cannot be so, each with its likely cause.
 
     Examples
     --------
@@ -63,6 +66,8 @@ class Diagnosis(NamedTuple):
     missing: tuple[str, ...]
     by_batch: tuple[tuple[float, Estimate], ...]
     notes: tuple[str, ...]
+    by_log: tuple[LogSpeed, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def diagnose(
@@ -115,18 +120,21 @@ def diagnose(
     """
     z = NormalDist().inv_cdf((1 + float(check.scalar(level, "level", "(0, 1)"))) / 2)
     spread = float(check.scalar(noise, "noise", "[0.0001, 1]"))
+    if length is not None:
+        length = check.integer(length, "length", 1, limits.MAX_GAMMA)
     check_pairs(off, on)
-    plain, runs, by_batch = at_one_batch(off, on, spread, z)
+    # A cycle of a run in which some steps had no draft is a step, with a draft or without.
+    pairs = at_one_batch(off, [per_step(run) for run in on], spread, z)
+    plain, runs, by_batch = pairs.plain, pairs.runs, pairs.by_batch
     first = runs[0]
     step = plain_step_of(plain, spread)
     tau = tau_of(first, length)
     gamma = first.length if first.length is not None else length
     cycle = cycle_time(first, tau, spread)
     speedup = speedup_of(first, step, tau, cycle, z, spread)
-    notes = [*_notes([*plain, *runs]), _noise_note([*plain, *runs], spread)]
-    verdict = "neither"
-    if speedup.low is not None and speedup.high is not None:
-        verdict = "slower" if speedup.high < 1 else "faster" if speedup.low > 1 else "neither"
+    check_tau(first, tau, gamma)
+    notes = [*_notes([*plain, *runs]), *pairs.left_out, _noise_note([*plain, *runs], spread)]
+    verdict = verdict_of(speedup)
     if cycle is None or tau is None or gamma is None:
         wanted = [
             *(["how many tokens a target call emits (accepted drafts beside blocks)"] if tau is None else []),
@@ -148,6 +156,7 @@ def diagnose(
             missing=tuple(wanted),
             by_batch=by_batch,
             notes=_said(notes),
+            by_log=pairs.by_log,
         )
     observations = [Observation(PLAIN, step.value, step.error or 0.0)]
     for run in runs:
@@ -162,9 +171,11 @@ def diagnose(
     parts, missing = split(terms, rows, gamma, verified, total, z)
     steps = Estimate(total, max(total - z * of_total, 0.0), total + z * of_total)
     certain = interval((gamma + 1) / total, (of_total / total) ** 2, z)
+    doubts = implausible_terms(steps, parts)
+    parts = tuple(Part(part.names, not_negative(part.steps)) for part in parts)
     mends = remedies(first, runs, terms, tau, gamma, verified, _excess(parts), z)
     return Diagnosis(
-        verdict,
+        "implausible" if doubts else verdict,
         _cause(parts, tau.value, gamma, total),
         float(terms.values[STEP]),
         speedup,
@@ -178,63 +189,13 @@ def diagnose(
         missing,
         by_batch,
         _said(notes),
+        pairs.by_log,
+        doubts,
     )
 
 
 def _rows(gamma: float, verified: float) -> list[tuple[float, float, float, float]]:
     return [(0.0, float(gamma), 0.0, 0.0), (1.0, 0.0, verified - 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)]
-
-
-def split(
-    terms: Terms,
-    rows: Sequence[tuple[float, float, float, float]],
-    gamma: float,
-    verified: float,
-    total: float,
-    z: float,
-) -> tuple[tuple[Part, ...], tuple[str, ...]]:
-    """The parts of a cycle that are told apart, and what to measure for the rest."""
-    told = []
-    for row in rows:
-        value, error = in_steps(terms, row) if any(row) and known(terms, row) else (0.0, math.inf)
-        told.append(not any(row) or z * error <= max(CLEAR, CLEAR * total))
-    if sum(not one for one in told) == 1:  # the rest of the cycle: alone, it is known as well as the cycle is
-        told = [one or known(terms, row) for one, row in zip(told, rows, strict=True)]
-    groups: list[tuple[str, ...]] = []
-    groups += [(name,) for name, one, row in zip(NAMES, told, rows, strict=True) if one and any(row)]
-    rest = tuple(name for name, one in zip(NAMES, told, strict=True) if not one)
-    if rest:
-        groups.append(rest)
-    parts = []
-    for names in sorted(groups, key=lambda group: NAMES.index(group[0])):
-        value, error = in_steps(terms, np.sum([rows[NAMES.index(name)] for name in names], axis=0))
-        parts.append(Part(names, Estimate(value, value - z * error, value + z * error)))
-    return tuple(parts), _wanted(terms, rows, rest, gamma, verified)
-
-
-def _wanted(
-    terms: Terms,
-    rows: Sequence[tuple[float, float, float, float]],
-    rest: tuple[str, ...],
-    gamma: float,
-    verified: float,
-) -> tuple[str, ...]:
-    """The fewest further measurements by which every term of the rest would be known."""
-    if len(rest) < 2:
-        return ()
-    other = max(1.0, gamma - 1 if gamma > 1 else gamma + 1)
-    offers = [
-        ("the time of drafting a block", (0.0, gamma, 0.0, 0.0)),
-        (f"a target pass over {verified:g} tokens", (1.0, 0.0, verified - 1.0, 0.0)),
-        (f"a run with speculation on at {other:g} drafts", (1.0, other, other, 1.0)),
-    ]
-    basis = [row for row in terms.space if np.linalg.norm(row) > 1e-12]
-    for count in range(1, len(offers) + 1):
-        for some in combinations(offers, count):
-            further = solve([Observation(row, 0.0, 1.0) for row in (*basis, *(r for _, r in some))])
-            if all(known(further, rows[NAMES.index(name)]) for name in rest if any(rows[NAMES.index(name)])):
-                return tuple(what for what, _ in some)
-    return ()
 
 
 def _excess(parts: Sequence[Part]) -> dict[str, float]:
@@ -251,17 +212,6 @@ def _cause(parts: Sequence[Part], tau: float, gamma: float, cycle: float) -> str
     return named(worst.names)
 
 
-def named(names: Sequence[str]) -> str:
-    """Names in one phrase.
-
-    Examples
-    --------
-    >>> named(["drafting", "verifying", "fixed work"])
-    'drafting, verifying and fixed work'
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def _interval_of_tau(tau: LogTau, z: float, gamma: float | None) -> Estimate:
     if tau.error is None:
         return Estimate(tau.value, None, None)
@@ -270,7 +220,15 @@ def _interval_of_tau(tau: LogTau, z: float, gamma: float | None) -> Estimate:
 
 
 def _notes(runs: Sequence[EngineLog]) -> list[str]:
-    return [f"{run.source}: {note}" for run in runs for note in run.notes]
+    unknown = (
+        "in how many steps there was no draft the log does not say; with n-gram or suffix drafts, "
+        "many: a cycle is then shorter, and emits less"
+    )
+    return [
+        f"{run.source}: {note}"
+        for run in runs
+        for note in (*run.notes, *implausible(run), *([unknown] if run.coverage is None else []))
+    ]
 
 
 def _noise_note(runs: Sequence[EngineLog], noise: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from specsim.base import check
 from specsim.latency import Timing
@@ -43,28 +44,74 @@ def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
         raise ValueError(f"the logs are of the models {said}; expected one")
 
 
-def at_one_batch(
-    off: Sequence[EngineLog], on: Sequence[EngineLog], noise: float, z: float
-) -> tuple[list[EngineLog], list[EngineLog], tuple[tuple[float, Estimate], ...]]:
-    """The runs at the smallest batch that both have, and the speedup at every batch."""
-    found = []
+class LogSpeed(NamedTuple):
+    """The speedup of one log with speculation over those without it at its batch."""
+
+    source: str
+    batch: float
+    length: float | None
+    speedup: Estimate
+
+
+class Pairs(NamedTuple):
+    """Runs at the smallest batch that logs of both kinds have, the speedup of every log, and what is left out."""
+
+    plain: list[EngineLog]
+    runs: list[EngineLog]
+    by_log: tuple[LogSpeed, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def by_batch(self) -> tuple[tuple[float, Estimate], ...]:
+        """The speedup of the first log at each batch."""
+        first = {one.batch: one.speedup for one in reversed(self.by_log)}
+        return tuple(sorted(first.items()))
+
+
+def at_one_batch(off: Sequence[EngineLog], on: Sequence[EngineLog], noise: float, z: float) -> Pairs:
+    """The runs at the smallest batch that both have, and the speedup of every log at every batch."""
+    pairs = []
+    speeds = []
+    matched: list[EngineLog] = []
+    batches: list[float] = []
     for batch in sorted({run.batch or 1.0 for run in on}):
-        plain = [run for run in off if _same(run.batch or 1.0, batch)]
-        runs = [run for run in on if _same(run.batch or 1.0, batch)]
-        if plain:
-            step = plain_step_of(plain, noise)
-            tau = tau_of(runs[0], None)
-            found.append(
-                (batch, plain, runs, speedup_of(runs[0], step, tau, cycle_time(runs[0], tau, noise), z, noise))
-            )
-    if not found:
-        batches = [sorted({round(run.batch or 1.0, 1) for run in some}) for some in (off, on)]
-        raise ValueError(f"the logs are of batches {batches[0]} off and {batches[1]} on; expected one batch in both")
-    _, plain, runs, _ = found[0]
-    return plain, runs, tuple((batch, speed) for batch, _, _, speed in found)
+        # Logs whose batches are the same but for noise stand together.
+        if any(same_batch(batch, other) for other in batches):
+            continue
+        plain = [run for run in off if same_batch(run.batch or 1.0, batch)]
+        runs = [run for run in on if same_batch(run.batch or 1.0, batch) and run not in matched]
+        if not plain or not runs:
+            continue
+        batches.append(batch)
+        matched += [*plain, *runs]
+        pairs.append((plain, runs))
+        step = plain_step_of(plain, noise)
+        for run in runs:
+            tau = tau_of(run, None)
+            speed = speedup_of(run, step, tau, cycle_time(run, tau, noise), z, noise)
+            speeds.append(LogSpeed(run.source, batch, run.length, speed))
+    if not pairs:
+        sizes = [sorted({round(run.batch or 1.0, 1) for run in some}) for some in (off, on)]
+        raise ValueError(f"the logs are of batches {sizes[0]} off and {sizes[1]} on; expected one batch in both")
+    left = _left_out(off, matched, "with") + _left_out(on, matched, "without")
+    return Pairs(*pairs[0], tuple(speeds), left)
 
 
-def _same(one: float, other: float) -> bool:
+def _left_out(runs: Sequence[EngineLog], matched: Sequence[EngineLog], other: str) -> tuple[str, ...]:
+    """One note for each log with batches that no log of the other kind has."""
+    alone: dict[str, list[str]] = {}
+    for run in runs:
+        if run not in matched:
+            alone.setdefault(run.source, []).append(f"{run.batch or 1.0:g}")
+    return tuple(
+        f"{source}: {'batch' if len(sizes) == 1 else 'batches'} {', '.join(sizes)} left out, for no log {other} "
+        "speculation has it"
+        for source, sizes in alone.items()
+    )
+
+
+def same_batch(one: float, other: float) -> bool:
+    """Return whether two batches are the same but for noise."""
     return abs(one - other) <= 0.1 * max(one, other)
 
 
@@ -74,6 +121,13 @@ def plain_step_of(plain: Sequence[EngineLog], noise: float) -> Timing:
     weights = [1 / (one.error or 1.0) ** 2 for one in times]
     mean = sum(w * one.value for w, one in zip(weights, times, strict=True)) / sum(weights)
     return Timing(mean, 1 / math.sqrt(sum(weights)))
+
+
+def verdict_of(speedup: Estimate) -> str:
+    """Return "slower", "faster", or "neither" where the interval holds 1."""
+    if speedup.high is not None and speedup.high < 1:
+        return "slower"
+    return "faster" if speedup.low is not None and speedup.low > 1 else "neither"
 
 
 def sure(time: Timing, noise: float) -> Timing:

@@ -10,10 +10,11 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim.cli import app
-from specsim.commands.plan.read import read_hazards
+from specsim.commands.plan.read import read_hazards, read_histogram
 
 pytestmark = pytest.mark.fast
 
+REPORTS = Path(__file__).parents[1] / "logs" / "reports"
 RUNS = Path(__file__).parents[1] / "helpers" / "runs.csv"
 ON = "eval time = 1020.0 ms / 51 tokens\ndraft acceptance = 0.6 ( 30 accepted / 60 generated)\n"
 OFF = "eval time = 900.0 ms / 50 tokens\n"
@@ -72,7 +73,11 @@ def test_log_names_its_numbers(tmp_path: Path) -> None:
 BAD = {
     "no on": (("diagnose", "off.log"), "off.log holds runs with speculation off only"),
     "twice off": (("diagnose", "off.log", "off.log"), "off.log does not speculate"),
-    "twice on": (("diagnose", "on.log", "on.log"), "on.log speculates"),
+    "twice on": (("diagnose", "on.log", "on.log"), "logs are told apart by their names; expected 2 names, got on.log"),
+    "share": (("log", "on.log", "--share", "1.5"), "share"),
+    "no length": (("log", "on.log", "--length", "0"), "length"),
+    "no length to explain": (("diagnose", "off.log", "on.log", "--length", "0"), "length"),
+    "a device": (("log", "/dev/zero"), "/dev/zero is a device"),
     "missing": (("diagnose", "none.log", "on.log"), "none.log: No such file or directory"),
     "log of off": (("log", "off.log"), "off.log is of a run without speculation"),
     "no positions": (("log", "on.log", "--hazards", "h.csv"), "on.log has no positions"),
@@ -92,6 +97,83 @@ def test_bad_input_is_one_line(case: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert said in error
     assert error.count("\n") == 1
     assert not (tmp_path / "h.csv").exists()
+
+
+def report(name: str) -> Path:
+    return REPORTS / name
+
+
+def test_01_a_step_costs_what_it_emits(tmp_path: Path) -> None:
+    said = run("diagnose", report("01-off.log"), report("01-on.log"))
+    assert said.startswith("Slower (0.68x as measured) because a cycle costs 1.74 plain steps and emits 1.18 tokens")
+    assert "with 100 % it would be 0.75x" in said
+    said = run("log", report("01-on.log"))
+    assert "share of the target calls that had drafts" in said
+    assert "1.185" in said
+    error = run("log", report("01-on.log"), "--hazards", tmp_path / "h.csv", code=2)
+    assert "10.1 % of the steps had a draft" in error
+    assert not (tmp_path / "h.csv").exists()
+
+
+def test_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> None:
+    counts = "vllm:spec_decode_num_{} {}\n"
+    names = (
+        "drafts_total",
+        "draft_tokens_total",
+        "accepted_tokens_total",
+        'accepted_tokens_per_pos_total{position="0"}',
+    )
+    text = "".join(counts.format(*one) for one in zip(names, (100, 100, 60, 60), strict=True))
+    (tmp_path / "on.txt").write_text(text)
+    words = ("log", tmp_path / "on.txt", "--hazards", tmp_path / "h.csv")
+    assert "does not say in how many steps there was a draft" in run(*words, code=2)
+    run(*words, "--share", 1)
+    assert read_hazards(tmp_path / "h.csv").hazards(1) == pytest.approx([0.6])
+
+
+def test_13_rates_by_position_become_hazards(tmp_path: Path) -> None:
+    run("log", report("13-on.log"), "--hazards", tmp_path / "h.csv")
+    assert (tmp_path / "h.csv").read_text() == "position,tried,kept\n1,87,70\n2,70,55\n3,55,42\n"
+
+
+def test_15_a_histogram_of_requests_is_what_plan_takes() -> None:
+    for name, hazards in (("15-vllm.json", [4 / 43, 3 / 4, 1]), ("15-trtllm.json", [12 / 20, 1, 6 / 12])):
+        assert read_histogram(report(name)).hazards(3) == pytest.approx(hazards)
+    said = run("plan", "--histogram", report("12-mid.json"), "--cost-ratio", 0.05, code=2)
+    assert 'write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}' in said
+
+
+def test_20_both_contexts_of_the_draft_are_its_cost() -> None:
+    shown = json.loads(run("diagnose", report("20-off.log"), report("20-on.log"), "--json"))
+    assert shown["parts"][0]["names"] == ["drafting"]
+    assert shown["parts"][0]["steps"]["value"] == pytest.approx((23.77 + 2240) / 100 / (46_000 / 255), rel=1e-3)
+
+
+def test_21_two_runs_that_speculate_are_compared() -> None:
+    said = run("diagnose", report("21-old.csv"), report("21-new.csv"))
+    assert said.startswith(
+        "21-new.csv is 0.616x as fast as 21-old.csv: a cycle takes 229 against 130 ms (x 1.76), which is the cause; "
+        "acceptance is better (2.977 against 2.745 tokens a cycle, x 1.085)."
+    )
+    shown = json.loads(run("diagnose", report("21-old.csv"), report("21-new.csv"), "--json"))
+    assert (shown["verdict"], shown["cause"]) == ("slower", "cycle")
+    assert shown["cycle"]["value"] == pytest.approx((1 + 85 / 43) / 13 / ((1 + 82 / 47) / 21.1))
+
+
+def test_21_siblings(tmp_path: Path) -> None:
+    """Worse acceptance; a log that says no acceptance; three logs; logs of engines with batches; 18, too."""
+    head = "speculation,length,batch,tau,tokens_per_s\n"
+    rows = {"a": "on,3,1,2.8,28\n", "b": "on,3,1,1.4,14\n", "c": "on,3,1,,20\n", "d": "on,3,8,2.8,28\n"}
+    paths = {name: tmp_path / f"{name}.csv" for name in rows}
+    for name, row in rows.items():
+        paths[name].write_text(head + row)
+    worse = run("diagnose", paths["a"], paths["b"])
+    assert "acceptance is worse (1.400 against 2.800 tokens a cycle, x 0.500), which is the cause" in worse
+    assert "a.csv, which may be noise" not in worse
+    assert "they do not both say how many tokens" in run("diagnose", paths["a"], paths["c"])
+    assert run("diagnose", paths["a"], paths["b"], paths["c"]).count("as fast as a.csv") == 2
+    assert "a.csv is of batch 1, d.csv of batch 8" in run("diagnose", paths["a"], paths["d"], code=2)
+    assert "18-on.log is 150.817x as fast as 18-off.log" in run("diagnose", report("18-off.log"), report("18-on.log"))
 
 
 def test_public_functions_take_what_the_command_takes() -> None:

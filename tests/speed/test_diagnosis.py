@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from specsim.latency import Timing
 from specsim.logs.record import EngineLog
-from specsim.speed.diagnosis import NAMES, diagnose
+from specsim.speed.diagnosis import diagnose
+from specsim.speed.parts import NAMES
 from specsim.speed.terms import PLAIN, Observation, known, solve
 
 pytestmark = pytest.mark.fast

@@ -1,0 +1,110 @@
+"""The parts of a cycle that logs tell apart, what to measure for the rest, and what parts cannot be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from specsim.speed.prediction import Estimate
+from specsim.speed.terms import Observation, Terms, in_steps, known, solve
+
+CLEAR = 0.25  # plain steps, or this share of the cycle: a term with a wider half-interval is not told apart
+NAMES = ("drafting", "verifying", "fixed work")
+
+
+class Part(NamedTuple):
+    """Terms of a cycle that the logs tell apart from the others, and their time in plain steps."""
+
+    names: tuple[str, ...]
+    steps: Estimate
+
+
+def split(
+    terms: Terms,
+    rows: Sequence[tuple[float, float, float, float]],
+    gamma: float,
+    verified: float,
+    total: float,
+    z: float,
+) -> tuple[tuple[Part, ...], tuple[str, ...]]:
+    """The parts of a cycle that are told apart, and what to measure for the rest."""
+    told = []
+    for row in rows:
+        value, error = in_steps(terms, row) if any(row) and known(terms, row) else (0.0, math.inf)
+        told.append(not any(row) or z * error <= max(CLEAR, CLEAR * total))
+    if sum(not one for one in told) == 1:  # the rest of the cycle: alone, it is known as well as the cycle is
+        told = [one or known(terms, row) for one, row in zip(told, rows, strict=True)]
+    groups: list[tuple[str, ...]] = []
+    groups += [(name,) for name, one, row in zip(NAMES, told, rows, strict=True) if one and any(row)]
+    rest = tuple(name for name, one in zip(NAMES, told, strict=True) if not one)
+    if rest:
+        groups.append(rest)
+    parts = []
+    for names in sorted(groups, key=lambda group: NAMES.index(group[0])):
+        value, error = in_steps(terms, np.sum([rows[NAMES.index(name)] for name in names], axis=0))
+        parts.append(Part(names, Estimate(value, value - z * error, value + z * error)))
+    return tuple(parts), _wanted(terms, rows, rest, gamma, verified)
+
+
+def _wanted(
+    terms: Terms,
+    rows: Sequence[tuple[float, float, float, float]],
+    rest: tuple[str, ...],
+    gamma: float,
+    verified: float,
+) -> tuple[str, ...]:
+    """The fewest further measurements by which every term of the rest would be known."""
+    if len(rest) < 2:
+        return ()
+    other = max(1.0, gamma - 1 if gamma > 1 else gamma + 1)
+    offers = [
+        ("the time of drafting a block", (0.0, gamma, 0.0, 0.0)),
+        (f"a target pass over {verified:g} tokens", (1.0, 0.0, verified - 1.0, 0.0)),
+        (f"a run with speculation on at {other:g} drafts", (1.0, other, other, 1.0)),
+    ]
+    basis = [row for row in terms.space if np.linalg.norm(row) > 1e-12]
+    for count in range(1, len(offers) + 1):
+        for some in combinations(offers, count):
+            further = solve([Observation(row, 0.0, 1.0) for row in (*basis, *(r for _, r in some))])
+            if all(known(further, rows[NAMES.index(name)]) for name in rest if any(rows[NAMES.index(name)])):
+                return tuple(what for what, _ in some)
+    return ()
+
+
+def implausible_terms(cycle: Estimate, parts: Sequence[Part]) -> tuple[str, ...]:
+    """What cannot be so in a cycle, for sure and not by noise, with the likely cause."""
+    found = []
+    if cycle.high is not None and cycle.high < 1:
+        found.append(
+            f"a cycle costs {cycle.value:.2f} plain steps, and the pass of the target in it alone costs one; "
+            "likely the log without speculation is of another load, machine or model, or its time is not the target's"
+        )
+    found += [
+        f"{named(part.names)} take {part.steps.value:.2f} plain steps, less than none; likely the times of the parts "
+        "and of the cycle are of different runs, or a part is counted twice"
+        for part in parts
+        if part.steps.high is not None and part.steps.high < 0
+    ]
+    return tuple(found)
+
+
+def not_negative(steps: Estimate) -> Estimate:
+    """The same time, where noise has made it less than nothing."""
+    if steps.low is None or steps.high is None or steps.high < 0:
+        return steps
+    return Estimate(max(steps.value, 0.0), max(steps.low, 0.0), steps.high)
+
+
+def named(names: Sequence[str]) -> str:
+    """Names in one phrase.
+
+    Examples
+    --------
+    >>> named(["drafting", "verifying", "fixed work"])
+    'drafting, verifying and fixed work'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,168 @@
+"""Two runs that both speculate, before and after a change: is it acceptance, or the time of a cycle?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+from specsim.base import check
+from specsim.latency import Timing
+from specsim.logs.measures import LogTau, check_tau, implausible
+from specsim.logs.record import EngineLog, per_step
+from specsim.speed.prediction import Estimate, interval
+from specsim.speed.runs import cycle_time, same_batch, sure, tau_of, verdict_of
+
+
+class Side(NamedTuple):
+    """One of the two runs: tokens of a cycle and its seconds, None where the log does not say them."""
+
+    source: str
+    batch: float
+    tau: Estimate | None
+    cycle: Estimate | None
+
+
+class RunComparison(NamedTuple):
+    """How fast `new` is in terms of `old`: the ratio of tokens a cycle over that of the times of a cycle.
+
+    verdict: "slower", "faster", or "neither" where the interval holds 1. cause: "acceptance" or "cycle", whichever
+    moves the speed further in its direction; "" where a log does not say tokens of a cycle, or neither does.
+    acceptance, cycle: ratios, new over old. notes: what the numbers rest on.
+
+    Examples
+    --------
+    >>> from specsim.latency import Timing
+    >>> old = EngineLog("own", "old", True, length=3, tau=Timing(2.745), token=Timing(1 / 21.1))
+    >>> found = compare_runs(old, old._replace(source="new", tau=Timing(2.977), token=Timing(1 / 13.0)))
+    >>> found.verdict, found.cause, round(found.speedup.value, 3)
+    ('slower', 'cycle', 0.616)
+    """
+
+    old: Side
+    new: Side
+    verdict: str
+    cause: str
+    speedup: Estimate
+    acceptance: Estimate | None
+    cycle: Estimate | None
+    notes: tuple[str, ...]
+
+
+def compare_runs(
+    old: EngineLog, new: EngineLog, *, length: int | None = None, noise: float = 0.02, level: float = 0.95
+) -> RunComparison:
+    r"""Compare two runs that speculate.
+
+    .. math:: \frac{S_2}{S_1} = \frac{\tau_2}{\tau_1} \cdot \frac{T_{c,1}}{T_{c,2}}
+
+    Parameters
+    ----------
+    old, new : EngineLog
+        Runs with speculation, of one model at one batch.
+    length : int, optional
+        Drafts of a block, where a log does not say it.
+    noise : float
+        Relative standard error of a time whose spread a log does not show.
+    level : float
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    RunComparison
+        The speed, and its two factors.
+
+    Raises
+    ------
+    ValueError
+        No time in a log, other models or batches, or more tokens a cycle than its drafts and one.
+
+    References
+    ----------
+    Leviathan et al. 2023, arXiv:2211.17192, theorem 3.8 (tokens of a cycle over its time).
+
+    Examples
+    --------
+    >>> from specsim.latency import Timing
+    >>> old = EngineLog("own", "old", True, length=3, tau=Timing(2.0), token=Timing(0.01))
+    >>> compare_runs(old, old._replace(tau=Timing(1.5), token=Timing(0.0134))).cause
+    'acceptance'
+    """
+    z = NormalDist().inv_cdf((1 + float(check.scalar(level, "level", "(0, 1)"))) / 2)
+    spread = float(check.scalar(noise, "noise", "[0.0001, 1]"))
+    _check(old, new)
+    runs = [per_step(run) for run in (old, new)]
+    taus = [tau_of(run, length) for run in runs]
+    for run, tau in zip(runs, taus, strict=True):
+        check_tau(run, tau, run.length if run.length is not None else length)
+    cycles = [cycle_time(run, tau, spread) for run, tau in zip(runs, taus, strict=True)]
+    tokens = [_token_time(*one, spread) for one in zip(runs, taus, cycles, strict=True)]
+    speedup = _ratio(tokens[0], tokens[1], z)
+    # Its two factors, where both logs say them.
+    acceptance = None if taus[0] is None or taus[1] is None else _ratio(taus[1], taus[0], z)
+    longer = None if cycles[0] is None or cycles[1] is None else _ratio(cycles[1], cycles[0], z)
+    before, after = (
+        Side(run.source, run.batch or 1.0, _around(tau, z), _around(cycle, z))
+        for run, tau, cycle in zip(runs, taus, cycles, strict=True)
+    )
+    notes = [f"{run.source}: {note}" for run in runs for note in (*run.notes, *implausible(run))]
+    verdict = verdict_of(speedup)
+    cause = "" if verdict == "neither" else _cause(speedup, acceptance, longer)
+    return RunComparison(before, after, verdict, cause, speedup, acceptance, longer, tuple(dict.fromkeys(notes)))
+
+
+def same_runs(old: Sequence[EngineLog], new: Sequence[EngineLog]) -> list[tuple[EngineLog, EngineLog]]:
+    """Return the runs of two logs at each batch that both have, smallest first; ValueError if there is none."""
+    pairs = []
+    for one in sorted(old, key=lambda run: run.batch or 1.0):
+        other = next((run for run in new if same_batch(one.batch or 1.0, run.batch or 1.0)), None)
+        if other is not None:
+            pairs.append((one, other))
+    if not pairs:
+        sizes = [", ".join(sorted({f"{run.batch or 1.0:g}" for run in runs})) for runs in (old, new)]
+        raise ValueError(
+            f"{old[0].source} is of batch {sizes[0]}, {new[0].source} of batch {sizes[1]}; expected one batch in both"
+        )
+    return pairs
+
+
+def _check(old: EngineLog, new: EngineLog) -> None:
+    for run in (old, new):
+        if not run.speculating:
+            raise ValueError(f"{run.source} does not speculate; expected a log with speculation on")
+        if run.token is None and run.cycle is None:
+            raise ValueError(f"{run.source} has no time per token or cycle; expected one")
+    if old.model and new.model and old.model != new.model:
+        raise ValueError(f"{old.source} is of the model {old.model}, {new.source} of {new.model}; expected one")
+
+
+def _token_time(run: EngineLog, tau: LogTau | None, cycle: Timing | None, noise: float) -> Timing:
+    """Seconds of a token: as timed, or those of a cycle over its tokens."""
+    if run.token is not None:
+        return sure(run.token, noise)
+    if tau is None or cycle is None:
+        raise ValueError(f"{run.source} has the time of a cycle, but not how many tokens it emits; expected both")
+    relative = math.hypot((cycle.error or 0.0) / cycle.value, (tau.error or 0.0) / tau.value)
+    return Timing(cycle.value / tau.value, relative * cycle.value / tau.value)
+
+
+def _ratio(top: Timing | LogTau, bottom: Timing | LogTau, z: float) -> Estimate:
+    spread = ((top.error or 0.0) / top.value) ** 2 + ((bottom.error or 0.0) / bottom.value) ** 2
+    return interval(top.value / bottom.value, spread, z)
+
+
+def _around(found: Timing | LogTau | None, z: float) -> Estimate | None:
+    if found is None:
+        return None
+    half = z * (found.error or 0.0)
+    return Estimate(found.value, max(found.value - half, 0.0), found.value + half)
+
+
+def _cause(speedup: Estimate, acceptance: Estimate | None, cycle: Estimate | None) -> str:
+    """The factor that moves the speed further the way it went."""
+    if acceptance is None or cycle is None:
+        return ""
+    way = math.copysign(1.0, math.log(speedup.value))
+    moved = {"acceptance": way * math.log(acceptance.value), "cycle": -way * math.log(cycle.value)}
+    return max(moved, key=lambda name: moved[name])
