@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from specsim.latency.configs.decoder import Decoder, read_decoder
 from specsim.latency.configs.fields import read
 from specsim.latency.configs.heads import FIELDS, Head, read_head
-from specsim.latency.tables import find, of_hub
+from specsim.latency.tables import find, of_hub, of_published
 from specsim.latency.weights import Weights, declared_weights
 
 
@@ -133,8 +133,9 @@ class ModelShape(NamedTuple):
 
         ValueError lists the near names.
         """
+        published = of_published(name) if isinstance(name, str) else None
         hub = isinstance(name, str) and re.fullmatch(r"[^/\s]+/[^/\s]+", name)
-        row = of_hub(name) if hub else find("models", name, "model")
+        row = published or (of_hub(name) if hub else find("models", name, "model"))
         ints: dict[str, Any] = {k: int(row[k]) for k in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")}
         body, head = float(row["body_params_b"]) * 1e9, float(row["head_params_b"]) * 1e9
         latent: dict[str, Any] = {}

@@ -63,10 +63,24 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
         return rows(table)[begin[0]]
     if begin:
         raise ValueError(f"{argument} {name!r} could be {', '.join(begin)}")
-    near = difflib.get_close_matches(asked, list(plain), n=3, cutoff=0.4)
-    shown = [known for word in near for known in rows(table) if _plain(known) == word]
-    hint = f"near names: {', '.join(shown)}" if shown else f"known: {', '.join(rows(table))}"
-    raise ValueError(f"{argument} {name!r} is unknown; {hint}")
+    # The maker's name may be left out: m4-pro, 4090, llama-68m.
+    short = [known for known in rows(table) if " " in known and _plain(known.partition(" ")[2]) == asked]
+    short = short or [known for known in rows(table) if asked and _plain(known.partition(" ")[2]).startswith(asked)]
+    if len(short) == 1:
+        return rows(table)[short[0]]
+    if short:
+        raise ValueError(f"{argument} {name!r} could be {', '.join(short)}")
+    raise ValueError(f"{argument} {name!r} is unknown; {_near(table, name)}")
+
+
+def _near(table: str, name: str) -> str:
+    """The names of a table that are like this one, else its first ones."""
+    plain = {_plain(known): known for known in rows(table)}
+    near = difflib.get_close_matches(_plain(name), list(plain), n=3, cutoff=0.5)
+    if near:
+        return f"near names: {', '.join(plain[word] for word in near)}"
+    first = list(rows(table))[:_SHOWN]
+    return f"known: {', '.join(first)}, and {len(rows(table)) - len(first)} more"
 
 
 def of_hub(name: str) -> dict[str, str]:
@@ -77,6 +91,23 @@ def of_hub(name: str) -> dict[str, str]:
     >>> of_hub("meta-llama/Llama-3.3-70B-Instruct")["model"]
     'Llama-3.1-70B'
     """
+    found = of_published(name)
+    if found is not None:
+        return found
+    raise ValueError(
+        f"model {name!r} is not in the table, and nothing is fetched from a hub; give the folder of its config.json, "
+        f"or a name of the table; {_near('models', name.rpartition('/')[2])}"
+    )
+
+
+def of_published(name: str) -> dict[str, str] | None:
+    """The row of a model by the name under which it is published, with its owner or without; None where there is none.
+
+    Examples
+    --------
+    >>> of_published("Llama-3.1-70B-Instruct")["model"], of_published("deepseek-r1")["model"]
+    ('Llama-3.1-70B', 'DeepSeek-V3')
+    """
     words = [word for word in name.rpartition("/")[2].split("-") if word.lower() not in _SAME_SHAPE]
     asked = _plain("-".join(words))
     for known, row in rows("models").items():
@@ -85,13 +116,11 @@ def of_hub(name: str) -> dict[str, str]:
     for known, row in rows("hub").items():
         if _plain(known) == asked:
             return rows("models")[row["model"]]
-    listed = ", ".join(rows("models"))
-    raise ValueError(
-        f"model {name!r} is not in the table, and nothing is fetched from a hub; give the folder of its config.json, "
-        f"or a name of the table: {listed}"
-    )
+    return None
 
 
+# Names that an error lists, where none is near.
+_SHOWN = 8
 # Words of a hub id that leave the shape as it is. Words of quantized weights are not among them: see `roofline`, dtype.
 _SAME_SHAPE = {"meta", "instruct", "chat", "hf", "it", "base", "bf16", "2507"}
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
+
+from specsim.latency.configs.experts import NUMBER
 
 
 class Weights(NamedTuple):
@@ -67,28 +70,41 @@ def weights_named(name: str, argument: str) -> Weights:
 def declared_weights(values: dict[str, Any], name: str) -> Weights | None:
     """The type in which a config says that its weights are stored; None where it does not say so.
 
-    ValueError for a quantization that is not known here.
+    Of a quantization that is not understood the bits are 0, and its name says which it is.
     """
     inner = values.get("text_config")
-    told = values.get("quantization_config") or values.get("compression_config")
-    if told is None and isinstance(inner, dict):
-        told = inner.get("quantization_config")
+    inner = inner if isinstance(inner, dict) else {}
+    told = values.get("quantization_config") or values.get("compression_config") or inner.get("quantization_config")
     if told is None:
         return None
     if not isinstance(told, dict):
         raise ValueError(f"config {name}: quantization_config holds a {type(told).__name__}, not an object")
     found = _declared(told)
+    method = told.get("quant_algo") or told.get("quant_method") or "no quant_method"
+    unknown = Weights(f"unknown ({method})", 0.0, 0.0)
     if found is None:
-        method = told.get("quant_method") or told.get("quant_algo") or "no quant_method"
-        raise ValueError(
-            f"config {name}: quantization_config ({method}) is not understood; leave it out of a copy of the file, and "
-            f"give --weights ({', '.join(TYPES)})"
-        )
-    return found
+        return unknown
+    if found.experts or not _leaves_attention(told):
+        return found
+    # Attention is left in 16 bits: experts are what is narrow, and a model without them is a mixture.
+    with_experts = any(field in one for field in NUMBER for one in (values, inner))
+    return Weights(f"{found.name} experts", 16.0, 16.0, found.layers) if with_experts else unknown
+
+
+_ATTENTION = re.compile(r"attn(\.?\*|$|\.(q|k|v|o|kv|qkv|q_a|q_b|kv_a|kv_b|out|in_proj_qkv)[a-z_]*proj)")
+
+
+def _leaves_attention(told: dict[str, Any]) -> bool:
+    """Whether the products of attention are among the modules that are not quantized."""
+    names = ("ignore", "exclude_modules", "modules_to_not_convert", "ignored_layers")
+    left: list[Any] = next((told[one] for one in names if isinstance(told.get(one), list)), [])
+    return any(_ATTENTION.search(str(one)) for one in left)
 
 
 def _declared(told: dict[str, Any]) -> Weights | None:
-    method = str(told.get("quant_method") or told.get("quant_algo") or "").lower()
+    method = str(told.get("quant_method") or "").lower()
+    if told.get("quant_algo"):  # of modelopt, whatever stands beside it
+        return _modelopt(str(told["quant_algo"]).lower())
     if method == "mxfp4":  # gpt-oss: experts alone, all else in 16 bits
         return Weights("mxfp4 experts", 16.0, 16.0, _MXFP4)
     if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
@@ -97,18 +113,17 @@ def _declared(told: dict[str, Any]) -> Weights | None:
         return _grouped(told.get("bits", told.get("w_bit", 4)), told.get("group_size", told.get("q_group_size", 128)))
     if method == "bitsandbytes":
         return Weights("int4", 4.5, 16.0) if told.get("load_in_4bit") else Weights("int8", 8.0, 16.0)
-    if method.startswith("modelopt") or "quant_algo" in told:
-        return _modelopt(str(told.get("quant_algo") or method).lower())
     if method in ("compressed-tensors", "compressed_tensors", "sparseml") or "config_groups" in told:
         return _compressed(told)
     return None
 
 
-def _grouped(bits: Any, group: Any) -> Weights | None:
-    """Whole numbers of few bits, with a scale of 16 bits and a zero point for each group; the head in 16 bits."""
+def _grouped(bits: Any, group: Any, zeros: bool = True) -> Weights | None:
+    """Whole numbers of few bits, with a scale of 16 bits for each group, and a zero point; the head in 16 bits."""
     if not isinstance(bits, int) or not isinstance(group, int) or bits not in (2, 3, 4, 8):
         return None
-    return Weights(f"int{bits}", bits + ((16 + bits) / group if group > 0 else 0.0), 16.0)
+    beside = 16 + bits if zeros else 16
+    return Weights(f"int{bits}", bits + (beside / group if group > 0 else 0.0), 16.0)
 
 
 def _modelopt(algorithm: str) -> Weights | None:
@@ -126,14 +141,15 @@ def _compressed(told: dict[str, Any]) -> Weights | None:
     for group in groups.values() if isinstance(groups, dict) else ():
         weights = group.get("weights") if isinstance(group, dict) else None
         if isinstance(weights, dict):
-            kinds.add((str(weights.get("type")), weights.get("num_bits"), weights.get("group_size")))
+            zeros = weights.get("symmetric") is False
+            kinds.add((str(weights.get("type")), weights.get("num_bits"), weights.get("group_size"), zeros))
     if len(kinds) != 1:
         return None
-    kind, bits, group = kinds.pop()
+    kind, bits, group, zeros = kinds.pop()
     if kind == "float" and bits == 4:
         return Weights("mxfp4", _MXFP4, 16.0) if group == 32 else Weights("nvfp4", 4.5, 16.0)
     if kind == "float" and bits == 8:
         return Weights("fp8", 8.0, 16.0)
     if kind == "int":
-        return _grouped(bits, group if group is not None else -1)
+        return _grouped(bits, group if group is not None else -1, zeros)
     return None

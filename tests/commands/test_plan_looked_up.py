@@ -11,6 +11,7 @@ from helpers.planning import SMALL, as_json, run
 from typer.testing import CliRunner
 
 import specsim
+from specsim import latency
 from specsim.cli import app
 from specsim.commands.plan.answer import EVERYWHERE
 from specsim.commands.plan.command import loadable_draft
@@ -149,3 +150,24 @@ def test_what_an_engine_can_load_is_left_as_it_is(tmp_path: Path) -> None:
     assert loadable_draft("org/head", "sglang") == "org/head"
     assert loadable_draft(str(tmp_path), "llamacpp") == f"REPLACE-WITH-GGUF-OF-{tmp_path.name}"
     assert loadable_draft(None, "vllm") == "REPLACE-WITH-PATH-OF-DRAFT"
+
+
+def test_names_that_people_type() -> None:
+    """Those of the trial, and errors that list near names or end after some."""
+    for name, known in (("Llama-3.1-70B-Instruct", "Llama-3.1-70B"), ("llama-3.3-70b", "Llama-3.1-70B"),
+                        ("deepseek-r1", "DeepSeek-V3"), ("Qwen3-8B-Base", "Qwen3-8B"),
+                        ("llama-68m", "JackFram llama-68m"),
+                        ("gpt2", "GPT-2 small")):  # fmt: skip
+        assert specsim.ModelShape.named(name).name == known
+    for name, device in (("m4", "Apple M4"), ("m4-pro", "Apple M4 Pro"), ("m4 max", "Apple M4 Max (40-core GPU)"),
+                         ("4090", "RTX 4090"), ("A6000", "RTX A6000")):  # fmt: skip
+        assert latency.hardware(name).name == device
+    for name in ("org/unheard-of", "xyzzy", "org/qwen3-14b"):
+        with pytest.raises(ValueError, match=r"near names: |known: ") as error:
+            specsim.ModelShape.named(name)
+        assert len(str(error.value)) < 400
+    assert "and 54 more" in str(error.value) or "near names" in str(error.value)
+    for draft in ("medusa", "dflash", "Hydra"):
+        said = run(f"0.7 {EIGHT} --draft {draft}", 2)
+        assert "has no shape here" in said
+        assert "plan it by --cost-ratio" in said

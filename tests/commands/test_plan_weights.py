@@ -59,12 +59,13 @@ def test_report_08_config_says_fp8(tmp_path: Path) -> None:
         ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}, "mxfp4 experts", 16, 4.25, 16),
         ({"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemm"}, "int4", 4 + 20 / 128, 0, 16),
         ({"quant_method": "gptq", "bits": 8, "group_size": -1, "desc_act": False}, "int8", 8, 0, 16),
+        ({"quant_method": "modelopt", "quant_algo": "FP8", "ignore": ["lm_head"]}, "fp8", 8, 0, 16),
         ({"quant_method": "fp8", "activation_scheme": "dynamic"}, "fp8", 8, 0, 16),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 4.5, 0, 16),
         ({"quant_method": "modelopt_fp4", "quant_algo": "NVFP4"}, "nvfp4", 4.5, 0, 16),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4", 4.5, 0, 16),
         ({"quant_method": "compressed-tensors", "config_groups": {"group_0": {
-            "weights": {"num_bits": 4, "type": "int", "group_size": 128}}}}, "int4", 4 + 20 / 128, 0, 16),
+            "weights": {"num_bits": 4, "type": "int", "group_size": 128}}}}, "int4", 4 + 16 / 128, 0, 16),
         ({"quant_method": "compressed-tensors", "config_groups": {"group_0": {
             "weights": {"num_bits": 8, "type": "float"}}}}, "fp8", 8, 0, 16),
         ({"quant_method": "compressed-tensors", "config_groups": {"group_0": {
@@ -78,20 +79,33 @@ def test_quantized_configs(told: dict[str, Any], name: str, layers: float, exper
     assert ModelShape.from_config(LLAMA | {"quantization_config": told}).stored == found
 
 
-def test_a_quantization_that_is_not_known_is_refused() -> None:
-    for told in (
-        {"quant_method": "vptq"},
-        {"quant_method": "awq", "bits": 5},
-        {},
-        {"quant_method": "compressed-tensors"},
-    ):
-        config = LLAMA | {"quantization_config": told or {"group": 3}}
-        with pytest.raises(
-            ValueError, match=r"^config llama: quantization_config \(.*\) is not understood; .* --weights"
-        ):
-            ModelShape.from_config(config)
+def test_a_quantization_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    mixed = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}
+    for told in (mixed, {"quant_method": "vptq"}, {"quant_method": "awq", "bits": 5}, {"group": 3},
+                 {"quant_method": "fp8", "ignore": ["re:.*self_attn.*"]}):  # fmt: skip
+        words = f"0.7 --target {saved(tmp_path, LLAMA | {'quantization_config': told})} --draft llama-3.2-1b"
+        said = run(f"{words} --hardware h100-sxm", 2)
+        assert "model: its quantization_config, unknown (" in said
+        assert "is not understood; give --weights (bf16, fp16, fp8" in said
+        assert as_json(f"{words} --hardware h100-sxm --weights nvfp4")["weights"]["target"]["type"] == "nvfp4"
     with pytest.raises(ValueError, match="quantization_config holds a str, not an object"):
         ModelShape.from_config(LLAMA | {"quantization_config": "fp8"})
+
+
+def test_experts_alone_are_narrow_where_attention_is_left_out(tmp_path: Path) -> None:
+    """Kimi-K2.5 as published: 4 bits in groups of 32, but attention, shared experts and dense layers."""
+    group = {"group_0": {"weights": {"num_bits": 4, "type": "int", "group_size": 32, "symmetric": True}}}
+    told = {"quant_method": "compressed-tensors", "config_groups": group, "ignore": ["lm_head", "re:.*self_attn.*"]}
+    found = ModelShape.from_config(V32 | {"quantization_config": told}).stored
+    assert found == ("int4 experts", 16, 16, 4.5)
+    # modelopt names modules, and some of its files say it beside the config.
+    (tmp_path / "config.json").write_text(json.dumps({k: v for k, v in V32.items() if k != "quantization_config"}))
+    left = ["lm_head", *(f"model.layers.{i}.self_attn.q_a_proj" for i in range(61))]
+    beside = {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "exclude_modules": left}}
+    (tmp_path / "hf_quant_config.json").write_text(json.dumps(beside))
+    assert ModelShape.from_config(tmp_path).stored == ("nvfp4 experts", 16, 16, 4.5)
+    norms = {"quant_method": "fp8", "modules_to_not_convert": ["model.layers.0.self_attn.kv_a_layernorm", "lm_head"]}
+    assert ModelShape.from_config(V32 | {"quantization_config": norms}).stored == ("fp8", 8, 16, 0)
 
 
 def test_bits_of_gguf_are_those_of_its_blocks() -> None:

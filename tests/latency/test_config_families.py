@@ -89,7 +89,7 @@ OWN: dict[str, dict[str, Any]] = {
     "bamba": {**MAMBA, "attn_layer_indices": [3, 9]}, "falcon_h1": {**MAMBA, "mamba_d_ssm": 96},
     "nemotron_h": {"hybrid_override_pattern": "ME*-MEM*-MEM", "mamba_num_heads": 6, "mamba_head_dim": 16, "n_groups": 2,
                    "ssm_state_size": 10, "moe_shared_expert_intermediate_size": 40, "n_routed_experts": 6,
-                   "n_shared_experts": 1, "conv_kernel": 4, **MOE},
+                   "n_shared_experts": 1, "conv_kernel": 4, "moe_latent_size": 20, **MOE},
     "lfm2": {"layer_types": MIXED, "block_multiple_of": 16, "conv_L_cache": 3, "head_dim": None},
     "lfm2_moe": {"layer_types": MIXED, "num_experts": 6, "num_dense_layers": 2, "conv_L_cache": 3,
                  "head_dim": None, **MOE},

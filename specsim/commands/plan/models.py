@@ -10,6 +10,9 @@ from specsim.latency import ModelShape
 from specsim.latency.drafters import DRAFTERS, of_target
 from specsim.latency.shape import as_eagle
 
+# Kinds of drafters that are asked for by name, and have no shape of their own here.
+UNKNOWN = ("medusa", "hydra", "lookahead", "dflash", "pard", "peagle", "p-eagle", "dspark", "mlp_speculator", "eagle2")
+
 
 class Drafter(NamedTuple):
     """What drafts: its shape (None: n-grams are looked up), its method, and what there is to say of it."""
@@ -39,6 +42,11 @@ def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
         heads = f"its head scores {found.scored or found.vocab} tokens"
         note = f"{name}: the shape is that of one layer of {target.name}, and {heads}; a config.json says better"
         return Drafter(found, kind, (note,))
+    if kind in UNKNOWN and not Path(name).exists():
+        raise ValueError(
+            f"--draft {name}: a drafter of this kind has no shape here (those that have: {', '.join(DRAFTERS)}; "
+            "DFlash, PARD and P-EAGLE by their config.json); plan it by --cost-ratio, its draft step over a target step"
+        )
     found = shape(name)
     notes = [*named_after(name, found)]
     if found.layers == 1 and not found.drafter and found.hidden == target.hidden and target.layers > 1:

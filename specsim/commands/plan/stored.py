@@ -58,6 +58,11 @@ def chosen_types(
                 f"{shape.stored.name}: leave out --dtype to plan with them"
             )
             return plain
+        if not shape.stored.layers:
+            raise ValueError(
+                f"{shape.name}: its quantization_config, {shape.stored.name}, is not understood; give {option} "
+                f"({', '.join(TYPES)})"
+            )
         return shape.stored
 
     target = stored(weights, "--weights", large)

@@ -75,8 +75,9 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
         dense = layers - moe
     wide = family.width(fields, hidden) if dense else 0
     fields.read.add("intermediate_size")
-    expert = family.matrices * hidden * found.width
-    beside = family.matrices * hidden * found.shared + hidden * found.number + found.gate
+    space = fields.number("moe_latent_size", default=0)
+    expert = family.matrices * (space or hidden) * found.width
+    beside = family.matrices * hidden * found.shared + hidden * found.number + found.gate + 2 * hidden * space
     body = mixed + dense * family.matrices * hidden * wide + moe * (beside + found.number * expert)
     if not moe:
         found, expert = Experts(0, 0, 0), 0
@@ -137,8 +138,6 @@ def _experts(family: Family, fields: Fields, hidden: int, layers: int) -> tuple[
     if family.experts is None:
         return none, [False] * layers
     number = fields.number(*NUMBER, default=0)
-    if fields.get("moe_latent_size") is not None:
-        raise fields.refusal("has experts in a smaller space (moe_latent_size), which are not counted here")
     if number < family.fewest:
         for name in ("num_experts_per_tok", "num_experts_per_token", "moe_k"):
             fields.read.add(name)

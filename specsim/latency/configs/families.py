@@ -96,7 +96,11 @@ FAMILIES: dict[str, Family] = {
     "qwen2": _QWEN,
     "qwen3": _QWEN3,
     "gemma": Family(defaults={"head_dim": 256}),
-    "gemma2": Family(kinds=layer_kinds.by_pattern(2), known=("cache_implementation",), defaults={"head_dim": 256}),
+    "gemma2": Family(
+        kinds=layer_kinds.by_pattern(2),
+        known=("cache_implementation", "sliding_window_size"),
+        defaults={"head_dim": 256},
+    ),
     "gemma3_text": Family(kinds=layer_kinds.by_pattern(6), known=("cache_implementation",), defaults=_GEMMA3),
     "cohere2": Family(kinds=layer_kinds.by_pattern(4), known=("layer_switch", "order_of_interleaved_layers")),
     **dict.fromkeys(("olmo3", "exaone4"), Family(kinds=layer_kinds.by_pattern(4))),
@@ -114,7 +118,9 @@ FAMILIES: dict[str, Family] = {
     "phimoe": _WINDOWS._replace(experts=moe.plain),
     **dict.fromkeys(("olmoe", "flex_olmo", "granitemoe"), Family(experts=moe.plain)),
     "granitemoeshared": Family(experts=moe.shared_width),
-    "gpt_oss": Family(kinds=layer_kinds.by_pattern(2), experts=moe.plain, defaults={"head_dim": 64}),
+    "gpt_oss": Family(
+        kinds=layer_kinds.by_pattern(2), experts=moe.plain, known=("experts_per_token",), defaults={"head_dim": 64}
+    ),
     "qwen2_moe": _QWEN_MOE,
     "qwen3_moe": _QWEN_MOE,
     "llama4_text": Family(
@@ -183,5 +189,11 @@ ALIASES = {
     **{"gemma3": "gemma3_text", "llama4": "llama4_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"},
     **{"qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2"},
     **{"qwen3_vl": "qwen3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe": "qwen3_moe", "qwen3_vl_moe_text": "qwen3_moe"},
-    **{"mistral3": "mistral", "MiniMaxText01": "minimax", "deepseek": "deepseek_v2", "phi4": "phi3"},
+    **{
+        "mistral3": "mistral",
+        "kimi_k25": "deepseek_v3",
+        "MiniMaxText01": "minimax",
+        "deepseek": "deepseek_v2",
+        "phi4": "phi3",
+    },
 }

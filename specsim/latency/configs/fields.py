@@ -28,7 +28,18 @@ _KNOWN = {
     *("num_nextn_predict_layers", "num_mtp_modules", "mtp_transformer_layers", "mtp_num_hidden_layers"),
     *("mtp_use_dedicated_embeddings", "chunk_size_feed_forward", "attn_implementation", "n_positions", "n_ctx"),
     *("vision_config", "audio_config", "is_decoder", "is_encoder_decoder", "add_cross_attention", "head_bias"),
-    *("compression_config", "context_length", "use_flash_attn", "flash_attn_version", "attn_impl"),
+    *("compression_config", "context_length", "use_flash_attn", "flash_attn_version", "attn_impl", "use_mtp"),
+    # How texts are drawn, which old files hold too.
+    *("do_sample", "early_stopping", "num_beams", "num_beam_groups", "length_penalty", "num_return_sequences"),
+    *("repetition_penalty", "top_k", "top_p", "typical_p", "min_length", "diversity_penalty", "no_repeat_ngram_size"),
+    *("remove_invalid_values", "exponential_decay_length_penalty", "use_bfloat16", "prefix", "finetuning_task"),
+    *(
+        "tokenizer_class",
+        "task_specific_params",
+        "initial_context_length",
+        "ignore_index",
+        "use_bidirectional_attention",
+    ),
 }
 # Fields of which 1 says that every layer is alike.
 _EVERY = {"moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "expert_layer_period"}
@@ -117,4 +128,16 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
         raise ValueError(f"config {path} is nested too deep") from None
     if not isinstance(values, dict):
         raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
+    if path.name == "config.json" and not values.get("quantization_config"):
+        values = {**values, **_beside(path)}
     return values, path.parent.name or path.stem if path.name == "config.json" else path.stem
+
+
+def _beside(path: Path) -> dict[str, Any]:
+    """What modelopt says of the weights in a file beside the config: its field `quantization`."""
+    try:
+        held = json.loads((path.parent / "hf_quant_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    told = held.get("quantization") if isinstance(held, dict) else None
+    return {"quantization_config": told} if isinstance(told, dict) else {}

@@ -10,7 +10,7 @@ FULL, WINDOW, STATE = "full", "window", "state"
 MLP, EXPERTS = "mlp", "experts"  # layers of a hybrid that are a feed-forward block alone
 
 _WORDS = {
-    **dict.fromkeys(("full_attention", "attention", "global", "indexed_attention"), FULL),
+    **dict.fromkeys(("full_attention", "attention", "global", "indexed_attention", "deepseek_sparse_attention"), FULL),
     **dict.fromkeys(("sliding_attention", "chunked_attention"), WINDOW),
     **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv"), STATE),
     **{"mlp": MLP, "moe": EXPERTS},

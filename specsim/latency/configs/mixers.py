@@ -52,6 +52,8 @@ def grouped(fields: Fields, hidden: int) -> Attention:
 def gated(fields: Fields, hidden: int) -> Attention:
     """Grouped attention whose output is multiplied by a gate, made beside the queries."""
     plain = grouped(fields, hidden)
+    if fields.get("attn_output_gate") is False:
+        return plain
     return plain._replace(queries=plain.queries + plain.output)
 
 
