@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import real.gpu
 import specsim.cli
 import specsim.conform.museum.table
+import specsim.conform.subject
 from real import systems
 from real.studies.table import markdown
 from real.systems import _report
@@ -82,6 +83,8 @@ def pages() -> dict[Path, str]:
     for (page, marker), table in tables().items():
         path = HERE / "results" / f"{page}.md"
         found[path] = refresh(found.get(path) or path.read_text(encoding="utf-8"), marker, table)
+    path = HERE / "api" / "conform.md"
+    found[path] = refresh(path.read_text(encoding="utf-8"), "subject", specsim.conform.subject.markdown())
     return found
 
 

@@ -69,7 +69,9 @@ def judge(
     Raises
     ------
     ValueError
-        An argument is out of range, or a property is unknown.
+        An argument is out of range, a property is unknown, or the subject declares what cannot be.
+    TypeError
+        An argument, or a field of the subject, is of another type.
 
     References
     ----------
@@ -92,6 +94,8 @@ def judge(
     longest = float(check.scalar(patience, "patience", "(0, inf)"))
     wanted = chosen(properties)
     declared.validate(subject)
+    if say is not None and not callable(say):
+        raise TypeError(f"say must be callable, got {check.shown(say)}")
     if reason := _missing(subject):
         return Report(subject.name, (Verdict(subject.name, ALL, "not available", words=reason),))
     began, imported = clock.now(), frozenset(sys.modules)
@@ -132,6 +136,8 @@ def judge(
 def chosen(properties: Sequence[str] | None) -> list[str]:
     """Names of properties in the order in which they are asked; ValueError for one that there is not."""
     known = names(PROPERTIES)
+    if properties is not None and not isinstance(properties, list | tuple):
+        raise TypeError(f"properties must be a list of names, got {check.shown(properties)}")
     for name in properties or ():
         if name not in known:
             raise ValueError(f"property {name!r} is unknown; known: {', '.join(known)}")

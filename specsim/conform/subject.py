@@ -42,60 +42,113 @@ ORDER = SamplingParams._fields
 class Subject(NamedTuple):
     """A verifier or a decoder, and everything that the harness may assume of it.
 
+    `run` is called, and returns, by `kind`; laws are rows with the vocabulary on the last axis::
+
+        step     run(p (V,), q (V,), drafts (K,)) -> the token
+        chain    run(p (gamma+1, V), q (gamma, V), drafts (gamma,)) -> (kept, next token), or the tokens emitted
+        tree     run(p (n+1, V), q (n+1, V), tree) -> (path, next token), or the tokens emitted
+        decoder  run(target, draft, prompt, n, sampling_params) -> the n tokens after the prompt
+        drafter  run(draft, prompt, gamma, sampling_params) -> (drafts, q (gamma, V)), q None where they are certain
+
+    Row 0 of p is the law before the first draft, row i + 1 the one after draft i (of a tree: after node i). `tree` is a
+    `specsim.TokenTree`, the path its kept nodes from the root. Models are `Model`s, a prompt is a tuple of token ids.
+    The next token may be None after a block that was kept whole: the caller draws the bonus. Random numbers, and
+    keywords that a field below announces, follow these arguments.
+
     Examples
     --------
     >>> def mine(p, q, drafts, random):
     ...     x = drafts[0]
-    ...     if random.random() * q[x] <= p[x]:
+    ...     if random.random() * q[x] < p[x]:
     ...         return x
     ...     rest = (p - q).clip(0)
     ...     return random.choice(len(p), p=rest / rest.sum())
     >>> Subject("mine", "step", mine).randomness
     'random'
+    >>> print(Subject.sizes.__doc__)
+    numbers of drafts that it takes: K of a step, gamma of a chain
     """
 
     name: str
     kind: Kind
     run: Callable[..., Any]
-    arrays: Library = "numpy"  # what p, q, drafts (and coins) are
-    dtype: str = "float64"  # of laws and coins: "float32", "bfloat16", ...; drafts are int64
+    arrays: Library = "numpy"
+    dtype: str = "float64"
     randomness: Randomness = "random"
-    """Where random numbers come from: "coins": a last argument (c,) of uniforms on [0, 1); "random": a last argument
-    like `numpy.random.Generator` (random, uniform, choice, exponential); "global": it calls torch, NumPy or `random`
-    itself, and takes no argument for it."""
-    coins: Callable[[Any], int] | None = None  # number of drafts, or the tree -> number of coins; None: one more
-    lossless: bool = True  # False: it says that it is lossy, and is priced instead of convicted
-    takes_q: bool = True  # False: q is passed as None, and drafts are one-hot (a lookup, an argmax)
-    returns: Literal["kept", "tokens"] = "kept"  # "tokens": those emitted, padded at the end with -1 if with anything
-    logits: bool = False  # p and q are passed as logits (log p; -inf where 0) instead of laws
+    coins: Callable[[Any], int] | None = None
+    lossless: bool = True
+    takes_q: bool = True
+    returns: Literal["kept", "tokens"] = "kept"
+    logits: bool = False
     warps: bool = False
-    """It applies the sampling parameters itself. A step, chain or tree then takes a keyword `sampling_params`, p and q
-    are before it, and drafts come from the warped q; a decoder or drafter, which always takes `sampling_params`, is
-    then judged at others than none."""
-    order: tuple[str, ...] = ORDER  # in which it applies them: what its own sampler does without drafts is no error
-    sizes: tuple[int, ...] = (1, 2, 3)  # numbers of drafts that it takes: K of a step, gamma of a chain
-    scheme: str = "iid"  # how several candidates for one place are drawn: a draft scheme of specsim, or "paths"
-    shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0), (-1, -1, 1), (-1, 0, 0))  # parents of trees
-    block: bool = False  # a decoder that returns one block, which is to be continued by the target
-    stateful: bool = False  # `run()` gives what is called as above, round after round of one text, and may remember
+    order: tuple[str, ...] = ORDER
+    sizes: tuple[int, ...] = (1, 2, 3)
+    scheme: str = "iid"
+    shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0), (-1, -1, 1), (-1, 0, 0))
+    block: bool = False
+    stateful: bool = False
     stops: bool = False
-    """It ends texts itself: it takes a keyword `end`, a token id or None, and unless it is a decoder (which has n)
-    `limit`, the most tokens or None. The next token may then be None after a draft that ends the text."""
     masks: bool = False
-    """It applies a mask itself: a keyword `mask` says what is allowed, bool of the shape of p (None: everything); a
-    decoder's is a function from a text, prompt included, to (V,). p and q are before it; drafts come from that q."""
     logprobs: Literal["", "raw", "warped"] = ""
-    """It returns a pair: what it returns otherwise, and for every token emitted the natural logarithm of the target's
-    probability, before ("raw") or after ("warped") the sampling parameters."""
-    dtypes: tuple[str, ...] = ()  # other types of p and q that it takes, for which the distance is measured
+    dtypes: tuple[str, ...] = ()
     paths: Callable[..., tuple[Any, Any]] | None = None
-    """(target, text) -> the logits (V,) after a text, as decoding and as verifying compute them: how far the two are
-    apart tells a near tie from an error. Without it they differ by the rounding of `dtype`."""
     batch: Callable[..., Any] | None = None
-    """As `run`, with a leading axis of N on every argument and result ((N,), (N, T) padded with -1, or a pair of them);
-    what Monte Carlo uses. Trees: one tree with tokens (N, n). `end`, `limit` and `mask` are None."""
-    needs_device: str = ""  # "cuda": not available on a machine without
-    note: str = ""  # one line for the report: a caveat, a version, an issue
+    needs_device: str = ""
+    note: str = ""
+
+
+# What every field means: `help(Subject)` and the table of docs/api/conform.md (`python docs/refresh.py`) say this.
+FIELDS = {
+    "name": "what it is called in reports",
+    "kind": "step, chain, tree, decoder or drafter: how `run` is called",
+    "run": "the verifier or decoder; its exceptions are verdicts",
+    "arrays": "library of p, q, drafts and coins: numpy or torch",
+    "dtype": "type of laws and coins: float64, float32, bfloat16, ...; drafts are int64",
+    "randomness": "where random numbers come from. random: a last argument like `numpy.random.Generator` (random, "
+    "uniform, choice, exponential). coins: a last argument (c,) of uniforms on [0, 1). global: it calls torch, NumPy "
+    "or `random` itself, and takes no argument for it",
+    "coins": "number of drafts, or the tree -> number of coins it takes; None: one more than drafts",
+    "lossless": "False: it says that it is lossy, and is priced instead of convicted",
+    "takes_q": "False: q is passed as None, and drafts are one-hot (a lookup, an argmax)",
+    "returns": "of a chain or tree. kept: a pair, the number of kept drafts or their path, and the next token. tokens: "
+    "those emitted, padded at the end with -1 if with anything",
+    "logits": "p and q are passed as logits (log p; -inf where p is 0) instead of laws",
+    "warps": "it applies the sampling parameters itself: a step, chain or tree takes a keyword `sampling_params`, p "
+    "and q are before it, drafts come from the warped q. A decoder or drafter, which always takes them, is judged at "
+    "others than none",
+    "order": "in which it applies temperature, top_k and top_p: what its own sampler does without drafts is no error",
+    "sizes": "numbers of drafts that it takes: K of a step, gamma of a chain",
+    "scheme": "how several candidates for one place are drawn: a draft scheme of specsim, or paths",
+    "shapes": "trees that it takes, each as the parents of its nodes, -1 for the root",
+    "block": "a decoder that returns one block, which is to be continued by the target",
+    "stateful": "`run()` gives what is called as above, round after round of one text, and may remember",
+    "stops": "it ends texts itself: a keyword `end`, a token id or None, and unless it is a decoder (which has n) "
+    "`limit`, the most tokens or None. The next token may then be None after a draft that ends the text",
+    "masks": "it applies a mask itself: a keyword `mask` says what is allowed, bool of the shape of p (None: "
+    "everything); a decoder's is a function from a text, prompt included, to (V,). p and q are before it; drafts come "
+    "from that q",
+    "logprobs": "raw or warped: it returns a pair, what it returns otherwise, and for every token emitted the natural "
+    "logarithm of the target's probability before, or after, the sampling parameters",
+    "dtypes": "other types of p and q that it takes, for which the distance is measured",
+    "paths": "(target, text) -> the logits (V,) after a text, as decoding and as verifying compute them: how far the "
+    "two are apart tells a near tie from an error. None: they differ by the rounding of `dtype`",
+    "batch": "as `run`, with a leading axis of N on every argument and result ((N,), (N, T) padded with -1, or a pair "
+    "of them); what Monte Carlo uses. Trees: one tree with tokens (N, n). `end`, `limit` and `mask` are None",
+    "needs_device": "cuda: not available on a machine without",
+    "note": "one line for the report: a caveat, a version, an issue",
+}
+for _field, _words in FIELDS.items():
+    getattr(Subject, _field).__doc__ = _words
+
+
+def markdown() -> str:
+    """The fields of a subject as a table: name, default, meaning."""
+    rows = ["| field | default | what it says |", "| --- | --- | --- |"]
+    for field, words in FIELDS.items():
+        default = Subject._field_defaults.get(field, "required")
+        shown = "" if default == "required" else f"`{default!r}`"
+        rows.append(f"| `{field}` | {shown or default} | {words} |")
+    return "\n".join(rows)
 
 
 class Model:

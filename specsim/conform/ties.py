@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from specsim.base import check, limits
+
 Logits = Callable[[tuple[int, ...]], Any]  # of a text, prompt included -> (V,)
 
 
@@ -59,7 +61,9 @@ def first_difference(
     Raises
     ------
     ValueError
-        The two paths give logits of different shapes.
+        The two paths give logits of different shapes, a token is outside of them, or all of a row is -inf or NaN.
+    TypeError
+        A text holds no token ids, or decode or verify is no function to logits (V,).
 
     References
     ----------
@@ -73,24 +77,45 @@ def first_difference(
     >>> first_difference([0, 0], [0, 2], decode, verify).near
     False
     """
+    plain, other, prompt = (_text(*one) for one in ((plain, "plain"), (other, "other"), (prompt, "prompt")))
+    for name, function in (("decode", decode), ("verify", verify)):
+        if not callable(function):
+            raise TypeError(f"{name} must be a function from a text to logits, got {check.shown(function)}")
     place = next((i for i, (a, b) in enumerate(zip(plain, other, strict=False)) if a != b), None)
     if place is None:
         return None
     apart = 0.0
     for i in range(place + 1):
         text = (*prompt, *plain[:i])
-        one, two = _normalised(decode(text)), _normalised(verify(text))
+        one, two = _normalised(decode(text), "decode"), _normalised(verify(text), "verify")
         if one.shape != two.shape:
             raise ValueError(f"decode gives logits of shape {one.shape} after {text}, verify {two.shape}")
         live = np.isfinite(one) & np.isfinite(two)
         apart = max(apart, float(np.abs(one[live] - two[live]).max(initial=0.0)))
-    logits, tokens = _normalised(decode((*prompt, *plain[:place]))), (int(plain[place]), int(other[place]))
+    logits, tokens = _normalised(decode((*prompt, *plain[:place])), "decode"), (plain[place], other[place])
+    if max(tokens) >= len(logits):
+        raise ValueError(f"token {max(tokens)} is outside the vocabulary 0..{len(logits) - 1} of the logits")
     return Difference(place, tokens, float(logits[tokens[0]] - logits[tokens[1]]), apart)
 
 
-def _normalised(logits: Any) -> Any:
+def _text(value: Any, name: str) -> tuple[int, ...]:
+    """Token ids as a tuple."""
+    ids = check.tokens(value, name, limits.MAX_INTEGER)
+    if ids.ndim != 1:
+        raise TypeError(f"{name} must be a list of token ids, got {check.shown(value)}")
+    return tuple(int(x) for x in ids)
+
+
+def _normalised(logits: Any, name: str) -> Any:
     """Log-probabilities, float64: a constant that is added to all logits is no difference."""
     held = logits.detach().cpu().double().numpy() if hasattr(logits, "detach") else logits
-    row = np.asarray(held, dtype=np.float64)
+    try:
+        row = np.asarray(held, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must return logits (V,), got {check.shown(held)}") from None
+    if row.ndim != 1 or not row.size:
+        raise TypeError(f"{name} must return logits (V,), got an array of shape {row.shape}")
     top = row.max()
+    if not np.isfinite(top):
+        raise ValueError(f"{name} returned logits of which the largest is {top}")
     return row - top - np.log(np.exp(row - top).sum())

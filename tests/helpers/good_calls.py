@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import specsim
-from helpers import good_loads
+from helpers import good_judgements, good_loads
 from helpers.calls_of_logs import LOG, calls_of_logs
 from specsim import latency, trees
 from specsim.control import row_signals
@@ -24,6 +24,7 @@ from specsim.verify.step import importance
 
 PACKAGES = (
     "specsim",
+    "specsim.conform",
     "specsim.continuous",
     "specsim.control",
     "specsim.objective",
@@ -275,6 +276,7 @@ def calls() -> dict[str, dict[str, Any]]:
     coupled = {"rule": "race", "p": P, "q": Q}
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
+        "specsim.conform": good_judgements.CALLS,
         "specsim.verify.coupled": {
             "emit": {**coupled, "u": P}, "acceptance": coupled, "coupled_rule": {"rule": "race", "num_drafts": 1}},
         "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},

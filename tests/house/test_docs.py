@@ -15,6 +15,7 @@ from numpydoc.validate import validate
 
 import real
 import specsim
+import specsim.conform
 import specsim.continuous
 import specsim.control
 import specsim.objective
@@ -23,7 +24,7 @@ import specsim.trees
 import specsim.verify.coupled
 
 PACKAGES = (
-    *(specsim, specsim.continuous, specsim.control, specsim.objective),
+    *(specsim, specsim.conform, specsim.continuous, specsim.control, specsim.objective),
     *(specsim.testing, specsim.trees, specsim.verify.coupled),
 )
 PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__]
