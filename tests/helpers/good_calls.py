@@ -35,19 +35,15 @@ PACKAGES = (
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
 # Their good calls take seconds: in the whole sweep only.
-SLOW = (
-    "specsim.acceptance_curves",
-    "specsim.optimal_coupling",
-    "specsim.path_optimum",
-)
-# A run that lasts as long as it is told to, in-range numbers among the bad arguments included: those are not tried.
+SLOW = (*("specsim.acceptance_curves", "specsim.optimal_coupling", "specsim.path_optimum"),)
+# A run that lasts as long as it is told to: in-range numbers among the bad arguments are not tried.
 LONG = {
     "specsim.simulate": ("gamma", "blocks", "tokens", "burn_in", "sequences"),
     "specsim.conditional_tau": ("blocks", "sequences"),
     "specsim.request_law": ("tokens",),
     **good_loads.LONG,
 }
-# The commands with words that are good; `plots` has no option but a folder, and draws for minutes.
+# The commands with good words; `plots` has no option but a folder, and draws for minutes.
 COMMANDS = {
     "check": ["iid", "--family", "draft"],
     "conform": ["first_ratio_only", "--property", "marginal", "--budget", "20"],
@@ -276,10 +272,10 @@ def calls() -> dict[str, dict[str, Any]]:
     coupled = {"rule": "race", "p": P, "q": Q}
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
-        "specsim.conform": good_judgements.CALLS,
         "specsim.verify.coupled": {
             "emit": {**coupled, "u": P}, "acceptance": coupled, "coupled_rule": {"rule": "race", "num_drafts": 1}},
         "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
+        "specsim.conform": good_judgements.CALLS,
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}
 
