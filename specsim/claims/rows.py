@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from specsim.base.reading import read_text
 from specsim.lengths.blocks import block_efficiency
 
 REQUIRED = ("row_id", "source", "gamma_or_tree", "alpha_or_tau", "alpha_or_tau_kind", "measured_speedup")
@@ -17,6 +18,7 @@ _OPTIONAL = (
     *("batch", "rate", "prompt_tokens", "output_tokens"),
 )
 _UNITS = ("ratio", "ratio c", "ms/token", "ms/draft step", "ms/level", "ms/cycle")
+MOST_BYTES = 1 << 26  # of a file of rows
 _DEEPEST = 10_000  # drafting steps
 
 
@@ -70,11 +72,10 @@ def shipped() -> list[Row]:
 def read(path: Path) -> list[Row]:
     """The rows of a file in the same format; ValueError names the row and the column of what is wrong."""
     try:
-        return parse(path.read_text(encoding="utf-8-sig"), path.name)
+        text = read_text(path, MOST_BYTES)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text") from None
+    return parse(text, path.name)
 
 
 def parse(text: str, name: str) -> list[Row]:
@@ -84,6 +85,9 @@ def parse(text: str, name: str) -> list[Row]:
         lines = list(table)
     except csv.Error as error:
         raise ValueError(f"{name}, line {table.line_num + 1}: {error}") from None
+    for column in table.fieldnames or ():
+        if list(table.fieldnames or ()).count(column) > 1:
+            raise ValueError(f"{name} has two columns {column}; leave out what is not to be read")
     missing = [column for column in REQUIRED if column not in (table.fieldnames or ())]
     if missing:
         raise ValueError(f"{name} has no column {', '.join(missing)}")

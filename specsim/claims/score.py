@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from specsim.claims.check import check_claim
+from specsim.claims.lines import Line, line_of
+from specsim.claims.reasons import implausible, likely, untested
 from specsim.claims.rows import Row
 
 HEAD = ["source", "rows", "fitted", "tested", "median error", "mean", "worst", "textbook median", "refused", "flagged",
         "skipped"]  # fmt: skip
 NARROW = (0, 1, 3, 4, 5, 6, 7)  # of them
-LEAST = 3  # other batch sizes of a table, from which a line in the batch is fitted
 
 
 class Score(NamedTuple):
@@ -23,7 +22,8 @@ class Score(NamedTuple):
 
     `predicted` is tau times the plain step over the cycle as printed plus the fitted overhead; `textbook` lets
     verification cost one plain step and nothing else (no fit). iid: tau is what one printed alpha gives if it holds at
-    every position. others: rows of its table that its cycle was fitted on, itself not among them.
+    every position. others: rows of its table that its cycle was fitted on, itself not among them; along: whether those
+    are other batches or lengths.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Score(NamedTuple):
     flags: tuple[str, ...]
     iid: bool
     others: int = 0
+    along: str = ""  # what the line of the cycle is in: "batch" or "length"
 
 
 class Validation(NamedTuple):
@@ -68,7 +69,8 @@ def validate(
         From `published.shipped` or `published.read`.
     fit : sequence of str
         Names of the rows that the overhead is fitted on; rows of the same source, table, machine and models share it,
-        others have none. They are not scored.
+        others have none. They are not scored. Of rows that print no cost, two lengths of one machine and pair give a
+        line in the length, which the other lengths are tested on.
     at_rate : callable, optional
         The predicted speedup of a row that was measured at a request rate (`specsim.speed.load.published`), None where
         its models or device are not known. Without it such rows are left out.
@@ -118,7 +120,7 @@ def validate(
         if row.load is not None:
             scores.append(_loaded(row, at_rate))
         else:
-            line = None if row.machine in overheads else _line(row, rows)
+            line = None if row.machine in overheads else line_of(row, rows, fit)
             scores.append(_score(row, overheads, row.name in set(fit), line))
     return Validation(tuple(scores), overheads)
 
@@ -132,40 +134,19 @@ def _loaded(row: Row, at_rate: Callable[[Row], float | None] | None) -> Score:
     return Score(row.name, row.source, row.speedup, found, None, error, role, refused, flags, row.iid)
 
 
-def _line(row: Row, rows: Sequence[Row]) -> tuple[float, int] | None:
-    """The cycle of a row that prints no cost, from the other batch sizes of its table, and on how many rows."""
-    if row.tau is None or row.draft is not None or row.verify is not None:
-        return None
-    others = [
-        one
-        for one in rows
-        if one.machine == row.machine and one.name != row.name and one.tau is not None and one.load is None
-    ]
-    if len({one.batch for one in others}) < LEAST:
-        return None
-    from scipy.optimize import nnls
-
-    cycles = np.array([one.tau * one.plain / one.speedup for one in others if one.tau is not None])
-    sizes = np.array([[1.0, one.batch] for one in others])
-    (fixed, each), _ = nnls(sizes / cycles[:, None], np.ones(len(others)))
-    return float(fixed + each * row.batch), len(others)
-
-
 def _printed(row: Row) -> float:
     """The cycle as printed; verification at one plain step where it is not."""
     return (row.draft or 0.0) + (row.plain if row.verify is None else row.verify)
 
 
-def _score(
-    row: Row, overheads: dict[tuple[str, ...], tuple[float, int]], fitted: bool, line: tuple[float, int] | None
-) -> Score:
+def _score(row: Row, overheads: dict[tuple[str, ...], tuple[float, int]], fitted: bool, line: Line | None) -> Score:
     refused, flags = _bounds(row)
     if row.tau is None:
         return Score(row.name, row.source, row.speedup, None, None, None, "no tau printed", refused, flags, row.iid)
     if line is None and row.machine not in overheads and row.draft is None and row.verify is None:
         return Score(row.name, row.source, row.speedup, None, None, None, "no cost printed", refused, flags, row.iid)
     over = overheads.get(row.machine, (0.0, 0))[0]
-    cycle, others = (_printed(row) + over, 0) if line is None else line
+    cycle, others, along = Line(_printed(row) + over, 0, "") if line is None else line
     if cycle <= 0:
         raise ValueError(f"the fitted overhead {over:.4g} leaves row {row.name!r} a cycle of {cycle:.4g}; fit others")
     predicted = row.tau * row.plain / cycle
@@ -183,6 +164,7 @@ def _score(
         flags,
         row.iid,
         others,
+        along,
     )
 
 
@@ -199,7 +181,8 @@ def _bounds(row: Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
         # where no costs are printed a pass may have been cheaper than a slow step: leave that bound out
         verify_cost=(row.verify or row.plain) / row.plain if certain else 1e-9,
     )
-    return claim.refused, tuple(f"{flag} (tau as i.i.d. alpha gives it)" if row.iid else flag for flag in claim.flags)
+    flags = [f"{flag} (tau as i.i.d. alpha gives it)" if row.iid else flag for flag in claim.flags]
+    return claim.refused, (*flags, *implausible(row))
 
 
 def summary(found: Validation) -> dict[str, dict[str, Any]]:
@@ -237,7 +220,7 @@ def report_rows(found: Validation, whole: bool = True) -> list[list[str]]:
 
 
 def remarks(found: Validation) -> list[str]:
-    """The fitted overheads, and every refused or flagged row with the reason."""
+    """The fitted overheads, why rows were not tested, and every refused or flagged row with the reason."""
     lines = []
     for machine, (overhead, used) in found.overheads.items():
         where = ", ".join(part for part in machine if part)
@@ -251,9 +234,14 @@ def remarks(found: Validation) -> list[str]:
     ]
     lines += [
         f"held out, one by one, {source}: a cycle is a line in the batch, fitted on the other batches of its table"
-        for source in dict.fromkeys(score.source for score in found.scores if score.others)
+        for source in dict.fromkeys(score.source for score in found.scores if score.along == "batch")
     ]
+    lines += [
+        f"held out, {source}: a cycle is a line in the length, fitted on the lengths that --fit names"
+        for source in dict.fromkeys(score.source for score in found.scores if score.along == "length")
+    ]
+    lines += untested(found.scores)
     for score in found.scores:
         lines += [f"refused {score.name}: {reason}" for reason in score.refused]
-        lines += [f"flagged {score.name}: {reason}" for reason in score.flags]
+        lines += [f"flagged {score.name}: {reason}{likely(reason)}" for reason in score.flags]
     return lines

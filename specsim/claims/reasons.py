@@ -1,0 +1,65 @@
+"""Why a published row is not tested, what cannot be in it, and what is likely the cause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from specsim.claims.rows import Row
+
+if TYPE_CHECKING:
+    from specsim.claims.score import Score
+
+# What rows of a role lack, and what to do about it.
+LACK = {
+    "no cost printed": (
+        "print no draft cost (c_or_draft_ms)",
+        "add it, or verify_ms; or name two lengths of one machine and pair with --fit, for three lengths are enough to "
+        "fit and to hold out one by one; four batches of one table are held out without it",
+    ),
+    "no tau printed": (
+        "print no tokens per target call (alpha_or_tau)",
+        "add tau, alpha, or counts as drafted/accepted",
+    ),
+    "no model of its costs": (
+        "at a request rate name models or a device that are not known",
+        "see `specsim plan --help` for names",
+    ),
+}
+CHEAP = "a cycle was cheaper than one plain step"
+
+
+def untested(scores: Sequence[Score]) -> list[str]:
+    """Return one line for each source and reason of rows that were not tested."""
+    counts: dict[tuple[str, str], int] = {}
+    for score in scores:
+        if score.role in LACK:
+            counts[score.source, score.role] = counts.get((score.source, score.role), 0) + 1
+    lines = []
+    for (source, role), count in counts.items():
+        lack, remedy = LACK[role]
+        rows = "1 row" if count == 1 else f"{count} rows"
+        one = lack.replace("print ", "prints ", 1).replace("name ", "names ", 1) if count == 1 else lack
+        lines.append(f"not tested: {rows} {one}, {source}; {remedy}")
+    return lines
+
+
+def implausible(row: Row) -> list[str]:
+    """Return what cannot be so in a row, or hardly, although no bound refuses it."""
+    found = []
+    if row.tau is not None and row.levels and row.tau <= 1:
+        found.append(
+            f"tau is {row.tau:g}, so none of {row.levels} drafts a call was accepted: likely the draft belongs to "
+            "another target, or accepted drafts are not counted"
+        )
+    if row.verify is not None and row.verify < row.plain:
+        found.append(
+            f"verification takes {row.verify:g}, less than a plain step of {row.plain:g}: likely the two are of other "
+            "loads or units"
+        )
+    return found
+
+
+def likely(reason: str) -> str:
+    """Return the likely cause of a flag, to be said behind it."""
+    return "; likely the plain step is of another load, machine or engine" if CHEAP in reason else ""
