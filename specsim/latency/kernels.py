@@ -151,7 +151,7 @@ def roofline(
     words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth:g} and {constants.flops:g}"]
     words.append(_stored(width, small_width, dtype))
     dense = not (large.experts or small.experts)
-    usual = dense and not any(one.kv_rank or one.states.layers or one.window.layers for one in (large, small))
+    usual = dense and not any(one.kv_rank or one.states.layers for one in (large, small))
     usual = usual and not small.drafter
     sixteen = all(one.layers == one.head == 16 for one in (width, small_width))
     known = usual and sixteen and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")

@@ -139,8 +139,10 @@ class ModelShape(NamedTuple):
         ints: dict[str, Any] = {k: int(row[k]) for k in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")}
         body, head = float(row["body_params_b"]) * 1e9, float(row["head_params_b"]) * 1e9
         latent: dict[str, Any] = {}
+        if row["windowed"]:
+            latent["window"] = Window(int(row["windowed"]), int(row["window"]))
         if row["kv_rank"]:
-            latent = {"kv_rank": int(row["kv_rank"]), "rope": int(row["rope"])}
+            latent |= {"kv_rank": int(row["kv_rank"]), "rope": int(row["rope"])}
             latent["queries"] = float(row["queries_params_m"]) * 1e6
         if not row["experts"]:
             return cls(row["model"], body=body, head=head, **ints, **latent)

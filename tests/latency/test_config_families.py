@@ -18,7 +18,7 @@ from specsim.latency.configs.families import FAMILIES
 pytestmark = pytest.mark.later
 
 # Families whose code is not in transformers: counted by hand in `test_config_reports.py`, or alike another family.
-ELSEWHERE = {"", "internlm2", "bailing_moe", "bailing_moe_v2", "kimi_k2", "minimax_text_01", "minimax_m1"}
+ELSEWHERE = {"", "internlm2", "deepseek", "bailing_moe", "bailing_moe_v2", "kimi_k2", "minimax_text_01", "minimax_m1"}
 APART = re.compile(
     r"embed_tokens|embed_in|embed_out|embeddings|wte|wpe|embed_positions|lm_head|_bias$|forget_gate\.A_log$"
 )

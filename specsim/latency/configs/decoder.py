@@ -54,7 +54,7 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     windowed = told.count(kinds.WINDOW)
     window = 0
     if windowed:
-        window = fields.number("sliding_window", "attention_chunk_size")
+        window = fields.number("sliding_window", "sliding_window_size", "attention_chunk_size")
     if not attending:
         raise fields.refusal("has no layer with attention, so nothing is cached per token: not counted here")
 

@@ -92,13 +92,13 @@ FAMILIES: dict[str, Family] = {
         ("smollm3", "hunyuan_v1_dense"), _QWEN._replace(known=("no_rope_layers", "no_rope_layer_interval"))
     ),
     **dict.fromkeys(("mistral", "ministral", "ministral3", "phi3"), _WINDOWS),
-    "starcoder2": _WINDOWS._replace(matrices=2),
+    "starcoder2": _WINDOWS._replace(matrices=2, known=("mlp_type",)),
     "qwen2": _QWEN,
     "qwen3": _QWEN3,
     "gemma": Family(defaults={"head_dim": 256}),
     "gemma2": Family(
         kinds=layer_kinds.by_pattern(2),
-        known=("cache_implementation", "sliding_window_size"),
+        known=("cache_implementation",),
         defaults={"head_dim": 256},
     ),
     "gemma3_text": Family(kinds=layer_kinds.by_pattern(6), known=("cache_implementation",), defaults=_GEMMA3),
@@ -133,7 +133,8 @@ FAMILIES: dict[str, Family] = {
     ),
     "ernie4_5_moe": Family(experts=moe.beside, routed=moe.between, known=("moe_capacity", "moe_gate")),
     **dict.fromkeys(
-        ("glm4_moe", "dots1", "bailing_moe", "bailing_moe_v2"), _SHARED._replace(kinds=layer_kinds.by_pattern())
+        ("deepseek", "glm4_moe", "dots1", "bailing_moe", "bailing_moe_v2"),
+        _SHARED._replace(kinds=layer_kinds.by_pattern()),
     ),
     "solar_open": Family(experts=moe.beside, defaults={"head_dim": 128}),
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite"), _MLA),
@@ -193,7 +194,6 @@ ALIASES = {
         "mistral3": "mistral",
         "kimi_k25": "deepseek_v3",
         "MiniMaxText01": "minimax",
-        "deepseek": "deepseek_v2",
         "phi4": "phi3",
     },
 }

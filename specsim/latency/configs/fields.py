@@ -21,7 +21,7 @@ _HARMLESS = re.compile(
     r"|rope|rotary|theta|temperature|logit|softcap|clip|version|map$|template|multiplier|max_length|max_position"
     r"|position_embedding|max_seq|use_cache|return_dict|output_|label|problem_type|pruned|torchscript|time_step|_dt_"
     r"|pretraining_tp|kernels|n_group|topk_group|topk_method|expert_group|aux|ep_size|causal|swiglu|alpha|beta"
-    r"|residual|rescale|summary|seq_length|interleave$|generation|tie_|architectures|model_type|auto_|limit|quant"
+    r"|residual|rescale|summary|seq_length|interleave$|softmax|special|generation|tie_|architectures|model_type|auto_|limit|quant"
 )
 # Fields of any family that say nothing of the layers counted here.
 _KNOWN = {
@@ -29,6 +29,7 @@ _KNOWN = {
     *("mtp_use_dedicated_embeddings", "chunk_size_feed_forward", "attn_implementation", "n_positions", "n_ctx"),
     *("vision_config", "audio_config", "is_decoder", "is_encoder_decoder", "add_cross_attention", "head_bias"),
     *("compression_config", "context_length", "use_flash_attn", "flash_attn_version", "attn_impl", "use_mtp"),
+    *("context_window_size", "prefill_chunk_size", "is_llama_config", "transformers.js_config"),
     # How texts are drawn, which old files hold too.
     *("do_sample", "early_stopping", "num_beams", "num_beam_groups", "length_penalty", "num_return_sequences"),
     *("repetition_penalty", "top_k", "top_p", "typical_p", "min_length", "diversity_penalty", "no_repeat_ngram_size"),
@@ -42,7 +43,10 @@ _KNOWN = {
     ),
 }
 # Fields of which 1 says that every layer is alike.
-_EVERY = {"moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "expert_layer_period"}
+_EVERY = {
+    *("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "expert_layer_period"),
+    *("full_attn_mod", "interpolate_factor"),
+}
 # Parts of names that say which layers there are, what they hold and what they cache.
 _STRUCTURE = re.compile(
     r"layer|block|head|expert|moe|mamba|ssm|rank|linear|sparse|index|recurr|hybrid|interval|period|pattern|conv"

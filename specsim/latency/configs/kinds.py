@@ -43,7 +43,10 @@ def by_pattern(default: int = 0) -> Kinds:
     def kinds(fields: Fields, layers: int) -> list[str]:
         told = declared(fields, layers)
         pattern = fields.get("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
-        windowed = fields.get("sliding_window") is not None and fields.get("use_sliding_window") is not False
+        windowed = (
+            fields.get("sliding_window", "sliding_window_size") is not None
+            and fields.get("use_sliding_window") is not False
+        )
         first = fields.number("max_window_layers", default=0)
         if not windowed:
             if told is not None and WINDOW in told:
