@@ -37,7 +37,7 @@ class Log(NamedTuple):
     length: Annotated[int | None, typer.Option(help="The most drafts of a block, where the log does not say it.")] = (
         None
     )
-    share: Annotated[
+    drafted_share: Annotated[
         float | None,
         typer.Option(
             help="Share of the decoding steps that had a draft, where the log does not say it: 1 for EAGLE, MTP or a "
@@ -57,7 +57,7 @@ def log(told: Log) -> None:
     """What is accepted: rates, hazards, tau and alpha, each by its right name and with its interval."""
     from specsim.base import check
     from specsim.base.files import check_writable, write_bytes
-    from specsim.logs.measures import check_every_step, counted_run, log_acceptance
+    from specsim.logs.measures import check_coverage, counted_run, log_acceptance
     from specsim.logs.read import read_log
 
     alone("json", told.as_json, markdown=told.as_markdown)
@@ -66,15 +66,15 @@ def log(told: Log) -> None:
     runs = [run for run in read_log(told.file) if run.speculating]
     if not runs:
         raise ValueError(f"{told.file.name} is of a run without speculation; expected drafts")
-    if told.share is not None:
-        share = float(check.scalar(told.share, "share", "(0, 1]"))
+    if told.drafted_share is not None:
+        share = float(check.scalar(told.drafted_share, "drafted_share", "(0, 1]"))
         runs = [run._replace(coverage=share) if run.coverage is None else run for run in runs]
     runs = [counted_run(run, told.length) for run in runs]
     found = [log_acceptance(run, length=told.length, level=told.level) for run in runs]
     if told.hazards is not None:
         if found[0].hazards is None:
             raise ValueError(f"{told.file.name} has no positions; --hazards needs blocks by the drafts they kept")
-        check_every_step(runs[0])
+        check_coverage(runs[0])
         write_bytes(told.hazards, _csv(found[0]).encode())
     if told.as_json:
         shown = [_json(run, one) for run, one in zip(runs, found, strict=True)]
@@ -108,7 +108,10 @@ def _text(run: EngineLog, found: LogAcceptance, told: Log) -> str:
         ]
         lines += ["", table([*head, *rows], told.as_markdown)]
         lines += ["", "hazard: the share kept of those that came to it, so all before it were kept; blocks independent"]
-    return paragraphs([*lines, *(f"note: {note}" for note in found.notes)], told.as_markdown)
+    notes = list(found.notes)
+    if (coverage := found.measures.get("coverage")) is not None:
+        notes.append(f"plan these drafts with --draft ngram (or suffix) and --drafted-share {coverage.value:.3g}")
+    return paragraphs([*lines, *(f"note: {note}" for note in notes)], told.as_markdown)
 
 
 def _ends(one: Measure) -> str:
@@ -116,9 +119,13 @@ def _ends(one: Measure) -> str:
 
 
 def _csv(found: LogAcceptance) -> str:
+    """Counts by position, with the share of steps that had a draft where not all had one."""
     assert found.hazards is not None
+    coverage = found.measures.get("coverage")
+    head, end = ("", "") if coverage is None else (",drafted_share", f",{coverage.value:.6g}")
     rows = zip(found.hazards.tried, found.hazards.kept, strict=True)
-    return "\n".join(["position,tried,kept", *(f"{i},{n},{k}" for i, (n, k) in enumerate(rows, 1))]) + "\n"
+    lines = [f"position,tried,kept{head}", *(f"{i},{n},{k}{end}" for i, (n, k) in enumerate(rows, 1))]
+    return "\n".join(lines) + "\n"
 
 
 def _json(run: EngineLog, found: LogAcceptance) -> dict[str, Any]:

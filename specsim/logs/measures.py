@@ -21,7 +21,7 @@ MANY_DRAFTS, RARE = 64, 1e-3
 UNKNOWN_COVERAGE = (
     "in how many steps there was no draft the log does not say (none with EAGLE, MTP or a draft "
     "model, many with n-gram or suffix drafts): tau is of steps that had one, and no plan is made "
-    "of it without --share"
+    "of it without --drafted-share"
 )
 
 
@@ -210,24 +210,22 @@ def log_tau(run: EngineLog, *, length: float | None = None) -> LogTau:
     )
 
 
-def check_every_step(run: EngineLog) -> None:
-    """ValueError if not every decoding step had a draft, or that is not known: a plan would take each to have one."""
+def check_coverage(run: EngineLog) -> None:
+    """ValueError if it is not known in how many steps there was a draft: a plan would take each to have one."""
     if run.coverage is None:
         raise ValueError(
             f"{run.source} does not say in how many steps there was a draft, and a plan takes every step to have one; "
-            "give --share (1 for EAGLE, MTP or a draft model)"
-        )
-    if is_sparse(run):
-        raise ValueError(
-            f"{run.source}: {100 * run.coverage:.3g} % of the steps had a draft, and a plan from these hazards would "
-            "take every step to have one"
+            "give --drafted-share (1 for EAGLE, MTP or a draft model)"
         )
 
 
 def as_acceptance_of_log(run: EngineLog, *, length: int | None = None) -> Acceptance:
     """The record that `predict` and `plan` take: the hazards counted, else the i.i.d. acceptance of this tau."""
     found = log_acceptance(run, length=length)
-    check_every_step(run)
+    check_coverage(run)
+    if is_sparse(run):
+        share = 100 * (run.coverage or 0.0)
+        raise ValueError(f"{run.source}: {share:.3g} % of the steps had a draft; a plan takes every step to have one")
     if found.hazards is not None:
         return from_counts(found.hazards, f"hazards counted in {run.source}, blocks independent")
     gamma = max(1, math.ceil(found.length))

@@ -74,7 +74,7 @@ BAD = {
     "no on": (("diagnose", "off.log"), "off.log holds runs with speculation off only"),
     "twice off": (("diagnose", "off.log", "off.log"), "off.log does not speculate"),
     "twice on": (("diagnose", "on.log", "on.log"), "logs are told apart by their names; expected 2 names, got on.log"),
-    "share": (("log", "on.log", "--share", "1.5"), "share"),
+    "share": (("log", "on.log", "--drafted-share", "1.5"), "drafted_share"),
     "no length": (("log", "on.log", "--length", "0"), "length"),
     "no length to explain": (("diagnose", "off.log", "on.log", "--length", "0"), "length"),
     "a device": (("log", "/dev/zero"), "/dev/zero is a device"),
@@ -110,9 +110,22 @@ def test_01_a_step_costs_what_it_emits(tmp_path: Path) -> None:
     said = run("log", report("01-on.log"))
     assert "share of the target calls that had drafts" in said
     assert "1.185" in said
-    error = run("log", report("01-on.log"), "--hazards", tmp_path / "h.csv", code=2)
-    assert "10.1 % of the steps had a draft" in error
-    assert not (tmp_path / "h.csv").exists()
+    assert "plan these drafts with --draft ngram (or suffix) and --drafted-share 0.101" in said
+
+
+def test_01_no_plan_takes_every_step_to_have_a_draft(tmp_path: Path) -> None:
+    """The hazards of an n-gram carry the share of steps that had a draft; a plan without it is refused."""
+    run("log", report("01-on.log"), "--hazards", tmp_path / "h.csv")
+    refused = run("plan", "--hazards", tmp_path / "h.csv", "--cost-ratio", 0, code=2)
+    assert "h.csv: 10.1 % of the steps had a draft, and a plan would take every step to have one" in refused
+    assert "give --draft ngram (or suffix) and --drafted-share 0.101" in refused
+    models = ("--target", "llama-3.1-8b", "--draft", "ngram", "--hardware", "h100-sxm")
+    said = json.loads(run("plan", "--hazards", tmp_path / "h.csv", *models, "--drafted-share", 0.101, "--json"))
+    assert said is not None
+    answer = json.loads(report("15-vllm.json").read_text(encoding="utf-8")) | {"usage": {"completion_tokens": 411}}
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    refused = run("plan", "--histogram", tmp_path / "answer.json", "--cost-ratio", 0, code=2)
+    assert "10.8 % of the steps had a draft" in refused
 
 
 def test_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> None:
@@ -127,7 +140,7 @@ def test_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "on.txt").write_text(text)
     words = ("log", tmp_path / "on.txt", "--hazards", tmp_path / "h.csv")
     assert "does not say in how many steps there was a draft" in run(*words, code=2)
-    run(*words, "--share", 1)
+    run(*words, "--drafted-share", 1)
     assert read_hazards(tmp_path / "h.csv").hazards(1) == pytest.approx([0.6])
 
 

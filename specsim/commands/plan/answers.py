@@ -1,21 +1,46 @@
-"""Acceptance from the per-request metrics of an engine's answers, for `specsim plan --histogram`."""
+"""Acceptance from an engine's answers, and the share of steps with a draft that stands in a file of acceptance."""
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 from specsim.lengths.acceptance import Acceptance, from_counts
 from specsim.logs.measures import log_acceptance
 from specsim.logs.read import read_log
-from specsim.logs.record import is_sparse
+from specsim.logs.record import DENSE
+
+COLUMN = "drafted_share"  # of the file that `specsim log --hazards` writes
 
 
 def acceptance_of_answers(path: Path) -> Acceptance:
-    """Return hazards counted in `acceptance_histogram`; ValueError if steps without a draft are known to be many."""
+    """Return hazards counted in the `acceptance_histogram` of an engine's answers."""
     (run,) = read_log(path)
     found = log_acceptance(run).hazards
-    if found is None or is_sparse(run):
-        share = 100 * (run.coverage or 0.0)
-        raise ValueError(f"{path.name}: {share:.3g} % of the steps had a draft; a plan takes every step to have one")
+    if found is None:
+        raise ValueError(f"{path.name} counts no blocks by the drafts they kept; expected an acceptance_histogram")
     assumed = "" if run.coverage is not None else ", every step taken to have a draft (an n-gram has not)"
     return from_counts(found, f"hazards counted in {path.name}, blocks independent{assumed}")
+
+
+def of_every_step(path: Path, share: float | None, found: Acceptance) -> Acceptance:
+    """Return the acceptance read from a file; ValueError if many steps had no draft, and no share of them is given."""
+    known = _share(path.read_text(encoding="utf-8-sig"), path)
+    if share is None and known is not None and known < DENSE:
+        raise ValueError(
+            f"{path.name}: {100 * known:.3g} % of the steps had a draft, and a plan would take every step to have one; "
+            f"give --draft ngram (or suffix) and --drafted-share {known:.3g}"
+        )
+    return found
+
+
+def _share(text: str, path: Path) -> float | None:
+    """The share of steps that had a draft, where a file says it."""
+    if '"acceptance_histogram"' in text:
+        return read_log(path)[0].coverage
+    row = next(csv.DictReader(text.lower().splitlines()), None)
+    value = None if row is None else row.get(COLUMN)
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        raise ValueError(f"{path.name}: {COLUMN} is {value!r}; expected a share, at most 1") from None

@@ -77,7 +77,8 @@ def run(
     if compared is not None and all(one is None for one in (alpha, ranks, hazards, histogram, rows)):
         given = compared.given
     else:
-        given = read.acceptance(alpha, ranks, hazards, histogram, rows, masked_draft=not unmasked_draft)
+        seen = not unmasked_draft
+        given = read.acceptance(alpha, ranks, hazards, histogram, rows, masked_draft=seen, drafted_share=drafted_share)
     curve = None if verify_cost is None else read.numbers(verify_cost, "verify_cost", "(0, inf)")
     if curve is not None:
         if len(curve) < 2:

@@ -181,7 +181,8 @@ def _at_rates(told: Plan, load: dict[str, Any], alpha: float | None) -> str:
     if told.unmasked_draft and told.rows is None:
         raise ValueError("--unmasked-draft is about the mask of --rows; leave it out")
     seen = not told.unmasked_draft
-    given = read.acceptance(alpha, told.ranks, told.hazards, told.histogram, told.rows, masked_draft=seen)
+    sources = (alpha, told.ranks, told.hazards, told.histogram, told.rows)
+    given = read.acceptance(*sources, masked_draft=seen, drafted_share=told.drafted_share)
     curve = None if told.verify_cost is None else read.numbers(told.verify_cost, "verify_cost", "(0, inf)")
     hits = None if told.cache_hits is None else read.numbers(told.cache_hits, "cache_hits", "[0, 1]")
     told_so_far = {name: getattr(told, name) for name in Told._fields}

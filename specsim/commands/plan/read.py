@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, extras
-from specsim.commands.plan.answers import acceptance_of_answers
+from specsim.commands.plan.answers import acceptance_of_answers, of_every_step
 from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
@@ -68,6 +68,7 @@ def acceptance(
     rows: Path | None,
     *,
     masked_draft: bool = True,
+    drafted_share: float | None = None,
 ) -> Given:
     """The one source of acceptance that was given."""
     given = {"alpha": alpha, "ranks": ranks, "hazards": hazards, "histogram": histogram, "rows": rows}
@@ -82,9 +83,9 @@ def acceptance(
     if ranks is not None:
         return read_ranks(ranks)
     if hazards is not None:
-        return Given(read_hazards(hazards))
+        return Given(of_every_step(hazards, drafted_share, read_hazards(hazards)))
     if histogram is not None:
-        return Given(read_histogram(histogram))
+        return Given(of_every_step(histogram, drafted_share, read_histogram(histogram)))
     return Given(read_rows(Path(str(rows)), masked_draft))
 
 
