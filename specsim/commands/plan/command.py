@@ -89,7 +89,14 @@ def run(
     if weights is not None and cost_ratio is not None:
         max_gamma = min(max_gamma, 16)  # as many as were timed
     hits = None if cache_hits is None else read.numbers(cache_hits, "cache_hits", "[0, 1]")
-    shaped = (weights, draft_weights, one_pass, hits, experts_overhead, drafted_share)
+    shaped = (
+        weights,
+        draft_weights,
+        one_pass,
+        hits,
+        experts_overhead,
+        drafted_share,
+    )
     told = Told(target, draft, device, tp, draft_tp, dtype, draft_vocab, cost_ratio, curve, overhead, *shaped)
     costs = of(told, compared, given.acceptance, batches, contexts)
     latency, notes = costs.latency, list(costs.notes)

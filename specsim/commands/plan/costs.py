@@ -71,7 +71,7 @@ class Costs(NamedTuple):
 
 def of(told: Told, compared: Compared | None, acceptance: Acceptance, batches: list[int], contexts: list[int]) -> Costs:
     """Costs of a comparison, or as declared, or of models on a device; ValueError for what does not go together."""
-    share = drafted_share((told.draft or "").lower(), told.drafted_share)
+    share = drafted_share(_drafting(told, compared), told.drafted_share)
     found = _told(told, compared, batches, contexts)
     found = found._replace(share=share)
     if found.method in LOOKED_UP and (told.one_pass or told.cache_hits is not None):
@@ -81,6 +81,13 @@ def of(told: Told, compared: Compared | None, acceptance: Acceptance, batches: l
     if told.cache_hits is not None:
         found = found._replace(latency=cached_drafts(found.latency, acceptance, told.cache_hits))
     return found
+
+
+def _drafting(told: Told, compared: Compared | None) -> str:
+    """What drafts, as far as it matters to steps without a draft: "" where costs are declared alone."""
+    if compared is not None:
+        return "a comparison"
+    return "" if told.draft is None else told.draft.lower()
 
 
 def _told(told: Told, compared: Compared | None, batches: list[int], contexts: list[int]) -> Costs:

@@ -108,7 +108,9 @@ class Plan(NamedTuple):
     ] = None
     drafted_share: Annotated[
         float | None,
-        typer.Option(help="With --draft ngram or suffix: share of the steps that have a draft (see specsim log)."),
+        typer.Option(
+            help="Share of the target calls that had drafts, as specsim log prints it: of n-grams and suffixes."
+        ),
     ] = None
     overhead: Annotated[
         float | None,

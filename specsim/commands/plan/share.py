@@ -15,16 +15,19 @@ LOOKED_UP = ("ngram", "suffix")
 
 
 def drafted_share(method: str, share: float | None) -> float:
-    """The share of steps that have a draft; ValueError where looked-up drafts come without one, or others with one."""
+    """The share of steps that have a draft; ValueError where looked-up drafts come without one, or others with one.
+
+    method "": costs are declared, by whatever drafts.
+    """
     if share is None and method in LOOKED_UP:
         raise ValueError(
-            f"--draft {method} needs --drafted-share, the share of the target's steps that have a draft: an acceptance "
-            "says nothing of the steps in which none is found. `specsim log` reads both from a log of a run with this "
-            "drafter; give its acceptance as --hazards"
+            f"--draft {method} needs --drafted-share, the share of the target calls that had drafts: an acceptance "
+            "says nothing of the others. `specsim log` prints it under this name; `specsim log LOG --hazards FILE` "
+            "writes the acceptance for --hazards FILE"
         )
     if share is None:
         return 1.0
-    if method not in LOOKED_UP:
+    if method and method not in LOOKED_UP:
         raise ValueError(f"--drafted-share goes with drafts that are looked up: --draft {' or '.join(LOOKED_UP)}")
     return float(check.scalar(share, "drafted_share", "(0, 1]"))
 
