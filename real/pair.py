@@ -17,9 +17,10 @@ from real.decode.score import score
 from real.decode.stops import Stream, check_strings, cut, stopping
 from real.decode.verifier import verifier_of
 from real.decode.warp import Warping
-from real.models.device import parse_device, parse_weights
+from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
+from real.models.names import check_place, check_rounding
 from specsim.base import check
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
@@ -278,8 +279,10 @@ def load(
     >>> load(TINY / "target", TINY / "draft").target.dtype
     torch.float32
     """
+    for where in (target, draft):
+        check_place(where)
+    weights = check_rounding(weights or "", str(device), str(dtype).removeprefix("torch."))
     parse_device(str(device))
-    weights = None if weights is None else parse_weights(weights)
     widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
     tokenizer = load_tokenizer(target)
     same_tokenizer(tokenizer, load_tokenizer(draft))

@@ -1,81 +1,8 @@
-"""The command `python -m real.gpu [PART...]`."""
+"""`python -m real.gpu`; the command itself is in `command.py`, so that a package that is missing is one line."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from real.gpu.parts import BUDGET, NAMES
-from specsim.base.files import check_writable, json_text
-from specsim.commands.errors import run as run_command
-from specsim.commands.options import examples
-
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-@app.command(epilog=examples("python -m real.gpu", "python -m real.gpu parity shapes --tiny --device cpu"))
-def main(
-    parts: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(NAMES)}; all by default.")] = None,
-    device: Annotated[str, typer.Option(help="cuda or cpu.")] = "cuda",
-    tiny: Annotated[bool, typer.Option("--tiny", help="Tiny sizes of everything: does it run at all?")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the records; real/results/gpu, with --tiny runs/gpu-tiny.")
-    ] = None,
-    budget: Annotated[float, typer.Option(help="Seconds for each part.")] = BUDGET,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the records as JSON, a list, not as Markdown.")
-    ] = False,
-) -> None:
-    """Check and measure on a GPU, in parts; a later run carries on where one ended.
-
-    Status 1: a row failed or a verdict is bad; 2: bad input; 130: interrupted, finished rows are kept.
-    """
-    try:
-        names = [name for name in NAMES if name in _known(parts or list(NAMES))]
-        if budget <= 0:
-            raise ValueError(f"budget must be positive, got {budget:g}")
-        from real.gpu.device import find_device  # which loads torch: help does without
-
-        where, folder = find_device(device), out or Path("runs/gpu-tiny" if tiny else "real/results/gpu")
-        _make(folder)
-    except ValueError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from None
-    from real.gpu.book import is_good
-    from real.gpu.run import run
-    from real.gpu.table import markdown
-
-    try:
-        records = run(names, where, folder, tiny, budget)
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted: finished rows are kept in {folder}; the same command carries on", err=True)
-        raise typer.Exit(130) from None
-    typer.echo(json_text(records) if as_json else markdown(folder))
-    raise typer.Exit(0 if all(is_good(row) for record in records for row in record["rows"]) else 1)
-
-
-def _known(parts: list[str]) -> list[str]:
-    for name in parts:
-        if name not in NAMES:
-            raise ValueError(f"part {name!r} is unknown; known: {', '.join(NAMES)}")
-    return parts
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"out {folder} cannot be made: {error.strerror}") from None
-    for name in NAMES:
-        check_writable(folder / f"{name}.json")
-
+from specsim.commands.errors import run
 
 if __name__ == "__main__":
-    run_command("real.gpu.__main__")
+    run("real.gpu.command")

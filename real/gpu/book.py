@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from real.gpu.device import alive, free, reason
-from real.gpu.parts import BUDGET
+from real.gpu.parts import MINUTES
 from specsim.base.files import write_json
 
 Row = dict[str, Any]
+
+
+class TimeIsUp(KeyboardInterrupt):
+    """The time of a run is over; what handles Ctrl-C handles it, too."""
 
 
 class Task(NamedTuple):
@@ -87,10 +94,12 @@ def run_part(
     what: dict[str, Any],
     device: torch.device,
     *,
-    budget: float = BUDGET,
+    budget: float = 60 * MINUTES,
     say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Measure the rows of a part that are not there yet, until done or the budget is spent.
+
+    The row that is measured when the time is up is given up, and measured anew by the next run.
 
     Parameters
     ----------
@@ -126,16 +135,21 @@ def run_part(
         record["rows"] = rows
         say(f"{part.name}: {key}: {row.get('failed') or row.get('partial') or 'done'} ({row['seconds']} s)")
 
-    lost = False
-    for task in part.tasks:
-        wanted = [key for key in task.keys if not is_finished(record, key)]
-        if wanted and time.monotonic() < ends:
-            lost = not _measured(task, wanted, add) and not alive(device)
-            if lost:
-                break
-            free(device)
+    lost = is_late = False
+    try:
+        with alarm(budget):
+            for task in part.tasks:
+                wanted = [key for key in task.keys if not is_finished(record, key)]
+                if wanted and time.monotonic() < ends:
+                    lost = not _measured(task, wanted, add, ends) and not alive(device)
+                    if lost:
+                        break
+                    free(device)
+    except TimeIsUp:
+        is_late = True
+        say(f"{part.name}: the time was up before a row ended; the next run begins that row anew")
     complete = all(is_finished(record, key) for task in part.tasks for key in task.keys)
-    spent = "budget" if time.monotonic() >= ends else "rows failed"
+    spent = "budget" if is_late or time.monotonic() >= ends else "rows failed"
     record |= {"complete": complete, "stopped": None if complete else "device lost" if lost else spent}
     write_json(path, record)
     if record["complete"]:
@@ -143,13 +157,37 @@ def run_part(
     return record
 
 
-def _measured(task: Task, wanted: list[str], add: Callable[[str, Row], None]) -> bool:
-    """Run a task; False if it failed. Time on a GPU is borrowed, so no error of one row may cost the others."""
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise `TimeIsUp` inside after so many seconds, where a system has such a clock (not in a thread, not Windows)."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: Any) -> None:
+        raise TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _measured(task: Task, wanted: list[str], add: Callable[[str, Row], None], ends: float) -> bool:
+    """Run a task until its end or the time `ends`; False if it failed.
+
+    Time on a GPU is borrowed, so no error of one row may cost the others.
+    """
     left = list(wanted)
     try:
         for key, row in task.run(wanted):
             add(key, row)
             left = [other for other in left if other != key]
+            if time.monotonic() >= ends:
+                break
     except Exception as error:
         if left:
             add(left[0], {"failed": reason(error)})

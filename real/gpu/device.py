@@ -34,17 +34,29 @@ def described(device: torch.device, **what: Any) -> dict[str, Any]:
     return provenance(device=device.type, gpu=gpu, threads=torch.get_num_threads(), attention=kernels, **what)
 
 
-def attention_kernels(device: torch.device, dtype: torch.dtype = torch.bfloat16) -> dict[str, str]:
-    """Which of its kernels torch attends by, for what `real.models.llama` asks of it: one token, and five under a mask.
+def pin_attention() -> None:
+    """Keep cuDNN out of attention: on some GPUs torch picks it for some shapes, and it builds a plan for each of them.
 
-    8 heads of keys of width 64, each shared by 4 heads of queries, over 64 positions.
+    A cycle has a shape for every length and batch, so that times would jump where the choice flips.
+    """
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def attention_kernels(device: torch.device, dtype: torch.dtype = torch.bfloat16) -> dict[str, str]:
+    """Which of its kernels torch attends by, for one token and for 2 to 17 with a mask.
+
+    They are asked what `real.models.llama` asks of them: 8 heads of keys of width 64, each shared by 4 heads of
+    queries, over 64 positions. Several names, with commas, say that the choice depends on the number of tokens.
     """
     keys = torch.zeros(1, 8, 64, 64, dtype=dtype, device=device)
     found = {}
-    for name, tokens in (("one token", 1), ("masked", 5)):
-        queries = keys.new_zeros(1, 8, 4 * tokens, 64)
-        mask = None if tokens == 1 else keys.new_zeros(1, 1, 4 * tokens, 64)
-        found[name] = SDPBackend(torch._fused_sdp_choice(queries, keys, keys, mask)).name.lower()
+    for name, sizes in (("one token", (1,)), ("masked", (2, 5, 9, 17))):
+        chosen = set()
+        for tokens in sizes:
+            queries = keys.new_zeros(1, 8, 4 * tokens, 64)
+            mask = None if tokens == 1 else keys.new_zeros(1, 1, 4 * tokens, 64)
+            chosen.add(SDPBackend(torch._fused_sdp_choice(queries, keys, keys, mask)).name.lower())
+        found[name] = ", ".join(sorted(chosen))
     return found
 
 

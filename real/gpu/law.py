@@ -14,6 +14,7 @@ from array_api_compat import array_namespace
 from torch import Tensor
 
 from real.decode.cycle import Verifier
+from real.decode.graphs import Kept
 from real.decode.loop import Uniforms, decode_batch
 from real.decode.warp import Warping, probabilities
 from real.gpu.book import Row
@@ -95,6 +96,7 @@ def _counts(
 ) -> tuple[Array, int]:
     """How often each text was written, and in how many blocks."""
     counts, blocks = np.zeros(VOCAB**TOKENS, dtype=np.int64), 0
+    kept = Kept(2)  # a batch captures its cycle once; the last batch may be smaller and has its own
     places = VOCAB ** np.arange(TOKENS)[::-1]
     for done in range(0, texts, batch):
         sources = list(_uniforms(min(batch, texts - done), done))
@@ -107,10 +109,12 @@ def _counts(
             uniforms=sources,
             rule=rule,
             fixed=fixed,
+            kept=kept,
         )
         counts += np.bincount(np.array([run.tokens for run in found]) @ places, minlength=len(counts))
         blocks += sum(len(run.blocks) for run in found)
-        free(target.device)  # captured cycles that nothing can reach are a loop of references, which hold memory
+    kept.clear()
+    free(target.device)
     return counts, blocks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,15 +13,17 @@ import typer
 from transformers.utils.logging import disable_progress_bar
 
 from real.gpu.book import Part, run_part
-from real.gpu.device import described, free
+from real.gpu.device import described, free, pin_attention
 from real.gpu.parts import pair, parity, rules, shapes, trees
 
 
-def run(names: list[str], device: torch.device, folder: Path, tiny: bool, budget: float) -> list[dict[str, Any]]:
-    """The records of the parts; KeyboardInterrupt leaves those that were finished in the folder."""
+def run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends: float) -> list[dict[str, Any]]:
+    """The records of the parts, until `ends` on the monotonic clock; KeyboardInterrupt leaves what was finished."""
     disable_progress_bar()
     torch.set_num_threads(1)  # the steadiest where a processor is shared
-    return [*_run(names, device, folder, tiny, budget)]
+    if device.type == "cuda":
+        pin_attention()
+    return [*_run(names, device, folder, tiny, ends)]
 
 
 def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
@@ -32,23 +35,25 @@ def part_of(name: str, device: torch.device, folder: Path, tiny: bool) -> Part:
     return make[name](device, tiny=tiny)
 
 
-def _run(names: list[str], device: torch.device, folder: Path, tiny: bool, budget: float) -> Iterator[dict[str, Any]]:
+def _run(names: list[str], device: torch.device, folder: Path, tiny: bool, ends: float) -> Iterator[dict[str, Any]]:
     """Run parts one after another; a device that is lost ends it, since this process will not see it again."""
     say = partial(typer.echo, err=True)
     for name in names:
         command = f"python -m real.gpu {name} --device {device.type}{' --tiny' if tiny else ''}"
         made = part_of(name, device, folder, tiny)
-        record = run_part(made, folder, described(device, command=command, tiny=tiny), device, budget=budget, say=say)
+        left = ends - time.monotonic()
+        record = run_part(made, folder, described(device, command=command, tiny=tiny), device, budget=left, say=say)
         try:
             if made.plot and any("speedup" in row for row in record["rows"]):
                 made.plot(folder / f"{name}.png", record)
-        except ModuleNotFoundError:
+        except ImportError:  # matplotlib is not there: a plot is no reason to end
             say(f"{name}: no plot (install the extra `plot`)")
         yield record
         if record["stopped"] == "device lost":
             say(f"{name}: the device is lost; run the command again to carry on")
             return
         if record["stopped"] == "budget":
-            say(f"{name}: {budget:g} s are spent; run the command again to carry on")
+            say(f"{name}: the minutes are spent; run the command again to carry on")
+            return
         del made  # its models
         free(device)

@@ -1,12 +1,10 @@
-"""Devices, number formats and weights in few bits by name."""
+"""Devices and number formats of torch by name."""
 
 from __future__ import annotations
 
 import torch
 
-from specsim.base import check
-
-WEIGHTS = ("int8", "int4")
+from real.models.names import check_dtype
 
 
 def parse_device(name: str) -> str:
@@ -20,14 +18,5 @@ def parse_device(name: str) -> str:
 
 def parse_dtype(name: str) -> torch.dtype:
     """A float type by name."""
-    known = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise ValueError(f"dtype {name!r} is unknown; known: {', '.join(known)}")
-    return known[name]
-
-
-def parse_weights(name: str) -> str | None:
-    """What the projections of a target are rounded to; None for "", as they are."""
-    if not isinstance(name, str) or (name and name not in WEIGHTS):
-        raise ValueError(f"weights {check.shown(name)} is unknown; known: {', '.join(WEIGHTS)}")
-    return name or None
+    found: torch.dtype = getattr(torch, check_dtype(name))
+    return found

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel, from_hf, quantised
+from real.models.names import check_files, check_place, check_rounding, check_tokenizer_files
 from real.models.widen import widen
 
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 _PROBE = "Speculative decoding, 1234567890: naïve façade 漢字 🙂\n\tdef f(x):  return x"
 
 
@@ -45,14 +44,7 @@ def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32)
     """
     where = os.fspath(path)
     if Path(where).is_dir():
-        found = sorted(entry.name for entry in Path(where).iterdir())
-        pickled = [name for name in found if name.startswith("pytorch_model") and name.endswith(".bin")]
-        safe = any(name.endswith(".safetensors") for name in found)
-        if pickled and not safe:
-            raise ValueError(f"{where} holds {pickled[0]} but no *.safetensors; pickled weights are not loaded")
-        if not safe or "config.json" not in found:
-            listing = ", ".join(found) or "nothing"
-            raise ValueError(f"{where} is no model: looked for config.json and *.safetensors, found {listing}")
+        check_files(Path(where))
     options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
     model, report = _fetch(AutoModelForCausalLM, where, dtype=dtype, **options)
     if report["missing_keys"] or report["mismatched_keys"]:  # Hugging Face would leave them random
@@ -94,6 +86,7 @@ def load_model(
     ValueError
         As `load_hf`, or if `from_hf`, `widen` or `quantised` refuses the model.
     """
+    check_rounding(weights or "", str(device), str(dtype).removeprefix("torch."))
     small = load_hf(path, dtype=dtype if widen_to is None else torch.float32)
     with explain_oom(f"the weights of {os.fspath(path)}", "bfloat16, or a smaller model"):
         model = small if widen_to is None else widen(small, widen_to, dtype=dtype)
@@ -103,11 +96,8 @@ def load_model(
 
 def _fetch(auto: Any, where: str, **options: Any) -> Any:
     """`auto.from_pretrained`, with its many errors as one short ValueError."""
-    path_like = where.startswith((".", "/", "~")) or where.count("/") > 1 or Path(where).is_file()
-    if path_like and not Path(where).is_dir():  # said at once, where the hub would be asked again and again
-        raise ValueError(f"{where} is no directory; looked for one with config.json, *.safetensors and tokenizer.json")
-    if "/" not in where and not Path(where).is_dir() and not _cached(where):
-        raise ValueError(f"there is no directory {where!r} here; an id of the hub is written owner/name")
+    if not Path(where).is_dir():  # said at once, where the hub would be asked again and again
+        check_place(where)
     try:
         with _silent():
             return auto.from_pretrained(where, trust_remote_code=False, **options)
@@ -116,14 +106,6 @@ def _fetch(auto: Any, where: str, **options: Any) -> Any:
     if Path(where).is_dir():
         raise ValueError(f"{where} could not be loaded: {reason}")
     raise ValueError(f"{where!r} is neither a local directory nor could it be fetched from the hub: {reason}")
-
-
-def _cached(name: str) -> bool:
-    """Whether the hub's cache holds a model of that name; some old ones have no owner."""
-    try:
-        return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except ValueError:  # no name that the hub could have
-        return False
 
 
 @contextmanager
@@ -143,8 +125,8 @@ def _silent() -> Iterator[None]:
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Any:
     where = os.fspath(path)
-    if Path(where).is_dir() and not any((Path(where) / name).is_file() for name in _TOKENIZER_FILES):
-        raise ValueError(f"{where} holds no tokenizer: looked for {', '.join(_TOKENIZER_FILES)}")
+    if Path(where).is_dir():
+        check_tokenizer_files(Path(where))
     return _fetch(AutoTokenizer, where)
 
 

@@ -18,7 +18,7 @@ from transformers.cache_utils import DynamicLayer, LinearAttentionCacheLayerMixi
 
 from real.models import store
 from real.models.cache import Cache, Store
-from real.models.device import parse_weights
+from real.models.names import check_rounding
 from real.models.weights import Weights, from_model, supports
 
 # Cache layers that can be rolled back. `DummyLayer`, which keeps nothing, came after transformers 5.17.
@@ -182,12 +182,9 @@ def quantised(model: LanguageModel, kind: str) -> LanguageModel:
     ValueError
         An unknown kind; a model of another path, device or dtype, or with projections that the kernels cannot take.
     """
-    parse_weights(kind)
+    check_rounding(kind, str(model.device), str(model.dtype).removeprefix("torch."))
     if model.weights is None:
         raise ValueError(f"weights {kind}: only a model on the fast path can be quantised")
-    if model.device.type != "cpu" or model.dtype not in (torch.float32, torch.bfloat16):
-        dtype = str(model.dtype).removeprefix("torch.")
-        raise ValueError(f"weights {kind} are for float32 and bfloat16 on a CPU, got {dtype} on {model.device}")
     weights = model.weights.quantised(kind)
     saved = model.weights.projection_bytes() - weights.projection_bytes()
     new_store: Callable[[int], Store] = partial(store.Llama, weights)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from real.models.device import parse_weights
+from real.models.names import parse_weights
 
 GROUP = 32  # columns that share a scale in int4, and of which the kernels want a whole number
 _ROWS = 16  # of which the int4 kernel wants a whole number

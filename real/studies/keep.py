@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import threading
@@ -21,6 +22,7 @@ AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the record's
 AsJson = Annotated[bool, typer.Option("--json", help="Print the record as JSON, as --out holds it.")]
 Form = Literal["table", "markdown", "json"]  # of what is printed
 Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.")]
+OUT = "JSON record; a PNG goes beside it. [default: {0}.json; where that is of another study, {0}-2.json and so on]"
 _WHEN = {"date", "command"}  # in which provenances of one study may differ
 
 
@@ -42,6 +44,33 @@ def outputs(out: Path) -> None:
         check_writable(path if path.parent.exists() else nearest / path.parts[len(nearest.parts)])
 
 
+def place_of(out: Path | None, name: str, schema: str, what: dict[str, Any]) -> Path:
+    """Where the record of a study goes: as asked, or the first default that is free or holds this very study.
+
+    Parameters
+    ----------
+    out : Path or None
+        What was asked for.
+    name : str
+        The default is NAME.json, then NAME-2.json and so on: no study ends because another one is there.
+    schema, what : str, dict
+        As for `begun`.
+    """
+    if out is not None:
+        return out
+    for number in itertools.count(1):
+        path = Path(f"{name}.json" if number == 1 else f"{name}-{number}.json")
+        is_free = not path.exists() and not path.with_suffix(".png").exists()
+        if is_free or (path.exists() and _other_study(path, schema, what) is None):
+            return path
+    raise AssertionError("there is always a free number")
+
+
+def loading(*names: str) -> None:
+    """Say what is loaded, before torch is: that alone takes seconds."""
+    typer.echo(f"loading {' and '.join(names)} ...", err=True)
+
+
 def begun(out: Path, schema: str, what: dict[str, Any], *, force: bool) -> dict[str, Any] | None:
     """The record that is there already, to be carried on or shown; None if there is none, or by force.
 
@@ -61,22 +90,27 @@ def begun(out: Path, schema: str, what: dict[str, Any], *, force: bool) -> dict[
     """
     if force or not out.exists():
         return None
-    remedy = "give another --out, or --force to replace it"
+    reason = _other_study(out, schema, what)
+    if reason is not None:
+        raise ValueError(f"out {out} {reason}: give another --out, or --force to replace it")
+    return dict(json.loads(out.read_text(encoding="utf-8")))
+
+
+def _other_study(path: Path, schema: str, what: dict[str, Any]) -> str | None:
+    """Why a file is not the record of this study; None if it is."""
     try:
-        record = json.loads(out.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
         found, old = record["schema"], record["provenance"]
         found, old["date"], record["complete"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(f"out {out} is there and is no record: {remedy}") from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "is there and is no record"
     if found != schema:
-        raise ValueError(f"out {out} holds a record of another kind ({found}, not {schema}): {remedy}")
+        return f"holds a record of another kind ({found}, not {schema})"
     new = json.loads(json.dumps(what))  # as a file gives it back
     for name in sorted((new.keys() | old.keys()) - _WHEN):
         if new.get(name) != old.get(name):
-            raise ValueError(
-                f"out {out} holds another study ({name} is {old.get(name)!r:.60}, here {new.get(name)!r:.60}): {remedy}"
-            )
-    return dict(record)
+            return f"holds another study ({name} is {old.get(name)!r:.60}, here {new.get(name)!r:.60})"
+    return None
 
 
 @contextmanager

@@ -14,6 +14,7 @@ EXTRA = {  # the package that is imported -> the extra that installs it
     "jax": "jax",
     "matplotlib": "plot",
     "ot": "bench",
+    "platformdirs": "real",
     "pyarrow": "sweep",
     "safetensors": "real",
     "sklearn": "images",
@@ -21,6 +22,14 @@ EXTRA = {  # the package that is imported -> the extra that installs it
     "torch": "real",
     "transformers": "real",
     "vl_convert": "report",
+}
+
+REQUIRED = {  # the package that is imported -> the name under which it is installed
+    "array_api_compat": "array-api-compat",
+    "numpy": "numpy",
+    "rich": "rich",
+    "scipy": "scipy",
+    "typer": "typer",
 }
 
 
@@ -31,8 +40,13 @@ def missing(error: ImportError, what: str = "this") -> str:
     'specsim-real compare needs torch: install the extra `real` (specsim-llm[real])'
     >>> missing(ImportError("libfoo.so: no such file"))
     'libfoo.so: no such file'
+    >>> missing(ModuleNotFoundError("No module named 'array_api_compat'", name="array_api_compat"))
+    'this needs array-api-compat, which is not installed: pip install array-api-compat'
     """
     package = (error.name or "").partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and package in REQUIRED:
+        name = REQUIRED[package]
+        return f"{what} needs {name}, which is not installed: pip install {name}"
     if not isinstance(error, ModuleNotFoundError) or package not in EXTRA:
         return " ".join(str(error).split())
     extra = EXTRA[package]

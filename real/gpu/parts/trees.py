@@ -75,8 +75,8 @@ def part(device: torch.device, *, tiny: bool) -> Part:
         for mode in MODES
     ]
     run = TreeSettings(settings.trees, "without_replacement", settings.rules, settings.chains, settings.max_tokens)
-    keys = [_key(mode, entry) for mode in MODES for entry in run.entries()]
-    tasks.append(Task(keys, partial(_compared, settings, run, device)))
+    keys = {mode: [_key(mode, entry) for entry in run.entries()] for mode in MODES}
+    tasks += [Task(keys[mode], partial(_compared, settings, run, device)) for mode in MODES]
     target = cache(partial(_target, settings, device))  # made when first needed, and gone with the part
     plain = cache(lambda: _alone(settings, target(), pass_seconds, 1))
     tasks += [one(f"pass/{m} tokens", partial(_passes, settings, target, plain, m)) for m in settings.tokens]
@@ -96,7 +96,7 @@ def _case(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _compared(settings: Settings, run: TreeSettings, device: torch.device, wanted: list[str]) -> Iterator[Any]:
-    """Every entry in both kinds of cycle, in turn with plain decoding, prompt by prompt; then a row for each."""
+    """Every entry that is wanted, in turn with plain decoding, prompt by prompt; then a row for each."""
     what = f"the bundled target at the cost of {settings.widen_to} parameters"
     with explain_oom(what, "more free memory on the device"):
         dtype = getattr(torch, settings.dtype)

@@ -11,8 +11,22 @@ import typer
 from rich.console import Console
 
 from real import TINY
+from real.models.names import check_dtype, check_place, check_rounding
 from real.options import parse_names, parse_numbers, positive, read_prompts, within
-from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
+from real.studies.keep import (
+    OUT,
+    AsJson,
+    AsMarkdown,
+    Force,
+    begun,
+    finish,
+    form_of,
+    kept,
+    loading,
+    outputs,
+    place_of,
+    progress_bar,
+)
 from real.studies.settings import (
     Device,
     Dtype,
@@ -109,16 +123,21 @@ def compare(
     dtype: Dtype = "float32",
     weights: Weights = "",
     threads: Threads = 1,
-    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("compare.json"),
+    out: Annotated[Path | None, typer.Option(help=OUT.format("compare"), show_default=False)] = None,
     force: Force = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
     form = form_of(as_markdown, as_json, wide)
-    outputs(out)  # what can be said at once is said before torch is loaded
+    outputs(out or Path("compare.json"))  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    for place in (target, draft):
+        if place:
+            check_place(place)
+    check_dtype(dtype)
+    check_rounding(weights, device, dtype)
     own = " ".join(param or ())
     check_options(
         tree, gamma=gamma, calibrate=calibrate, scheme=scheme, chains=chains, step=step, draws=draws, param=own
@@ -170,6 +189,7 @@ def compare(
         what["target_weights"] = weights
 
     def open_pair() -> Pair:
+        loading(*((target, draft) if target and draft else ("the bundled pair",)))
         import torch
         from transformers.utils.logging import disable_progress_bar
 
@@ -221,7 +241,7 @@ def _run_chains(
     texts: list[str],
     open_pair: Callable[[], Pair],
     *,
-    out: Path,
+    out: Path | None,
     force: bool,
     wide: bool,
     form: Form,
@@ -235,6 +255,7 @@ def _run_chains(
         if len(settings.rules) > 1
         else (report.SCHEMA, answer.table, report.write_plot)
     )
+    out = place_of(out, "compare", schema, what)
     old = begun(out, schema, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), partial(shown, wide=wide), plot, form=form, again=True)

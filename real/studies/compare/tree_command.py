@@ -14,7 +14,7 @@ from real.studies.compare.record import as_json as found_as_json
 from real.studies.compare.tree_rows import as_json, fastest_as_json, fastest_of, rows_of
 from real.studies.compare.tree_settings import PLAIN, TreeSettings
 from real.studies.compare.tree_shapes import mean_ranks
-from real.studies.keep import Form, begun, finish, kept, progress_bar
+from real.studies.keep import Form, begun, finish, kept, place_of, progress_bar
 from specsim.base.files import write_json
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run_trees(
     count: int,
     open_pair: Callable[[], Pair],
     *,
-    out: Path,
+    out: Path | None,
     force: bool,
     wide: bool,
     form: Form,
@@ -51,6 +51,7 @@ def run_trees(
     }
     what |= {name: told for name in ("step", "draws") if (told := getattr(settings, name)) is not None}
     table = partial(tree_report.table, wide=wide)
+    out = place_of(out, "compare", tree_report.SCHEMA, what)
     old = begun(out, tree_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), table, tree_report.write_plot, form=form, again=True)

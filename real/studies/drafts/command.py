@@ -10,8 +10,22 @@ import typer
 from rich.console import Console
 
 from real import TINY
+from real.models.names import check_place
 from real.options import parse_numbers, positive, read_prompts, within
-from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
+from real.studies.keep import (
+    OUT,
+    AsJson,
+    AsMarkdown,
+    Force,
+    begun,
+    finish,
+    form_of,
+    kept,
+    loading,
+    outputs,
+    place_of,
+    progress_bar,
+)
 from real.studies.settings import Seed, Temperature, Threads, TopK, TopP
 from specsim.base import limits
 
@@ -35,16 +49,19 @@ def drafts(
     top_p: TopP = 1.0,
     seed: Seed = 0,
     threads: Threads = 1,
-    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("drafts.json"),
+    out: Annotated[Path | None, typer.Option(help=OUT.format("drafts"), show_default=False)] = None,
     force: Force = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
     form = form_of(as_markdown, as_json)
-    outputs(out)  # what can be said at once is said before torch is loaded
+    outputs(out or Path("drafts.json"))  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    for place in (target, draft):
+        if place:
+            check_place(place)
     counts = parse_numbers(num_drafts, "num_drafts", limits.MAX_DRAFTS)
     within(rows, "rows", 1)
     within(samples, "samples", 2)
@@ -73,9 +90,11 @@ def drafts(
         num_drafts=counts,
         samples=samples,
     )
+    out = place_of(out, "drafts", drafts_report.SCHEMA, what)
     old = begun(out, drafts_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), drafts_report.table, drafts_report.write_plot, form=form, again=True)
+    loading(*((target, draft) if target and draft else ("the bundled pair",)))
     import torch
     from transformers.utils.logging import disable_progress_bar
 

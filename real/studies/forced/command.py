@@ -11,8 +11,22 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from real.models.names import check_dtype, check_rounding
 from real.options import parse_numbers, positive, within
-from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
+from real.studies.keep import (
+    OUT,
+    AsJson,
+    AsMarkdown,
+    Force,
+    begun,
+    finish,
+    form_of,
+    kept,
+    loading,
+    outputs,
+    place_of,
+    progress_bar,
+)
 from real.studies.settings import Device, Dtype, Threads, Weights
 from specsim.base import limits
 
@@ -35,14 +49,14 @@ def forced(
     dtype: Dtype = "bfloat16",
     weights: Weights = "",
     threads: Threads = 1,
-    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("forced.json"),
+    out: Annotated[Path | None, typer.Option(help=OUT.format("forced"), show_default=False)] = None,
     force: Force = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
     form = form_of(as_markdown, as_json)
-    outputs(out)  # what can be said at once is said before torch is loaded
+    outputs(out or Path("forced.json"))  # what can be said at once is said before torch is loaded
     batches = parse_numbers(batch, "batch", limits.MAX_BATCH)
     contexts = parse_numbers(context, "context", limits.MAX_TOKENS)
     within(len(batches) * len(contexts), "the number of settings, batch x context,", 1, limits.MAX_RUNS)
@@ -52,6 +66,8 @@ def forced(
         raise ValueError(f"alpha is {alpha}; it must lie in [0, 1]")
     positive(turns, "turns")
     positive(threads, "threads", limits.MAX_THREADS)
+    check_dtype(dtype)
+    check_rounding(weights, device, dtype)
     from real.studies.compare import report
     from real.studies.costs import Costs
     from real.studies.forced import report as forced_report
@@ -72,9 +88,11 @@ def forced(
     )
     if weights:
         what["target_weights"] = weights
+    out = place_of(out, "forced", forced_report.SCHEMA, what)
     old = begun(out, forced_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), forced_report.table, forced_report.write_plot, form=form, again=True)
+    loading("torch")
     import torch
 
     from real.models.device import parse_device, parse_dtype

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from real import TINY
+from real.models.names import check_dtype, check_place
 from real.options import positive, read_prompts
+from real.studies.keep import loading
 from real.studies.settings import Device, Dtype, MinP, Seed, Temperature, Threads, TopK, TopP
 from specsim.base import limits
 from specsim.base.files import check_writable, json_text, write_bytes
@@ -50,9 +52,14 @@ def rows(
     check_writable(out)  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    for place in (target, draft):
+        if place:
+            check_place(place)
+    check_dtype(dtype)
     texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
+    loading(*((target, draft) if target and draft else ("the bundled pair",)))
     import torch
     from safetensors.numpy import save
     from transformers.utils.logging import disable_progress_bar

@@ -11,7 +11,20 @@ from rich.console import Console
 
 from real import TINY
 from real.options import parse_numbers, read_prompts, within
-from real.studies.keep import AsJson, AsMarkdown, Force, begun, finish, form_of, kept, outputs, progress_bar
+from real.studies.keep import (
+    OUT,
+    AsJson,
+    AsMarkdown,
+    Force,
+    begun,
+    finish,
+    form_of,
+    kept,
+    loading,
+    outputs,
+    place_of,
+    progress_bar,
+)
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
 
@@ -35,14 +48,14 @@ def trees(
     top_k: Annotated[int, typer.Option(help="Tokens that a recorded row keeps, at least 4; 0 for all.")] = 40,
     seed: Seed = 0,
     threads: Threads = 1,
-    out: Annotated[Path, typer.Option(help="JSON record; a PNG goes beside it.")] = Path("trees.json"),
+    out: Annotated[Path | None, typer.Option(help=OUT.format("trees"), show_default=False)] = None,
     force: Force = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
     form = form_of(as_markdown, as_json)
-    outputs(out)  # what can be said at once is said before torch is loaded
+    outputs(out or Path("trees.json"))  # what can be said at once is said before torch is loaded
     sizes = parse_numbers(budgets, "budgets", limits.MAX_NODES)
     for name, value, least in (
         ("budgets", min(sizes), 4),
@@ -81,9 +94,11 @@ def trees(
         symbols=symbols,
         recorded=recorded,
     )
+    out = place_of(out, "trees", trees_report.SCHEMA, what)
     old = begun(out, trees_report.SCHEMA, what, force=force)
     if old is not None and old["complete"]:
         return finish(old, out, Console(), trees_report.table, trees_report.write_plot, form=form, again=True)
+    loading("the bundled pair")
     import torch
     from transformers.utils.logging import disable_progress_bar
 

@@ -15,7 +15,7 @@ import real.cli
 import real.studies.compare.measure
 import real.studies.drafts.measure
 import real.studies.forced.measure
-from real.studies.keep import begun, finish, outputs
+from real.studies.keep import begun, finish, outputs, place_of
 
 WHAT = {"date": "2026-01-01", "command": "a", "seed": 0, "gammas": (1, 2)}
 
@@ -57,6 +57,26 @@ def test_anything_else_is_refused(text: str, message: str, tmp_path: Path) -> No
     with pytest.raises(ValueError, match=message):
         begun(out, "kind/1", WHAT, force=False)
     assert out.read_text() == text
+
+
+def test_a_default_name_never_collides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """README's first command leaves compare.json: another pair's record goes beside it, its own is found again."""
+    monkeypatch.chdir(tmp_path)
+    pairs = [WHAT | {"target": target} for target in ("bundled", "mine", "yours")]
+
+    def place(what: dict[str, Any], schema: str = "kind/1") -> str:
+        return str(place_of(None, "compare", schema, what))
+
+    names = ["compare.json", "compare-2.json", "compare-3.json"]
+    for what, name in zip(pairs, names, strict=True):
+        assert place(what) == name
+        (tmp_path / name).write_text(json.dumps({"schema": "kind/1", "complete": False, "provenance": what}))
+    assert [place(what | {"date": "2027-01-01", "command": "b"}) for what in pairs] == names
+    assert place(pairs[0], "kind/2") == "compare-4.json"
+    (tmp_path / "compare-4.json").write_text("no record")
+    (tmp_path / "compare-5.png").write_bytes(b"a picture of something")
+    assert place(pairs[0], "kind/2") == "compare-6.json"
+    assert place_of(tmp_path / "compare.json", "compare", "kind/2", WHAT) == tmp_path / "compare.json"  # as asked
 
 
 def test_folders_are_made_only_for_a_record(tmp_path: Path) -> None:

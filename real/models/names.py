@@ -1,0 +1,83 @@
+"""What can be said of a model's place, its number format and its weights before torch is imported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from specsim.base import check
+
+DTYPES = ("float64", "float32", "bfloat16", "float16")
+WEIGHTS = ("int8", "int4")
+_QUANTISABLE = ("float32", "bfloat16")  # what the kernels of rounded weights compute in, on a CPU
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+
+
+def check_dtype(name: str) -> str:
+    """The name of a float type; ValueError for any other."""
+    if name not in DTYPES:
+        raise ValueError(f"dtype {name!r} is unknown; known: {', '.join(DTYPES)}")
+    return name
+
+
+def parse_weights(name: str) -> str | None:
+    """What the projections of a target are rounded to; None for "", as they are."""
+    if not isinstance(name, str) or (name and name not in WEIGHTS):
+        raise ValueError(f"weights {check.shown(name)} is unknown; known: {', '.join(WEIGHTS)}")
+    return name or None
+
+
+def check_rounding(weights: str, device: str, dtype: str) -> str | None:
+    """`parse_weights`, and ValueError where a device or dtype has no kernels for rounded weights."""
+    kind = parse_weights(weights)
+    if kind is not None and (device.partition(":")[0] != "cpu" or dtype not in _QUANTISABLE):
+        raise ValueError(
+            f"weights {kind} are for float32 and bfloat16 on a CPU, got {dtype} on {device}: "
+            "leave the weights as they are, or run on a CPU"
+        )
+    return kind
+
+
+def check_place(where: str | os.PathLike[str]) -> None:
+    """ValueError unless a model with its tokenizer can lie there: a directory with both, or an id of the hub.
+
+    Only what the names say: files are not read, and the hub is not asked.
+    """
+    name = os.fspath(where)
+    folder = Path(name)
+    if folder.is_dir():
+        check_files(folder)
+        check_tokenizer_files(folder)
+        return
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or folder.is_file():
+        raise ValueError(f"{name} is no directory; looked for one with config.json, *.safetensors and tokenizer.json")
+    if "/" not in name and not _cached(name):
+        raise ValueError(f"there is no directory {name!r} here; an id of the hub is written owner/name")
+
+
+def check_files(folder: Path) -> None:
+    """ValueError for a directory that holds no model, or pickled weights alone."""
+    found = sorted(entry.name for entry in folder.iterdir())
+    pickled = [name for name in found if name.startswith("pytorch_model") and name.endswith(".bin")]
+    safe = any(name.endswith(".safetensors") for name in found)
+    if pickled and not safe:
+        raise ValueError(f"{folder} holds {pickled[0]} but no *.safetensors; pickled weights are not loaded")
+    if not safe or "config.json" not in found:
+        listing = ", ".join(found) or "nothing"
+        raise ValueError(f"{folder} is no model: looked for config.json and *.safetensors, found {listing}")
+
+
+def check_tokenizer_files(folder: Path) -> None:
+    """ValueError for a directory without any file of a tokenizer."""
+    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+        raise ValueError(f"{folder} holds no tokenizer: looked for {', '.join(_TOKENIZER_FILES)}")
+
+
+def _cached(name: str) -> bool:
+    """Whether the hub's cache holds a model of that name; some old ones have no owner."""
+    from huggingface_hub import try_to_load_from_cache  # here: a directory needs no hub
+
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except ValueError:  # no name that the hub could have
+        return False
