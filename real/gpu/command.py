@@ -44,6 +44,8 @@ def main(
         names = [name for name in NAMES if name in _known(parts or list(NAMES))]
         if not 0 < minutes < float("inf"):  # false for NaN
             raise ValueError(f"minutes must be positive and finite, got {minutes:g}")
+        import array_api_compat  # noqa: F401 - whatever torch brings, this it does not: said in a second
+
         from real.gpu.device import find_device  # which loads torch: help does without
 
         where, folder = find_device(device), out or Path("runs/gpu-tiny" if tiny else "real/results/gpu")

@@ -14,6 +14,7 @@ from real.decode.loop import decode_batch, keyed
 from real.decode.warp import Warping
 from real.draft import ngram
 from real.draft._contract import target_laws
+from real.draft._table import EMPTY, Table
 from real.options import read_prompts
 from real.studies.intervals import Estimate, bootstrap, ratio
 from real.systems._record import Lab, Record, Verdict
@@ -57,7 +58,7 @@ class Found(NamedTuple):
     chance: Array
     likeliest: Array
     blocks: Array
-    tables: list[ngram.Table]  # (P,) of trajectories 1 to 11
+    tables: list[Table]  # (P,) of trajectories 1 to 11
 
 
 def run(lab: Lab) -> Record:
@@ -109,7 +110,7 @@ def _along(prompts: list[list[int]], every: Array, temperature: float) -> Found:
     target, warping = pair().target, Warping(temperature)
     found, tables = np.zeros((3, *every.shape[:2])), []
     for i, prompt in enumerate(prompts):
-        table = ngram.EMPTY
+        table = EMPTY
         for k, text in enumerate(every[i].tolist()):
             drawn = ngram.drafter(target, table).along(target, prompt, text, GAMMA, warping)
             top = ngram.drafter(target, table, stochastic=False).along(target, prompt, text, 1, warping)
@@ -123,7 +124,7 @@ def _along(prompts: list[list[int]], every: Array, temperature: float) -> Found:
 
 
 def _decoded(
-    prompts: list[list[int]], tables: list[ngram.Table], length: int, temperature: float, seed: int
+    prompts: list[list[int]], tables: list[Table], length: int, temperature: float, seed: int
 ) -> tuple[Array, Array]:
     """Target calls (P,) of trajectories that the loop writes with those tables, and the calls predicted along them."""
     target, warping = pair().target, Warping(temperature)
@@ -145,7 +146,7 @@ def _decoded(
     return np.array(calls), np.array(along)
 
 
-def _trees(prompts: list[list[int]], last: Array, tables: list[ngram.Table], temperature: float) -> dict[str, Estimate]:
+def _trees(prompts: list[list[int]], last: Array, tables: list[Table], temperature: float) -> dict[str, Estimate]:
     """tau of trajectory 12 by trees of siblings that differ; shaped by acceptance by rank on the first half of prompts.
 
     Their table is that of earlier trajectories alone: the law at a position then is one, wherever a block starts.

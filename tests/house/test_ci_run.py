@@ -35,6 +35,7 @@ FRONT = (
     "install for types and tests",
     "types",
     "quick tests on this Python",
+    "the oldest transformers",
     "site",
     "quick tests on Python 3.13",
 )
@@ -48,7 +49,8 @@ def checkout(folder: Path, **lines: str) -> Path:
     standins.mkdir()
     (folder / "tmp").mkdir()
     programs = {name: standins / name for name in ("pip", "ruff", "mypy", "pytest", "specsim-real")}
-    scripts = {name: folder / "checkout" / ".ci" / name for name in ("quick", "wheel", "proofs", "site", "readme")}
+    called = ("quick", "wheel", "proofs", "site", "transformers", "readme")
+    scripts = {name: folder / "checkout" / ".ci" / name for name in called}
     for name, path in (programs | scripts).items():
         path.write_text(f"#!/bin/sh\n{README if name == 'readme' else lines.get(name, 'exit')}\n")
     (standins / "python3").write_text(VENV)

@@ -13,6 +13,7 @@ from rich.console import Console
 from real import TINY
 from real.models.names import check_dtype, check_place, check_rounding
 from real.options import parse_names, parse_numbers, positive, read_prompts, within
+from real.studies.compare.tree_options import check_options, whole_draws
 from real.studies.keep import (
     OUT,
     AsJson,
@@ -160,7 +161,7 @@ def compare(
     warping = Warping(temperature, top_k, top_p, min_p, repetition_penalty)
     settings: Settings | TreeSettings
     if tree:
-        number = _whole(draws) if draws else None
+        number = whole_draws(draws) if draws else None
         rules = parse_names(rule)
         settings = TreeSettings(
             tuple(tree), scheme or "iid", rules, lengths, max_tokens, warping, seed, step or None, number
@@ -213,26 +214,6 @@ def compare(
         run_trees(settings, what, every, count, open_pair, out=out, force=force, wide=wide, form=form)
     else:
         _run_chains(settings, what, texts, open_pair, out=out, force=force, wide=wide, form=form)
-
-
-def check_options(tree: list[str] | None, **given: str) -> None:
-    """ValueError for an option of chains beside trees, or of trees without one."""
-    wrong, remedy = ["scheme", "chains", "step", "draws"], "is for trees: give --tree, too"
-    if tree:
-        if given["param"]:
-            raise ValueError(f"param {given['param']!r} is for rules of chains: those of trees run as they are")
-        wrong = ["gamma", "calibrate"]
-        remedy = "is for chains alone: with --tree give --chains, and every pass is timed"
-    for name in wrong:
-        if given[name]:
-            raise ValueError(f"{name} {given[name]!r} {remedy}")
-
-
-def _whole(draws: str) -> int:
-    try:
-        return int(draws)
-    except ValueError:
-        raise ValueError(f"draws {draws!r} is no whole number: give the different siblings expected, as 2") from None
 
 
 def _run_chains(

@@ -14,8 +14,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from real.gpu import __main__ as gpu
 from real.gpu import book, device, law, markdown
+from real.gpu import command as gpu
 from real.gpu.book import Part, Task, one, run_part
 from real.gpu.law import DrawsFromTarget
 from real.gpu.parts import NAMES, pair, parity, rules, shapes
@@ -52,7 +52,7 @@ def test_help_needs_no_torch() -> None:
     code = (
         "import sys; sys.modules.update(torch=None, transformers=None)\n"
         "from typer.testing import CliRunner\n"
-        "from real.gpu.__main__ import app\n"
+        "from real.gpu.command import app\n"
         "for option in ('-h', '--help'):\n"
         "    shown = CliRunner().invoke(app, [option])\n"
         "    assert shown.exit_code == 0 and 'parity, shapes, pair, rules' in shown.output, shown.output\n"
@@ -61,17 +61,6 @@ def test_help_needs_no_torch() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
-
-
-def test_without_torch_it_is_one_line(tmp_path: Path) -> None:
-    code = (
-        "import runpy, sys; sys.modules['torch'] = None\n"
-        f"sys.argv = ['real.gpu', '--device', 'cpu', '--out', {str(tmp_path)!r}]\n"
-        "runpy.run_module('real.gpu', run_name='__main__')"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (found.returncode, len(found.stderr.splitlines())) == (2, 1), found.stderr
-    assert "needs torch: install the extra `real`" in found.stderr
 
 
 def test_a_failed_row_costs_no_other_and_is_tried_again(tmp_path: Path) -> None:
@@ -133,7 +122,9 @@ def test_a_record_of_another_machine_is_set_aside(tmp_path: Path) -> None:
         (["nosuch"], "part 'nosuch' is unknown; known: parity, shapes, pair, rules, trees"),
         ([], "device cuda: torch"),
         (["rules", "--device", "tpu"], "device 'tpu' is unknown; known: cuda, cpu"),
-        (["rules", "--device", "cpu", "--budget", "0"], "budget must be positive, got 0"),
+        (["rules", "--device", "cpu", "--minutes", "0"], "minutes must be positive and finite, got 0"),
+        (["rules", "--device", "cpu", "--minutes", "nan"], "minutes must be positive and finite, got nan"),
+        (["rules", "--device", "cpu", "--minutes", "inf"], "minutes must be positive and finite, got inf"),
         (["rules", "--device", "cpu", "--out", __file__], "cannot be made"),
     ],
 )
