@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from specsim.base import check
-
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 WEIGHTS = ("int8", "int4")
 _QUANTISABLE = ("float32", "bfloat16")  # what the kernels of rounded weights compute in, on a CPU
@@ -23,7 +21,7 @@ def check_dtype(name: str) -> str:
 def parse_weights(name: str) -> str | None:
     """What the projections of a target are rounded to; None for "", as they are."""
     if not isinstance(name, str) or (name and name not in WEIGHTS):
-        raise ValueError(f"weights {check.shown(name)} is unknown; known: {', '.join(WEIGHTS)}")
+        raise ValueError(f"weights {name!r:.60} is unknown; known: {', '.join(WEIGHTS)}")
     return name or None
 
 
