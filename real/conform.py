@@ -45,7 +45,7 @@ def written(rule: str) -> Callable[..., list[int]]:
         *,
         end: int | None = None,
     ) -> list[int]:
-        key = (target.law, draft.law, prompt, n, sampling_params, end)
+        key = (target, draft, prompt, n, sampling_params, end)
         if not held.get(key):
             pair = Pair(table(target), table(draft), Digits(end))
             how: dict[str, Any] = {"rule": rule, "gamma": GAMMA, "max_tokens": n, "warping": Warping(*sampling_params)}

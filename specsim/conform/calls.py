@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.cases import Case, Text, logits
+from specsim.conform.cases import Case, Text, Toy, logits
 from specsim.conform.subject import Model, Subject
 from specsim.exact.tree import drawn_trees, texts
 from specsim.types import Array, TokenTree
@@ -55,16 +55,31 @@ def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
     more, named = randomness(subject, case, given.tree, random), keywords(subject, case, given.tree)
     run = subject.run() if subject.stateful else subject.run
     if subject.kind == "drafter":
-        draft = Model(case.draft.law, case.draft.vocab)
+        draft = model(case.draft)
         return _drafted(case, run(draft, case.prompt, case.size, case.sampling_params, *more))
     if given.tree is None:
-        target, draft = Model(case.target.law, case.target.vocab), Model(case.draft.law, case.draft.vocab)
+        target, draft = model(case.target), model(case.draft)
         most = case.limit or case.size + 1
         found, said = _reported(subject, run(target, draft, case.prompt, most, case.sampling_params, *more, **named))
         text = tokens(found, case.target.vocab, most if not subject.block else 10**6)
         return Answer(text, max(len(text) - max(target.passes, 1), 0), target.passes, logprobs=said)
     found, said = _reported(subject, run(*passed(subject, given), *more, **named))
     return answer(subject, case, given.tree, found)._replace(logprobs=said)
+
+
+_MODELS: dict[int, tuple[Toy, Model]] = {}  # by the identity of their tables, which are kept with them
+
+
+def model(toy: Toy, *, new: bool = True) -> Model:
+    """The model of a table, always the same object: a subject may keep what it knows of a model by its identity.
+
+    Its passes are counted anew, unless it is only looked at.
+    """
+    held = _MODELS.setdefault(id(toy), (toy, Model(toy.law, toy.vocab)))[1]
+    if new:
+        held.passes = 0
+        held.texts.clear()
+    return held
 
 
 def keywords(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, Any]:

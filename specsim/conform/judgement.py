@@ -121,6 +121,9 @@ def judge(
 
     try:
         ask(wanted)
+        # What was exact is so no more where the subject has randomness that no script sees.
+        if watch.hidden and (exact := [name for name, one in verdicts.items() if one.is_exact]):
+            ask(exact)
         # What is left of the budget goes to what it was too short for.
         if watch.left() > AGAIN * seconds and (late := [name for name, one in verdicts.items() if one.wants_time]):
             watch.most.clear()
@@ -163,6 +166,10 @@ def _one(name: str, subject: Subject, watch: Watch) -> Verdict | None:
     module, before = importlib.import_module(f"{PROPERTIES}.{name}"), watch.runs
     if subject.kind not in module.KINDS:
         return None
+    if watch.refused:
+        if not _cases(name, subject):
+            return None
+        return Verdict(subject.name, name, "inconclusive", words=watch.refused)
     try:
         verdict: Verdict | None = module.verdict(subject, watch)
         return verdict

@@ -17,12 +17,13 @@ from specsim.conform.calls import Broken
 from specsim.conform.cases import SHRUNKEN, Case, standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.guard import OutOfTime
+from specsim.conform.observation import Observation, distance
 from specsim.conform.properties import contract, parameters
 from specsim.conform.registry import EXHIBITS, find, names, subjects_of
 from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
 from specsim.conform.symptoms import SMALL, symptoms
 from specsim.conform.verdict import Resemblance, Verdict
-from specsim.conform.watch import Observation, Watch, distance
+from specsim.conform.watch import Watch
 
 PATIENCE = 10.0  # seconds for one call of an exhibit
 MOST = 10  # inputs compared

@@ -24,9 +24,10 @@ import specsim
 from specsim.conform import clock, registry
 from specsim.conform.cases import standard
 from specsim.conform.judgement import judge
+from specsim.conform.observation import distance
 from specsim.conform.report import as_json
 from specsim.conform.subject import Subject
-from specsim.conform.watch import Watch, distance
+from specsim.conform.watch import Watch
 
 KEPT = ("property", "outcome", "evidence", "runs", "distance", "reach", "words")  # of a verdict
 PATIENCE = 600.0  # seconds for pip

@@ -160,11 +160,14 @@ class Model:
     """
 
     def __init__(self, law: Callable[[tuple[int, ...]], Any], vocab: int) -> None:
-        self.law, self.vocab, self.passes = law, vocab, 0
+        self._law, self.vocab, self.passes = law, vocab, 0
+        self.texts: set[tuple[int, ...]] = set()  # after which a law was looked up
 
     def __call__(self, text: Any) -> Any:
         self.passes += 1
-        return self.law(tuple(int(y) for y in text))
+        return self._looked_up(tuple(int(y) for y in text))
+
+    law = __call__  # another word for the same: it is one pass, too
 
     def rows(self, text: Any, first: int = 0) -> Any:
         """The laws after every beginning of a text that has at least `first` tokens."""
@@ -172,4 +175,8 @@ class Model:
 
         self.passes += 1
         ids = tuple(int(y) for y in text)
-        return np.stack([self.law(ids[:i]) for i in range(first, len(ids) + 1)])
+        return np.stack([self._looked_up(ids[:i]) for i in range(first, len(ids) + 1)])
+
+    def _looked_up(self, text: tuple[int, ...]) -> Any:
+        self.texts.add(text)
+        return self._law(text)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.cases import Case, Text
-from specsim.conform.watch import Observation
+from specsim.conform.observation import Observation
 from specsim.types import Array
 
 SMALL = 1e-7  # distances that rounding explains

@@ -71,6 +71,11 @@ class Verdict(NamedTuple):
         """Whether it is undecided for want of time."""
         return self.outcome == "inconclusive" and LARGER in self.words
 
+    @builtins.property
+    def is_exact(self) -> bool:
+        """Whether it acquits by a law that is called exact."""
+        return self.outcome == "lossless" and self.evidence in ("scripted", "coins")
+
 
 class Resemblance(NamedTuple):
     """The bug classes of the museum that a convicted subject resembles, and in what."""

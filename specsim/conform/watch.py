@@ -6,72 +6,31 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from specsim.conform import clock
-from specsim.conform.calls import Answer, Broken, Input, call, inputs, number_of_coins
-from specsim.conform.cases import Case, Text
+from specsim.conform import clock, coin_laws
+from specsim.conform.calls import Answer, Broken, Input, call, inputs
+from specsim.conform.cases import Case
 from specsim.conform.draws import neighboured, repeated, sampler
-from specsim.conform.evidence import coins, montecarlo, scripted
+from specsim.conform.evidence import hidden, montecarlo, scripted
 from specsim.conform.guard import OutOfTime, within
+from specsim.conform.observation import ROUNDING, Observation, add, continued, distance
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Evidence
-from specsim.types import Array
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
-ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
-HIDDEN = 0.01  # of the coins of a drafter
 SHARE = 4  # a Monte Carlo observation that decides nothing yet takes at most this part of the time that is left
 EXACT = 3  # and an exact one that part,
 MANY = 3000  # paths of a case at most where rows of batches say enough: coins that are drawn up front have more
 SLACK = 3  # or so many times what each of those to come would have
 FEW = 2  # rows of a batch that take no longer than a call
 REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
+LEFT_OVER = 3000  # calls, after which a subject that keeps random numbers should have used up those of a script
 _OURS = ("Uniforms", "Exponentials", "Race")
 Program = Callable[[Callable[..., Answer], Any], Answer]  # (call(case, input, random[, run]), random) -> the whole
 Draws = AbstractContextManager[Callable[[int], list[Answer]]]
-
-
-class Observation(NamedTuple):
-    """Probabilities (or frequencies) of the answers of a subject in one case."""
-
-    case: Case
-    law: dict[Answer, float]
-    evidence: Evidence
-    runs: int
-    delta: float = 0.0  # false-alarm rate of one test of it; 0: exact
-    rounding: float = 0.0  # what floats may do to an exact law
-
-    def joint(self, length: int) -> dict[Text, float]:
-        """Law of the first `length` tokens, where the target goes on after what was emitted."""
-        out: dict[Text, float] = {}
-        for seen, mass in self.law.items():
-            for text, chance in continued(self.case.p, seen.text[:length], length, self.case.end):
-                out[text] = out.get(text, 0.0) + mass * chance
-        return out
-
-    def goal(self, length: int) -> dict[Text, float]:
-        """The target's own."""
-        return dict(continued(self.case.p, (), length, self.case.end))
-
-    def mean(self, of: Callable[[Answer], float]) -> float:
-        """Expectation of something in an answer."""
-        return math.fsum(mass * of(seen) for seen, mass in self.law.items())
-
-
-def continued(
-    target: Callable[[Text], Any], text: Text, length: int, end: int | None = None
-) -> list[tuple[Text, float]]:
-    """Every continuation of a text by the target to that length, or to the token `end`, with its probability."""
-    live, stopped = [(text, 1.0)], []
-    for _ in range(length - len(text)):
-        stopped += [(t, m) for t, m in live if t[-1:] == (end,)]
-        live = [
-            ((*t, y), m * v) for t, m in live if t[-1:] != (end,) for y, v in enumerate(target(t).tolist()) if v > 0
-        ]
-    return stopped + live
 
 
 class Watch:
@@ -94,6 +53,10 @@ class Watch:
         self.telling = True  # the property that is judged may take more than its share
         self.until = deadline  # the observation that is made must end by then
         self.shrinks = True  # a counterexample is made small
+        self.own = hidden.generators(subject.run, subject.batch)
+        self.floats = subject.dtype  # of its arithmetic: those of its laws, until it is found to be shorter
+        self.refused = ""  # why no verdict is possible at all
+        self.hidden = False  # whether it has randomness that no script sees
         self.pace = 0.0  # seconds of a single run, once it was too slow for a first look
         self.called = False  # a call of the subject has come back
 
@@ -128,10 +91,13 @@ class Watch:
         program(self.once, np.random.default_rng(self.seed))  # one that cannot be called is broken
         if "scripted" in self.kinds:
             try:
-                found = scripted.law(partial(program, self._scripted), deadline=self._late())
-                rounding = case.length * ROUNDING.get(self.subject.dtype, 1e-5)
-                return Observation(case, found.law, "scripted", found.leaves, rounding=rounding)
-            except (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong) as reason:
+                whole = partial(program, self._scripted)
+                found = scripted.law(whole, deadline=self._late(), own=self.own)
+                seen = Observation(case, found.law, "scripted", found.leaves, rounding=case.length * self.rounding)
+                return seen._replace(programs=((whole, 1.0),))
+            except scripted.NotReproducible as reason:
+                self.mistrust(str(reason))
+            except (scripted.NotScriptable, scripted.TooLong) as reason:
                 self.why = list(dict.fromkeys([*self.why, f"not scripted for {case.words}: {reason}"]))
         if exact:
             raise OutOfTime
@@ -145,7 +111,7 @@ class Watch:
             case, given[0], np.random.default_rng(self.seed)
         )  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
-            if case.length * len(case.parents) >= self.most.get(kind, math.inf):
+            if kind not in self.kinds or case.length * len(case.parents) >= self.most.get(kind, math.inf):
                 continue
             if exact and kind == "Monte Carlo":
                 raise OutOfTime
@@ -153,7 +119,9 @@ class Watch:
                 if kind == "Monte Carlo":
                     return self._sampled(case, partial(sampler, self, case, given))
                 return self._exact(kind, case, given)
-            except (scripted.NotScriptable, scripted.NotReproducible) as reason:
+            except scripted.NotReproducible as reason:
+                self.mistrust(str(reason))
+            except scripted.NotScriptable as reason:
                 self.kinds.remove(kind)
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
@@ -164,12 +132,19 @@ class Watch:
 
     def once(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
         """One call, guarded; of the `run` of a text that was begun before, if there is one."""
-        self.runs += 1
         subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
-        with self.guarded():
-            answer = call(subject, case, given, random)
-        self.called = True
-        return answer
+        for _ in range(LEFT_OVER):
+            self.runs += 1
+            try:
+                with self.guarded():
+                    answer = call(subject, case, given, random)
+                self.called = True
+                return answer
+            except scripted.NotScriptable:
+                if isinstance(random, scripted.Generator):
+                    raise
+        self.why.append("it keeps random numbers over calls, and does not come to new ones")
+        raise OutOfTime
 
     def begun(self) -> Callable[..., Any]:
         """The `run` of a new text."""
@@ -187,41 +162,41 @@ class Watch:
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
         if kind == "coins":
-            return self._by_coins(case, given, self._late(), 0)
+            return coin_laws.observed(self, case, given, self._late())
         law: dict[Answer, float] = {}
-        runs, until = 0, self._late()
+        programs: list[tuple[Callable[[Any], Answer], float]] = []
+        runs, until, marks = 0, self._late(), hidden.marks(self.own)
         quicker = self.subject.batch is not None and self.subject.randomness != "coins"
         most = min(2 * MANY // len(given), MANY // 2) if quicker else scripted.MOST
         for done, one in enumerate(given):
             if quicker and runs * len(given) > MANY * done:
                 raise scripted.TooLong(f"more than {MANY} paths, where rows of batches are quicker")
-            again = 0 if self.seen else REPLAYS
-            found = scripted.law(partial(self._scripted, case, one), most=most, deadline=until, replays=again)
+            again, program = 0 if self.seen else REPLAYS, partial(self._scripted, case, one)
+            found = scripted.law(program, most=most, deadline=until, replays=again)
             self.runs -= found.replays  # they add nothing to the law
             runs += found.leaves
-            _add(law, found.law, one.weight)
-        return Observation(case, law, kind, runs, rounding=ROUNDING.get(self.subject.dtype, 1e-5))
+            add(law, found.law, one.weight)
+            programs.append((program, one.weight))
+        if marks != hidden.marks(self.own):
+            raise scripted.NotReproducible(hidden.DRAWN)
+        return Observation(case, law, kind, runs, rounding=self.rounding, programs=tuple(programs))
 
-    def _by_coins(self, case: Case, given: list[Input], until: float, agreed: int) -> Observation:
-        """A law that is not the target's is found again, until as many random points agree as its distance asks for.
+    @property
+    def rounding(self) -> float:
+        """What floats may do to an exact law of one block."""
+        return ROUNDING.get(self.floats, 1e-5)
 
-        Were the distance only what boxes hide, that many would agree with probability `delta` at most.
-        """
-        law: dict[Answer, float] = {}
-        runs, floats = 0, np.float64 if self.subject.dtype == "float64" else np.float32
-        for one in given:
-            count, program = number_of_coins(self.subject, case, one.tree), partial(self._fixed, case, one)
-            found = coins.law(program, count, deadline=until, floats=floats, agreed=agreed)
-            runs += found.leaves
-            _add(law, found.law, one.weight)
-        seen = Observation(case, law, "coins", runs, rounding=ROUNDING.get(self.subject.dtype, 1e-5))
-        drafter = self.subject.kind == "drafter"  # whose goal are the laws that it hands back
-        wrong = HIDDEN if drafter else distance(seen.joint(case.length), seen.goal(case.length))
-        asked = math.ceil(-math.log(self.delta) / wrong) if wrong > seen.rounding else 0
-        return seen if asked <= agreed else self._by_coins(case, given, until, asked)
+    def mistrust(self, reason: str) -> None:
+        """Take no law for exact any more, nor any that was found before."""
+        self.hidden, self.kinds = True, ["Monte Carlo"]
+        self.seen = {key: seen for key, seen in self.seen.items() if seen.evidence == "Monte Carlo"}
+        self.why.append(f"not reproducible: {reason}")
 
-    def _fixed(self, case: Case, given: Input, u: Array) -> Answer:
-        return self.once(case, given, _Fixed(u))
+    def rounds_to(self, dtype: str) -> None:
+        """Take the subject's arithmetic for one of shorter floats; laws that were found stay, with more rounding."""
+        self.floats = dtype
+        self.why.append(f"it computes in {dtype}, and is declared {self.subject.dtype}")
+        self.seen = {key: seen._replace(rounding=self.rounding) for key, seen in self.seen.items()}
 
     def _scripted(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
         try:
@@ -267,9 +242,9 @@ class Watch:
         try:
             with draws(self.seed + self.sampled) as draw:
                 counts = montecarlo.sample(draw, enough, most=most)
-        except OutOfTime:
+        except (OutOfTime, scripted.NotScriptable):  # rows of a batch may hold random numbers of a script
             self.why = list(dict.fromkeys([*self.why, f"no time for {montecarlo.FIRST} runs with random numbers"]))
-            raise
+            raise OutOfTime from None
         frequencies = {answer: n / counts.runs for answer, n in counts.counts.items()}
         rate = montecarlo.share(delta, counts.looks)
         return Observation(case, frequencies, "Monte Carlo", counts.runs, rate)
@@ -277,23 +252,3 @@ class Watch:
 
 def _key(case: Case) -> Any:
     return id(case.target), id(case.draft), case[2:]
-
-
-def _add(law: dict[Answer, float], found: dict[Answer, float], weight: float) -> None:
-    for seen, mass in found.items():
-        law[seen] = law.get(seen, 0.0) + weight * mass
-
-
-class _Fixed:
-    """Stands where a generator does, and hands out the coins that it was given."""
-
-    def __init__(self, u: Any) -> None:
-        self.u = u
-
-    def random(self, size: Any) -> Any:
-        return np.array(self.u).reshape(size)
-
-
-def distance(one: dict[Any, float], other: dict[Any, float]) -> float:
-    """Total variation of two laws."""
-    return 0.5 * math.fsum(abs(one.get(key, 0.0) - other.get(key, 0.0)) for key in one.keys() | other.keys())

@@ -31,7 +31,7 @@ KEPT = {kept}
 
 def run(p, q, drafts, random):
     x = drafts[0]
-    if random.random() * q[x] <= p[x]:
+    if random.random() * q[x] < p[x]:
         return x
     rest = (p - q).clip(0) if KEPT else p
     return random.choice(len(p), p=rest / rest.sum())

@@ -50,7 +50,7 @@ def decoder(wrong: str) -> Any:
             seen = {"ignores it": text, "forgets it": seen[-2:], "first token": [*prompt[:1], *text]}.get(wrong, seen)
             p, q = target(seen), draft(seen)
             x = drawn(random, q)
-            kept = random.random() * q[x] <= p[x]
+            kept = random.random() * q[x] < p[x]
             text.append(x if kept else drawn(random, rest(p, q)))
             if end in ([*prompt, *text] if wrong == "ends with it" else text):
                 break
@@ -91,7 +91,7 @@ def ordered(of_target: tuple[str, ...], of_draft: tuple[str, ...]) -> Any:
     def run(p: Array, q: Array, drafts: Array, random: Any, *, sampling_params: SamplingParams) -> Any:
         p = np.stack([warped(row, sampling_params, of_target) for row in p])
         q, x = warped(q[0], sampling_params, of_draft), int(drafts[0])
-        if random.random() * q[x] <= p[0, x]:
+        if random.random() * q[x] < p[0, x]:
             return 1, drawn(random, p[1])
         return 0, drawn(random, rest(p[0], q))
 
@@ -144,7 +144,7 @@ def batch(wrong: bool, followed: bool) -> Any:
         out = []
         for n in range(len(p)):
             x = int(drafts[n, 0])
-            kept = bool(random.random() * q[n, 0, x] <= p[n, 0, x])
+            kept = bool(random.random() * q[n, 0, x] < p[n, 0, x])
             out.append((int(kept), drawn(random, p[n, 1] if kept else rest(p[n, 0], q[n, 0]))))
         found = np.array(out[::-1] if wrong else out)
         return found[:, 0], found[:, 1]
@@ -173,7 +173,7 @@ def test_rows_of_a_batch_stay_in_their_places(
 def until_it_fits(p: Array, q: Array, drafts: Array, random: Any) -> int:
     """What is left over is drawn by rejection: from the target, until a draw is one that the draft lacks."""
     x = int(drafts[0])
-    if random.random() * q[x] <= p[x]:
+    if random.random() * q[x] < p[x]:
         return x
     while True:
         y = drawn(random, p)
@@ -195,7 +195,7 @@ def lookup(wrong: bool) -> Any:
 
     def run(p: Array, q: None, drafts: Array, random: Any) -> Any:
         for i, x in enumerate(drafts):
-            if not random.random() <= p[i, x]:
+            if not random.random() < p[i, x]:
                 gone = drafts[: i + 1] if wrong else [x]
                 law = np.where(np.isin(np.arange(p.shape[1]), gone), 0, p[i])
                 return i, drawn(random, law / law.sum() if law.any() else p[i])
@@ -217,7 +217,7 @@ def lanes(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     coins, out = [random.random(2) for _ in range(2)], []
     for n in range(len(p)):
         u, x = coins[n % 2], int(drafts[n, 0])
-        kept = bool(u[0] * q[n, 0, x] <= p[n, 0, x])
+        kept = bool(u[0] * q[n, 0, x] < p[n, 0, x])
         law = p[n, 1] if kept else rest(p[n, 0], q[n, 0])
         out.append((int(kept), sum(bool(u[1] >= end) for end in np.cumsum(law)[:-1])))
     found = np.array(out)

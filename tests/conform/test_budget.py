@@ -48,7 +48,7 @@ def rows_of(warps: Warps) -> Callable[..., tuple[Array, Array]]:
         own = np.random.default_rng(int(float(random.random()) * 2**53))
         p, q = warps(p, sampling_params, True), warps(q, sampling_params, False)[:, 0]
         n, x = np.arange(len(p)), drafts[:, 0]
-        kept = own.random(len(p)) * q[n, x] <= p[n, 0, x]
+        kept = own.random(len(p)) * q[n, x] < p[n, 0, x]
         law = np.where(kept[:, None], p[:, 1], (p[:, 0] - q).clip(0))
         return kept.astype(int), drawn(law + 1e-300, own.random(len(p)))
 

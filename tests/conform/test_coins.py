@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, judge
+from specsim.conform import Subject, coin_laws, judge
 from specsim.conform.calls import inputs
 from specsim.conform.cases import standard
 from specsim.conform.evidence import coins
-from specsim.conform.watch import Watch, distance
+from specsim.conform.observation import distance
+from specsim.conform.watch import Watch
 from specsim.types import Array
 
 
@@ -61,7 +62,7 @@ def test_what_boxes_hide_is_no_distance_from_the_target() -> None:
     seen = watch(case)
     assert distance(seen.joint(case.length), seen.goal(case.length)) < 1e-9
     given = inputs(subject, case)
-    alone = [coins.law(partial(watch._fixed, case, one), 8).law for one in given]
+    alone = [coins.law(partial(coin_laws.fixed, watch, case, one), 8).law for one in given]
     assert any(abs(law[answer] - seen.law[answer]) > 1e-5 for law in alone for answer in law), "it was hidden"
 
 
@@ -80,7 +81,7 @@ def test_shorter_coins() -> None:
 
 def rejection(p: Array, q: Array, drafts: Array, u: Array) -> int:
     x, rest = int(drafts[0]), (p - q).clip(0).cumsum()
-    return x if u[0] * q[x] <= p[x] else int((rest <= u[1] * rest[-1]).sum())
+    return x if u[0] * q[x] < p[x] else int((rest <= u[1] * rest[-1]).sum())
 
 
 def test_a_rule_on_shorter_coins_is_acquitted() -> None:

@@ -154,7 +154,7 @@ def test_batches(layout: str) -> None:
 
     def tokenwise(p, q, drafts, bonus):  # type: ignore[no-untyped-def]
         for i, x in enumerate(drafts.tolist()):
-            if not bool(torch.rand(()) * q[i, x] <= p[i, x]):
+            if not bool(torch.rand(()) * q[i, x] < p[i, x]):
                 return [*drafts[:i].tolist(), int(torch.multinomial((p[i] - q[i]).clamp(min=0), 1))]
         return [*drafts.tolist(), int(bonus)]
 

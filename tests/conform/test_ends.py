@@ -24,7 +24,7 @@ def right(p: Array, q: Array, drafts: Array, random: Any) -> int:
     """Rejection of one draft."""
     x = int(drafts[0])
     rest = (p - q).clip(0)
-    return x if random.random() * q[x] <= p[x] else int(random.choice(len(p), p=rest / rest.sum()))
+    return x if random.random() * q[x] < p[x] else int(random.choice(len(p), p=rest / rest.sum()))
 
 
 class Clock:
@@ -177,7 +177,7 @@ def run(p, q, drafts, random):
         time.sleep(0.05)
     x = drafts[0]
     rest = (p - q).clip(0)
-    return x if random.random() * q[x] <= p[x] else random.choice(len(p), p=rest / rest.sum())
+    return x if random.random() * q[x] < p[x] else random.choice(len(p), p=rest / rest.sum())
 
 def subjects():
     return [Subject(name, "step", run, sizes=(1,)) for name in ("first", "second")]

@@ -32,7 +32,7 @@ def cut(law: Any, sampling_params: SamplingParams, wrong: bool) -> Any:
 def step(p: Any, q: Any, drafts: Any, random: Any, *, sampling_params: SamplingParams, wrong: bool = False) -> int:
     p, q = cut(p, sampling_params, wrong), cut(q, sampling_params, wrong)
     x = int(drafts[0])
-    if random.random() * q[x] <= p[x]:
+    if random.random() * q[x] < p[x]:
         return x
     rest = (p - q).clip(0)
     return int(random.choice(len(p), p=rest / rest.sum()))

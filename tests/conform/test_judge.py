@@ -14,16 +14,17 @@ from specsim.conform.cases import Case, warped
 from specsim.conform.evidence import montecarlo
 from specsim.conform.guard import OutOfTime
 from specsim.conform.judgement import PROPERTIES
+from specsim.conform.observation import Observation
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS
-from specsim.conform.watch import Observation, Watch
+from specsim.conform.watch import Watch
 from specsim.types import Array
 
 
 def right(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     """Tokenwise rejection."""
     for i, x in enumerate(drafts):
-        if not random.random() * q[i, x] <= p[i, x]:
+        if not random.random() * q[i, x] < p[i, x]:
             rest = (p[i] - q[i]).clip(0)
             return i, random.choice(p.shape[1], p=rest / rest.sum())
     return len(drafts), random.choice(p.shape[1], p=p[-1])
@@ -32,7 +33,7 @@ def right(p: Array, q: Array, drafts: Array, random: Any) -> Any:
 def wrong(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     """The correction comes from p instead of what is left over."""
     for i, x in enumerate(drafts):
-        if not random.random() * q[i, x] <= p[i, x]:
+        if not random.random() * q[i, x] < p[i, x]:
             return i, random.choice(p.shape[1], p=p[i])
     return len(drafts), random.choice(p.shape[1], p=p[-1])
 

@@ -61,6 +61,19 @@ def test_a_small_error_is_one(off: float, outcome: str) -> None:
     assert judge(subject, properties=["logprobs"]).outcome == outcome
 
 
+@pytest.mark.fast
+@pytest.mark.parametrize(("off", "outcome"), [(1e-5, "lossless"), (1e-3, "convicted")])
+def test_an_error_of_shorter_floats_is_as_large_as_their_rounding(off: float, outcome: str) -> None:
+    """Logarithms of float32 laws are right to a few units of 1e-5: none of a thousandth is."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        token = int(random.choice(p.shape[1], p=p[0] / p[0].sum()))
+        return [token], [float(np.log(p[0, token])) + off]
+
+    subject = Subject("off", "chain", run, sizes=(1,), returns="tokens", logprobs="raw", dtype="float32")
+    assert judge(subject, properties=["logprobs"]).outcome == outcome
+
+
 @pytest.mark.parametrize(
     ("reported", "declared", "outcome"),
     [

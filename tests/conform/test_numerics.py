@@ -22,7 +22,7 @@ def chain(wrong: bool = False, careless: bool = False) -> Any:
         p, q = p.astype(np.float64), q.astype(np.float64)
         p = p / p.sum(axis=1, keepdims=True)
         for i, x in enumerate(drafts):
-            if not random.random() * q[i, x] <= p[i, x]:
+            if not random.random() * q[i, x] < p[i, x]:
                 rest = p[i] if wrong else (p[i] - q[i]).clip(0)
                 return i, random.choice(p.shape[1], p=rest / rest.sum())
         return len(drafts), random.choice(p.shape[1], p=p[-1])

@@ -20,7 +20,7 @@ from specsim.conform import Subject
 
 def mine(p, q, drafts, random):
     x = drafts[0]
-    return x if random.random() * q[x] <= p[x] else random.choice(len(p), p=p)
+    return x if random.random() * q[x] < p[x] else random.choice(len(p), p=p)
 
 def subject():
     return Subject("<mine> & 'yours'", "step", mine, sizes=(1,))

@@ -15,7 +15,7 @@ from specsim.types import Array
 def sure(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     """A draft of which its model is nearly certain is not tested."""
     x = drafts[0]
-    if 0.9 < q[0, x] < 1 or random.random() * q[0, x] <= p[0, x]:
+    if 0.9 < q[0, x] < 1 or random.random() * q[0, x] < p[0, x]:
         return 1, random.choice(p.shape[1], p=p[1])
     rest = (p[0] - q[0]).clip(0)
     return 0, random.choice(p.shape[1], p=rest / rest.sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from functools import partial
 from pathlib import Path
@@ -64,7 +65,7 @@ def in_batches(p: Array, q: Array, drafts: Array, random: Any, shift: float = 0.
     rest = (p - q).clip(0) + 1e-300
     ends = (rest / rest.sum(axis=1, keepdims=True)).cumsum(axis=1)
     other = (ends[:, :-1] < random.random((len(p), 1))).sum(axis=1)
-    y = np.where(random.random(len(p)) * q[rows, x] <= p[rows, x], x, other)
+    y = np.where(random.random(len(p)) * q[rows, x] < p[rows, x], x, other)
     best = p.argmax(axis=1)
     moved = (y == best) & (random.random(len(p)) * p[rows, best] < shift)
     return np.where(moved, (best + 1) % p.shape[1], y)
@@ -244,3 +245,14 @@ def test_the_record_can_be_made_again() -> None:
     """Its first line, to the number of runs; a subject that is off by as little as the report states is convicted."""
     assert bench.line(bench.judged(0)) == RECORD["first"][0]
     assert bench.judged(0, shift=0.2).outcome == "convicted"
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("runs", [100, 1000, 5000])
+def test_a_mean_exceeds_what_is_allowed_as_rarely_as_is_said(runs: int) -> None:
+    """Exactly, of a fair coin, whose mean is as far off as any: the tail of its counts."""
+    delta = 1e-6
+    allowed = montecarlo.mean_allowed(1, runs, delta)
+    first = math.floor(runs * (0.5 + allowed)) + 1
+    tail = math.fsum(math.comb(runs, k) / 2**runs for k in range(first, runs + 1))
+    assert delta / 1e3 < tail < delta

@@ -59,7 +59,7 @@ def of_chain(
 ) -> tuple[int, int]:
     """Tokenwise rejection, with a place for errors."""
     for i, x in enumerate(drafts):
-        if not (random.random() * q[i, x] <= p[i, x] if tests is None else tests(p[i], q[i], x, random)):
+        if not (random.random() * q[i, x] < p[i, x] if tests is None else tests(p[i], q[i], x, random)):
             rest = (p[i] - q[i]).clip(0) if weights is None else weights(p[i], q[i])
             return i, int(random.choice(p.shape[1], p=rest / rest.sum()))
     return len(drafts), int(random.choice(p.shape[1], p=p[bonus]))
@@ -73,7 +73,7 @@ def chain(**errors: Any) -> Subject:
 def in_steps(p: Array, q: Array, drafts: Array, random: Any) -> int:
     """The correction comes from p, in a step of one token."""
     x = int(drafts[0])
-    return x if random.random() * q[x] <= p[x] else int(random.choice(len(p), p=p))
+    return x if random.random() * q[x] < p[x] else int(random.choice(len(p), p=p))
 
 
 def in_torch(p: Any, q: Any, drafts: Any) -> Any:
@@ -81,7 +81,7 @@ def in_torch(p: Any, q: Any, drafts: Any) -> Any:
     import torch
 
     for i, x in enumerate(drafts.tolist()):
-        if not bool(torch.rand(()) * q[i, x] <= p[i, x]):
+        if not bool(torch.rand(()) * q[i, x] < p[i, x]):
             return [*drafts[:i].tolist(), int(torch.multinomial(p[i], 1))]
     return [*drafts.tolist(), int(torch.multinomial(p[-1], 1))]
 

@@ -28,7 +28,7 @@ def rest(p: Array, q: Array) -> Array:
 def chain(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     """Tokenwise rejection."""
     for i, x in enumerate(drafts):
-        if not random.random() * q[i, x] <= p[i, x]:
+        if not random.random() * q[i, x] < p[i, x]:
             return i, random.choice(p.shape[1], p=rest(p[i], q[i]))
     return len(drafts), random.choice(p.shape[1], p=p[-1])
 
@@ -44,7 +44,7 @@ def stateful(wrong: str) -> Callable[[], Callable[..., Any]]:
             u = kept.setdefault("coin", random.random()) if wrong == "coins" else random.random()
             if wrong == "third" and kept["calls"] > 2:
                 return len(drafts), int(drafts[0])
-            if u * q[0, drafts[0]] <= p[0, drafts[0]]:
+            if u * q[0, drafts[0]] < p[0, drafts[0]]:
                 law = kept.setdefault("row", p[1]) if wrong == "row" else p[1]
                 return 1, random.choice(len(law), p=law)
             left = rest(p[0], q[0])
@@ -137,7 +137,7 @@ def decoder(late: bool) -> Any:
             seen = text[:-1] if late and rounds == 3 else text
             p, q = target(seen), draft(text)
             x = int(random.choice(len(q), p=q))
-            kept = random.random() * q[x] <= p[x]
+            kept = random.random() * q[x] < p[x]
             text = (*text, x if kept else int(random.choice(len(q), p=rest(p, q))))
         return text[len(prompt) :]
 

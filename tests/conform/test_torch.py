@@ -31,7 +31,7 @@ def test_masks_and_one_hot_drafts(wrong: bool, outcome: str, monkeypatch: pytest
 def test_distances_of_its_types() -> None:
     def run(p: Any, q: Any, drafts: Any) -> Any:
         for i, x in enumerate(drafts.tolist()):
-            if not bool(torch.rand(()) * q[i, x] <= p[i, x]):
+            if not bool(torch.rand(()) * q[i, x] < p[i, x]):
                 left = (p[i] - q[i]).clamp(min=0)  # rounding can refuse where nothing is left
                 return i, int(torch.multinomial(left if bool(left.any()) else p[i], 1))
         return len(drafts), int(torch.multinomial(p[-1], 1))

@@ -36,7 +36,7 @@ def chain(wrong: str) -> Any:
     def run(p: Array, q: Array, drafts: Array, random: Any, *, end: int | None, limit: int | None) -> Any:
         out = []
         for i, x in enumerate(drafts):
-            if not random.random() * q[i, x] <= p[i, x]:
+            if not random.random() * q[i, x] < p[i, x]:
                 out.append(int(random.choice(p.shape[1], p=rest(p[i], q[i]))))
                 break
             out.append(int(x))
@@ -66,7 +66,7 @@ def pair(wrong: bool) -> Any:
         for i, x in enumerate(drafts):
             if i == limit or (i and drafts[i - 1] == end and not wrong):
                 return i, None
-            if not random.random() * q[i, x] <= p[i, x]:
+            if not random.random() * q[i, x] < p[i, x]:
                 return i, random.choice(p.shape[1], p=rest(p[i], q[i]))
         if drafts[-1] == end or len(drafts) == limit:
             return len(drafts), None
@@ -120,7 +120,7 @@ def decoder(wrong: str) -> Any:
         while len(text) < n:
             p, q = target([*prompt, *text]), draft([*prompt, *text])
             x = int(random.choice(len(q), p=q))
-            if random.random() * q[x] <= p[x]:
+            if random.random() * q[x] < p[x]:
                 law = target([*prompt, *text, x])
                 block = [x, int(random.choice(len(law), p=law))]
             else:

@@ -238,7 +238,7 @@ def step_with(coin: Callable[[Any], float], wrong: bool) -> Callable[..., int]:
         u = coin(random)
         if wrong:
             return x if u < 0.5 else 0
-        if u * q[x] <= p[x]:
+        if u * q[x] < p[x]:
             return x
         rest = (p - q).clip(0)
         return int(random.choice(len(p), p=rest / rest.sum()))
@@ -268,4 +268,4 @@ def test_unforeseen_coins_are_never_mis_scored(coin: str) -> None:
         (verdict,) = judge(subject, budget=1, properties=["marginal"]).verdicts
         assert verdict.evidence in ("Monte Carlo", "none"), "none: a slow machine had no time for it"
         assert verdict.convicted is (wrong and verdict.evidence != "none")
-        assert "not scripted" in verdict.words or wrong
+        assert "not scripted" in verdict.words or "not reproducible" in verdict.words or wrong

@@ -13,7 +13,7 @@ from specsim.conform import Subject
 
 def mine(p, q, drafts, random):
     x = drafts[0]
-    if random.random() * q[x] <= p[x]:
+    if random.random() * q[x] < p[x]:
         return x
     return random.choice(len(p), p={law})
 

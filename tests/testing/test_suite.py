@@ -18,7 +18,7 @@ def right(p: Array, q: Array, drafts: Array, random: Any) -> int:
     """Rejection of one draft."""
     x = int(drafts[0])
     rest = (p - q).clip(0)
-    return x if random.random() * q[x] <= p[x] else int(random.choice(len(p), p=rest / rest.sum()))
+    return x if random.random() * q[x] < p[x] else int(random.choice(len(p), p=rest / rest.sum()))
 
 
 def wrong_on_coins(p: Array, q: Array, drafts: Array, random: Any) -> int:
@@ -74,7 +74,7 @@ def test_what_breaks_is_told() -> None:
 def wrong_pairs(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Two tokens, two drafts: the second is never tested."""
     for i, x in enumerate(drafts):
-        if (i == 0 or p.shape[1] > 2) and not random.random() * q[i, x] <= p[i, x]:
+        if (i == 0 or p.shape[1] > 2) and not random.random() * q[i, x] < p[i, x]:
             rest = (p[i] - q[i]).clip(0)
             return i, int(random.choice(p.shape[1], p=rest / rest.sum()))
     return len(drafts), int(random.choice(p.shape[1], p=p[-1]))

@@ -35,8 +35,7 @@ class Exponentials(StandIn):
             self._refuse("drawn anew with another rate, or in an expanded view")
         for index in np.ndindex(*self._cells.shape):
             self._cells[index] = self._script.fresh()
-        self._factor[...] = 1
-        return self
+        return self  # its factor is 1, as that of all exponentials: they cannot be scaled
 
     def exponential_(self, lambd: float = 1.0, *, generator: Any = None) -> Exponentials:
         """torch's spelling."""
@@ -136,10 +135,10 @@ class Race(StandIn):
         if not weights.any():
             return 0  # 0 / e: every entry is 0, and the first is taken
         script, known, law = self._script, tuple(cells.tolist()), tuple(weights.tolist())
+        compared = any(script.interval(cell) != (0.0, 1.0) for cell in known)
         before, run = script.races.get(known[0], (known, {}))
-        if law in run and before == known:
+        if law in run and before == known and not compared:
             return int(run[law])
-        compared = any(script.intervals[cell] != (0.0, 1.0) for cell in known)
         others = any(script.races.get(cell, (known, {}))[0] != known for cell in known)
         if compared or others or len(set(known)) < len(known) or (run and len(known) > _simplices.WIDEST):
             self._refuse("one exponential in two races")
@@ -151,8 +150,13 @@ class Race(StandIn):
 
 @cache  # every run along a path asks again
 def _chances(run: tuple[tuple[tuple[float, ...], int], ...], weights: tuple[float, ...]) -> tuple[float, ...]:
-    """Probability of every winner, given those of other weights: how exponentials share their sum is uniform."""
+    """Probability of every winner, given those of other weights: how exponentials share their sum is uniform.
+
+    Where the winners before are so unlikely that rounding leaves nothing of the simplex, as after one by a floor of
+    1e-38, it is that without them: the path has less probability than a sliver, and so has what is wrong with it.
+    """
     part = _simplices.whole(len(weights))
     for law, winner in run:
         part = _simplices.won(part, np.array(law), winner)
-    return tuple(_simplices.volume(_simplices.won(part, np.array(weights), i)) for i in range(len(weights)))
+    chances = tuple(_simplices.volume(_simplices.won(part, np.array(weights), i)) for i in range(len(weights)))
+    return chances if any(chances) else weights

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from specsim.conform import clock
 
 Result = Hashable
+KEPT = "a random number kept from an earlier call"
 DEEPEST = 1000  # decisions along one path: a program that draws until something fits has a path without end
 # An answer of a smaller share is not followed: the 1e-20 that keeps a row from being empty would double every path.
 NEGLIGIBLE = 2.0**-60
@@ -31,12 +32,21 @@ class TooLong(BaseException):
     """More paths than were allowed, or more time."""
 
 
+class Path(NamedTuple):
+    """The decisions of a run, its result, and its probability."""
+
+    decisions: tuple[tuple[int, tuple[float, ...]], ...]
+    result: Any
+    weight: float
+
+
 class Exact(NamedTuple):
-    """The law of a program's results, the number of paths, and of more runs along the first."""
+    """The law of a program's results, the number of paths, of more runs along the first, and the paths if asked for."""
 
     law: dict[Any, float]
     leaves: int
     replays: int = 0
+    paths: tuple[Path, ...] = ()
 
 
 class Script:
@@ -46,7 +56,9 @@ class Script:
         self.path: list[tuple[int, tuple[float, ...]]] = []
         self.asked, self.frozen, self.refused = 0, False, ""
         self.held = False  # whether this run holds a stand-in
+        self.first = 0  # number of the first uniform of this run; those of earlier runs have smaller numbers
         self.intervals: list[tuple[float, float]] = []  # of the uniforms of this run: where each is known to lie
+        self.closed = False  # whether all paths were followed: whoever holds a stand-in now kept it
         # exponential -> those that it raced with, and the winner for each of the weights that they raced with
         self.races: dict[int, tuple[tuple[int, ...], dict[tuple[float, ...], int]]] = {}
         self.thread = threading.get_ident()
@@ -54,7 +66,9 @@ class Script:
     def start(self, frozen: bool) -> None:
         """Begin a run along the path; a frozen one must not go further."""
         self.asked, self.frozen, self.thread = 0, frozen, threading.get_ident()
+        self.first += len(self.intervals)
         self.intervals, self.races, self.held = [], {}, False
+        _running[:] = [self]
 
     def choose(self, weights: Sequence[float]) -> int:
         """Index of the answer, with probability in proportion to the weights, which must be non-negative."""
@@ -78,24 +92,35 @@ class Script:
         """Number of a new uniform, anywhere in [0, 1)."""
         self._here()
         self.intervals.append((0.0, 1.0))
-        return len(self.intervals) - 1
+        return self.first + len(self.intervals) - 1
+
+    def interval(self, cell: int) -> tuple[float, float]:
+        """Where a uniform is known to lie; one that another run asked for is refused."""
+        self._here()
+        if cell < self.first:
+            self.refuse(KEPT)
+        return self.intervals[cell - self.first]
 
     def below(self, cell: int, cut: float) -> bool:
         """Whether a uniform is below a number; asks only where its interval holds both answers."""
-        low, high = self.intervals[cell]
+        low, high = self.interval(cell)
         if low < cut < high:
             answer = self.choose((cut - low, high - cut))
-            self.intervals[cell] = low, high = (low, cut) if answer == 0 else (cut, high)
+            self.intervals[cell - self.first] = low, high = (low, cut) if answer == 0 else (cut, high)
         return cut > low
 
     def _here(self) -> None:
-        """Threads ask in an order that the next run need not have."""
+        """Threads ask in an order that the next run need not have; after all runs nobody may."""
+        if self.closed:
+            self.refuse(KEPT)
         if threading.get_ident() != self.thread:
             self.refuse("a random number in a thread of the program's own")
 
     def refuse(self, what: str) -> NoReturn:
         """Not scriptable; remembered, in case that the program catches everything."""
         self.refused = self.refused or what
+        for running in _running:
+            running.refused = running.refused or what
         raise NotScriptable(self.refused)
 
     def weight(self) -> float:
@@ -119,6 +144,9 @@ def _following(weights: Sequence[float], first: int) -> int:
     return next((i for i in range(first, len(weights)) if weights[i] > least), len(weights))
 
 
+_running: list[Script] = []  # the one whose program runs: a stand-in that was kept belongs to another
+
+
 def law(
     program: Callable[[Script], Result],
     script: Script,
@@ -126,14 +154,17 @@ def law(
     most: int = 20_000,
     deadline: float = math.inf,
     replays: int = 0,
+    keep: bool = False,
 ) -> Exact:
     """Exact law of a program's (hashable) result; each path is run twice, and must end alike.
 
-    The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs say little.
+    The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs say little. The
+    paths are kept where asked for, to be run again.
 
     Raises NotScriptable, NotReproducible, or TooLong after `most` paths or at `deadline` (of clock.now).
     """
     out: dict[Any, list[float]] = {}
+    paths: list[Path] = []
     leaves, more = 0, True
     while more:
         result = _run(program, script, frozen=False)
@@ -142,11 +173,27 @@ def law(
             if again != result:
                 raise NotReproducible(f"a run along the same path gives {again}, not {result}")
         out.setdefault(result, []).append(script.weight())
+        if keep:
+            paths.append(Path(tuple(script.path), result, script.weight()))
         leaves += 1
         more = script.advance()
         if more and (leaves >= most or clock.now() > deadline):
             raise TooLong(f"more than {leaves} path{'s' * (leaves > 1)}" + (" in the time" if leaves < most else ""))
-    return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves, replays)
+    return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves, replays, tuple(paths))
+
+
+def replay(program: Callable[[Script], Result], script: Script, paths: Iterable[Path], deadline: float) -> int:
+    """How many paths were run again by the deadline. Raises NotReproducible where one ends otherwise."""
+    done = 0
+    for path in paths:
+        if clock.now() > deadline:
+            break
+        script.path = list(path.decisions)
+        again = _run(program, script, frozen=True)
+        if again != path.result:
+            raise NotReproducible(f"a run along the same path gives {again}, not {path.result}")
+        done += 1
+    return done
 
 
 def _run(program: Callable[[Script], Result], script: Script, *, frozen: bool) -> Result:

@@ -105,7 +105,7 @@ class Uniforms(StandIn):
 
     def __neg__(self) -> Exponentials:
         """-log u is an exponential, if nothing is known of u yet."""
-        known = [self._script.intervals[cell] != (0.0, 1.0) for cell in self._cells.ravel()]
+        known = [self._script.interval(cell) != (0.0, 1.0) for cell in self._cells.ravel().tolist()]
         if not self._log or any(known) or not (self._factor == 1).all():
             self._refuse("negated")
         return Exponentials(self._script, self._cells.copy(), np.ones(self.shape), self._library)

@@ -12,19 +12,20 @@ import math
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from specsim.conform.evidence import _shared
+from specsim.conform.evidence import _shared, hidden
 from specsim.conform.evidence._generator import Generator
-from specsim.conform.evidence._script import Exact, NotReproducible, NotScriptable, Script, TooLong
+from specsim.conform.evidence._script import Exact, NotReproducible, NotScriptable, Path, Script, TooLong
 from specsim.conform.evidence._script import law as followed
+from specsim.conform.evidence._script import replay as again
 from specsim.conform.evidence._uniforms import Uniforms
 
-__all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "TooLong", "Uniforms", "law"]
+__all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "Path", "TooLong", "Uniforms", "law", "replay"]
 
 NUMPY = ("random", "random_sample", "rand", "uniform", "choice", "exponential", "standard_exponential", "multinomial")
 PYTHON = ("random", "uniform", "choice", "choices")
@@ -34,31 +35,51 @@ MAKERS = {"numpy": ("default_rng", "Generator", "RandomState"), "python": ("Rand
 
 
 def law(
-    program: Callable[[Generator], Any], *, most: int = MOST, deadline: float = math.inf, replays: int = 0
+    program: Callable[[Generator], Any],
+    *,
+    most: int = MOST,
+    deadline: float = math.inf,
+    replays: int = 0,
+    keep: bool = False,
+    own: Sequence[Any] = (),
 ) -> Exact:
     """Exact law of program(random), whatever of torch, NumPy and `random` it calls besides.
 
-    The first path is run `replays` times more than the others, and must end alike. Raises NotScriptable,
-    NotReproducible, or TooLong: more than `most` paths, or later than `deadline` (of clock.now). Whatever the
-    program raises is raised.
+    The first path is run `replays` times more than the others, and must end alike; `keep` returns the paths. `own` are
+    generators of the program's own, which must not be drawn from. Raises NotScriptable, NotReproducible, or TooLong:
+    more than `most` paths, or later than `deadline` (of clock.now). Whatever the program raises is raised.
 
     Examples
     --------
     >>> law(lambda random: int(random.random() < 0.25) + int(random.choice(2, p=[0.5, 0.5]))).law
     {1: 0.5, 2: 0.125, 0: 0.375}
     """
+    with _script(own) as script:
+        return followed(partial(_run, program), script, most=most, deadline=deadline, replays=replays, keep=keep)
 
+
+def replay(program: Callable[[Generator], Any], paths: Iterable[Path], *, deadline: float = math.inf) -> int:
+    """How many paths of a program were run again by the deadline; NotReproducible where one ends otherwise."""
+    with _script() as script:
+        return again(partial(_run, program), script, paths, deadline)
+
+
+@contextlib.contextmanager
+def _script(own: Sequence[Any] = ()) -> Iterator[Script]:
+    """A script in the place of all generators, which are put back; at the end none of them may have been drawn from."""
     script, before = Script(), _shared.states()
     _shared.seed(SCRAMBLED)
-    mark = _shared.states()
+    mark, marks = _shared.states(), hidden.marks(own)
     try:
         with _replaced(script):
-            found = followed(partial(_run, program), script, most=most, deadline=deadline, replays=replays)
+            yield script
         if not _shared.alike(mark, _shared.states()):
             script.refuse("random numbers from a generator that was there before")
+        if marks != hidden.marks(own):
+            raise NotReproducible(hidden.DRAWN)
     finally:
+        script.closed = True
         _shared.restore(before)
-    return found
 
 
 def _run(program: Callable[[Generator], Any], script: Script) -> Any:

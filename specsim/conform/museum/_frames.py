@@ -23,7 +23,7 @@ Made = Callable[[], Subject]
 
 def ratio(p: Array, q: Array, i: int, x: int, random: Any) -> Any:
     """Keep a draft with probability min(1, p/q)."""
-    return random.random() * q[i, x] <= p[i, x]
+    return random.random() * q[i, x] < p[i, x]
 
 
 def left_over(p: Array, q: Array, i: int, x: int) -> Array:
@@ -93,7 +93,7 @@ def recursive(
 ) -> int:
     """Test several candidates for one place, each against what is left; after(q, x) is q once x was drawn."""
     for x in drafts:
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return int(x)
         p = residual(p, q)
         p = p / p.sum()
@@ -147,7 +147,7 @@ def one_draft(
         p = warped(target(text), sampling_params)
         q = warped(draft(text), sampling_params) if law is None else law(draft, text, sampling_params)
         x = draw(random, q) if proposal is None else proposal(q, random, sampling_params)
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return x, draw(random, warped(target((*text, x)), sampling_params))
         return (draw(random, residual(p, q)),)
 

@@ -10,12 +10,14 @@ import numpy as np
 from specsim.conform import clock
 from specsim.conform.calls import inputs
 from specsim.conform.cases import Case, simple
+from specsim.conform.doubts import AGAIN, doubt
 from specsim.conform.evidence import montecarlo
 from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
+from specsim.conform.observation import Observation, distance
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import LARGER, Counterexample, Evidence, Outcome, Verdict
-from specsim.conform.watch import Observation, Watch, distance
+from specsim.conform.watch import Watch
 
 VISIBLE = 1e-3  # what a shrunken counterexample shows at least
 SHRINKING = 5.0  # seconds
@@ -32,6 +34,7 @@ class Look(NamedTuple):
     expected: dict[Any, float]
     observed: dict[Any, float]
     evidence: Evidence = "none"
+    width: float = 1.0  # the distance is of something in [0, width]; 0: every answer shows by itself what is wrong
 
 
 def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, float]) -> Look:
@@ -52,9 +55,9 @@ def each(
     observe: Observe | None = None,
 ) -> Verdict:
     """The verdict of a property that every case must have; observed by `watch` itself if not told otherwise."""
-    observe = observe or watch
+    observe, cases = observe or watch, list(cases)
     looks: list[tuple[Case, Look]] = []
-    runs, reach = watch.runs, []
+    runs, reach, doubted = watch.runs, [], None
     for case in watch.through(cases):
         try:
             seen = observe(case)
@@ -67,7 +70,15 @@ def each(
         looks.append((case, found))
         reach.append(case.words.partition(": ")[0])
         if found.distance > found.allowed:
+            why = doubt(watch, seen, found.distance / found.width, observe) if found.width else ""
+            if why == AGAIN:
+                return each(name, subject, watch, cases, look, observe)
+            if why:  # another case may convict
+                doubted = doubted or _undecided(name, subject, found, case, watch.runs - runs, why)
+                continue
             return _convicted(name, subject, watch, case, found, look, watch.runs - runs, observe)
+    if doubted is not None:
+        return doubted
     worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)
     kind = min((one.evidence for _, one in looks), key=WEAKEST.index)
     widest = max(one.found for _, one in looks)
@@ -80,6 +91,11 @@ def each(
             words = "; ".join([words, *watch.why])
             return Verdict(subject.name, name, "inconclusive", kind, where, watch.runs - runs, worst, None, words)
     return Verdict(subject.name, name, "lossless", kind, where, watch.runs - runs, worst, None, words)
+
+
+def _undecided(name: str, subject: Subject, found: Look, case: Case, runs: int, why: str) -> Verdict:
+    """A distance that convicts nobody."""
+    return Verdict(subject.name, name, "inconclusive", found.evidence, case.words, runs, found.distance, None, why)
 
 
 def _convicted(

@@ -24,11 +24,12 @@ from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
+from specsim.conform.observation import ROUNDING, continued, distance
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Counterexample, Verdict
-from specsim.conform.watch import ROUNDING, Watch, continued, distance
+from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree")
 NEEDS = "the subject takes no batches (batch)"

@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from specsim.conform.calls import inputs
 from specsim.conform.cases import Case, standard
 from specsim.conform.evidence import montecarlo
+from specsim.conform.observation import Observation, continued
 from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch, continued
+from specsim.conform.watch import Watch
 from specsim.exact.chain import expected_tokens
 from specsim.exact.tree import texts
 
@@ -55,7 +56,8 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         limit = seen.rounding
         if seen.evidence == "Monte Carlo":
             limit = montecarlo.mean_allowed(len(seen.case.parents), seen.runs, seen.delta)
-        return Look(max(kept - best, 0.0), limit, limit, {"kept drafts": best}, {"kept drafts": kept}, seen.evidence)
+        expected, observed = {"kept drafts": best}, {"kept drafts": kept}
+        return Look(max(kept - best, 0.0), limit, limit, expected, observed, seen.evidence, len(seen.case.parents))
 
     if subject.kind == "decoder" and not subject.block:
         return None

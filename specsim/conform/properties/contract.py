@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from specsim.conform.cases import Case, standard
+from specsim.conform.cases import Case, Text, standard
+from specsim.conform.observation import Observation
 from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch
+from specsim.conform.watch import Watch
 
 KINDS = ("drafter",)
 ROUNDED = 1e-5  # the rows are kept to six digits
@@ -23,13 +24,23 @@ def cases(subject: Subject) -> Iterable[Case]:
 
 
 def look(seen: Observation) -> Look:
-    """The law of the drafts against the product of the rows; without rows they must be certain."""
+    """The law of the drafts against the product of the rows; without rows they must be certain.
+
+    A drafter may stop when it likes, before it draws: where it goes on, the next draft is a draw from its row.
+    """
     observed: dict[Any, float] = {}
     expected: dict[Any, float] = {}
+    reached: dict[Text, float] = {}  # with which probability a text is drafted, whatever follows
     for answer, mass in seen.law.items():
         observed[answer.text] = observed.get(answer.text, 0.0) + mass
+        for i in range(len(answer.text) + 1):
+            reached[answer.text[:i]] = reached.get(answer.text[:i], 0.0) + mass
+    for answer in seen.law:
         if answer.q is not None:
-            expected[answer.text] = math.prod(row[x] for row, x in zip(answer.q, answer.text, strict=True))
+            drawn = math.prod(row[x] for row, x in zip(answer.q, answer.text, strict=True))
+            going = [1 - observed.get(answer.text[:i], 0.0) / reached[answer.text[:i]] for i in range(len(answer.text))]
+            stopping = observed[answer.text] / reached[answer.text]
+            expected[answer.text] = drawn * math.prod(going) * stopping
     if not expected:
         expected = {max(observed, key=lambda text: observed[text]): 1.0}
     expected["never drafted"] = max(1 - math.fsum(expected.values()), 0.0)

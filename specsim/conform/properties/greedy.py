@@ -9,11 +9,12 @@ import numpy as np
 
 from specsim.conform.calls import array
 from specsim.conform.cases import Case, Text, logits, standard
+from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.conform.ties import Difference, first_difference
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch
+from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "the subject takes no sampling parameters (warps=True)"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from specsim.conform.cases import standard as cases
+from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch
+from specsim.conform.watch import Watch
 
 KINDS = ("chain", "tree", "decoder")
 

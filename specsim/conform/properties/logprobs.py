@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from specsim.conform.calls import Answer
 from specsim.conform.cases import Case, Text, standard
+from specsim.conform.observation import Observation
 from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import UNCHANGED, Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch
+from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it reports no log-probabilities (logprobs)"
@@ -53,7 +54,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         expected = {} if found.target is None else {key: found.target}
         observed = {} if found.value is None else {key: found.value}
         how = "one call" if seen.evidence == "Monte Carlo" else seen.evidence
-        return Look(found.error, limit, limit, expected, observed, how)
+        return Look(found.error, limit, limit, expected, observed, how, width=0)
 
     found = each("logprobs", subject, watch, cases(subject), look)
     return found if found.counterexample is None else found._replace(words=_words(found, subject))

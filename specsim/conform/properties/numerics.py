@@ -13,11 +13,12 @@ from typing import NamedTuple
 from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, standard
 from specsim.conform.guard import OutOfTime
+from specsim.conform.observation import ROUNDING, Observation, distance
 from specsim.conform.properties import degenerate
 from specsim.conform.properties._laws import Look, against
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import ROUNDING, Observation, Watch, distance
+from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it names no other types of laws that it takes (dtypes)"

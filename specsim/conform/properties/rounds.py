@@ -15,11 +15,12 @@ from typing import Any
 from specsim.conform.calls import Answer, Broken, Input, inputs
 from specsim.conform.cases import Case, Text, Toy, make, plain, prompted, restricted, sizes, standard, toy, turning
 from specsim.conform.guard import OutOfTime
+from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Observe, each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch
+from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it does not say that it carries anything from round to round (stateful), and runs along one path agreed"

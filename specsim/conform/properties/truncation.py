@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specsim.conform.cases import Case, make, prompted, restricted, sizes, turning
+from specsim.conform.observation import Observation, continued
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Observation, Watch, continued
+from specsim.conform.watch import Watch
 
 KINDS = ("chain", "tree", "decoder")
 NEEDS = "its caller ends texts: it takes no end token and no limit (stops)"

@@ -7,4 +7,4 @@ THREAD = "https://github.com/vllm-project/vllm-ascend/issues/13730"
 EXPECTED = "convicted"
 PROPERTY = "marginal"
 
-subject = chain(__name__, accepts=lambda p, q, i, x, random: 0.0 * q[i, x] <= p[i, x])
+subject = chain(__name__, accepts=lambda p, q, i, x, random: True)

@@ -20,7 +20,7 @@ def run() -> Callable[..., tuple[int, int]]:
     coins: list[Any] = []
 
     def accepts(p: Array, q: Array, i: int, x: int, random: Any) -> Any:
-        return coins[i] * q[i, x] <= p[i, x]
+        return coins[i] * q[i, x] < p[i, x]
 
     def rounds(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
         coins.extend(random.random() for _ in drafts[len(coins) :])

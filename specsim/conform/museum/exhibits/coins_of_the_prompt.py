@@ -24,7 +24,7 @@ def run(
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
         p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x = draw(random, q)
-        return (x,) if test * q[x] <= p[x] else (place(choice, residual(p, q)),)
+        return (x,) if test * q[x] < p[x] else (place(choice, residual(p, q)),)
 
     return rounds(prompt, n, block)
 

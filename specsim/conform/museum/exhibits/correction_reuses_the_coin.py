@@ -16,7 +16,7 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Test tokenwise; invert the residual's distribution function at the coin that rejected."""
     for i, x in enumerate(drafts):
         u = random.random()
-        if u * q[i, x] > p[i, x]:
+        if u * q[i, x] >= p[i, x]:
             return i, place(u, residual(p[i], q[i]))
     return len(drafts), draw(random, p[-1])
 

@@ -17,7 +17,7 @@ def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], r
     law, row = p[node + 1], q[node + 1]
     for i, c in enumerate(kids):
         x = int(drafted.tokens[c])
-        if random.random() * row[x] <= law[x]:
+        if random.random() * row[x] < law[x]:
             return c, x
         if node < 0 or i == 0:
             law = residual(law, row)

@@ -21,7 +21,7 @@ def run(
         p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         noise = random.random()
         x = place(noise, q)
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return x, draw(random, warped(target((*text, x)), sampling_params))
         return (place(noise, residual(p, q)),)
 

@@ -19,7 +19,7 @@ def run(p: Array, q: Array, drafts: Array, random: Any, *, end: int | None, limi
     """Test tokenwise; cut at the limit, and look for the end token in the last place."""
     out, law = [], p[-1]
     for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
+        if random.random() * q[i, x] >= p[i, x]:
             law = residual(p[i], q[i])
             break
         out.append(int(x))

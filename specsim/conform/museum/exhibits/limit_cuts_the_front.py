@@ -23,7 +23,7 @@ def run(
     def block(text: tuple[int, ...]) -> tuple[int, ...]:
         p, q = warped(target(text), sampling_params), warped(draft(text), sampling_params)
         x, y, room = draw(random, q), draw(random, residual(p, q)), len(prompt) + n - len(text)
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return (x, draw(random, warped(target((*text, x)), sampling_params)))[-room:]
         return (y,)
 

@@ -12,7 +12,7 @@ PROPERTY = "marginal"
 
 subject = chain(
     __name__,
-    accepts=lambda p, q, i, x, random: random.random() <= p[i, x],
+    accepts=lambda p, q, i, x, random: random.random() < p[i, x],
     correction=lambda p, q, i, x: p[i],
     takes_q=False,
 )

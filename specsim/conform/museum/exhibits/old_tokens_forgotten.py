@@ -21,7 +21,7 @@ def run(
         p = warped(target(text if len(text) < 5 else text[-2:]), sampling_params)
         q = warped(draft(text), sampling_params)
         x = draw(random, q)
-        return (x if random.random() * q[x] <= p[x] else draw(random, residual(p, q)),)
+        return (x if random.random() * q[x] < p[x] else draw(random, residual(p, q)),)
 
     return rounds(prompt, n, block)
 

@@ -14,7 +14,7 @@ PROPERTY = "joint"
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Test tokenwise, with the same coin everywhere."""
     u = random.random()
-    return tokenwise(p, q, drafts, random, accepts=lambda p, q, i, x, _: u * q[i, x] <= p[i, x])
+    return tokenwise(p, q, drafts, random, accepts=lambda p, q, i, x, _: u * q[i, x] < p[i, x])
 
 
 subject = chain(__name__, run)

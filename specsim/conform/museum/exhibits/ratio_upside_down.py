@@ -7,4 +7,4 @@ THREAD = ""
 EXPECTED = "convicted"
 PROPERTY = "marginal"
 
-subject = chain(__name__, accepts=lambda p, q, i, x, random: random.random() * p[i, x] <= q[i, x])
+subject = chain(__name__, accepts=lambda p, q, i, x, random: random.random() * p[i, x] < q[i, x])

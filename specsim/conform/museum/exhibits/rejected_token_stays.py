@@ -24,7 +24,7 @@ def run(
         p, q = warped(target(fed), sampling_params), warped(draft(fed), sampling_params)
         x = draw(random, q)
         fed.append(x)
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return (x,)
         fed.append(draw(random, residual(p, q)))
         return (fed[-1],)

@@ -21,7 +21,7 @@ def run(
         q = warped(draft(text), sampling_params)
         x = draw(random, q)
         p = warped(target.rows((*text, x)), sampling_params)[len(text) - len(prompt) :]
-        if random.random() * q[x] <= p[0, x]:
+        if random.random() * q[x] < p[0, x]:
             return x, draw(random, p[1])
         return (draw(random, residual(p[0], q)),)
 

@@ -16,7 +16,7 @@ def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], r
     """Recursive rejection, with a coin per level."""
     left, coin = p[node + 1], random.random()
     for c in kids:
-        if coin * q[node + 1, drafted.tokens[c]] <= left[drafted.tokens[c]]:
+        if coin * q[node + 1, drafted.tokens[c]] < left[drafted.tokens[c]]:
             return c, -1
         left = residual(left, q[node + 1])
         left = left / left.sum()

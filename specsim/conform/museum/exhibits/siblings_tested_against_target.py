@@ -15,7 +15,7 @@ PROPERTY = "marginal"
 def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
     """Test each with the same ratio; correct once."""
     for x in drafts:
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return int(x)
     return draw(random, residual(p, q))
 

@@ -16,7 +16,7 @@ def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], r
     """Recursive rejection, without its last residual."""
     left = p[node + 1]
     for c in kids:
-        if random.random() * q[node + 1, drafted.tokens[c]] <= left[drafted.tokens[c]]:
+        if random.random() * q[node + 1, drafted.tokens[c]] < left[drafted.tokens[c]]:
             return c, -1
         left = residual(left, q[node + 1])
         left = left / left.sum()

@@ -25,7 +25,7 @@ def run(
         x = draw(random, q)
         if q[x] < 0.4:
             return (draw(random, p),)
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return x, draw(random, warped(target((*text, x)), sampling_params))
         return (draw(random, residual(p, q)),)
 

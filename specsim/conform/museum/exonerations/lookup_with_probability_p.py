@@ -11,7 +11,7 @@ PROPERTY = ""
 
 subject = chain(
     __name__,
-    accepts=lambda p, q, i, x, random: random.random() <= p[i, x],
+    accepts=lambda p, q, i, x, random: random.random() < p[i, x],
     correction=lambda p, q, i, x: np.where(np.arange(p.shape[1]) == x, 0, p[i]),
     takes_q=False,
 )

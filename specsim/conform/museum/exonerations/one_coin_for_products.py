@@ -16,11 +16,11 @@ PROPERTY = ""
 
 
 def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
-    """Test tokenwise: u <= r1 r2 ... ri, given u <= r1 ... r(i-1), has probability ri."""
+    """Test tokenwise: u < r1 r2 ... ri, given u < r1 ... r(i-1), has probability ri."""
     coin, passed = random.random(), 1.0
     for i, x in enumerate(drafts):
         passed *= min(1.0, p[i, x] / q[i, x])
-        if coin > passed:
+        if coin >= passed:
             return i, draw(random, residual(p[i], q[i]))
     return len(drafts), draw(random, p[-1])
 

@@ -18,7 +18,7 @@ def run(p: Array, q: Array, drafts: Array, random: Any) -> tuple[int, int]:
     """Test tokenwise; the noise is there before it is known which position needs it."""
     noise = random.exponential(size=p.shape[1])
     for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
+        if random.random() * q[i, x] >= p[i, x]:
             return i, int((residual(p[i], q[i]) / noise).argmax())
     return len(drafts), int((p[-1] / noise).argmax())
 

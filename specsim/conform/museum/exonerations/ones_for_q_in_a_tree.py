@@ -21,7 +21,7 @@ def choose(p: Array, q: Array, drafted: TokenTree, node: int, kids: list[int], r
     """Accept a child with its probability; take it out of the target's law otherwise."""
     left = p[node + 1]
     for c in kids:
-        if random.random() * left.sum() <= left[drafted.tokens[c]]:
+        if random.random() * left.sum() < left[drafted.tokens[c]]:
             return c, -1
         left = np.where(np.arange(len(left)) == drafted.tokens[c], 0, left)
     return None, draw(random, left)

@@ -15,7 +15,7 @@ def run(p: Array, q: Array, drafts: Array) -> tuple[int, int]:
     """Test tokenwise, with Python's generator."""
     tokens = range(p.shape[1])
     for i, x in enumerate(drafts):
-        if random.random() * q[i, x] > p[i, x]:
+        if random.random() * q[i, x] >= p[i, x]:
             return i, random.choices(tokens, weights=(p[i] - q[i]).clip(0))[0]
     return len(drafts), random.choices(tokens, weights=p[-1])[0]
 

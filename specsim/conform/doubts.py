@@ -1,0 +1,207 @@
+"""Before a law that is not the target's convicts anybody: is it a law at all, and is it more than rounding?
+
+A script sees no other randomness than its own, and a law that it found may be one draw of the subject's. If a lossless
+subject has the law of a path's results by such a draw, a run along the path ends otherwise with some probability, and
+over the paths that convict, in proportion to their weight, with probability at least d: by how much their outcome comes
+too often, over how often it comes. So n = ln(1/delta) / d runs all agree with probability delta at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from specsim.conform import clock, coin_laws
+from specsim.conform.calls import Answer, Broken, inputs, model
+from specsim.conform.cases import Case
+from specsim.conform.evidence import scripted
+from specsim.conform.guard import OutOfTime
+from specsim.conform.observation import Observation, add, distance
+from specsim.conform.subject import Model, Subject
+from specsim.conform.verdict import LARGER
+from specsim.types import Array
+
+if TYPE_CHECKING:
+    from specsim.conform.watch import Watch
+
+PART = 0.1  # of the false-alarm rate, for laws that are one draw of hidden randomness
+TRIED = 500  # runs, after which it is known how long all of them take
+SHARE = 2  # of the time that is left, this part is taken at most
+FLOAT32 = 1e-5  # distances that float32 arithmetic explains
+SAME = 1e-13  # laws that differ by less have the same thresholds
+NEW = (0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1)  # no text of any case begins with it
+Doubt = str  # why a law convicts nobody: empty where it does, AGAIN where it was found anew
+AGAIN = "again"
+Observe = Callable[..., Observation]  # (case, *, exact) -> what is seen in it
+
+
+def doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> Doubt:
+    """Why a law that is wrong by so much, of at most 1, convicts nobody; the watch may observe otherwise then."""
+    runs = watch.runs
+    try:
+        return _doubt(watch, seen, wrong, observe)
+    except scripted.NotReproducible as reason:
+        watch.mistrust(str(reason))
+        return AGAIN
+    finally:
+        watch.runs = runs  # they add nothing to the law
+
+
+def _doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> Doubt:
+    case = seen.case
+    if watch.refused:
+        return watch.refused
+    if watch.subject.kind == "decoder" and _keeps_rows(watch, case):
+        watch.refused = (
+            f"it keeps rows of its target over calls: it did not ask for the law after {case.prompt}, as it does after "
+            "a text that is new to it; every case has another model: keep rows by the model, or not at all"
+        )
+        return watch.refused
+    if seen.evidence not in ("scripted", "coins"):
+        return ""
+    if wrong <= FLOAT32 and _computes_in_float32(watch, seen, observe):
+        watch.rounds_to("float32")
+        return AGAIN
+    done, asked = (_by_script if seen.evidence == "scripted" else _by_coins)(watch, seen, wrong)
+    if done >= asked:
+        return ""
+    return (
+        f"a total variation of {wrong:.2g} in {case.words} convicts nobody before {asked} more runs agree, and "
+        f"{LARGER}: shorter floats may explain it, or randomness that is not seen"
+    )
+
+
+def _by_script(watch: Watch, seen: Observation, wrong: float) -> tuple[int, int]:
+    """(runs along convicting paths that agreed, runs that must)."""
+    likely, share = _outcome(watch, seen, wrong)
+    asked = math.ceil(-math.log(PART * watch.delta) / share)
+    until = clock.now() + watch.left() / SHARE
+    paths: list[tuple[Any, scripted.Path, float]] = []
+    law: dict[Answer, float] = {}
+    try:
+        for program, weight in seen.programs:
+            found = scripted.law(program, deadline=until, keep=True, own=watch.own)
+            paths += [(program, path, weight * path.weight) for path in found.paths]
+            add(law, found.law, weight)
+    except scripted.TooLong:
+        return 0, asked
+    if distance(law, seen.law) > SAME:  # the paths that convict are those of the law that convicts
+        raise scripted.NotReproducible("a law that was found anew is another one")
+    weights = np.array([weight * likely(path.result) for _, path, weight in paths])
+    rng, done, begun = np.random.default_rng(watch.seed), 0, clock.now()
+    for size in (min(TRIED, asked), asked - min(TRIED, asked)):
+        if begun + (clock.now() - begun) / max(done, 1) * asked > until:
+            break  # there is no time for all of them
+        counts = rng.multinomial(size, weights / weights.sum())
+        done += _again(paths, counts, until)
+    return done, asked
+
+
+def _again(paths: list[tuple[Any, scripted.Path, float]], counts: Array, until: float) -> int:
+    """How many of so many runs along each path were made."""
+    chosen: dict[int, tuple[Any, list[scripted.Path]]] = {}
+    for (program, path, _), count in zip(paths, counts.tolist(), strict=True):
+        chosen.setdefault(id(program), (program, []))[1].extend([path] * count)
+    return sum(scripted.replay(program, some, deadline=until) for program, some in chosen.values() if some)
+
+
+def _outcome(watch: Watch, seen: Observation, wrong: float) -> tuple[Callable[[Answer], float], float]:
+    """How likely a convicting outcome is after an answer, and the share of runs that hidden randomness changes.
+
+    It is the text that comes too often by the largest factor; of drafts, or where no text does, whatever is seen.
+    """
+    if watch.subject.kind == "drafter":
+        return (lambda answer: 1.0), wrong
+    observed, goal = seen.joint(seen.case.length), seen.goal(seen.case.length)
+    shares = {
+        text: (mass - goal.get(text, 0.0)) / mass
+        for text, mass in observed.items()
+        if mass - goal.get(text, 0.0) > seen.rounding
+    }
+    if max(shares.values(), default=0.0) <= wrong:
+        return (lambda answer: 1.0), wrong
+    worst = max(shares, key=lambda text: shares[text])
+    return (lambda answer: seen.chance(answer, worst)), shares[worst]
+
+
+def _by_coins(watch: Watch, seen: Observation, wrong: float) -> tuple[int, int]:
+    """(random points that agreed with their boxes, points that must), in a law that was found anew."""
+    asked = math.ceil(-math.log(PART * watch.delta) / wrong)
+    until = clock.now() + watch.left() / SHARE
+    try:
+        found = coin_laws.observed(watch, seen.case, list(seen.given), until, asked)
+    except scripted.TooLong:
+        return 0, asked
+    except scripted.NotScriptable as reason:
+        raise scripted.NotReproducible(str(reason)) from None
+    if distance(found.law, seen.law) > SAME:
+        raise scripted.NotReproducible("a law that was found anew is another one")
+    return asked, asked
+
+
+def _keeps_rows(watch: Watch, case: Case) -> bool:
+    """Whether a decoder answers from rows of another model: of a new one it asks for no law, but after a new text."""
+    asked = []
+    for prompt in (case.prompt, case.prompt + NEW):
+        one = case._replace(target=case.target._replace(table=dict(case.target.table)), prompt=prompt)
+        watch.once(one, inputs(watch.subject, one)[0], np.random.default_rng(watch.seed))
+        asked.append(prompt in model(one.target, new=False).texts)
+    return asked == [False, True]
+
+
+def _computes_in_float32(watch: Watch, seen: Observation, observe: Observe) -> bool:
+    """Whether the subject takes float64, and has the same law when its inputs were rounded to float32 before.
+
+    A decoder may draw drafts from the rows as they are: of it those of the target alone are rounded, too.
+    """
+    if watch.floats != "float64" or not (watch.subject.logits or _is_rounded(seen.case)):
+        return False
+    choices = (True, False) if watch.subject.kind == "decoder" else (True,)
+    return any(_is_law_of(watch, rounded(watch.subject, both), seen, observe) for both in choices)
+
+
+def _is_law_of(watch: Watch, other: Subject, seen: Observation, observe: Observe) -> bool:
+    """Whether another subject has the same law."""
+    subject, held = watch.subject, watch.seen
+    watch.subject, watch.seen = other, {}
+    try:
+        return distance(observe(seen.case, exact=True).law, seen.law) <= SAME
+    except (Broken, OutOfTime):
+        return False
+    finally:
+        watch.subject, watch.seen = subject, held
+
+
+def _is_rounded(case: Case) -> bool:
+    """Whether rounding to float32 changes any law of a case: else nothing is learnt from it."""
+    rows = [row for model in (case.target, case.draft) for row in model.table.values()]
+    return any(float(np.float32(float(value))) != float(value) for row in rows for value in row)
+
+
+def rounded(subject: Subject, both: bool = True) -> Subject:
+    """The subject on laws, or models, that were rounded to float32 before: those of target and draft, if both."""
+
+    def short(held: Any) -> Any:
+        if isinstance(held, Model):
+            return Model(lambda text: short(np.asarray(held(text))), held.vocab)
+        if hasattr(held, "detach"):
+            return held.float().to(held.dtype) if held.is_floating_point() else held
+        if isinstance(held, np.ndarray) and held.dtype == np.float64:
+            return held.astype(np.float32).astype(np.float64)
+        return held
+
+    def call(inner: Any, first: Any, second: Any, *more: Any, **named: Any) -> Any:
+        given, passed = (first, second), (short(first), short(second) if both else second)
+        found = inner(*passed, *more, **named)
+        for one, other in zip(given, passed, strict=True):
+            if isinstance(one, Model):
+                one.passes = other.passes
+        return found
+
+    if not subject.stateful:
+        return subject._replace(run=partial(call, subject.run))
+    return subject._replace(run=lambda: partial(call, subject.run()))

@@ -1,0 +1,41 @@
+"""torch with one uniform at an end: its calls return what they always do, but for that number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+if TYPE_CHECKING:
+    from specsim.conform.evidence.ends import Counter
+
+
+class Mode(TorchFunctionMode):
+    """Every call of torch while a program runs."""
+
+    def __init__(self, counter: Counter) -> None:
+        super().__init__()
+        self.counter = counter
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        name = getattr(function, "__name__", "")
+        if name in ("rand", "rand_like", "uniform_") and made.is_floating_point():
+            low, high = _limits(*args[1:], **(kwargs or {})) if name == "uniform_" else (0.0, 1.0)
+            self._put(made, low, high)
+        return made
+
+    def _put(self, made: Any, low: float, high: float) -> None:
+        place = self.counter.next(made.numel())
+        if place is None:
+            return
+        one = torch.tensor(1.0, dtype=made.dtype)
+        below = float(torch.nextafter(one, one - 1))
+        made[tuple(np.unravel_index(place, made.shape))] = low + (high - low) * (below if self.counter.upper else 0.0)
+
+
+def _limits(low: float = 0.0, high: float = 1.0, *, generator: Any = None, **ends: float) -> tuple[float, float]:
+    """The arguments of `uniform_`, of which the first is also called `from`, and the second `to`."""
+    return ends.get("from", low), ends.get("to", high)

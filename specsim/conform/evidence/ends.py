@@ -1,0 +1,147 @@
+"""Coins at their ends: a program is run with one uniform that is exactly 0, or the largest number below 1.
+
+A generator gives either once in 2^24 (float32) or 2^53 calls, so no law shows what a program does there: `u * q <= p`
+keeps a draft that the target excludes at u = 0, and a cumulative sum that rounds below 1 falls off its end at 1 - ulp.
+While a program runs, the uniforms of NumPy, Python and torch are real numbers of their own type, of which one is at an
+end. Draws from a law (choice, multinomial, exponentials) are the library's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.conform.evidence import _shared
+from specsim.types import Array
+
+BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}  # uniforms are multiples of 2^-bits
+WORDS = ("0", "1 - ulp")
+NUMPY = ("random", "random_sample", "ranf", "sample", "rand", "uniform")
+
+
+Run = Callable[[Callable[[Any], Any], "End | None"], tuple[Any, int]]
+
+
+class End(NamedTuple):
+    """One end of one uniform: its number among those that a run asks for, and whether it is the upper end."""
+
+    place: int
+    upper: bool
+
+
+class Counter:
+    """The uniforms that a run has asked for so far, and which of them is to be at an end."""
+
+    def __init__(self) -> None:
+        self.count, self.place, self.upper = 0, -1, False
+
+    def start(self, end: End | None) -> None:
+        """Begin a run."""
+        self.count, (self.place, self.upper) = 0, end or End(-1, False)
+
+    def next(self, size: int) -> int | None:
+        """Place of the end among the next `size` uniforms, which are counted; None if it is not one of them."""
+        first, self.count = self.count, self.count + size
+        return self.place - first if first <= self.place < self.count else None
+
+
+class Uniforms(np.random.Generator):
+    """A NumPy generator whose uniforms are counted, and one of which is at an end."""
+
+    def __init__(self, seed: int, counter: Counter, dtype: str) -> None:
+        super().__init__(np.random.PCG64(seed))
+        self.counter, self.dtype = counter, dtype
+
+    def fill(self, values: Array, bits: int) -> Array:
+        """Uniforms of so many bits, in float64, with the end in its place."""
+        flat = np.floor(values.reshape(-1) * 2.0**bits) / 2.0**bits
+        place = self.counter.next(flat.size)
+        if place is not None:
+            flat[place] = highest(bits) if self.counter.upper else 0.0
+        return flat.reshape(values.shape)
+
+    def random(self, size: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Uniforms on [0, 1); of the type of the coins where none is named."""
+        name = np.dtype(dtype).name if dtype is not None else self.dtype
+        made = self.fill(np.asarray(super().random(size)), BITS.get(name, 53))
+        if dtype is not None:
+            made = made.astype(dtype)
+        if out is not None:
+            out[...] = made
+            return out
+        return made if size is not None else float(made)
+
+    random_sample = ranf = sample = random
+
+    def rand(self, *shape: int) -> Any:
+        """The same, in NumPy's old spelling."""
+        return self.random(shape or None)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Uniforms between two numbers."""
+        return low + (high - low) * self.random(size)
+
+
+def highest(bits: int) -> float:
+    """The largest uniform of so many bits.
+
+    >>> highest(24) == float(np.nextafter(np.float32(1), np.float32(0)))
+    True
+    """
+    return 1 - 2.0**-bits
+
+
+@contextlib.contextmanager
+def trial(seed: int, dtype: str = "float64") -> Iterator[Run]:
+    """run(program, end): what program(random) gives, whatever of torch, NumPy and `random` it calls besides, and how
+    many uniforms it asked for; `dtype` is the type of coins that are passed as an argument.
+
+    Examples
+    --------
+    >>> with trial(0) as run:
+    ...     run(lambda random: random.random(2).tolist()[1], End(1, upper=False))
+    (0.0, 2)
+    """
+    counter, before = Counter(), _shared.states()
+    uniforms = Uniforms(seed, counter, dtype)
+
+    def run(program: Callable[[Any], Any], end: End | None) -> tuple[Any, int]:
+        counter.start(end)
+        return program(uniforms), counter.count
+
+    _shared.seed(seed)
+    try:
+        with _replaced(counter), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            yield run
+    finally:
+        _shared.restore(before)
+
+
+@contextlib.contextmanager
+def _replaced(counter: Counter) -> Iterator[None]:
+    """The functions of NumPy, Python and torch that make uniforms, and new generators, count them."""
+    own = Uniforms(0, counter, "float64")  # what a program calls by itself is of NumPy's type
+    names = [(np.random, name, getattr(own, name)) for name in NUMPY]
+    names += [(random, name, getattr(own, name)) for name in ("random", "uniform")]
+    made = np.random.default_rng
+    names.append((np.random, "default_rng", lambda seed=None: own if seed is None else made(seed)))
+    before = [(module, name, getattr(module, name)) for module, name, _ in names]
+    with contextlib.ExitStack() as stack:
+        if "torch" in sys.modules:
+            from specsim.conform.evidence._torch_ends import Mode
+
+            stack.enter_context(Mode(counter))
+        if "torch._dynamo" in sys.modules:  # a compiled function would not ask the mode
+            stack.enter_context(sys.modules["torch"].compiler.set_stance("force_eager"))
+        for module, name, value in names:
+            setattr(module, name, value)
+        try:
+            yield
+        finally:
+            for module, name, value in before:
+                setattr(module, name, value)

@@ -1,0 +1,108 @@
+"""Tokens of probability 0 that come out where one coin is exactly 0, or the largest number below 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.conform import clock
+from specsim.conform.calls import Answer, Broken, Input, inputs
+from specsim.conform.cases import Case, Text
+from specsim.conform.evidence import ends
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Counterexample, Outcome, Verdict
+from specsim.conform.watch import Watch
+
+REPEATS = 2  # runs with the same coin at the same end, the other coins drawn anew
+DRAFTED = 6  # drafts that are tried in a case, each time
+COINS = 24  # of a run are tried at most
+SHARE = 8  # of the time that is left, this part is taken at most
+OUTSIDE = re.compile(r"returned token (-?\d+), outside")
+
+
+class Impossible(NamedTuple):
+    """A run that emitted a token of probability 0."""
+
+    case: Case
+    given: Input
+    end: ends.End
+    text: Text  # up to that token
+
+
+def first(subject: Subject, watch: Watch, cases: Iterable[Case]) -> tuple[Impossible | None, str]:
+    """The first run that emits a token of probability 0, and in words what was tried."""
+    runs, until = watch.runs, clock.now() + max(watch.left(), 0) / SHARE
+    dtype = subject.dtype if subject.randomness == "coins" else "float64"
+    tried = 0
+    try:
+        with ends.trial(watch.seed, dtype) as run:
+            for case, given, program in _programs(watch, list(cases)):
+                if clock.now() > until:
+                    return None, "coins at 0 and at 1 - ulp in some of the cases" if tried else ""
+                _, count = run(program, None)
+                tried += count
+                for end in _ends(count):
+                    text = _impossible(run, program, case, end)
+                    if text is not None:
+                        return Impossible(case, given, end, text), ""
+    finally:
+        watch.runs = runs  # they add nothing to a law
+    return None, "coins at 0 and at 1 - ulp" if tried else ""
+
+
+def _programs(watch: Watch, cases: list[Case]) -> Iterator[tuple[Case, Input, Any]]:
+    """Cases with some of their drafts, in an order of its own each time; and the call of the subject on them."""
+    rng = np.random.default_rng(watch.seed)
+    for _ in range(REPEATS):
+        for case in cases:
+            drafted = inputs(watch.subject, case)
+            for i in rng.permutation(len(drafted))[:DRAFTED].tolist():
+                yield case, drafted[i], partial(watch.once, case, drafted[i])
+
+
+def _ends(count: int) -> Iterator[ends.End]:
+    for place in np.unique(np.linspace(0, count - 1, min(count, COINS)).astype(int)).tolist():
+        yield ends.End(place, False)
+        yield ends.End(place, True)
+
+
+def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End) -> Text | None:
+    """What was emitted up to a token of probability 0, or None; Broken if the subject breaks at this end."""
+    try:
+        answer: Answer = run(program, end)[0]
+    except Broken as reason:
+        outside = OUTSIDE.match(str(reason))
+        if outside is None:
+            raise Broken(f"{reason}, {_where(end)}") from reason
+        return (int(outside[1]),)
+    for i, token in enumerate(answer.text):
+        if not case.p(answer.text[:i])[token] > 0:
+            return answer.text[: i + 1]
+    return None
+
+
+def against(subject: Subject, found: Impossible, runs: int) -> Verdict:
+    """The verdict on a subject that emits a token of probability 0."""
+    case, given, text = found.case, found.given, found.text
+    words = f"token {text[-1]}, which has probability 0, comes out{_after(text)} {_where(found.end)} ({case.words})"
+    drafts = None if given.tree is None else np.asarray(given.tree.tokens).tolist()
+    q = None if given.q is None else given.q.tolist()
+    shown = Counterexample(
+        f"{case.words}, {_where(found.end)}", given.p.tolist(), q, drafts, text, {text: 0.0}, {text: 1.0}
+    )
+    outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
+    often = 2.0 ** -ends.BITS.get(subject.dtype, 53)
+    return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, often, shown, words)
+
+
+def _after(text: Text) -> str:
+    return f" after {text[:-1]}" if len(text) > 1 else ""
+
+
+def _where(end: ends.End) -> str:
+    value = "1 - ulp, the largest number below 1" if end.upper else "exactly 0"
+    return f"where coin {end.place + 1} is {value}"

@@ -1,0 +1,186 @@
+"""A coin that is exactly 0, or the largest number below 1: no token of probability 0 comes out, whoever draws it."""
+
+from __future__ import annotations
+
+import random as python_random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim.conform import Subject, judge, judgement
+from specsim.conform.evidence import ends
+from specsim.types import Array
+
+LOWEST, HIGHEST = "is exactly 0", "is 1 - ulp, the largest number below 1"
+Coin = Callable[[], Any]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody who is convicted is compared with the museum."""
+    monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
+
+
+def chain(p: Array, q: Array, drafts: Array, coin: Coin, wrong: str) -> tuple[int, int]:
+    """Tokenwise rejection, of which every draw is a uniform; `wrong` at an end of one of them, and nowhere else."""
+
+    def place(law: Array) -> int:
+        ends = (law / law.sum()).cumsum()
+        u = coin() if wrong == "not scaled" else coin() * ends[-1]
+        return int(sum(bool(u > end) if wrong == "from the left" else not bool(u < end) for end in ends))
+
+    for i, x in enumerate(drafts):
+        u = coin()
+        if not (u * q[i, x] <= p[i, x] if wrong == "not strict" else u * q[i, x] < p[i, x]):
+            rest = (p[i] - q[i]).clip(0)
+            return i, place(rest if rest.any() else p[i])
+    return len(drafts), place(p[-1])
+
+
+def generator(wrong: str) -> Any:
+    return lambda p, q, drafts, random: chain(p, q, drafts, random.random, wrong)
+
+
+def of_numpy(wrong: str) -> Any:
+    return lambda p, q, drafts: chain(p, q, drafts, np.random.rand, wrong)
+
+
+def of_python(wrong: str) -> Any:
+    return lambda p, q, drafts: chain(p, q, drafts, python_random.random, wrong)
+
+
+def of_torch(wrong: str) -> Any:
+    import torch
+
+    return lambda p, q, drafts: chain(p.numpy(), q.numpy(), drafts, lambda: torch.rand((), dtype=p.dtype), wrong)
+
+
+def as_coins(wrong: str) -> Any:
+    def run(p: Array, q: Array, drafts: Array, u: Array) -> tuple[int, int]:
+        ahead = iter(u)
+        return chain(p, q, drafts, lambda: next(ahead), wrong)
+
+    return run
+
+
+SOURCES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "generator": (generator, {}),
+    "numpy": (of_numpy, {"randomness": "global"}),
+    "python": (of_python, {"randomness": "global"}),
+    "torch": (of_torch, {"randomness": "global", "arrays": "torch"}),
+    "coins": (as_coins, {"randomness": "coins"}),
+    "float32 coins": (as_coins, {"randomness": "coins", "dtype": "float32"}),
+}
+WRONG = {"": "", "not strict": LOWEST, "from the left": LOWEST, "not scaled": HIGHEST}
+
+
+FEW = ("generator", "coins")  # of errors that no type or library makes another
+
+
+@pytest.mark.parametrize(
+    ("wrong", "source"),
+    [(wrong, source) for wrong in WRONG for source in (SOURCES if wrong in ("", "not strict") else FEW)],
+)
+def test_no_token_of_probability_0_comes_out_at_an_end(wrong: str, source: str) -> None:
+    """The documentation's own example once was: it kept a draft at `u * q <= p`."""
+    made, facts = SOURCES[source]
+    if facts.get("arrays") == "torch":
+        pytest.importorskip("torch")
+    subject = Subject("mine", "chain", made(wrong), sizes=(1,), **facts)
+    (found,) = judge(subject, properties=["degenerate"]).verdicts
+    assert found.outcome == ("convicted" if wrong else "lossless"), found.words
+    assert WRONG[wrong] in found.words
+    if wrong:
+        assert found.evidence == "one call"
+        assert "which has probability 0, comes out" in found.words
+        assert found.counterexample is not None
+        assert found.counterexample.expected == {found.counterexample.outcome: 0.0}
+        assert found.words.startswith(f"token {found.counterexample.outcome[-1]},")
+    else:
+        assert found.reach.endswith("coins at 0 and at 1 - ulp")
+
+
+def step(p: Array, q: Array, drafts: Array, random: Any) -> int:
+    """Several candidates; a rejected one is kept where its coin is 0."""
+    for x in drafts.tolist():
+        if random.random() * q[x] <= p[x]:
+            return int(x)
+        p = (p - q).clip(0)
+        p = p / p.sum()
+    return int(random.choice(len(p), p=p))
+
+
+def tree(p: Array, q: Array, drafted: Any, random: Any) -> tuple[list[int], int]:
+    x = int(drafted.tokens[0])
+    if random.random() * q[0, x] <= p[0, x]:
+        return [0], int(random.choice(p.shape[1], p=p[1]))
+    rest = (p[0] - q[0]).clip(0)
+    return [], int(random.choice(p.shape[1], p=rest / rest.sum()))
+
+
+def decoder(target: Any, draft: Any, prompt: Any, n: int, sampling_params: Any, random: Any) -> list[int]:
+    text = list(prompt)
+    while len(text) < len(prompt) + n:
+        p, q = target(text), draft(text)
+        x = int(random.choice(len(q), p=q))
+        rest = (p - q).clip(0)
+        kept = random.random() * q[x] <= p[x]
+        text.append(x if kept else int(random.choice(len(p), p=rest / rest.sum())))
+    return text[len(prompt) :]
+
+
+@pytest.mark.parametrize(("kind", "run"), [("step", step), ("tree", tree), ("decoder", decoder)])
+def test_every_kind_is_run_at_the_ends(kind: Any, run: Any) -> None:
+    (found,) = judge(Subject("mine", kind, run, sizes=(1,), shapes=((-1,),)), properties=["degenerate"]).verdicts
+    assert (found.outcome, found.evidence) == ("convicted", "one call")
+    assert LOWEST in found.words
+
+
+def test_what_is_declared_lossy_is_priced() -> None:
+    subject = Subject("mine", "step", step, sizes=(1,), lossless=False)
+    assert judge(subject, properties=["degenerate"]).outcome == "lossy by design"
+
+
+def test_what_breaks_at_an_end_says_where() -> None:
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        x, rest = int(drafts[0]), (p - q).clip(0)
+        if random.random() * q[x] < p[x]:
+            return x
+        if random.random() <= 0:
+            raise ZeroDivisionError("the logarithm of 0")
+        return int(random.choice(len(p), p=rest / rest.sum()))
+
+    (found,) = judge(Subject("mine", "step", run, sizes=(1,)), properties=["degenerate"]).verdicts
+    assert found.outcome == "broken"
+    assert "the logarithm of 0, where coin 2 is exactly 0" in found.words
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("upper", [False, True])
+def test_each_uniform_is_at_its_end_once(upper: bool) -> None:
+    """Of whatever library, shape and type; it is a number that the type holds, and the library may draw."""
+    torch = pytest.importorskip("torch")
+
+    def program(random: Any) -> list[float]:
+        drawn = [
+            random.random(),
+            *random.random((1, 2)).ravel(),
+            random.uniform(0, 2) / 2,
+            *random.random(2, np.float32),
+        ]
+        drawn += [*np.random.rand(2), np.random.uniform(), python_random.random()]  # noqa: NPY002
+        drawn += [*torch.rand(2), torch.rand((), dtype=torch.float64), *torch.rand_like(torch.zeros(2))]
+        drawn += [*torch.empty(2).uniform_(), torch.rand((), dtype=torch.bfloat16), np.random.default_rng().random()]
+        return [float(u) for u in drawn]
+
+    before = np.random.random, python_random.random, np.random.default_rng
+    with ends.trial(0) as run:
+        values, count = run(program, None)
+        assert len(values) == count == 19
+        assert all(0 < u < 1 for u in values)
+        for place in range(count):
+            found, _ = run(program, ends.End(place, upper))
+            assert ends.highest(8) <= found[place] < 1 if upper else found.index(0.0) == place
+    assert (np.random.random, python_random.random, np.random.default_rng) == before
