@@ -37,8 +37,7 @@ def spare_row(floor: float, gumbel: bool = False, wrong: bool = False) -> Any:
     return run
 
 
-@pytest.mark.parametrize("gumbel", [False, True])
-@pytest.mark.parametrize("floor", [1e-38, 1e-14])
+@pytest.mark.parametrize(("floor", "gumbel"), [(1e-38, False), (1e-14, True)])
 def test_one_race_for_all_rows_with_a_floor_is_lossless(
     floor: float, gumbel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
