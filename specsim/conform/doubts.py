@@ -23,7 +23,6 @@ from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import Observation, add, distance
 from specsim.conform.subject import Model, Subject
 from specsim.conform.verdict import LARGER
-from specsim.types import Array
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
@@ -75,10 +74,15 @@ def _doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> D
     )
 
 
+def runs_asked(watch: Watch, share: float) -> int:
+    """Runs that all agree with a small part of the false-alarm rate, if that share of them would end otherwise."""
+    return math.ceil(-math.log(PART * watch.delta) / share)
+
+
 def _by_script(watch: Watch, seen: Observation, wrong: float) -> tuple[int, int]:
     """(runs along convicting paths that agreed, runs that must)."""
     likely, share = _outcome(watch, seen, wrong)
-    asked = math.ceil(-math.log(PART * watch.delta) / share)
+    asked = runs_asked(watch, share)
     until = clock.now() + watch.left() / SHARE
     paths: list[tuple[Any, scripted.Path, float]] = []
     law: dict[Answer, float] = {}
@@ -91,22 +95,26 @@ def _by_script(watch: Watch, seen: Observation, wrong: float) -> tuple[int, int]
         return 0, asked
     if distance(law, seen.law) > SAME:  # the paths that convict are those of the law that convicts
         raise scripted.NotReproducible("a law that was found anew is another one")
-    weights = np.array([weight * likely(path.result) for _, path, weight in paths])
+    return agreed(watch, [(one, path, weight * likely(path.result)) for one, path, weight in paths], asked), asked
+
+
+def agreed(watch: Watch, paths: list[tuple[Any, scripted.Path, float]], asked: int) -> int:
+    """How many runs along paths, drawn by their weights, agreed in the time; NotReproducible if one does not.
+
+    A path is (program, path, weight); after a few runs it is known whether there is time for as many as are asked for.
+    """
+    weights = np.array([weight for *_, weight in paths])
     rng, done, begun = np.random.default_rng(watch.seed), 0, clock.now()
+    until = begun + watch.left() / SHARE
     for size in (min(TRIED, asked), asked - min(TRIED, asked)):
-        if begun + (clock.now() - begun) / max(done, 1) * asked > until:
-            break  # there is no time for all of them
+        if (clock.now() - begun) / max(done, 1) * asked > until - begun:
+            break
+        chosen: dict[int, tuple[Any, list[scripted.Path]]] = {}
         counts = rng.multinomial(size, weights / weights.sum())
-        done += _again(paths, counts, until)
-    return done, asked
-
-
-def _again(paths: list[tuple[Any, scripted.Path, float]], counts: Array, until: float) -> int:
-    """How many of so many runs along each path were made."""
-    chosen: dict[int, tuple[Any, list[scripted.Path]]] = {}
-    for (program, path, _), count in zip(paths, counts.tolist(), strict=True):
-        chosen.setdefault(id(program), (program, []))[1].extend([path] * count)
-    return sum(scripted.replay(program, some, deadline=until) for program, some in chosen.values() if some)
+        for (program, path, _), count in zip(paths, counts.tolist(), strict=True):
+            chosen.setdefault(id(program), (program, []))[1].extend([path] * count)
+        done += sum(scripted.replay(program, some, deadline=until) for program, some in chosen.values() if some)
+    return done
 
 
 def _outcome(watch: Watch, seen: Observation, wrong: float) -> tuple[Callable[[Answer], float], float]:
@@ -130,7 +138,7 @@ def _outcome(watch: Watch, seen: Observation, wrong: float) -> tuple[Callable[[A
 
 def _by_coins(watch: Watch, seen: Observation, wrong: float) -> tuple[int, int]:
     """(random points that agreed with their boxes, points that must), in a law that was found anew."""
-    asked = math.ceil(-math.log(PART * watch.delta) / wrong)
+    asked = runs_asked(watch, wrong)
     until = clock.now() + watch.left() / SHARE
     try:
         found = coin_laws.observed(watch, seen.case, list(seen.given), until, asked)

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, judge, judgement
+from specsim.conform import Subject, clock, judge, judgement
+from specsim.conform.cases import make, plain
 from specsim.conform.evidence import ends
+from specsim.conform.properties import _ends
+from specsim.conform.watch import Watch
 from specsim.types import Array
 
 LOWEST, HIGHEST = "is exactly 0", "is 1 - ulp, the largest number below 1"
@@ -184,3 +187,21 @@ def test_each_uniform_is_at_its_end_once(upper: bool) -> None:
             found, _ = run(program, ends.End(place, upper))
             assert ends.highest(8) <= found[place] < 1 if upper else found.index(0.0) == place
     assert (np.random.random, python_random.random, np.random.default_rng) == before
+
+
+@pytest.mark.fast
+def test_both_ends_of_every_coin_are_tried() -> None:
+    """A token of probability 0 that only one end of one of three coins brings out."""
+    for place in range(3):
+        for upper in (False, True):
+
+            def run(p: Array, q: Array, drafts: Array, u: Array, place: int = place, upper: bool = upper) -> int:
+                at_end = u[place] == ends.highest(53) if upper else u[place] == 0
+                return int(p.argmin() if at_end else p.argmax())
+
+            subject = Subject("mine", "step", run, randomness="coins", coins=lambda _: 3, sizes=(1,))
+            watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+            case = make(subject, plain(("1/2", "0", "1/2")), plain(("1/3", "1/3", "1/3")), 1, "zeros in p")
+            found, _ = _ends.first(subject, watch, [case])
+            assert found is not None
+            assert found.end == ends.End(place, upper)

@@ -14,7 +14,7 @@ import pytest
 from specsim.conform import Model, Subject, clock, doubts, judge, judgement
 from specsim.conform.cases import standard
 from specsim.conform.evidence import hidden, montecarlo, scripted
-from specsim.conform.properties import _laws
+from specsim.conform.properties import _laws, contract
 from specsim.conform.properties.joint import look
 from specsim.conform.watch import REPLAYS, Watch
 from specsim.types import Array
@@ -173,6 +173,43 @@ def test_a_doubt_asks_for_runs_of_the_outcome_that_comes_too_often() -> None:
     assert doubts.doubt(watch, seen, found.distance, watch) == ""
     assert len(calls) == math.ceil(-math.log(doubts.PART * 1e-6) / share) + 2 * len(seen.law)
     assert not watch.hidden
+
+
+@pytest.mark.fast
+def test_a_doubt_follows_the_paths_that_convict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no others: all of them lead to a text that comes too often."""
+    ended: list[Any] = []
+    replay = scripted.replay
+
+    def noted(program: Any, paths: Any, *, deadline: float) -> int:
+        ended.extend(path.result.text[0] for path in paths)
+        return replay(program, paths, deadline=deadline)
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        x = int(drafts[0])
+        return x if random.random() * q[x] < p[x] else int(random.choice(len(p), p=p))
+
+    monkeypatch.setattr(scripted, "replay", noted)
+    watch = watched(made("step", run))
+    seen = watch(next(standard(watch.subject)))
+    assert doubts.doubt(watch, seen, look(seen).distance, watch) == ""
+    (token,) = set(ended)
+    assert seen.joint(1)[(token,)] > seen.goal(1)[(token,)]
+
+
+@pytest.mark.fast
+def test_a_law_that_is_another_one_when_found_anew_convicts_nobody() -> None:
+    """The paths that lead to the outcome of the first law are not those of the second."""
+    flips = [False]
+
+    def run(p: Array, q: None, drafts: Array, random: Any) -> int:
+        return int(drafts[0]) if not flips[0] else (int(drafts[0]) + 1) % len(p)
+
+    watch = watched(made("step", run, takes_q=False))
+    seen = watch(next(standard(watch.subject)))
+    flips[0] = True
+    assert doubts.doubt(watch, seen, look(seen).distance, watch) == doubts.AGAIN
+    assert watch.hidden
 
 
 @pytest.mark.fast
@@ -388,6 +425,32 @@ def drafter(stops: str) -> Any:
         return text[len(prompt) :], np.stack(rows)
 
     return run
+
+
+def stopping(draft: Model, prompt: Any, gamma: int, sampling_params: Any, random: Any) -> Any:
+    """One draft or two, by a coin."""
+    rows = [draft(prompt)]
+    text = [int(random.choice(draft.vocab, p=rows[0]))]
+    if random.random() < 0.5:
+        rows.append(draft([*prompt, *text]))
+        text.append(int(random.choice(draft.vocab, p=rows[1])))
+    return text, np.stack(rows)
+
+
+@pytest.mark.fast
+def test_a_drafter_of_random_length_keeps_its_contract() -> None:
+    watch = watched(made("drafter", stopping, sizes=(2,)))
+    found = contract.look(watch(next(standard(watch.subject))))
+    assert found.distance < found.allowed
+
+
+@pytest.mark.fast
+def test_a_look_at_the_law_of_a_model_is_counted() -> None:
+    model = Model(lambda text: np.array([0.5, 0.5]), 2)
+    for ask in (model, model.law, model.rows):
+        ask((0, 1))
+    assert model.passes == 3
+    assert model.texts == {(), (0,), (0, 1)}
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def each(
     """The verdict of a property that every case must have; observed by `watch` itself if not told otherwise."""
     observe, cases = observe or watch, list(cases)
     looks: list[tuple[Case, Look]] = []
-    runs, reach, doubted = watch.runs, [], None
+    runs, reach, doubted, hidden = watch.runs, [], None, watch.hidden
     for case in watch.through(cases):
         try:
             seen = observe(case)
@@ -77,6 +77,8 @@ def each(
                 doubted = doubted or _undecided(name, subject, found, case, watch.runs - runs, why)
                 continue
             return _convicted(name, subject, watch, case, found, look, watch.runs - runs, observe)
+    if watch.hidden and not hidden:  # cases before were taken for exact
+        return each(name, subject, watch, cases, look, observe)
     if doubted is not None:
         return doubted
     worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)

@@ -20,6 +20,7 @@ import numpy as np
 from specsim.conform import clock
 from specsim.conform.calls import Broken, Input, inputs
 from specsim.conform.cases import Case, Text, Toy, make, plain, sizes, standard
+from specsim.conform.doubts import agreed, runs_asked
 from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
@@ -85,7 +86,7 @@ def _exactly(subject: Subject, watch: Watch) -> Verdict:
         chosen, _ = next(drafted(batch))
         batched(watch, batch.rows[0].case, pool(batch), chosen, np.random.default_rng(watch.seed))
         try:
-            observed = law(watch, batch)
+            observed, paths = law(watch, batch)
         except (*UNFOLLOWED, Broken) as reason:
             if not reach:
                 words = f"{batch.words} are not scripted: {reason}"
@@ -98,6 +99,16 @@ def _exactly(subject: Subject, watch: Watch) -> Verdict:
         }
         worst = max(worst, distance(observed, expected))
         if worst > len(batch.rows) * ROUNDING.get(subject.dtype, 1e-5):
+            runs, asked = watch.runs, runs_asked(watch, distance(observed, expected))
+            try:
+                agreeing = agreed(watch, paths, asked)
+            except scripted.NotReproducible as reason:
+                watch.mistrust(str(reason))
+                agreeing = 0
+            watch.runs = runs  # they add nothing to the law
+            if agreeing < asked:
+                words = f"{batch.words} are not scripted: {asked} runs along their paths do not agree, or have no time"
+                return Verdict(subject.name, "batches", "inconclusive", runs=watch.runs - before, words=words)
             return _convicted(subject, batch, observed, expected, watch.runs - before)
         reach.append(batch.words)
     where = f"{'; '.join(dict.fromkeys(reach))} of the smallest size"
@@ -159,20 +170,23 @@ def drafted(batch: Batch) -> Iterator[tuple[list[int], float]]:
         yield [start + place for start, place in zip(starts, places, strict=False)], math.prod(weights)
 
 
-def law(watch: Watch, batch: Batch) -> Texts:
-    """Joint law of the texts of all rows, each continued by its own target."""
+def law(watch: Watch, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Path, float]]]:
+    """Joint law of the texts of all rows, each continued by its own target; and the paths to them, weighted."""
     out: Texts = {}
+    paths: list[tuple[Any, scripted.Path, float]] = []
     until, own, some = clock.now() + watch.left() / SHARE, [row.case for row in batch.rows], pool(batch)
     whole = math.fsum(weight for _, weight in drafted(batch))
     for chosen, weight in drafted(batch):
-        seen = scripted.law(partial(_answers, watch, own[0], some, chosen), deadline=until).law
-        for texts, mass in seen.items():
+        program = partial(_answers, watch, own[0], some, chosen)
+        seen = scripted.law(program, deadline=until, keep=True, own=watch.own)
+        paths += [(program, path, weight / whole * path.weight) for path in seen.paths]
+        for texts, mass in seen.law.items():
             rows = [continued(case.p, text[: case.length], case.length) for case, text in zip(own, texts, strict=True)]
             for whole_texts in itertools.product(*rows):
                 key = tuple(text for text, _ in whole_texts)
                 chance = math.prod(chance for _, chance in whole_texts)
                 out[key] = out.get(key, 0.0) + weight / whole * mass * chance
-    return out
+    return out, paths
 
 
 def _answers(watch: Watch, case: Case, some: list[Input], chosen: list[int], random: Any) -> tuple[Any, ...]:
