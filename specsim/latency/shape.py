@@ -190,9 +190,12 @@ class ModelShape(NamedTuple):
         81920.0
         """
         values, name = read(config)
-        head, inner = read_head(values, name)
-        shape = of_decoder(name, read_decoder(inner, name, FIELDS if head.kind else frozenset()))
-        shape = shape._replace(stored=declared_weights(values, name))
+        try:
+            head, inner = read_head(values, name)
+            shape = of_decoder(name, read_decoder(inner, name, FIELDS if head.kind else frozenset()))
+            shape = shape._replace(stored=declared_weights(values, name))
+        except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+            raise ValueError(f"config {name} has a field of a form that is not read: {error}") from None
         return as_drafter(shape, head) if head.kind else shape
 
 

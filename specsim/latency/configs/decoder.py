@@ -123,13 +123,18 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
     return Fields({**family.defaults, **given}, name, fields.read), family
 
 
+# More layers than any model has; each is looked at.
+_MOST_LAYERS = 10_000
 _SOME = "llama, qwen3, qwen3_moe, gemma3_text, mistral, gpt_oss, deepseek_v3, glm4_moe, qwen3_next"
 
 
 def _layers(fields: Fields) -> int:
     """How many layers; Nemotron-H may say it by the length of a list alone."""
     listed = fields.entries("layers_block_type")
-    return fields.number("num_hidden_layers", "n_layer", default=len(listed) if listed else None)
+    found = fields.number("num_hidden_layers", "n_layer", default=len(listed) if listed else None)
+    if found > _MOST_LAYERS:
+        raise ValueError(f"config {fields.name}: num_hidden_layers is {found}; it must be at most {_MOST_LAYERS}")
+    return found
 
 
 def _experts(family: Family, fields: Fields, hidden: int, layers: int) -> tuple[Experts, list[bool]]:
