@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import json
 import os
 import select
@@ -115,14 +116,14 @@ def _line(path: Path, line: bytes, number: int, most: int) -> str:
 
 def _chunks(path: Path, most: int | None) -> Iterator[bytes]:
     """Yield a file piece by piece, until its end or the first piece beyond `most` bytes."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     # Without O_NONBLOCK, opening a pipe would wait for somebody who writes to it.
     handle = os.open(path, os.O_RDONLY | (os.O_NONBLOCK if POSIX else 0))
     with os.fdopen(handle, "rb", buffering=0) as file:
         state = os.fstat(handle)
         if stat.S_ISBLK(state.st_mode) or (stat.S_ISCHR(state.st_mode) and not _may_end(handle)):
             raise ValueError(f"{path} is a device, which may have no end; expected a file")
-        if stat.S_ISDIR(state.st_mode):
-            raise IsADirectoryError(21, "Is a directory", str(path))
         if most is not None and stat.S_ISREG(state.st_mode) and state.st_size > most:
             raise ValueError(f"{path.name} has {state.st_size} bytes; {most} at most are read")
         if stat.S_ISFIFO(state.st_mode) and POSIX:

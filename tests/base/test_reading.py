@@ -36,6 +36,12 @@ def test_a_pipe_that_nobody_writes_to_does_not_wait(tmp_path: Path, monkeypatch:
         reading.read_text(tmp_path / "pipe", 1000)
 
 
+def test_a_folder_is_none(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as refused:
+        reading.read_text(tmp_path, 1000)
+    assert refused.value.filename == str(tmp_path)
+
+
 @pytest.mark.parametrize("size", [5, 3_000_000])
 def test_a_pipe_is_read_up_to_the_limit(size: int, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -71,6 +71,16 @@ def test_a_log_is_split_by_the_requests_that_run(write: Callable[..., str], spec
     assert f"switch it off from batch {largest} on: it is slower there in every log" in said
 
 
+def test_an_interval_of_two_batches_counts_for_neither(tmp_path: Path) -> None:
+    """Where the number of requests has just changed, the tokens are of both numbers."""
+    off, on = tmp_path / "off.log", tmp_path / "on.log"
+    off.write_text(of_vllm({1: 1.0, 64: 1.0}, ""))
+    rows = [(1, 30.0), (1, 200.0), (64, 900.0), (64, 5760.0)]
+    on.write_text("".join(LINE.format(i, rate, running) + SPEC for i, (running, rate) in enumerate(rows)))
+    shown = json.loads(run("diagnose", off, on, "--json"))
+    assert {batch: speed["value"] for batch, speed in shown["by_batch"]} == pytest.approx({1: 2.0, 64: 0.9})
+
+
 def test_a_batch_at_which_nothing_was_drafted_still_speculates(tmp_path: Path) -> None:
     """vLLM switches drafts off above a batch: that part of the log is no run without speculation."""
     off, on = tmp_path / "off.log", tmp_path / "on.log"
