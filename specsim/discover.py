@@ -37,7 +37,7 @@ KNOWN_BY = {
     "more": "control",
     "loss": "objective",
 }
-OPTIONAL = ("bias", "survival", "continuation", "left_over", "scales")  # functions of a rule that are asked for
+OPTIONAL = ("acceptance", "bias", "survival", "continuation", "left_over", "scales")  # functions asked for
 TAKES = {"process": "start", "control": "start", "objective": "loss"}  # others: `prepare`
 Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
 
@@ -85,8 +85,7 @@ def find(family: str, name: Rule) -> ModuleType:
     loaded = sys.modules.get(f"{FAMILIES.get(family)}.{name}")  # listing a folder takes as long as some sorts
     if loaded is not None and not str(name).startswith("_"):
         return loaded
-    known = names(family)
-    if name not in known:
+    if name not in (known := names(family)):
         raise ValueError(f"{called(family)} {name!r} is unknown; {called(family, many=True)}: {', '.join(known)}")
     return importlib.import_module(f"{FAMILIES[family]}.{name}")
 
@@ -116,6 +115,7 @@ class Algorithm(NamedTuple):
     own: tuple[str, ...] = ("iid",)  # those of DRAFTS or CHILDREN, without what it says ALSO
     counts: tuple[int, ...] | None = None  # numbers of drafts that it verifies; None: any
     exact: bool = True  # it runs on Fractions
+    acceptance: bool = False  # it states its acceptance, which otherwise is counted
     bias: bool = False  # it is lossy, and says by how much
     survival: bool = False  # the target goes on as it is after a block
     continuation: bool = False  # the target is another one for some tokens after a block

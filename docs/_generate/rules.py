@@ -207,7 +207,7 @@ def _verdict(family: str, name: str) -> str:
         exact = racing.lossless(discover.find("coupled", name), P, Q, 1)
         return f"| lossless | {'yes' if exact else 'no'}, by running the sampler on symbols |"
     of_text = {"rule": "tokenwise", "process": name}
-    asked: dict[str, Any] = of_text if family == "process" else {"rule": name, "family": family}
+    asked: dict[str, Any] = of_text if family == "process" else {"rule": name, "family": family, "num_drafts": 1}
     verdict, at_zero = (specsim.guarantee(**asked, temperature=t) for t in (1, 0))
     said = "yes" if verdict.lossless else "only at temperature 0" if at_zero.lossless else "no"
     return f"| lossless | {said}, by enumeration: {_plain(verdict.reason)} |"

@@ -22,9 +22,9 @@ def marked(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             said = parsed_json((parquet.read_schema(file).metadata or {})[MARK], "the metadata")
-        if said["schema"] == SCHEMA:
+        if said["schema"] == SCHEMA and all(isinstance(said[name], str) for name in ("kind", "version")):
             return dict(said)
-    except (ArrowException, KeyError, ValueError, TypeError):
+    except (ArrowException, KeyError, ValueError, TypeError, RecursionError):
         pass
     except OSError as error:
         if error.errno is not None:

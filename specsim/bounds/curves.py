@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from specsim import discover
-from specsim.base import arrays, check, limits
+from specsim.base import check, limits
 from specsim.bounds.optimum import optimum
+from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.types import Array, NoClosedForm
+from specsim.verify.hits import MAX_ENUMERATED, accepted, sampled
 from specsim.verify.lookup import takes
 
 SCHEMES = ("iid", "distinct", "without_replacement", "greedy")  # whose optimum is known at any vocabulary
-SPREAD = 2.5758  # standard errors each side: 99 %
 DRAWS = 1024  # at most, for as many distinct drafts as asked for
-CELLS = 2**20  # samples x tokens worked on at a time: beyond that the temporaries cost five times the time
 
 Progress = Callable[[float, list["Point"]], None]
 
@@ -44,6 +45,7 @@ def acceptance_curves(
     q: Array,
     *,
     num_drafts: Sequence[int] = (1, 2, 4, 8),
+    rules: Sequence[Rule] | None = None,
     samples: int = 64,
     seed: int = 0,
     progress: Progress | None = None,
@@ -61,6 +63,8 @@ def acceptance_curves(
         Target and draft laws at n positions.
     num_drafts : sequence of int
         Candidates K per position; for "distinct", expected distinct tokens, of at most 1024 draws.
+    rules : sequence of str, path or module, optional
+        Step rules, one's own by the paths of their files; by default every lossless rule of `algorithms`.
     samples : int
         Tuples of drafts for each row, where a rule has no closed form.
     seed : int
@@ -99,9 +103,8 @@ def acceptance_curves(
     counts = [check.integer(k, "num_drafts", 1, limits.MAX_DRAFTS) for k in num_drafts]
     samples = check.integer(samples, "samples", 2)
     wanted = [
-        (name, rule, scheme, k)
-        for name, rule in discover.rules("step").items()
-        if not discover.facts(rule).bias  # lossy: its acceptance is bought
+        (discover.name_of(rule), rule, scheme, k)
+        for rule in _drawn(rules)
         for scheme in discover.facts(rule).schemes
         for k in counts
         if takes(rule, k)
@@ -124,6 +127,15 @@ def acceptance_curves(
     return points
 
 
+def _drawn(rules: Sequence[Rule] | None) -> list[ModuleType]:
+    """The rules that have a curve: those asked for, or all that are not lossy, whose acceptance is bought."""
+    if rules is None:
+        return [rule for rule in discover.rules("step").values() if not discover.facts(rule).bias]
+    if isinstance(rules, (str, Path, ModuleType)):
+        raise TypeError(f"rules must be a sequence of rules, got {check.shown(rules)}: write [...]")
+    return [discover.find("step", rule) for rule in rules]
+
+
 def _accepted(
     rule: ModuleType,
     p: Array,
@@ -136,44 +148,14 @@ def _accepted(
 ) -> tuple[float, float]:
     """(mean, error) over the rows."""
     law = distinct.draws(q, num_drafts, DRAWS) if scheme == "distinct" else num_drafts
+    is_stated = discover.facts(rule).acceptance
     try:
         with warnings.catch_warnings():  # a rule below a single draft shows in the curve itself
             warnings.simplefilter("ignore", UserWarning)
-            return float(np.mean(arrays.at_most(rule.acceptance(rule.prepare(p, q, law)), 1))), 0.0
+            if is_stated or q.shape[-1] ** (num_drafts + 1) <= MAX_ENUMERATED:
+                return float(np.mean(accepted(rule, p, q, law).value)), 0.0
     except NoClosedForm:
-        if scheme == "distinct":  # `_sampled` knows rows of a fixed number of drafts
+        if scheme == "distinct":  # rows of a fixed number of drafts are sampled
             raise
-    scheme_module = discover.find("draft", scheme)
-    return _sampled(rule, scheme_module, p, q, num_drafts, samples, np.random.default_rng(seed), tell)
-
-
-def _sampled(
-    rule: ModuleType,
-    scheme_module: ModuleType,
-    p: Array,
-    q: Array,
-    num_drafts: int,
-    samples: int,
-    rng: np.random.Generator,
-    tell: Callable[[int], None],
-) -> tuple[float, float]:
-    """Mean over rows of the hit probability, exact for each sampled tuple; with a 99 % half-width."""
-    means, variance = [], 0.0
-    for done, (p_row, q_row) in enumerate(zip(p, q, strict=True), start=1):
-        u = rng.random((samples, scheme_module.uniforms(num_drafts)))
-        size = max(1, CELLS // len(q_row))
-        pieces = [u[start : start + size] for start in range(0, samples, size)]
-        hit = np.concatenate([_hits(rule, scheme_module, p_row, q_row, num_drafts, piece) for piece in pieces])
-        means.append(hit.mean())
-        variance += hit.var(ddof=1) / samples
-        tell(done)
-    return float(np.mean(means)), float(SPREAD * variance**0.5 / len(means))
-
-
-def _hits(rule: ModuleType, scheme_module: ModuleType, p: Array, q: Array, num_drafts: int, u: Array) -> Array:
-    """Probability (n,) that the token is a draft, given the drafts of each row of uniforms (n, ...)."""
-    p, q = (np.broadcast_to(w, (len(u), len(w))) for w in (p, q))
-    x = scheme_module.draw(q, u, num_drafts)
-    law = rule.transition(rule.prepare(p, q, num_drafts), x)
-    first = [(x[:, k : k + 1] != x[:, :k]).all(axis=-1) for k in range(num_drafts)]
-    return (np.take_along_axis(law, x, axis=-1) * np.stack(first, axis=-1)).sum(axis=-1)
+    found = sampled(rule, scheme, p, q, num_drafts, samples, seed, tell)
+    return float(np.mean(found.value)), float(np.sqrt(np.sum(found.error**2)) / len(p))

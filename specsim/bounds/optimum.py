@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import warnings
 from functools import lru_cache, partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from specsim import discover
 from specsim.base import arrays, check, limits, sparse
 from specsim.base.arrays import array_namespace
 from specsim.base.renamed import renamed
+from specsim.base.warned import warn
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets
 from specsim.types import Array, Draws, Optimum
@@ -74,11 +74,9 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
     best = _best(scheme, p, q, count)
     if best.status == "upper bound":
         row, error = check.first_bad(best.error, best.error == array_namespace(p).max(best.error))
-        warnings.warn(
+        warn(
             f"num_drafts={num_drafts}, scheme={scheme!r}: the value{row} is an upper bound, within {2 * error:.2g} "
-            "of the optimum (specsim.optimum has every row's error)",
-            UserWarning,
-            stacklevel=2,
+            "of the optimum (specsim.optimum has every row's error)"
         )
     return best.value
 

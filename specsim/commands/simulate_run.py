@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import operator
+import sys
+import warnings
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
@@ -123,8 +125,16 @@ def run(told: Simulate) -> tuple[str, bool]:
     options["params"] = _params(options, told.param or [])
     options["step_params"] = parsed_step_params(told.step, told.step_param or [])
     found, console = models(told.target, told.draft), Console(stderr=True)
+    if (told.gamma is None) == (told.tree is None):
+        raise ValueError(
+            "give --gamma (drafted positions of a block) or --tree (children per level, as 2,2,1), not both"
+        )
     trace: Trace | None = None
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    with (
+        warnings.catch_warnings(),
+        Progress(console=console, transient=True, disable=not console.is_terminal) as bar,
+    ):
+        warnings.showwarning = _note
         task = bar.add_task("simulating", total=1.0)
 
         def progress(share: float, so_far: Trace | None) -> None:
@@ -151,6 +161,11 @@ def run(told: Simulate) -> tuple[str, bool]:
     if told.as_json:
         return json.dumps(numbers, indent=1, allow_nan=False), finished
     return "\n".join(lines(numbers, told.as_markdown)), finished
+
+
+def _note(message: Warning | str, *place: Any, **more: Any) -> None:
+    """A warning in one line, without the place in the code that Python shows."""
+    print(f"note: {message}", file=sys.stderr)
 
 
 def _whole(n: float | None, name: str) -> int | None:

@@ -27,7 +27,7 @@ from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
 from specsim.exact.step import enumerate_step
 from specsim.exact.tree import continued_law, drawn_trees, kept_law
-from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, process_verdict, verdict
+from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, process_verdict, tried_counts, verdict, worst_of
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.coupled import coupled_rule
@@ -41,7 +41,7 @@ RULES = ("step", "chain", "tree", "coupled")
 def guarantee(
     rule: Rule,
     *,
-    num_drafts: int = 1,
+    num_drafts: int | None = None,
     scheme: str | None = None,
     temperature: float = 1.0,
     family: str | None = None,
@@ -57,9 +57,10 @@ def guarantee(
     ----------
     rule : str, path or module
         Name of a step, chain, tree or coupled rule (see `algorithms`), the path of its file, or itself.
-    num_drafts : int
-        Candidates K per position (step rules), at least 1; enumerated up to 3, which is also the most draws for K
-        distinct tokens.
+    num_drafts : int, optional
+        Candidates K per position (step and coupled rules), at least 1; enumerated up to 3, which is also the most draws
+        for K distinct tokens (2 of a coupled rule). By default all of 1, 2, 3 that the rule takes, one after the other;
+        the reason says which.
     scheme : str, optional
         How the drafts are drawn; by default as the rule asks. For a tree rule the scheme of the tree; by default all
         of its CHILDREN, one after the other, that the step rule verifies.
@@ -107,14 +108,21 @@ def guarantee(
     >>> guarantee("block", process="any_subset").lossless
     True
     """
-    num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
+    if num_drafts is not None:
+        num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
+    is_more_than_one = num_drafts not in (None, 1)
     check.scalar(temperature, "temperature", "[0, inf)")
     if family not in (None, *RULES):
         raise ValueError(f"family {family!r} is unknown; known: {', '.join(RULES)}")
     if process is None and process_params is not None:
         raise ValueError(f"process_params={check.shown(process_params)} are a process's: name it, by process")
     if process is not None:
-        others = {"num_drafts": num_drafts - 1, "scheme": scheme, "step": step, "step_params": step_params}
+        others = {
+            "num_drafts": num_drafts if is_more_than_one else None,
+            "scheme": scheme,
+            "step": step,
+            "step_params": step_params,
+        }
         for name, value in others.items():
             if value:
                 raise ValueError(f"{name} is no argument where a process fills the text, which takes a chain rule")
@@ -130,7 +138,7 @@ def guarantee(
         known = "; ".join(f"{kind} rules: {', '.join(found)}" for kind, found in names.items())
         raise ValueError(f"rule {rule!r} is unknown; {known}")
     if family == "tree":
-        if num_drafts != 1:
+        if is_more_than_one:
             raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")
         module = discover.with_params(discover.find("tree", rule), params)
         told = step_told(module, step, step_params)
@@ -141,18 +149,21 @@ def guarantee(
     if scheme is not None:
         discover.find("draft", scheme)
     if family == "coupled":
-        module = discover.with_params(coupled_rule(rule, num_drafts), params)
+        tried = tried_counts(discover.find("coupled", rule), num_drafts, (1, 2))
+        module = discover.with_params(coupled_rule(rule, tried[0]), params)
         if scheme not in (None, discover.facts(module).own[0]):
             raise ValueError(f"coupled rule {rule!r} drafts by {discover.facts(module).own[0]!r}, not {scheme!r}")
-        return _coupled_verdict(module, min(num_drafts, 2), temperature == 0)
+        return worst_of({min(k, 2): _coupled_verdict(module, min(k, 2), temperature == 0) for k in tried})
     if family == "chain":
-        if num_drafts != 1:
+        if is_more_than_one:
             raise ValueError(f"chain rule {rule!r} verifies one draft per position, got num_drafts={num_drafts}")
         if scheme not in (None, "iid"):
             raise ValueError(f"chain rule {rule!r} verifies single drafts drawn from q, not {scheme!r}: not lossless")
         return _chain_verdict(discover.with_params(discover.find("chain", rule), params), temperature == 0)
-    module = discover.with_params(step_rule(rule, num_drafts, scheme), params)
-    return _step_verdict(module, min(num_drafts, 3), temperature == 0, scheme == "distinct")
+    tried = tried_counts(discover.find("step", rule), num_drafts, (1, 2, 3))
+    module = discover.with_params(step_rule(rule, tried[0], scheme), params)
+    counts = [min(k, 3) for k in tried]
+    return worst_of({k: _step_verdict(module, k, temperature == 0, scheme == "distinct") for k in counts})
 
 
 def require_lossless(

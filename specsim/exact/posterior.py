@@ -11,9 +11,9 @@ from specsim import discover
 from specsim.base import arrays, check, limits
 from specsim.base.arrays import array_namespace
 from specsim.discover import Rule
-from specsim.exact.step import enumerate_hits
 from specsim.trees import topology
 from specsim.types import Array
+from specsim.verify.hits import hits
 from specsim.verify.lookup import step_rule
 
 
@@ -63,14 +63,14 @@ def hit_posterior(
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     module = discover.with_params(step_rule(rule, num_drafts), params)
     p, q = check.pair(p, q)
-    (law, hits), xp = enumerate_hits(module, p, q, num_drafts), array_namespace(p)
+    (law, drafted), xp = hits(module, p, q, num_drafts), array_namespace(p)
     if check.concrete(law):
         off = xp.sum(abs(law - p), axis=-1) / 2
         if bool(xp.any(off > (0 if law.dtype == object else 10 * check.TOLERANCE))):
             where, bias = check.first_bad(off, off == xp.max(off))
             name = discover.name_of(module)
             raise ValueError(f"rule {name!r} is lossy: its token's law differs from p{where} by TV {float(bias):.3g}")
-    return arrays.at_most(xp.where(p > 0, hits / xp.where(p > 0, p, 1), 0 * p), 1)
+    return arrays.at_most(xp.where(p > 0, drafted / xp.where(p > 0, p, 1), 0 * p), 1)
 
 
 def tree_survival(parents: Any, tokens: Array, text: Array) -> Array:

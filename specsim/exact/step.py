@@ -1,24 +1,21 @@
-"""Exact laws: acceptance by closed form, output laws by enumeration. Fractions in, Fractions out."""
+"""Exact laws: acceptance as the rule states it, output laws by enumeration. Fractions in, Fractions out."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from array_api_compat import device
 
 from specsim import discover
-from specsim.base import arrays, check, sparse
+from specsim.base import check, sparse
 from specsim.base.arrays import array_namespace
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws
+from specsim.verify.hits import Accepted, acceptance, accepted, hits
 from specsim.verify.lookup import candidates, step_rows, step_rule
-
-MAX_CELLS = 2**27  # of an enumeration: 1 GiB of float64
 
 
 @np.errstate(under="ignore")
@@ -35,6 +32,9 @@ def acceptance_rate(
     r"""Probability that a rule's token is one of its drafts, in closed form.
 
     .. math:: \beta = \sum_v \min(p_v, q_v) = 1 - TV(p, q) \quad\text{for one draft under rejection.}
+
+    Of a rule that states no `acceptance` it is counted by its `transition`: exactly over all drafts where
+    V^(K+1) <= 2^20; else over sampled drafts, and a UserWarning says within how much.
 
     Parameters
     ----------
@@ -72,7 +72,14 @@ def acceptance_rate(
     0.64
     """
     module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme, params)
-    return arrays.at_most(module.acceptance(module.prepare(p, q, count)), 1)
+    return acceptance(module, p, q, count)
+
+
+@np.errstate(under="ignore")
+def acceptance_within(p: Array, q: Array, rule: Rule, num_drafts: int, scheme: str | None = None) -> Accepted:
+    """The same with half of its 99 % interval, which is 0 where it is exact."""
+    module, p, q, count, _ = _front_door(p, q, rule, num_drafts, scheme, None)
+    return accepted(module, p, q, count)
 
 
 @np.errstate(under="ignore")
@@ -139,50 +146,7 @@ def _front_door(
     return discover.with_params(step_rule(rule, num_drafts, scheme), params), p, q, count, union
 
 
-def scheme_of(rule: ModuleType, num_drafts: int | Draws) -> str:
-    """How so many drafts of a rule are drawn: a law of N is that of distinct drafts."""
-    return "distinct" if isinstance(num_drafts, Draws) else str(rule.DRAFTS)
-
-
 def enumerate_step(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
     """(output law (..., V), hit probability (...)) of a rule module by summing over all draft tuples."""
-    law, hits = enumerate_hits(rule, p, q, num_drafts)
-    return law, array_namespace(p).sum(hits, axis=-1)
-
-
-def enumerate_hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:
-    """(output law, and what of it is emitted as one of the drafts), both (..., V), by summing over all draft tuples."""
-    xp = array_namespace(p)
-    tuples = xp.asarray(draft_tuples(p.shape[-1], num_drafts, p.shape[:-1]), device=device(p))
-    p, q = p[..., None, :], q[..., None, :]
-    law = rule.transition(rule.prepare(p, q, num_drafts), tuples)
-    return summed(law, q, tuples, num_drafts, scheme_of(rule, num_drafts))
-
-
-def summed(kernel: Array, q: Array, tuples: Array, num_drafts: int | Draws, scheme: str) -> tuple[Array, Array]:
-    """The same from a kernel (..., n, V) and rows (..., 1, V) that n tuples are drawn from."""
-    xp = array_namespace(q)
-    joint = discover.find("draft", scheme).probability(q, tuples, num_drafts)[..., None] * kernel
-    drafted = xp.any(tuples[..., None] == xp.arange(q.shape[-1], device=device(q)), axis=-2)
-    return xp.sum(joint, axis=-2), xp.sum(xp.where(drafted, joint, xp.zeros_like(joint)), axis=-2)
-
-
-def draft_tuples(vocab: int, length: int | Draws, batch: tuple[int, ...] = ()) -> Array:
-    """All token tuples, shape (vocab**length, length), if a law for each fits in memory.
-
-    For a law of N those of every length that some row draws, -1 after the last token.
-    """
-    if isinstance(length, Draws):
-        lengths = np.unique(np.stack([length.least + 0 * length.extra, length.least + (length.extra > 0)]))
-        parts = [draft_tuples(vocab, int(n), batch) for n in lengths]
-        return np.concatenate(
-            [np.pad(x, ((0, 0), (0, int(lengths[-1]) - x.shape[1])), constant_values=-1) for x in parts]
-        )
-    cells = vocab ** (length + 1) * math.prod(batch)
-    if cells > MAX_CELLS:
-        size = f"{cells:.3g}" if cells < 1e300 else f"1e+{int(math.log10(cells))}"
-        raise ValueError(
-            f"exact enumeration over {vocab}^{length} draft tuples needs {size} cells, more than {MAX_CELLS:.3g}; "
-            "use a smaller vocabulary (acceptance_rate and optimal_acceptance have closed forms at any size)"
-        )
-    return np.stack([g.ravel() for g in np.meshgrid(*[np.arange(vocab)] * length, indexing="ij")], axis=-1)
+    law, drafted = hits(rule, p, q, num_drafts)
+    return law, array_namespace(p).sum(drafted, axis=-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from types import ModuleType
@@ -40,6 +41,32 @@ def verdict(exact: bool, theorem: str, worst: Fraction, cases: int, witness: str
         return Guarantee(False, bias, cases, f"{witness}, bias (TV) {shown}")
     found = "exact cases" if exact else f"cases in float64 above {ROUNDING:g}"
     return Guarantee(True, bias, cases, f"no difference in {cases} {found}; in general by {theorem}")
+
+
+def tried_counts(rule: ModuleType, num_drafts: int | None, all_of: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of drafts that are enumerated: the one asked for, or those of `all_of` that the rule takes."""
+    if num_drafts is not None:
+        return (num_drafts,)
+    counts = discover.facts(rule).counts
+    return tuple(k for k in all_of if counts is None or k in counts) or tuple(counts or all_of)[:1]
+
+
+def worst_of(verdicts: Mapping[int, Guarantee]) -> Guarantee:
+    """The largest bias of several numbers of drafts, or none in any; the reason says with how many."""
+    k, found = max(verdicts.items(), key=lambda item: item[1].bias)
+    cases = sum(verdict.cases for verdict in verdicts.values())
+    if not found.lossless:
+        return found._replace(cases=cases, reason=f"{found.reason}, with {_drafts([k])}")
+    first, semicolon, rest = found.reason.replace(str(found.cases), str(cases), 1).partition(";")
+    return found._replace(cases=cases, reason=f"{first} with {_drafts(list(verdicts))}{semicolon}{rest}")
+
+
+def _drafts(counts: list[int]) -> str:
+    """Numbers of drafts in words."""
+    if counts == [1]:
+        return "one draft"
+    *most, last = map(str, counts)
+    return f"{', '.join(most)} or {last} drafts" if most else f"{last} drafts"
 
 
 @lru_cache

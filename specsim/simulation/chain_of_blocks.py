@@ -13,7 +13,6 @@ from specsim.base import check
 from specsim.base.arrays import is_exact
 from specsim.base.renamed import renamed
 from specsim.discover import Rule
-from specsim.exact.step import draft_tuples
 from specsim.exact.tree import Drawn
 from specsim.simulation.blocks import node_depths
 from specsim.simulation.decode_loop import Loop, check_support, loop
@@ -23,6 +22,7 @@ from specsim.simulation.toys.pair import Pair, after, paired
 from specsim.trees import drawn as trees
 from specsim.trees.likeliest import Grown
 from specsim.types import Array, Model
+from specsim.verify.hits import draft_tuples
 
 MAX_DRAFTS = 2**22  # summed over in all
 

@@ -6,15 +6,18 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from specsim import discover
-from specsim.base import check
+from specsim.base import check, source
 from specsim.base.files import check_writable
+from specsim.base.locks import locked
 from specsim.base.renamed import renamed
+from specsim.base.warned import warn
 from specsim.discover import Rule
 from specsim.simulation.blocks import ready
 from specsim.simulation.decode_loop import check_support, loop
@@ -22,7 +25,7 @@ from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import paired
-from specsim.simulation.trace import Trace, load, merge_traces, same_settings, save, source_of
+from specsim.simulation.trace import SOURCE, Trace, changed_source, load, merge_traces, same_settings, save
 from specsim.types import Array
 
 BACKENDS = ("numpy", "jax")
@@ -174,13 +177,16 @@ def simulate(
         "seed": seed,
         "keep_tokens": bool(keep_tokens),
         "start": pair.start,
-        "rule (SHA-256)": source_of(run.rule),
+        f"rule{SOURCE}": source.of_module(run.rule),
+        f"step{SOURCE}": "" if step is None else source.of_module(discover.find("step", step)),
+        f"specsim{SOURCE}": source.package(),
         "models (SHA-256)": digest.hexdigest(),
     }
     job = Job(ready(run, pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
     path = None if checkpoint is None else check_writable(Path(checkpoint))
     rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
-    return _pooled(job, sequences, rounds, path, force, progress or (lambda share, so_far: None))
+    with nullcontext() if path is None else locked(path):
+        return _pooled(job, sequences, rounds, path, force, progress or (lambda share, so_far: None))
 
 
 def _written(params: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -211,6 +217,12 @@ def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force
     done, missing = None, list(sequences)
     if path is not None and path.is_file() and not force:
         done = load(path)
+        if changed := changed_source(done, job.settings):
+            warn(
+                f"checkpoint {path} is begun anew: the source of {' and '.join(changed)} has changed since it was made"
+            )
+            done = None
+    if path is not None and done is not None:
         same_settings(done, job.settings, f"checkpoint {path} is of another simulation")
         _check_blocks(done, job, path)
         there = set(done.sequences.tolist())

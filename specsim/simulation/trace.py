@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +15,8 @@ from specsim.base.files import write_bytes
 from specsim.base.intervals import clustered_wilson, ratio_error, student_quantile
 from specsim.base.reading import parsed_json
 from specsim.types import Array
+
+SOURCE = " (SHA-256 of its source)"  # how a setting ends that says with what code a simulation was made
 
 
 class Trace(NamedTuple):
@@ -147,10 +147,11 @@ def same_settings(trace: Trace, settings: str, problem: str) -> None:
             raise ValueError(f"{problem}: {name} is {one.get(name)} in one and {other.get(name)} in the other")
 
 
-def source_of(rule: ModuleType) -> str:
-    """What a rule's file says, in short; rules without a file are told apart by name only."""
-    path = getattr(rule, "__file__", None)
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""
+def changed_source(trace: Trace, settings: str) -> list[str]:
+    """Whose source has changed since a trace was made, if nothing else is another; hashes of source end in SOURCE."""
+    one, other = json.loads(trace.settings), json.loads(settings)
+    names = [name for name in one | other if one.get(name) != other.get(name)]
+    return [name.removesuffix(SOURCE) for name in names] if all(name.endswith(SOURCE) for name in names) else []
 
 
 def save(trace: Trace, path: Path) -> None:

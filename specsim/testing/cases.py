@@ -12,8 +12,8 @@ from specsim import discover
 from specsim.base import check, limits
 from specsim.base.renamed import renamed
 from specsim.exact.small_laws import rational_laws
-from specsim.exact.step import draft_tuples
 from specsim.types import Array, Draws
+from specsim.verify.hits import draft_tuples
 
 GRIDS = ((2, 4), (3, 3), (4, 2))  # vocabulary, denominator: every law, zeros, one-hots and p = q included
 LAST_UNIFORM = 1 - 2.0**-53

@@ -15,7 +15,6 @@ from specsim import discover
 from specsim.base.arrays import at, pick, row_at
 from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
 from specsim.exact.small_laws import rational_table
-from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import (
     corners,
@@ -30,6 +29,7 @@ from specsim.testing.sampler import kept_and_token
 from specsim.testing.scaled import by_scales
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, ChainRule
+from specsim.verify.hits import draft_tuples
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3))  # vocabulary, gamma
 

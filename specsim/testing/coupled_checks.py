@@ -10,12 +10,12 @@ import numpy as np
 
 from specsim import discover
 from specsim.exact import racing
-from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, edge_laws, grid, random_laws, rational_uniforms
 from specsim.testing.contract import same_names
 from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.types import Array, CoupledRule
+from specsim.verify.hits import draft_tuples
 
 F = Fraction
 SYMBOLS = 4  # variates in all, up to which whole grids are run; beyond, one pair of laws

@@ -14,12 +14,12 @@ import numpy as np
 from specsim import discover
 from specsim.exact import forking
 from specsim.exact.small_laws import rational_laws
-from specsim.exact.step import draft_tuples
 from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, LAWS_OF_N, random_laws, rational_uniforms
 from specsim.testing.contract import same_names
 from specsim.testing.outcomes import close, written
 from specsim.types import Array, DraftScheme, Draws
+from specsim.verify.hits import draft_tuples
 
 
 def counts(scheme: ModuleType, most: int = 3) -> tuple[Any, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec
 
@@ -61,8 +63,15 @@ def find(name: str, check: Check, rule: ModuleType) -> Finding:
     except Skipped as reason:
         return Finding(name, "skipped", str(reason))
     except Exception as error:
-        return Finding(name, "FAIL", f"{type(error).__name__}: {error}")
+        return Finding(name, "FAIL", f"{type(error).__name__}: {str(error) or _place(error)}")
     return Finding(name, "pass", "")
+
+
+def _place(error: Exception) -> str:
+    """Where an exception without words was raised: the last line of a file that it passed through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    return f"raised in {Path(last.filename).name}, line {last.lineno}, in {last.name}" if last else "raised"
 
 
 def written(values: Any) -> str:

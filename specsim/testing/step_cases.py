@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.exact.step import draft_tuples, scheme_of, summed
 from specsim.testing import backends
 from specsim.testing.cases import GRIDS, LAWS_OF_N, grid, random_laws
 from specsim.types import Array, Draws
+from specsim.verify.hits import draft_tuples, scheme_of, summed
 from specsim.verify.lookup import takes
 
 HELD = 24  # grids at a time: those of one rule
@@ -92,6 +92,14 @@ def _enumerated(
     kernel = transition(prepare(p, q, found.num_drafts), tuples)
     law, hits = summed(kernel, q, tuples, found.num_drafts, scheme)
     return Enumerated(found, kernel, law, hits.sum(axis=-1))
+
+
+def best_acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> Array:
+    """1 + min p(H) - Pr[all drafts in H] over all sets H: the optimum for any draft law, by T03, on a few tokens."""
+    members = np.array(list(np.ndindex(*(2,) * p.shape[-1])), dtype=bool)
+    p_mass = np.where(members, p[..., None, :], 0).sum(axis=-1)
+    drafts_within = discover.find("draft", scheme_of(rule, num_drafts)).within(q[..., None, :], members, num_drafts)
+    return 1 + (p_mass - drafts_within).min(axis=-1)
 
 
 def drawn(rule: ModuleType, q: Array, num_drafts: int | Draws, rng: np.random.Generator) -> Array:

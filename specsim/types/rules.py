@@ -14,7 +14,7 @@ class StepRule(Protocol):
     """K candidates for one position -> one token.
 
     ``plan = prepare(p, q, K)`` serves many draws; ``transition`` is the exact law of the token given the
-    candidates, ``verify`` the sampler, ``acceptance`` the probability that the token is a candidate.
+    candidates, ``verify`` the sampler.
 
     A lossy rule also has a `bias`: see `LossyStepRule`. One that needs exp or log, or another function that no Fraction
     has, says EXACT = False: checks in Fractions are skipped, and say so; those in floats run.
@@ -31,7 +31,6 @@ class StepRule(Protocol):
 
     def prepare(self, p: Array, q: Array, num_drafts: int) -> Any: ...
     def transition(self, plan: Any, drafts: Array) -> Array: ...
-    def acceptance(self, plan: Any) -> Array: ...
     def uniforms(self, num_drafts: int) -> int: ...
     def verify(self, plan: Any, drafts: Array, u: Array) -> Array: ...
 
@@ -50,6 +49,7 @@ class LossyStepRule(StepRule, Protocol):
 class StepOptions(Protocol):
     """What a step rule may also have; `specsim.discover.facts` reads it, and `contract` holds it to these parameters.
 
+    ``acceptance`` is the probability that the token is a candidate, in closed form: without it the hits are counted.
     A rule of one draft x may say, as a `ChainRule` may, that ``verify`` keeps it by ``keeps(p_drawn, q_drawn, u)``, on
     the first uniform, and else draws the token from ``left_over(p, q)``, which never is x, with the second.
     """
@@ -59,6 +59,7 @@ class StepOptions(Protocol):
     COUNTS: tuple[int, ...]  # the numbers of drafts that it verifies, where not all that DRAFTS can draw
     BY_ID: bool  # it goes by which tokens they are, so that rows of a few tokens have to be made whole for it
 
+    def acceptance(self, plan: Any) -> Array: ...
     def bias(self, plan: Any) -> Array: ...
     def keeps(self, p_drawn: Array, q_drawn: Array, u: Array) -> Array: ...
     def left_over(self, p: Array, q: Array) -> Array: ...

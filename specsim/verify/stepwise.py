@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from specsim.base.arrays import array_namespace, at, ids, leading, pick
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
+from specsim.verify.hits import acceptance
 
 
 class Plan(NamedTuple):
@@ -64,7 +65,7 @@ class Stepwise(NamedTuple):
 
     def acceptance(self, p: Array, q: Array) -> Array:
         """The probability (...) that a draft is the step rule's token, from rows (..., V)."""
-        return self.step.acceptance(self.step.prepare(p, q, 1))
+        return acceptance(self.step, p, q, 1)
 
     def posterior(self, p: Array, q: Array, text: Array) -> Array:
         """b (T,): the probability that a token of a text was its draft, from rows (T, V) along it.

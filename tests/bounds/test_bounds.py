@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import acceptance_rate, discover, guarantee, optimal_acceptance, optimal_coupling, optimum, total_variation
-from specsim.exact.step import draft_tuples
 from specsim.testing.strategies import law_pairs
+from specsim.verify.hits import draft_tuples
 
 Array = Any
 PAIRS = st.integers(1, 6).flatmap(law_pairs)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from specsim import acceptance_rate, discover, optimal_acceptance, verify_step
-from specsim.bounds import curves
 from specsim.bounds.curves import Point, acceptance_curves
 from specsim.draft import without_replacement
 from specsim.exact.step import enumerate_step
 from specsim.testing import backends
+from specsim.verify import hits
 from specsim.verify.step import recursive_wor
 
 pytestmark = pytest.mark.fast
@@ -59,19 +59,26 @@ def test_sampled_where_the_sum_is_too_long(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_draft_that_repeats_is_one_draft() -> None:
     """Of two tokens a third draft repeats the second: every token is drafted, so each is hit once."""
     p, q = np.array([0.2, 0.8, 0.0]), np.array([0.5, 0.5, 0.0])
-    hits = curves._hits(recursive_wor, without_replacement, p, q, 3, np.random.default_rng(0).random((20, 3)))
-    assert hits == pytest.approx(np.ones(20))
+    hit = hits._hit(recursive_wor, without_replacement, p, q, 3, np.random.default_rng(0).random((20, 3)))
+    assert hit == pytest.approx(np.ones(20))
 
 
-def test_the_interval_is_that_of_a_mean_over_the_rows() -> None:
+def test_the_interval_is_that_of_a_mean_over_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Half-widths of independent rows add in squares; a hundredth of the normal law lies outside."""
     p, q = rows(5, 6)
-    asked = recursive_wor, without_replacement
-    drawn, again = np.random.default_rng(2), np.random.default_rng(2)
-    found = curves._sampled(*asked, p, q, 3, 50, drawn, lambda done: None)
-    hits = [curves._hits(*asked, a, b, 3, again.random((50, 3))) for a, b in zip(p, q, strict=True)]
-    errors = [hit.std(ddof=1) / 50**0.5 for hit in hits]
-    assert found == pytest.approx((np.mean(hits), 2.5758 * np.linalg.norm(errors) / 6))
+    found = hits.sampled(recursive_wor, "without_replacement", p, q, 3, 50, seed=2)
+    again = np.random.default_rng(2)
+    seen = [
+        hits._hit(recursive_wor, without_replacement, a, b, 3, again.random((50, 3))) for a, b in zip(p, q, strict=True)
+    ]
+    errors = [2.5758 * hit.std(ddof=1) / 50**0.5 for hit in seen]
+    assert found.value == pytest.approx(np.mean(seen, axis=1))
+    assert found.error == pytest.approx(errors)
+    monkeypatch.setattr(recursive_wor, "MAX_PATHS", 1)
+    point = points(acceptance_curves(p, q, num_drafts=[3], samples=50, seed=2))[
+        "recursive_wor", "without_replacement", 3
+    ]
+    assert (point.value, point.error) == pytest.approx((np.mean(seen), np.linalg.norm(errors) / 6))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +122,7 @@ def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     p, q = rows(5, 3)
     monkeypatch.setattr(recursive_wor, "MAX_PATHS", 1)
     whole = acceptance_curves(p, q, num_drafts=[3])
-    monkeypatch.setattr(curves, "CELLS", 40)
+    monkeypatch.setattr(hits, "PIECE", 40)
     found = acceptance_curves(p, q, num_drafts=[3], progress=lambda share, so_far: told.append((share, len(so_far))))
     assert found == whole
     assert told == sorted(told)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from specsim import discover, optimal_acceptance, optimal_coupling
 from specsim.bounds import transport
 from specsim.bounds.transport import Coupling
-from specsim.exact.step import draft_tuples
 from specsim.testing.draft_checks import handed
 from specsim.testing.strategies import law_pairs
+from specsim.verify.hits import draft_tuples
 
 Array = Any
 SOLVERS = {"HIGHS": 1e-9, "CLARABEL": 1e-6}  # how close to the optimum: a vertex, and the tolerance of an inner point

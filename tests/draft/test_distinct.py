@@ -16,7 +16,8 @@ from specsim.draft import distinct
 from specsim.exact import forking
 from specsim.exact.step import enumerate_step
 from specsim.testing import assert_law, backends
-from specsim.testing.step_checks import best_acceptance, forked_is_transition
+from specsim.testing.step_cases import best_acceptance
+from specsim.testing.step_checks import forked_is_transition
 from specsim.testing.strategies import law_pairs, rational_laws
 from specsim.types import Draws
 from specsim.verify.step import optimal

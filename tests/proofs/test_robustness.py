@@ -10,8 +10,8 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from specsim import discover, total_variation
-from specsim.exact.step import draft_tuples
 from specsim.testing.strategies import law_pairs, rational_laws
+from specsim.verify.hits import draft_tuples
 
 CASES = st.integers(2, 4).flatmap(lambda v: st.tuples(law_pairs(v), rational_laws(v)))
 QUICK = settings(max_examples=100, deadline=None)

@@ -16,9 +16,9 @@ from specsim.base.arrays import row_at
 from specsim.draft import without_replacement
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
-from specsim.exact.step import draft_tuples
 from specsim.testing import assert_law, backends
 from specsim.trees import beam
+from specsim.verify.hits import draft_tuples
 from specsim.verify.step import recursive_wor
 
 Array = Any

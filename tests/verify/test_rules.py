@@ -25,8 +25,8 @@ from specsim.exact.guarantee import require_lossless
 from specsim.exact.step import enumerate_step
 from specsim.testing import backends, sampler_law
 from specsim.testing.chain_checks import forked_is_transition as chain_forked_is_transition
-from specsim.testing.step_cases import sizes
-from specsim.testing.step_checks import assert_bias, best_acceptance, forked_is_transition
+from specsim.testing.step_cases import best_acceptance, sizes
+from specsim.testing.step_checks import assert_bias, forked_is_transition
 from specsim.testing.strategies import edge_uniforms, float_laws, law_pairs, tables
 
 Array = Any

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from specsim.base import check
+from specsim.base import check, source
+from specsim.base.modules import own_rule
 
 REQUIRED = object()  # the default of an input that has none
+RULE_FILE = ".py"  # how the path of a rule ends
 
 
 class Input(NamedTuple):
@@ -15,11 +18,13 @@ class Input(NamedTuple):
 
     column: its type in the Parquet file, "double", "int64" or "string". read(value, name): the value as it is kept;
     ValueError, which begins with the name, if it is none. default: REQUIRED where there is none; None leaves it out.
+    source(value): a hash of the file that a value names, which the row's key holds; "" where it names none.
     """
 
     column: str
     read: Callable[[Any, str], Any]
     default: Any = REQUIRED
+    source: Callable[[str], str] = lambda value: ""
 
 
 class Kind(NamedTuple):
@@ -77,8 +82,8 @@ def whole(low: int, high: int, default: Any = REQUIRED) -> Input:
     return Input("int64", read, default)
 
 
-def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED) -> Input:
-    """Words, which `look_up` refuses if they name nothing."""
+def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED, names_files: bool = False) -> Input:
+    """Words, which `look_up` refuses if they name nothing; some may be the paths of rules, or of models."""
 
     def read(value: Any, name: str) -> str:
         if not isinstance(value, str):
@@ -89,7 +94,15 @@ def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED) -> Input:
             raise ValueError(f"{name} is {value!r:.60}: {error}") from None
         return value
 
-    return Input("string", read, default)
+    return Input("string", read, default, _file if names_files else lambda value: "")
+
+
+def _file(value: str) -> str:
+    """A hash of what a path holds, a rule with the files that it imports; "" for any other name."""
+    if value.endswith(RULE_FILE):
+        module = own_rule(value)
+        return "" if module is None else source.of_module(module)
+    return source.of_path(Path(value)) if value and Path(value).exists() else ""
 
 
 def one_of(*words: str, default: Any = REQUIRED) -> Input:

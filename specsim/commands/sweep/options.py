@@ -37,6 +37,9 @@ class Sweep(NamedTuple):
         False
     )
     force: Annotated[bool, typer.Option("--force", help="Begin anew, whatever rows are there.")] = False
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run rule files that the study names and that are not in its folder.")
+    ] = False
     show: Annotated[
         str | None, typer.Option(help="SQL to run over the finished rows, a table called `rows` (DuckDB's dialect).")
     ] = None

@@ -10,26 +10,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from specsim.base import check, limits
+from specsim.base.locks import locked
 from specsim.commands.sweep import pools, shown, store
 from specsim.commands.sweep.gather import Chunk, chunks, gather
 from specsim.commands.sweep.options import Sweep
-from specsim.commands.sweep.study import Study, key, point, points, read
+from specsim.commands.sweep.study import Study, key, made_with, point, points, read
 from specsim.simulation.shards import CORES
 
 FLUSH = 1.0  # seconds between two parts: what a killed process has finished since the last one is run again
 
 
 class Found(NamedTuple):
-    """Where a run ended: rows there are, those of them that this run made, of how many; its seconds."""
+    """Where a run ended: rows there are, those of them that this run made, of how many; its seconds.
+
+    `anew`: what has changed since rows were made that this run made again, in words; "" where nothing has.
+    """
 
     rows: int
     new: int
     size: int
     seconds: float
+    anew: str = ""
 
     @property
     def complete(self) -> bool:
@@ -42,8 +48,8 @@ def run(told: Sweep) -> tuple[str, bool]:
     if told.study is None:
         if told.show is None:
             raise ValueError("give a study, as study.toml, or --show with SQL for the rows of --out")
-        for name, given in {"resume": told.resume, "force": told.force, "workers": told.workers}.items():
-            if given:
+        for name in ("resume", "force", "trust", "workers"):
+            if getattr(told, name):
                 raise ValueError(f"--{name} is for running a study, and none is given")
         return shown.rows(told.out, told.show, told.as_markdown, told.as_json), True
     if told.workers is not None:
@@ -52,17 +58,18 @@ def run(told: Sweep) -> tuple[str, bool]:
             raise ValueError("--workers and --scheduler are both given: a scheduler has workers of its own")
     if told.scheduler is not None:
         pools.check_scheduler(told.scheduler)
-    study = read(told.study)
+    study = read(told.study, trust=told.trust, tell=partial(typer.echo, err=True))
     if study.kind.timed and told.scheduler is None and (told.workers or 1) > 1:
         raise ValueError(f"rows of kind {study.kind.name} are measured times: --workers must be 1, got {told.workers}")
     store.check_out(told.out)
     if told.show is not None:
         shown.check_sql(told.show, store.schema(study.kind))
     order = [key(study.kind, one) for one in points(study)]
-    missing = _missing(told, study, order)
     workers = told.workers or (1 if study.kind.timed else CORES)
     opened = partial(pools.processes, workers) if told.scheduler is None else partial(pools.cluster, told.scheduler)
-    found = made(study, told.out, order, missing, opened)
+    with locked(told.out):
+        missing, anew = _missing(told, study, order)
+        found = made(study, told.out, order, missing, opened, forget=told.force)._replace(anew=anew)
     if told.show is not None and found.complete:
         return shown.rows(told.out, told.show, told.as_markdown, told.as_json), True
     if told.as_json:
@@ -72,30 +79,44 @@ def run(told: Sweep) -> tuple[str, bool]:
     return shown.summary(told.out, found), found.complete
 
 
-def _missing(told: Sweep, study: Study, order: Sequence[str]) -> list[int]:
-    """Places of the points that are to be computed."""
+def _missing(told: Sweep, study: Study, order: Sequence[str]) -> tuple[list[int], str]:
+    """Places of the points that are to be computed, and why some that are there are computed anew."""
     if told.force:
         store.remove_parts(told.out)
-        return list(range(len(order)))
+        return list(range(len(order))), ""
     there = store.held(told.out, study.kind)
-    store.check_same(there, frozenset(order), told.out)
+    stale = store.stale(there, study, frozenset(order), told.out)
     missing = [i for i, one in enumerate(order) if one not in there.keys]
-    if there.keys and missing and not told.resume:
-        count = f"{len(order) - len(missing)} of the {len(order)} rows"
+    if there.keys and len(missing) > len(stale) and not told.resume:
+        count = f"{len(order) - len(missing) + len(stale)} of the {len(order)} rows"
         raise ValueError(f"out {told.out} holds {count} of this study: --resume runs the others, --force all anew")
-    return missing
+    now = made_with(study)
+    changed = [name for name in now if there.sources.get(name) != now[name]]
+    names = " and ".join(changed) or "what made them"
+    return missing, f"{len(stale)} rows are made anew: the source of {names} has changed" if stale else ""
 
 
-def made(study: Study, out: Path, order: Sequence[str], missing: Sequence[int], opened: Callable[[], Any]) -> Found:
-    """Run the rows that are missing and merge all that are finished, also after Ctrl-C."""
-    start = time.monotonic()
+def made(
+    study: Study,
+    out: Path,
+    order: Sequence[str],
+    missing: Sequence[int],
+    opened: Callable[[], Any],
+    *,
+    forget: bool = False,
+) -> Found:
+    """Run the rows that are missing and merge all that are finished, also after Ctrl-C.
+
+    forget: rows that are in the file count for nothing.
+    """
+    start, sources = time.monotonic(), made_with(study)
     buffer: list[dict[str, Any]] = []
     written = start
 
     def flush() -> None:
         nonlocal written
         if buffer:
-            store.write_part(out, study.kind, buffer)
+            store.write_part(out, study.kind, buffer, sources)
             buffer.clear()
         written = time.monotonic()
 
@@ -118,7 +139,7 @@ def made(study: Study, out: Path, order: Sequence[str], missing: Sequence[int], 
         finally:
             flush()
     before = len(order) - len(missing)
-    table = store.merge(out, study.kind, order, anew=not before) if store.parts(out).is_dir() else None
+    table = store.merge(out, study.kind, order, sources, anew=forget) if store.parts(out).is_dir() else None
     rows = before if table is None else table.num_rows
     return Found(rows, rows - before, len(order), time.monotonic() - start)
 

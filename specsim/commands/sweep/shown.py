@@ -23,7 +23,7 @@ def summary(out: Path, found: Found) -> str:
         if found.new
         else ""
     )
-    lines = [f"{out}: {found.rows} of {found.size} rows{rate}"]
+    lines = [*filter(None, [found.anew]), f"{out}: {found.rows} of {found.size} rows{rate}"]
     count, first = refused(out)
     if count:
         lines.append(f"{count} {'row is' if count == 1 else 'rows are'} refused (column `refused`), the first: {first}")

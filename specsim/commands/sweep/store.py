@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import specsim
@@ -14,6 +15,7 @@ from specsim.base.files import check_writable, write_bytes
 from specsim.base.parquet import MARK, SCHEMA, marked
 from specsim.base.parquet import table as read_table
 from specsim.commands.sweep.inputs import Kind
+from specsim.commands.sweep.study import Study, digest, points
 
 with extras.needed("specsim sweep"):
     import pyarrow as arrow
@@ -24,10 +26,12 @@ Table = Any  # of pyarrow, which has no types
 
 
 class Held(NamedTuple):
-    """Rows that are there: their table (None if there are none) and their keys."""
+    """Rows that are there: their table (None if there are none), their keys, their files, and what made them."""
 
     table: Table | None
     keys: frozenset[str]
+    files: tuple[Path, ...] = ()
+    sources: Mapping[str, str] = MappingProxyType({})
 
 
 def parts(out: Path) -> Path:
@@ -58,9 +62,10 @@ def _type(column: str) -> Any:
     return made if inner == column else arrow.list_(made)
 
 
-def mark(kind: Kind, complete: bool) -> dict[bytes, bytes]:
+def mark(kind: Kind, complete: bool, sources: Mapping[str, str]) -> dict[bytes, bytes]:
     """What a file says of itself."""
     said = {"schema": SCHEMA, "kind": kind.name, "version": specsim.__version__, "complete": complete}
+    said["sources"] = dict(sources)
     return {MARK: json.dumps(said).encode()}
 
 
@@ -69,7 +74,8 @@ def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
 
     ValueError if one is of another kind of study, or of another version.
     """
-    tables = []
+    tables, files = [], []
+    sources: dict[str, str] = {}
     for path in (*([out] if out.exists() and not anew else []), *sorted(parts(out).glob("*.parquet"))):
         said = marked(path)
         for name, here in (("kind", kind.name), ("version", specsim.__version__)):
@@ -81,34 +87,50 @@ def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
         if table.schema.remove_metadata() != schema(kind):
             raise ValueError(f"out {path} holds another study (its columns are others): {REMEDY}")
         tables.append(table)
+        files.append(path)
+        told = said.get("sources")
+        sources |= told if isinstance(told, dict) else {}
     if not tables:
         return Held(None, frozenset())
     table = arrow.concat_tables([one.replace_schema_metadata(None) for one in tables])
-    return Held(table, frozenset(table.column("key").to_pylist()))
+    return Held(table, frozenset(table.column("key").to_pylist()), tuple(files), sources)
 
 
-def check_same(there: Held, keys: frozenset[str], out: Path) -> None:
-    """ValueError if rows are there that the study does not have."""
+def stale(there: Held, study: Study, keys: frozenset[str], out: Path) -> frozenset[str]:
+    """Inputs, as digests, of rows that the study has and that other source has made.
+
+    ValueError if rows are there whose inputs the study does not have.
+    """
     foreign = there.keys - keys
-    if foreign:
+    if not foreign or there.table is None:
+        return frozenset()
+    wanted = {digest(one) for one in points(study)}
+    names = list(study.kind.inputs)
+    rows = there.table.select(["key", *names]).to_pylist()
+    found = {digest({name: row[name] for name in names}) for row in rows if row["key"] in foreign}
+    if others := found - wanted:
         raise ValueError(
-            f"out {out} holds another study ({len(foreign)} of its {len(there.keys)} rows are not in this one): "
-            f"{REMEDY}"
+            f"out {out} holds another study ({len(others)} of its {len(there.keys)} rows are not in this one): {REMEDY}"
         )
+    return frozenset(found)
 
 
-def write_part(out: Path, kind: Kind, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_part(out: Path, kind: Kind, rows: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) -> None:
     """Finished rows, whole or not at all, under the first one's key."""
     table = arrow.Table.from_pylist(list(rows), schema(kind))
-    write_bytes(parts(out) / f"{rows[0]['key']}.parquet", _bytes(table.replace_schema_metadata(mark(kind, False))))
+    data = _bytes(table.replace_schema_metadata(mark(kind, False, sources)))
+    write_bytes(parts(out) / f"{rows[0]['key']}.parquet", data)
 
 
-def merge(out: Path, kind: Kind, order: Sequence[str], *, anew: bool = False) -> Table | None:
+def merge(
+    out: Path, kind: Kind, order: Sequence[str], sources: Mapping[str, str], *, anew: bool = False
+) -> Table | None:
     """Every finished row once, in this order, as the file; the parts go. None if no row is finished.
 
     anew: the file that is there counts for nothing.
     """
-    found = held(out, kind, anew=anew).table
+    there = held(out, kind, anew=anew)
+    found = there.table
     if found is None:
         return None
     first: dict[str, int] = {}
@@ -116,16 +138,17 @@ def merge(out: Path, kind: Kind, order: Sequence[str], *, anew: bool = False) ->
         first.setdefault(key, i)
     rows = [first[key] for key in order if key in first]
     table = found.take(arrow.array(rows, arrow.int64())).combine_chunks()
-    write_bytes(out, _bytes(table.replace_schema_metadata(mark(kind, len(rows) == len(order)))))
-    remove_parts(out)
+    write_bytes(out, _bytes(table.replace_schema_metadata(mark(kind, len(rows) == len(order), sources))))
+    remove_parts(out, [path for path in there.files if path != out])
     return table
 
 
-def remove_parts(out: Path) -> None:
-    """The parts, and their folder if nothing else is in it."""
+def remove_parts(out: Path, read: Sequence[Path] | None = None) -> None:
+    """The parts that were read, or all, and their folder if nothing else is in it."""
     folder = parts(out)
-    for path in (*folder.glob("*.parquet"), *folder.glob(".specsim.*")):  # the second: of a process that was killed
-        path.unlink()
+    gone = folder.glob("*.parquet") if read is None else read
+    for path in (*gone, *folder.glob(".specsim.*")):  # the second: of a process that was killed
+        path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 

@@ -7,14 +7,15 @@ import hashlib
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from specsim.base import source
 from specsim.commands.sweep import kinds
-from specsim.commands.sweep.inputs import REQUIRED, Input, Kind
+from specsim.commands.sweep.inputs import REQUIRED, RULE_FILE, Input, Kind
 
 TOP = ("kind", "grid", "case")
 RANGE = ("from", "to", "step", "count", "scale")
@@ -39,18 +40,38 @@ class Study(NamedTuple):
         return len(self.cases) * math.prod(map(len, self.axes.values()))
 
 
-def read(path: Path) -> Study:
-    """The study of a file; ValueError, in one line with the place, for whatever is wrong with it."""
+def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambda line: None) -> Study:
+    """The study of a file; ValueError, in one line with the place, for whatever is wrong with it.
+
+    A study looks like data, but a rule file that it names is run, which `tell` hears of; one of another folder needs
+    `trust`.
+    """
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"{path} is larger than {MOST_BYTES} bytes: give ranges, as {{ from = 1, to = 16 }}")
-        return parsed(tomllib.loads(path.read_text(encoding="utf-8")), path.name)
+        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        for name in rule_files(held):
+            if not trust and path.resolve().parent not in Path(name).resolve().parents:
+                raise ValueError(
+                    f"{path} names the rule file {name}, which would be run, and is not in its folder: "
+                    "read the file, and give --trust to run it"
+                )
+            tell(f"{path} names the rule file {name}, which is run")
+        return parsed(held, path.name)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not UTF-8 text") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is no TOML: {' '.join(str(error).split())}") from None
+
+
+def rule_files(held: Any) -> list[str]:
+    """Paths of rule files anywhere in what a study holds."""
+    if isinstance(held, str):
+        return [held] if held.endswith(RULE_FILE) else []
+    inner = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+    return list(dict.fromkeys(name for one in inner for name in rule_files(one)))
 
 
 def parsed(held: Mapping[str, Any], name: str) -> Study:
@@ -96,8 +117,33 @@ def point(study: Study, index: int) -> dict[str, Any]:
 
 
 def key(kind: Kind, inputs: Mapping[str, Any]) -> str:
-    """What a row is known by: a digest of its kind and all its inputs, the seed among them."""
-    return hashlib.sha256(json.dumps([kind.name, inputs], sort_keys=True).encode()).hexdigest()[:32]
+    """What a row is known by: its kind, all its inputs, the seed among them, and the source of what computes it.
+
+    That is this package's, and that of each file an input names: a rule of one's own, a model's config.json.
+    """
+    return digest([kind.name, inputs, source.package(), sources(kind, inputs)])
+
+
+def digest(held: Any) -> str:
+    """A short name for what JSON can write."""
+    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def sources(kind: Kind, inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Hashes of the files that inputs name, by their paths."""
+    texts = {value: kind.inputs[name].source for name, value in inputs.items() if isinstance(value, str)}
+    return {value: found for value, source_of in texts.items() if (found := source_of(value))}
+
+
+def made_with(study: Study) -> dict[str, str]:
+    """The sources of a whole study: of the package, and of each file that any of its points names."""
+    found = {"specsim": source.package()}
+    for values in ({}, *study.cases):
+        found |= sources(study.kind, {**study.fixed, **values})
+    for name, axis in study.axes.items():
+        for value in axis:
+            found |= sources(study.kind, {name: value})
+    return found
 
 
 def _known(held: Iterable[str], known: Iterable[str], where: str) -> None:

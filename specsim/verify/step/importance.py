@@ -20,7 +20,6 @@ Paper.       Khisti et al., arXiv:2410.18234 (p and q swapped), s = 15. For K > 
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Literal, NamedTuple
 
 from specsim.base import check
@@ -40,6 +39,7 @@ from specsim.base.arrays import (
     residual,
     wide,
 )
+from specsim.base.warned import warn
 from specsim.draft.iid import inside
 from specsim.types import Array
 
@@ -136,11 +136,9 @@ def _warn(rate: Array, plan: Plan) -> None:
     row, single = check.first_bad(alone, rate < alone - SLACK)
     _, found = check.first_bad(rate, rate < alone - SLACK)
     live, vocab = plan.labels.shape[-1], plan.p.shape[-1]
-    warnings.warn(
+    warn(
         f"importance with num_drafts={plan.num_drafts} and {live} of {vocab} tokens live accepts {found:.4g} at p{row}"
-        f", less than one draft alone ({single:.4g}): give fewer drafts, more live tokens, or use the rule optimal",
-        UserWarning,
-        stacklevel=4,
+        f", less than one draft alone ({single:.4g}): give fewer drafts, more live tokens, or use the rule optimal"
     )
 
 

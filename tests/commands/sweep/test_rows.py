@@ -129,7 +129,7 @@ def test_a_row_in_the_file_and_in_a_part_is_one_row(tmp_path: Path) -> None:
     swept(tmp_path)
     out = tmp_path / "rows.parquet"
     whole, found = out.read_bytes(), rows_of(out)
-    store.write_part(out, study.kind, found[3:7])
+    store.write_part(out, study.kind, found[3:7], {})
     (store.parts(out) / ".specsim.half").write_bytes(b"half a part")
     assert swept(tmp_path, resume=True)[0].endswith("30 of 30 rows")
     assert out.read_bytes() == whole
@@ -175,7 +175,7 @@ def test_rows_of_another_version_or_other_columns_stay(tmp_path: Path, monkeypat
     monkeypatch.undo()
     monkeypatch.setattr(pools, "processes", lambda count: threads(count)())
     fewer = study.kind._replace(outputs={"tau": "double"})
-    store.write_part(out, fewer, [{"key": found[0]["key"], "tau": 1.0}])
+    store.write_part(out, fewer, [{"key": found[0]["key"], "tau": 1.0}], {})
     with pytest.raises(ValueError, match=r"holds another study \(its columns are others\)"):
         swept(tmp_path, resume=True)
     assert out.read_bytes() == whole
@@ -186,7 +186,7 @@ def test_force_takes_nothing_from_an_interrupted_run(tmp_path: Path) -> None:
     swept(tmp_path)
     out = tmp_path / "rows.parquet"
     whole, found = out.read_bytes(), rows_of(out)
-    store.write_part(out, study.kind, [{**found[4], "tau": 99.0}])
+    store.write_part(out, study.kind, [{**found[4], "tau": 99.0}], {})
     assert swept(tmp_path, force=True)[1]
     assert out.read_bytes() == whole
 
@@ -283,7 +283,7 @@ def test_the_rest_of_a_removed_study(tmp_path: Path) -> None:
     out = tmp_path / "rows.parquet"
     found = rows_of(out)
     out.unlink()
-    store.write_part(out, study.kind, found[:4])
+    store.write_part(out, study.kind, found[:4], {})
     with pytest.raises(ValueError, match="holds 4 of the 30 rows"):
         swept(tmp_path)
     shutil.rmtree(store.parts(out))

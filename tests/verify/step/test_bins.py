@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from specsim import optimal_acceptance
 from specsim.draft import iid
 from specsim.exact import forking
-from specsim.exact.step import draft_tuples
 from specsim.testing import assert_law, backends
 from specsim.testing.strategies import law_pairs
+from specsim.verify.hits import draft_tuples
 from specsim.verify.step import _bins, optimal
 
 Array = Any

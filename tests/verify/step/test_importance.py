@@ -16,9 +16,10 @@ from scipy.optimize import linprog
 from specsim import acceptance_rate, optimal_acceptance
 from specsim.base.arrays import overlap
 from specsim.draft import iid
-from specsim.exact.step import draft_tuples, enumerate_step
+from specsim.exact.step import enumerate_step
 from specsim.testing.step_checks import STEP_CHECKS, forked_is_transition
 from specsim.testing.strategies import law_pairs
+from specsim.verify.hits import draft_tuples
 from specsim.verify.step import importance
 
 Array = Any
@@ -186,7 +187,8 @@ def test_fewer_accepted_than_of_one_draft_is_said() -> None:
     q = (p + q) / 2
     with pytest.warns(
         UserWarning, match=r"^importance with num_drafts=8 and 15 of 1000 tokens live accepts 0\..* alone \(0\.7"
-    ):
+    ) as told:
         rate = acceptance_rate(p, q, rule="importance", num_drafts=8)
     assert rate < acceptance_rate(p, q)
+    assert told[0].filename == __file__  # the line of whoever asked, not one of the package
     acceptance_rate(p, q, rule="importance", num_drafts=2)  # better than one: nothing to say

@@ -22,8 +22,8 @@ def _draft(name: str) -> None:
 
 INPUTS: dict[str, Input] = {
     "cost_ratio": real("[0, inf)", None),
-    "target": text(models.shape, None),
-    "draft": text(_draft, None),
+    "target": text(models.shape, None, names_files=True),
+    "draft": text(_draft, None, names_files=True),
     "hardware": text(hardware, None),
     "tp": whole(1, PARTS, 1),
     "dtype": one_of("bf16", "fp16", "fp8", "int8", "fp4", default="bf16"),
@@ -47,13 +47,21 @@ def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
 
 
 def costs(point: Mapping[str, Any]) -> LatencyModel:
-    """What this point's passes cost; times that were asked for once are remembered."""
-    return _costs(*(point[name] for name in ("cost_ratio", *NAMED, "tp", "dtype", "overhead")))
+    """What this point's passes cost; times that were asked for once are remembered, of files as long as they stay."""
+    files = tuple(INPUTS[name].source(point[name]) for name in ("target", "draft") if point[name] is not None)
+    return _costs(files, *(point[name] for name in ("cost_ratio", *NAMED, "tp", "dtype", "overhead")))
 
 
 @lru_cache(maxsize=64)
 def _costs(
-    ratio: float | None, target: str, draft: str, device: str, tp: int, dtype: str, overhead: float
+    files: tuple[str, ...],
+    ratio: float | None,
+    target: str,
+    draft: str,
+    device: str,
+    tp: int,
+    dtype: str,
+    overhead: float,
 ) -> LatencyModel:
     if ratio is not None:
         return constant(ratio, overhead=overhead)

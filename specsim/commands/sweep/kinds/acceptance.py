@@ -10,7 +10,7 @@ from specsim.base import limits
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.commands.sweep.inputs import Input, text, whole
 from specsim.commands.sweep.kinds import _laws
-from specsim.exact.step import acceptance_rate
+from specsim.exact.step import acceptance_within
 
 
 def _rule(name: str) -> None:
@@ -24,21 +24,21 @@ def _scheme(name: str) -> None:
 INPUTS: dict[str, Input] = {
     "target": text(_laws.law),
     "draft": text(_laws.law),
-    "rule": text(_rule, "rejection"),
+    "rule": text(_rule, "rejection", names_files=True),
     "num_drafts": whole(1, limits.MAX_DRAFTS, 1),
     "scheme": text(_scheme, None),
 }
-OUTPUTS = {"acceptance": "double", "optimum": "double"}
+OUTPUTS = {"acceptance": "double", "error": "double", "optimum": "double"}
 CHUNK, MOST = 50, 1 << 20
 
 
 def row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """The acceptance, and the most that a lossless rule reaches with drafts drawn so; empty where none is known."""
+    """The acceptance, half of its 99 % interval (0: exact), and the most that a lossless rule reaches, if known."""
     p, q, drafts = _laws.law(point["target"]), _laws.law(point["draft"]), point["num_drafts"]
     scheme = point["scheme"] or discover.facts(discover.find("step", point["rule"])).schemes[0]
-    accepted = acceptance_rate(p, q, rule=point["rule"], num_drafts=drafts, scheme=point["scheme"])
+    rate = acceptance_within(p, q, point["rule"], drafts, point["scheme"])
     try:
         best = float(optimal_acceptance(p, q, num_drafts=drafts, scheme=scheme))
     except ValueError:  # of schemes without a bound
         best = None
-    return {"acceptance": float(accepted), "optimum": best}
+    return {"acceptance": float(rate.value), "error": float(rate.error), "optimum": best}

@@ -19,7 +19,7 @@ def _rule(name: str) -> None:
 INPUTS: dict[str, Input] = {
     "target": text(_laws.law),
     "draft": text(_laws.law),
-    "rule": text(_rule, "tokenwise"),
+    "rule": text(_rule, "tokenwise", names_files=True),
     "gamma": whole(0, limits.MAX_SUMMED),
 }
 OUTPUTS = {"tau": "double"}

@@ -12,21 +12,22 @@ from typing import Any
 
 from specsim import discover
 from specsim.base import limits
+from specsim.base.modules import own_rule
 from specsim.commands.sweep.inputs import Input, one_of, real, text, whole
 
 TOKENS = 1 << 17
 
 
 def _rule(name: str) -> None:
-    if name not in (*discover.names("chain"), *discover.names("step")):
+    if own_rule(name) is None and name not in (*discover.names("chain"), *discover.names("step")):
         raise ValueError("no chain or step rule is called so; see `specsim rules`")
 
 
 INPUTS: dict[str, Input] = {
-    "target": text(default=""),  # folders or hub ids; both empty: the bundled pair
-    "draft": text(default=""),
+    "target": text(default="", names_files=True),  # folders or hub ids; both empty: the bundled pair
+    "draft": text(default="", names_files=True),
     "gamma": whole(1, limits.MAX_GAMMA),
-    "rule": text(_rule, "tokenwise"),
+    "rule": text(_rule, "tokenwise", names_files=True),
     "count": whole(1, limits.MAX_COUNT, 5),
     "max_tokens": whole(1, TOKENS, 64),
     "widen": whole(0, 1 << 20, None),

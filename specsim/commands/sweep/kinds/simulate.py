@@ -9,6 +9,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import limits
+from specsim.base.modules import own_rule
 from specsim.commands.simulate_run import LEVEL, shape
 from specsim.commands.sweep.inputs import Input, text, whole
 from specsim.commands.sweep.kinds import _laws
@@ -19,7 +20,7 @@ SEQUENCES = 1 << 20
 
 
 def _rule(name: str) -> None:
-    if not any(name in discover.names(family) for family in ("chain", "step", "tree")):
+    if own_rule(name) is None and not any(name in discover.names(family) for family in ("chain", "step", "tree")):
         raise ValueError("no chain, step or tree rule is called so; see `specsim rules`")
 
 
@@ -35,12 +36,12 @@ def _step(name: str) -> None:
 INPUTS: dict[str, Input] = {
     "target": text(_laws.law),
     "draft": text(_laws.law),
-    "rule": text(_rule, "tokenwise"),
+    "rule": text(_rule, "tokenwise", names_files=True),
     "gamma": whole(0, limits.MAX_SUMMED, None),
     "tree": text(shape, None),
     "num_drafts": whole(1, limits.MAX_DRAFTS, 1),
     "scheme": text(_scheme, None),
-    "step": text(_step, None),
+    "step": text(_step, None, names_files=True),
     "blocks": whole(1, BLOCKS, 100_000),
     "sequences": whole(2, SEQUENCES, 1024),
     "seed": whole(0, 2**63 - 1, 0),

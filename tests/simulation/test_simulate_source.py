@@ -1,0 +1,60 @@
+"""Checkpoints are of the source that is there now, and one run at a time writes one."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specsim import simulate
+from specsim.base import source
+from specsim.base.locks import locked
+
+pytestmark = pytest.mark.fast
+
+
+def test_a_step_rule_whose_file_changed_is_begun_anew(tmp_path: Path) -> None:
+    """Tau 2.0271 of the old rule once, where 1.523 is right: only the tree rule's own file was hashed."""
+    own, out = tmp_path / "my.py", tmp_path / "run.npz"
+    what: dict[str, Any] = {"rule": "tokenwise", "parents": [-1, -1], "blocks": 200, "sequences": 20}
+    laws = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
+    for name in ("recursive", "naive"):
+        own.write_text(f"from specsim.verify.step.{name} import *\nTHEOREM = 'open'\n")
+        fresh = simulate(*laws, step=name, **what).tau
+        with (
+            nullcontext() if name == "recursive" else pytest.warns(UserWarning, match="the source of step has changed")
+        ):
+            assert simulate(*laws, step=own, checkpoint=out, **what).tau == fresh
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert simulate(*laws, step=own, checkpoint=out, **what).tau == fresh  # nothing has changed
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".py"] == ["run.npz"]
+
+
+def test_a_checkpoint_of_another_version_of_the_package_is_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    what: dict[str, Any] = {
+        "rule": "block",
+        "gamma": 2,
+        "blocks": 100,
+        "sequences": 10,
+        "checkpoint": tmp_path / "a.npz",
+    }
+    simulate([0.5, 0.5], [0.9, 0.1], **what)
+    monkeypatch.setattr(source, "package", lambda: "other")
+    with pytest.warns(UserWarning, match=r"is begun anew: the source of specsim has changed since it was made$"):
+        simulate([0.5, 0.5], [0.9, 0.1], **what)
+
+
+def test_two_simulations_of_one_checkpoint(tmp_path: Path) -> None:
+    out = tmp_path / "run.npz"
+    with (
+        locked(out),
+        pytest.raises(ValueError, match=rf"^output {out} is being written by another run \(process \d+\)"),
+    ):
+        simulate([0.5, 0.5], [0.9, 0.1], rule="block", gamma=2, blocks=10, sequences=10, checkpoint=out)
+    assert not out.exists()
