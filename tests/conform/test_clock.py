@@ -113,3 +113,10 @@ def test_a_second_look_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     reports, told = shared(monkeypatch, {"a": [killed, whole], "b": [Report("b", verdicts("lossless"))]})
     assert told[-1] == ("a", 60, None)
     assert (reports[0].outcome, reports[0].complete, len(reports[0].verdicts)) == ("inconclusive", True, 2)
+
+
+def test_nobody_in_the_room_looks_at_the_wall() -> None:
+    """Deadlines are of `clock.now`: where they are compared with another clock, nothing or all is late."""
+    package = Path(clock.__file__).parent
+    found = [path.name for path in package.rglob("*.py") if "time.monotonic()" in path.read_text(encoding="utf-8")]
+    assert sorted(found) == ["apart.py", "clock.py"]

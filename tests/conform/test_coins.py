@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, coin_laws, judge
+from specsim.conform import Subject, clock, coin_laws, judge
 from specsim.conform.calls import inputs
 from specsim.conform.cases import standard
 from specsim.conform.evidence import coins
@@ -56,7 +55,7 @@ def compensated(p: Array, q: Array, drafts: Array, u: Array) -> int:
 @pytest.mark.fast
 def test_what_boxes_hide_is_no_distance_from_the_target() -> None:
     subject = Subject("odd", "step", compensated, randomness="coins", coins=lambda _: 8, sizes=(1,))
-    watch = Watch(subject, deadline=time.monotonic() + 60, patience=60, delta=1e-6, seed=0)
+    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
     watch.kinds = ["coins"]
     case = next(case for case in standard(subject) if min(case.p(())) > 0.2)
     seen = watch(case)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from specsim.base.deviation import law_deviation
-from specsim.conform import Subject
+from specsim.conform import Subject, clock
 from specsim.conform.cases import make, toy
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.bound import judge_counts
@@ -74,7 +73,7 @@ def in_batches(p: Array, q: Array, drafts: Array, random: Any, shift: float = 0.
 def judged(seed: int, shift: float = 0.0, delta: float = 0.05) -> Look:
     """What 2,000 runs of the harness itself say of a subject at a distance of `shift` from its target."""
     subject = Subject("rows", "step", print, sizes=(1,), batch=partial(in_batches, shift=shift))
-    watch = Watch(subject, deadline=time.monotonic() + 1000, patience=10, delta=delta, seed=seed)
+    watch = Watch(subject, deadline=clock.now() + 1000, patience=10, delta=delta, seed=seed)
     target, draft = toy(3, seed, positive=True), toy(3, seed + 10_000, positive=True)
     return marginal.look(watch.batches(make(subject, target, draft, 1, "")))
 
