@@ -88,7 +88,7 @@ def test_the_budget_is_kept_within_a_fifth(name: str, outcome: str, words: str, 
     subject = Subject("mine", "step", **{"run": right, "sizes": (1,), **waiting(clock)[name]})
     report = judge(subject, budget=2, patience=1)
     assert 0.9 < clock.now - began < 2.4
-    assert report.outcome == outcome
+    assert report.outcome == outcome, [verdict.words for verdict in report.verdicts]
     assert any(words in verdict.words for verdict in report.verdicts)
 
 
@@ -244,7 +244,7 @@ def crashes(p: Array, q: Array, drafts: Array, random: Any) -> int:
 )
 def test_each_ends_in_a_verdict(run: Any, outcome: str, words: str) -> None:
     report = judge(Subject("mine", "step", run, sizes=(1,)), budget=10, properties=["degenerate", "marginal"])
-    assert report.outcome == outcome
+    assert report.outcome == outcome, [verdict.words for verdict in report.verdicts]
     assert any(words in verdict.words for verdict in report.verdicts), [v.words for v in report.verdicts]
 
 
