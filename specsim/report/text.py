@@ -67,6 +67,46 @@ def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
     return "\n".join(line for row in table for line in _lines(row, widths, numeric))
 
 
+def in_blocks(rows: Sequence[Sequence[str]], width: int) -> str:
+    r"""The table in blocks one below the other, each with the first column and as many others as fit into the width.
+
+    A column whose head begins with a line break belongs to the one before it: both stay in one block.
+
+    Examples
+    --------
+    >>> rows = [["gamma", "tau\npredicted", "\nmeasured", "speedup"], ["1", "1.52", "1.57", "1.31"]]
+    >>> print(in_blocks(rows, 28))
+                 tau
+    gamma  predicted  measured
+    -----  ---------  --------
+        1       1.52      1.57
+    <BLANKLINE>
+    gamma  speedup
+    -----  -------
+        1     1.31
+    """
+    groups: list[list[int]] = []
+    for i, head in enumerate(rows[0][1:], 1):
+        if head.startswith("\n") and groups:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    blocks: list[list[int]] = []
+    for group in groups:
+        joined = [*(blocks[-1] if blocks else [0]), *group]
+        if blocks and not _fits(rows, joined, width):
+            blocks.append([0, *group])
+        else:
+            blocks[-1:] = [joined]
+    return "\n\n".join(aligned([[row[i] for i in block] for row in rows]) for block in blocks)
+
+
+def _fits(rows: Sequence[Sequence[str]], columns: list[int], width: int) -> bool:
+    """Whether these columns stand side by side within the width."""
+    widths = [max(len(line) for row in rows for line in row[i].split("\n")) for i in columns]
+    return sum(widths) + len(_GAP) * (len(widths) - 1) <= width
+
+
 def _lines(row: list[list[str]], widths: list[int], numeric: list[bool]) -> Iterator[str]:
     """Lines of one row, whose cells may have several."""
     for parts in itertools.zip_longest(*row, fillvalue=""):

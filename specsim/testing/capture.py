@@ -126,6 +126,7 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
     )
 
     from specsim.testing.fake_indexing import indexing
+    from specsim.testing.fake_methods import method_guard, synchronising
 
     for name, value in (("function", function), ("make_arguments", make_arguments)):
         if not callable(value):
@@ -146,7 +147,7 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
                 if warm:
                     with suppress(Exception):  # it comes again below, and is explained there
                         function(*arguments)
-            with _guard(torch, say, kernels), indexing(say):
+            with _guard(torch, say, kernels), indexing(say), method_guard(torch, say), synchronising(torch, say):
                 function(*arguments)
     except Exception as error:
         asks = isinstance(error, (DataDependentOutputException, DynamicOutputShapeException))
@@ -233,6 +234,7 @@ def _line(frames: traceback.StackSummary) -> str:
         str(Path(array_api_compat.__file__).parent),
         __file__,
         __file__.replace("capture", "fake_indexing"),
+        __file__.replace("capture", "fake_methods"),
     )
     own = [f for f in frames if not f.filename.startswith((*passed, "<frozen"))]
     frame = own[-1] if own else frames[-1]

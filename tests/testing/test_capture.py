@@ -59,13 +59,29 @@ def faults() -> list[tuple[str, Callable[[Tensor], Any], str]]:
         ("numpy", lambda x: np.asarray(x), ""),
         ("made of host data", lambda x: x + torch.tensor([1.0, 2, 3, 4], device="cuda"), "copies between"),
         ("repeat_interleave", lambda x: x.repeat_interleave((x[:, 0] + 1).long(), 0), "shape is data"),
+        ("int", lambda x: x * int(x.max()), "waits for the device"),
+        ("float", lambda x: x * float(x.max()), "waits for the device"),
+        ("complex", lambda x: x * complex(x.max()), "waits for the device"),
+        ("index of a list", lambda x: [x, x + 1][x.max().long()], "waits for the device"),
+        ("bool", lambda x: x if bool(x.max()) else x + 1, "waits for the device"),
+        ("str", lambda x: (str(x), x)[1], "waits for the device"),
+        ("repr", lambda x: (repr(x), x)[1], "waits for the device"),
+        ("format", lambda x: (f"{x.max():.3f}", x)[1], "waits for the device"),
+        (".cuda()", lambda x: x + torch.ones(4).cuda(), "copies between"),
+        ('.to("cuda")', lambda x: x + torch.ones(4).to("cuda"), "copies between"),
+        (".to(device=)", lambda x: x + torch.ones(4).to(device="cuda", dtype=x.dtype), "copies between"),
+        ("synchronize", lambda x: (torch.cuda.synchronize(), x + 1)[1], "waits for the device"),
     ]
 
 
 @pytest.mark.parametrize(("name", "function", "reason"), faults(), ids=[name for name, *_ in faults()])
 def test_planted_faults_are_named(name: str, function: Callable[[Tensor], Any], reason: str) -> None:
     found = check_capture(function, lambda: (zeros(3, 4),))
-    line = next(i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if f'("{name}", ' in text)
+    line = next(
+        i
+        for i, text in enumerate(Path(__file__).read_text().splitlines(), 1)
+        if f'("{name}", ' in text or f"('{name}', " in text
+    )
     assert any(reason in violation.reason for violation in found), found
     assert {violation.where for violation in found} == {f"{__file__}:{line}"}
 
@@ -79,6 +95,8 @@ def test_what_a_graph_holds_passes() -> None:
         return torch.where(y > 0, y, ~(y > 0))[:, x[0].long()]
 
     assert check_capture(fine, lambda: (zeros(3, 4),)) == []
+    for moved in (lambda x: x.cuda() + 1, lambda x: x.to("cuda") + 1, lambda x: x.to("cuda", torch.float32) * 2):
+        assert check_capture(moved, lambda: (zeros(3, 4),)) == []  # it lies there already
     with pytest.raises(ZeroDivisionError):
         check_capture(lambda x: x + 1 / 0, lambda: (zeros(3, 4),))
     with pytest.raises(ValueError, match=r"cannot be captured: .*waits for the device"):

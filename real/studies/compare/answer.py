@@ -8,7 +8,7 @@ from rich.console import Group
 
 from real.studies.columns import shown
 from real.studies.compare import report
-from specsim.report.text import aligned
+from specsim.report.text import aligned, in_blocks, terminal_width
 
 RESTLESS = 0.3  # quartile range of a cycle over its median; quiet machines stay below 0.25, even in cycles of 4 ms
 
@@ -133,13 +133,13 @@ def pairs(rows: list[dict[str, Any]]) -> str:
 
 
 def wide_pairs(rows: list[dict[str, Any]]) -> str:
-    """All columns of one rule."""
+    """All columns of one rule, in blocks that fit the terminal, or 80 columns where there is none."""
     head = [
         "gamma", "tau\npredicted", "\nmeasured", "\ndifference", "every position\nalike", "target calls\npredicted",
         "\nmeasured", "cycle, ms\npredicted", "\nmeasured", "outside\nthe models", "speedup\npredicted", "\nmeasured",
         "error of\nacceptance", "error of\ntime",
     ]  # fmt: skip
-    return aligned([head, *(_wide(row) for row in rows)])
+    return in_blocks([head, *(_wide(row) for row in rows)], terminal_width() or 80)
 
 
 def _wide(row: dict[str, Any]) -> list[str]:

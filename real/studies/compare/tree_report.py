@@ -14,7 +14,7 @@ from real.studies.columns import shown
 from real.studies.compare import answer, report
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
-from specsim.report.text import aligned
+from specsim.report.text import in_blocks, terminal_width
 from specsim.trees import depths, optimal_tree
 
 SCHEMA = "specsim-compare-trees/1"
@@ -33,7 +33,7 @@ def table(record: dict[str, Any], *, wide: bool = False) -> Group:
     notes = (faster(record), answer.emulation(what), answer.rounded(what), answer.restless(rows))
     return shown(
         *(line for line in notes if line),
-        "\n" + aligned([head, *cells]) + "\n",
+        "\n" + in_blocks([head, *cells], terminal_width() or 80) + "\n",
         passes(rows),
         elsewhere(rows),
         shapes(record),

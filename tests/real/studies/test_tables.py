@@ -32,9 +32,9 @@ RESULTS = Path(real.__file__).parent / "results"
 TABLES: dict[str, tuple[str, Callable[..., Any], int]] = {  # name: (record, table, most columns)
     "compare": ("bundled", answer.table, 80),
     "compare, cost emulation": ("widened", answer.table, 80),
-    "compare, wide": ("bundled", partial(answer.table, wide=True), 220),
+    "compare, wide": ("bundled", partial(answer.table, wide=True), 80),
     "several rules": ("block", rules_report.table, 80),
-    "several rules, wide": ("block", partial(rules_report.table, wide=True), 220),
+    "several rules, wide": ("block", partial(rules_report.table, wide=True), 80),
     "forced": ("forced", forced_report.table, 80),
     "drafts": ("drafts", drafts_report.table, 80),
     "trees": ("trees", trees_report.table, 80),
@@ -44,7 +44,7 @@ COMPARED = [MADE_UP, *(path.stem for path in sorted(RESULTS.glob("compare-trees*
 for _name in COMPARED:
     TABLES |= {
         _name: (_name, tree_report.table, 80),
-        f"{_name}, wide": (_name, partial(tree_report.table, wide=True), 220),
+        f"{_name}, wide": (_name, partial(tree_report.table, wide=True), 80),
     }
 
 
