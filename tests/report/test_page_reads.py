@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim.cli import app
-from specsim.report.page import costs, rows
-from specsim.report.page.records import Record, read
+from specsim.report.page import costs, html, rows
+from specsim.report.page.records import Record, made_by, read
 
 pytestmark = pytest.mark.fast
 
+ROOT = Path(__file__).parents[2]
 COMPARED: dict[str, Any] = {
     "rule": "tokenwise", "gamma": 3, "seed": 0, "refused": None,
     **{f"{name}_{end}": 1.0 for name in ("tau", "speedup") for end in ("predicted", "measured", "low", "high")},
@@ -57,3 +59,67 @@ def test_the_costs_of_a_page_are_those_that_were_asked_for() -> None:
     assert planned(models).latency.cycle(3, 8, 1024) == same.cycle(3, 8, 1024)
     declared = planned("--cost-ratio 0.1 --verify-cost 1,1.2,1.5 --overhead 0.25").latency
     assert declared.cycle(2).value == pytest.approx(2 * 0.1 + 1.5 + 0.25)
+
+
+def titles(found: list[html.Section]) -> list[str]:
+    return [("Example: " if one.is_example else "") + one.title for one in found]
+
+
+def test_examples_are_called_so_and_stand_beside_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An acceptance study once came with 2.55x of a pair of models that nobody had named."""
+    monkeypatch.setattr(html, "_script", lambda: "")
+    assert all(title.startswith("Example: ") for title in titles(html.sections([])))
+    page = html.page([])
+    assert "Examples: no record is given, and nothing here was measured by you." in page
+    assert page.count("<h2>Example: ") == len(html.sections([])) >= 4
+    assert "Records: ." not in page
+    bundled = read(ROOT / "real" / "results" / "bundled.json")
+    names = ["Predicted beside measured", "Laws of the block length", "How the records were made"]
+    assert titles(html.sections([bundled])) == names
+    page = html.page([bundled])
+    assert "Example" not in page
+    assert "llama-3.1-70b" not in page
+
+
+def test_a_page_says_how_its_records_were_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Command, machine, date and versions, as the record has them."""
+    monkeypatch.setattr(html, "_script", lambda: "")
+    bundled = read(ROOT / "real" / "results" / "bundled.json")
+    told = bundled.held["provenance"]
+    page = html.page([bundled])
+    for words in (
+        told["command"],
+        told["machine"]["processor"],
+        told["date"][:10],
+        f"torch {told['versions']['torch']}",
+    ):
+        assert escape(words) in page
+    held = {"settings": {"rule": "block", "gamma": 3, "models (SHA-256)": "abc"}, "kept": [1, 1], "tau": 1.5}
+    assert made_by(Record("run", "simulate", held)) == ("specsim simulate: rule block, gamma 3", "", "", "")
+    rows_ = [{"refused": None}, {"refused": "why"}]
+    assert made_by(Record("r", "sweep plan", rows_, "0.1.0")) == (
+        "sweep plan: 2 rows, 1 refused",
+        "",
+        "",
+        "specsim 0.1.0",
+    )
+    for damaged in ({"provenance": 3}, {"provenance": {"machine": "x", "versions": None}}, {}):
+        assert made_by(Record("x", "compare", damaged))[1] == ""
+
+
+def test_rows_that_are_not_drawn_are_counted() -> None:
+    """Of 96 rows the block lengths once showed six seeds of one setting, and left the rest out unsaid."""
+    one = {"refused": None, "gamma": 2, "tree": None, "rule": "block", "seed": 0, "kept": [1, 2, 1]}
+    for count, said in ((6, []), (96, ["Of s the first 6 rows are drawn, of 96."])):
+        record = Record("s", "sweep simulate", [one] * count)
+        assert list(rows.not_drawn(record)) == said
+        section = next(one for one in html.sections([record]) if one.title == "Laws of the block length")
+        assert all(words in section.words for words in said)
+
+
+def test_a_plan_whose_costs_are_not_known_shows_no_others() -> None:
+    """Costs of a comparison's own times cannot be made again: those of another pair took their place, unsaid."""
+    asked = {"overhead": None, "cost_ratio": None, "target": "nobody", "draft": "none", "hardware": "h100-sxm"}
+    asked |= {"tp": 1, "draft_tp": None, "dtype": None}
+    record = Record("plan", "plan", {"asked": asked, "points": [], "sentence": ""})
+    assert titles(html.sections([record])) == ["How the records were made"]

@@ -29,11 +29,14 @@ class Costs(NamedTuple):
     words: str
 
 
-def costs(records: Sequence[Record]) -> Costs:
-    """Those of the first plan whose costs can be made again; else of the pair that `specsim plots` shows."""
-    for record in records:
-        if record.kind == "plan" and (found := _asked(record)) is not None:
-            return found
+def costs(records: Sequence[Record]) -> Costs | None:
+    """Those of the first plan whose costs can be made again."""
+    found = (_asked(record) for record in records if record.kind == "plan")
+    return next((one for one in found if one is not None), None)
+
+
+def example() -> Costs:
+    """Those of the pair that `specsim plots` shows."""
     target, draft, device, parts, _ = PAIR
     latency = roofline(target, draft, device, tensor_parallel=parts)
     return Costs(latency, f"{target} with {draft} on {parts} x {device}, predicted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import specsim
 from specsim.base import extras
 from specsim.report.page import charts, costs, rows
-from specsim.report.page.records import Record, rows_of
+from specsim.report.page.records import Record, made_by, rows_of
 
 HERE = Path(__file__).parent
 SHOWN = 200  # rows of a table
@@ -20,12 +20,13 @@ BUNDLED = "window.vegaEmbed = vegaEmbed;"
 
 
 class Section(NamedTuple):
-    """A heading, a sentence or two, charts, and what stands below them."""
+    """A heading, a sentence or two, charts, what stands below them, and whether no record has given it."""
 
     title: str
     words: str
     charts: tuple[charts.Spec, ...] = ()
     below: str = ""
+    is_example: bool = False
 
 
 def page(records: Sequence[Record]) -> str:
@@ -35,20 +36,22 @@ def page(records: Sequence[Record]) -> str:
     names = iter(specs)
     shown = "".join(_section(one, [next(names) for _ in one.charts]) for one in found)
     told = ", ".join(record.name for record in records)
+    source = f"Records: {told}." if records else "Examples: no record is given, and nothing here was measured by you."
+    moves = any(spec["params"] for spec in specs.values())
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
-<title>specsim: {html.escape(told)}</title>
+<title>specsim: {html.escape(told or "examples")}</title>
 <style>{_file("page.css")}</style>
 </head>
 <body>
 <h1>Speculative decoding: predicted and measured</h1>
-<p>Records: {html.escape(told)}. Made by specsim {html.escape(specsim.__version__)}.</p>
+<p>{html.escape(source)} Made by specsim {html.escape(specsim.__version__)}.</p>
 <noscript><p>The charts need JavaScript, which this page holds; nothing is fetched.</p></noscript>
-{_controls()}
+{_controls() if moves else ""}
 {shown}
 <script type="application/json" id="specs">{_json(specs)}</script>
 <script>{_script()}</script>
@@ -59,15 +62,33 @@ def page(records: Sequence[Record]) -> str:
 
 
 def sections(records: Sequence[Record]) -> list[Section]:
-    """What the records and the model of time say."""
+    """What the records say, and how they were made; without any record examples, which are called so."""
+    if not records:
+        return list(_examples())
     return [one for one in (
         _beside(rows_of(records, rows.compared)),
         _accepted(rows_of(records, rows.accepted)),
-        *_controlled(records),
-        _lengths(rows_of(records, rows.lengths)),
+        *_controlled(rows_of(records, lambda record: [costs.costs([record])])),
+        _lengths(rows_of(records, rows.lengths), rows_of(records, rows.not_drawn)),
         _trees(rows_of(records, rows.trees)),
         _systems(rows_of(records, rows.systems)),
+        _made(records),
     ) if one is not None]  # fmt: skip
+
+
+def _examples() -> Iterator[Section]:
+    """What a page without records shows."""
+    found = [_accepted(list(rows.example())), *_controlled([costs.example()])]
+    found += [_lengths(list(rows.laws_of_one_mean()), ["These three laws have one mean."])]
+    yield from (one._replace(is_example=True) for one in found if one is not None)
+
+
+def _made(records: Sequence[Record]) -> Section:
+    """How each record was made: its command, machine, date and versions, as far as it says."""
+    head = ["record", "kind", "command", "machine", "date", "versions"]
+    cells = [[record.name, record.kind, *made_by(record)] for record in records]
+    words = "As the records say it themselves; what one does not hold is left empty."
+    return Section("How the records were made", words, (), _rows(head, cells))
 
 
 def _beside(found: list[rows.Row]) -> Section | None:
@@ -80,18 +101,18 @@ def _beside(found: list[rows.Row]) -> Section | None:
     return Section("Predicted beside measured", words, drawn, _table(head, cells))
 
 
-def _accepted(found: list[rows.Row]) -> Section:
-    words = "Dashed: the most that any lossless rule reaches with drafts drawn so."
+def _accepted(found: list[rows.Row]) -> Section | None:
     if not found:
-        found = list(rows.example())
-        words += " No record gives acceptance by drafts: these are two small laws, exactly."
+        return None
+    words = "Dashed: the most that any lossless rule reaches with drafts drawn so."
     return Section("Acceptance against drafts", words, _panels(found, charts.accepted))
 
 
-def _controlled(records: Sequence[Record]) -> Iterable[Section]:
-    """What the controls redraw most of."""
-    told = rows_of([record for record in records if record.kind == "plan"], lambda record: [costs.costs([record])])
-    model = told[0] if told else costs.costs([])
+def _controlled(found: Sequence[costs.Costs | None]) -> Iterable[Section]:
+    """What the controls redraw most of: the costs of the first plan whose costs can be made again."""
+    model = next((one for one in found if one is not None), None)
+    if model is None:
+        return
     words = f"Costs: {model.words}; context {costs.CONTEXT}. Every draft is as likely to be kept."
     drawn = (charts.by_length(costs.by_length(model.latency)), charts.by_ratio(costs.by_ratio(model.latency)))
     yield Section(
@@ -103,11 +124,11 @@ def _controlled(records: Sequence[Record]) -> Iterable[Section]:
         yield Section("Batch and context", words, (charts.by_context(plane),))
 
 
-def _lengths(found: list[rows.Row]) -> Section:
-    words = "How many drafts blocks keep. Laws of one mean differ in their tails, and so in what a longer block gains."
+def _lengths(found: list[rows.Row], more: list[str]) -> Section | None:
     if not found:
-        found = list(rows.laws_of_one_mean())
-        words += " No record holds such a law: these three have one mean."
+        return None
+    words = "How many drafts blocks keep. Laws of one mean differ in their tails, and so in what a longer block gains."
+    words = " ".join([words, *more])
     return Section("Laws of the block length", words, (charts.lengths(found),))
 
 
@@ -134,7 +155,8 @@ def _panels(found: list[rows.Row], draw: Callable[[Sequence[rows.Row]], charts.S
 def _section(one: Section, names: Sequence[str]) -> str:
     places = "".join(f'<div class="chart" id="{name}"></div>' for name in names)
     shown = f'<div class="charts">{places}</div>' if names else ""
-    return f"<section><h2>{html.escape(one.title)}</h2><p>{html.escape(one.words)}</p>{shown}{one.below}</section>\n"
+    title = f"Example: {one.title}" if one.is_example else one.title
+    return f"<section><h2>{html.escape(title)}</h2><p>{html.escape(one.words)}</p>{shown}{one.below}</section>\n"
 
 
 def _controls() -> str:
@@ -148,13 +170,17 @@ def _controls() -> str:
 
 
 def _table(head: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """A table that opens on demand; it scrolls by itself where it is too wide."""
+    """A table that opens on demand."""
     rest = f"<p>{len(cells) - SHOWN} more rows are in the records.</p>" if len(cells) > SHOWN else ""
-    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in cells[:SHOWN]]
+    return f"<details><summary>{len(cells)} rows</summary>{_rows(head, cells[:SHOWN])}{rest}</details>"
+
+
+def _rows(head: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A table that scrolls by itself where it is too wide."""
+    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in cells]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-    shown = f'<div class="wide"><table><tr>{top}</tr>{body}</table></div>'
-    return f"<details><summary>{len(cells)} rows</summary>{shown}{rest}</details>"
+    return f'<div class="wide"><table><tr>{top}</tr>{body}</table></div>'
 
 
 def _cell(value: Any) -> str:

@@ -33,13 +33,14 @@ class Record(NamedTuple):
     name: str
     kind: str
     held: Any
+    version: str = ""  # of the package that made it, of a sweep
 
 
 def read(path: Path) -> Record:
     """The record of a file; ValueError, in one line with what was expected, if it is none."""
     if path.suffix.lower() == ".parquet":
         said = parquet.marked(path)
-        return Record(path.stem, f"sweep {said['kind']}", parquet.table(path).to_pylist())
+        return Record(path.stem, f"sweep {said['kind']}", parquet.table(path).to_pylist(), said["version"])
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"{path} is larger than {MOST_BYTES} bytes; expected {EXPECTED}")
@@ -55,6 +56,34 @@ def read(path: Path) -> Record:
         )
         raise ValueError(f"{path} is no record that a page shows ({found}); expected {EXPECTED}")
     return Record(path.stem, kind, held)
+
+
+def made_by(record: Record) -> tuple[str, str, str, str]:
+    """(command, machine, date, versions) of a record, in words; "" where it does not say."""
+    held = _dict(record.held)
+    told = held.get("provenance")
+    if isinstance(told, dict):
+        machine, versions = (_dict(told.get(name)) for name in ("machine", "versions"))
+        where = ", ".join([*_pairs(machine), *_pairs({"device": told.get("device"), "threads": told.get("threads")})])
+        return str(told.get("command", "")), where, str(told.get("date", ""))[:10], ", ".join(_pairs(versions))
+    if record.kind in PRINTED:
+        asked = _dict(held.get("asked" if record.kind == "plan" else "settings"))
+        given = _pairs({name: value for name, value in asked.items() if "SHA-256" not in name})
+        return f"specsim {record.kind}: {', '.join(given)}", "", "", ""
+    if record.kind.startswith("sweep"):
+        refused = sum(isinstance(one, dict) and one.get("refused") is not None for one in record.held)
+        return f"{record.kind}: {len(record.held)} rows, {refused} refused", "", "", f"specsim {record.version}"
+    return "", "", "", ""
+
+
+def _dict(held: Any) -> dict[str, Any]:
+    """What a record holds by names, if it does."""
+    return held if isinstance(held, dict) else {}
+
+
+def _pairs(held: Any) -> list[str]:
+    """Names and values in words, without those that are not given."""
+    return [f"{name} {value}" for name, value in held.items() if value not in (None, "", [], {})]
 
 
 def _kind(held: Any) -> str | None:

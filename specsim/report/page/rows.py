@@ -123,6 +123,14 @@ def lengths(record: Record) -> Iterator[Row]:
             yield from _law(f"{record.name}: {one['rule']}, {length}, seed {one['seed']}", one["kept"])
 
 
+def not_drawn(record: Record) -> Iterator[str]:
+    """What is said of a record of which not every law is drawn."""
+    if record.kind == "sweep simulate":
+        good = [one for one in record.held if one["refused"] is None]
+        if len(good) > SERIES:
+            yield f"Of {record.name} the first {SERIES} rows are drawn, of {len(good)}."
+
+
 def laws_of_one_mean() -> Iterator[Row]:
     """Three laws with one mean: why a mean says little."""
     for name, law in laws_of_one_tau().items():
