@@ -17,7 +17,7 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # which take longe
 
 import hypothesis
 import pytest
-from helpers import quick_fractions
+from helpers import parts, quick_fractions
 
 MINUTES = Path(__file__).parent / "helpers" / "minutes.txt"
 COLLECTED = pytest.StashKey[set[str]]()  # ids of all cases, of whatever tier
@@ -56,6 +56,7 @@ def _is_jax(release: str) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", choices=("cpu", "cuda"), help="cuda: also run the tests marked cuda")
+    parser.addoption("--part", default="1/1", type=parts.read, help="K/N: of the slow tests only every N-th, by a hash")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -77,9 +78,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid in long:
             item.add_marker(pytest.mark.slow)
+    part, of_parts = config.getoption("--part")
     unwanted = {"cuda": config.getoption("--device") == "cpu", "later": quick}
     names = [name for name, here in unwanted.items() if here]
     out = {item for item in items if any(item.get_closest_marker(name) for name in names)}
+    slow = (item for item in items if item.get_closest_marker("slow"))
+    out |= {item for item in slow if parts.part_of(item.nodeid, of_parts) != part}
     config.hook.pytest_deselected(items=[item for item in items if item in out])
     items[:] = [item for item in items if item not in out]
 
