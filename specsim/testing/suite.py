@@ -84,6 +84,7 @@ def _test(subject: Subject, name: str, budget: float, examples: int) -> Callable
 
 def held(report: Report) -> None:
     """AssertionError with the counterexample if a report does not pass; skipped where nothing could be decided."""
+    __tracebackhide__ = True  # pytest shows the verdict below the line that asked for it
     if not report.verdicts or report.outcome in ("inconclusive", "not available", "measured"):
         raise unittest.SkipTest(text(report))
     if report.status:
@@ -164,6 +165,7 @@ def assert_lossless_batch(
     ...     print("convicted" in str(error))
     True
     """
+    __tracebackhide__ = True  # as above
     if not callable(verify):
         raise TypeError(f"verify must be callable, got {check.shown(verify)}")
     if layout not in ragged.LAYOUTS:

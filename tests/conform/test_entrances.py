@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from helpers.authors import MINE, RIGHT, conform
 from typer.testing import CliRunner
 
 from specsim.cli import app
-from specsim.conform import Report, Subject, Verdict, ci, judge, page, registry, report
+from specsim.conform import Report, Subject, Verdict, judge, page, registry, report
 from specsim.conform.subject import SamplingParams
 from specsim.conform.verdict import Counterexample
+from specsim.testing import suite
 
 QUICK = ("--property", "marginal")
 README = Path(__file__).parents[2] / "README.md"
@@ -244,53 +243,14 @@ def test_the_list_of_adapters_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -
     assert lines[-1] == "another: not available"
 
 
-# For continuous integration.
-
-
-@pytest.mark.fast
-def test_junit_and_badge(tmp_path: Path) -> None:
-    mine, xml, badge = file(tmp_path, MINE.format(law=RIGHT)), tmp_path / "x.xml", tmp_path / "b.json"
-    assert conform(mine, *QUICK, "--property", "batches", "--junit", str(xml), "--badge", str(badge))[0] == 0
-    suite = ElementTree.parse(xml).getroot()[0]
-    assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("skipped")) == (
-        "mine",
-        "2",
-        "0",
-        "1",
-    )
-    assert json.loads(badge.read_text()) == {
-        "schemaVersion": 1,
-        "label": "specsim conform",
-        "message": "lossless (scripted)",
-        "color": "brightgreen",
-    }
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize(
-    ("outcome", "end", "colour"),
-    [
-        ("convicted", "failure", "red"),
-        ("vacuous", "failure", "lightgrey"),
-        ("broken", "error", "red"),
-        ("inconclusive", "skipped", "lightgrey"),
-        ("not available", "skipped", "lightgrey"),
-        ("lossy by design", None, "green"),
-        ("lossless", None, "brightgreen"),
-    ],
-)
-def test_how_a_verdict_ends_a_test(outcome: str, end: str | None, colour: str) -> None:
-    verdict = Verdict("m", "joint", outcome, "scripted", counterexample=WRONG, words="\x1b[31m<&>\ud800")  # type: ignore[arg-type]
-    one = Report("m\x00", (verdict, Verdict("m", "marginal", "lossless", "scripted")))
-    root = ElementTree.fromstring(ci.as_junit([one]).encode())
-    assert [[child.tag for child in case] for case in root[0]] == [[end] if end else [], []]
-    others = Report("other", (Verdict("m", "joint", "lossless"),))
-    assert ci.as_badge([others, one._replace(verdicts=(verdict,))])["color"] == colour
-    if end == "failure":
-        assert "observed, expected" in str(root[0][0][0].text), "the counterexample is in it"
-
-
 def test_sampling_parameters_in_words() -> None:
     from specsim.conform.given import parameters
 
     assert parameters(SamplingParams(0.5, 3, 0.7)) == "temperature 0.5, top_k 3, top_p 0.7"
+
+
+@pytest.mark.fast
+def test_pytest_shows_the_verdict_and_not_the_library() -> None:
+    """Frames of the harness are hidden: the line that asked stands above the verdict."""
+    for function in (suite.held, suite.assert_lossless_batch):
+        assert "__tracebackhide__" in function.__code__.co_varnames

@@ -1,0 +1,65 @@
+"""What continuous integration reads: JUnit XML and a badge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from helpers.authors import MINE, RIGHT, conform
+
+from specsim.conform import Report, Verdict, ci
+from specsim.conform.verdict import Counterexample
+
+QUICK = ("--property", "marginal")
+WRONG = Counterexample("V=2", None, None, None, "token 0", {"token 0": -1.0}, {"token 0": -1.5})
+
+
+def file(folder: Path, text: str, name: str = "mine.py") -> str:
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.fast
+def test_junit_and_badge(tmp_path: Path) -> None:
+    mine, xml, badge = file(tmp_path, MINE.format(law=RIGHT)), tmp_path / "x.xml", tmp_path / "b.json"
+    assert conform(mine, *QUICK, "--property", "batches", "--junit", str(xml), "--badge", str(badge))[0] == 0
+    suite = ElementTree.parse(xml).getroot()[0]
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("skipped")) == (
+        "mine",
+        "2",
+        "0",
+        "1",
+    )
+    assert json.loads(badge.read_text()) == {
+        "schemaVersion": 1,
+        "label": "specsim conform",
+        "message": "lossless (scripted)",
+        "color": "brightgreen",
+    }
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("outcome", "end", "colour"),
+    [
+        ("convicted", "failure", "red"),
+        ("vacuous", "failure", "lightgrey"),
+        ("broken", "error", "red"),
+        ("inconclusive", "skipped", "lightgrey"),
+        ("not available", "skipped", "lightgrey"),
+        ("lossy by design", None, "green"),
+        ("lossless", None, "brightgreen"),
+    ],
+)
+def test_how_a_verdict_ends_a_test(outcome: str, end: str | None, colour: str) -> None:
+    verdict = Verdict("m", "joint", outcome, "scripted", counterexample=WRONG, words="\x1b[31m<&>\ud800")  # type: ignore[arg-type]
+    one = Report("m\x00", (verdict, Verdict("m", "marginal", "lossless", "scripted")))
+    root = ElementTree.fromstring(ci.as_junit([one]).encode())
+    assert [[child.tag for child in case] for case in root[0]] == [[end] if end else [], []]
+    others = Report("other", (Verdict("m", "joint", "lossless"),))
+    assert ci.as_badge([others, one._replace(verdicts=(verdict,))])["color"] == colour
+    if end == "failure":
+        assert "observed, expected" in str(root[0][0][0].text), "the counterexample is in it"
