@@ -139,6 +139,32 @@ def clusters(sizes: Sequence[float]) -> list[list[int]]:
     return sorted(found, key=lambda group: sizes[group[0]])
 
 
+# Of all intervals; a batch that never lasts for two in a row and has fewer is one on the way to another.
+RARE = 0.1
+
+
+def steady_groups(sizes: Sequence[float]) -> tuple[list[list[int]], tuple[str, ...]]:
+    """Group intervals by running requests, without those in which the number has just changed; and what to note.
+
+    Examples
+    --------
+    >>> steady_groups([1, 1, 8, 8, 8])
+    ([[1], [3, 4]], ())
+    >>> steady_groups([1] * 9 + [3] + [8] * 9)[1]
+    ('running requests 3 are left out: they last for no two intervals in a row',)
+    """
+    groups = clusters(sizes)
+    kept, passing = [], []
+    for group in groups:
+        steady = [i for i in group if i and i - 1 in group]
+        if steady or len(group) >= RARE * sum(map(len, groups)):
+            kept.append(steady or group)
+        else:
+            passing.append(f"{sizes[group[0]]:g}")
+    note = f"running requests {', '.join(passing)} are left out: they last for no two intervals in a row"
+    return kept, (note,) if passing else ()
+
+
 def check_counts(run: EngineLog) -> EngineLog:
     """Return the same run, if its counts can be those of one (kept <= blocks, accepted <= drafted) and time passes."""
     for name, time in (("token", run.token), ("cycle", run.cycle), ("verifying pass", run.verify)):

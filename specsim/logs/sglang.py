@@ -15,7 +15,7 @@ import numpy as np
 
 from specsim.base.intervals import ratio_error
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, clusters, number, timing
+from specsim.logs.record import EngineLog, check_counts, number, steady_groups, timing
 
 NAME = "SGLang"
 EXPECTS = "lines 'Decode batch, #running-req: ..., gen throughput (token/s): ...'"
@@ -45,17 +45,16 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
         raise ValueError(
             f"{source} speculates ({algorithm[0]}), but no decode line has 'accept len: ...'; expected it in each"
         )
-    groups = clusters([one.running if one.rate is not None else 0.0 for one in lines]) if by_batch else []
+    sizes = [one.running if one.rate is not None else 0.0 for one in lines]
+    groups, left = steady_groups(sizes) if by_batch else ([], ())
     if len(groups) < 2:
         return (_summary(lines, text, source),)
     runs = []
     for group in groups:
-        # Where the number has just changed the interval is of both.
-        steady = [i for i in group if i and i - 1 in group]
-        run = _summary([lines[i] for i in steady or group], text, source)
+        run = _summary([lines[i] for i in group], text, source)
         if not run.speculating and any(one.tau is not None for one in lines):  # switched off at this batch
             run = run._replace(speculating=True, length=0.0)
-        runs.append(run._replace(batch=float(round(run.batch or 0.0))))
+        runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left)))
     return tuple(runs)
 
 

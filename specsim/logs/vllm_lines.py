@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from specsim.base.intervals import ratio_error
 from specsim.latency import Timing
-from specsim.logs.record import DENSE, EngineLog, clusters, number, share, whole
+from specsim.logs.record import DENSE, EngineLog, number, share, steady_groups, whole
 
 ENGINE = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
 _PROMPT = re.compile(r"Avg prompt throughput: ([\d.]+) tokens/s")
@@ -40,12 +40,6 @@ class Interval(NamedTuple):
     seconds: float | None
     drafts: tuple[Drafts, ...]
 
-    @property
-    def length(self) -> float | None:
-        """Seconds of the interval."""
-        told = [one.seconds for one in self.drafts if one.seconds]
-        return told[0] if told else self.seconds
-
 
 def _intervals(text: str, source: str) -> list[Interval]:
     """The intervals of a log; drafts before the first line of throughput belong to an interval of their own."""
@@ -65,8 +59,11 @@ def _intervals(text: str, source: str) -> list[Interval]:
             found.append(Interval(running, number(rate[1], f"{place}: throughput"), read, seconds, ()))
         if "SpecDecoding metrics:" in line:
             last = found.pop() if found else Interval(0.0, 0.0, False, None, ())
-            found.append(last._replace(drafts=(*last.drafts, _drafts_of(line, place))))
-    # An idle engine prints nothing: the interval behind it is as long as the others are.
+            drafts = _drafts_of(line, place)
+            seconds = drafts.seconds if last.seconds is None else last.seconds
+            found.append(last._replace(seconds=seconds, drafts=(*last.drafts, drafts)))
+    # An idle engine prints nothing, and its throughput of drafts is over the idle time, too: the interval behind it is
+    # as long as the others are.
     usual = sorted(one.seconds for one in found if one.seconds is not None)
     most = 1.5 * usual[len(usual) // 2] if usual else 0.0
     return [one._replace(seconds=most / 1.5) if one.seconds and one.seconds > most else one for one in found]
@@ -108,18 +105,16 @@ def _seconds(line: str) -> int | None:
 def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
     """One run of all intervals, or one for each number of running requests."""
     intervals = _intervals(text, source)
-    method = _first(r"speculative_config\W+(?:SpeculativeConfig\()?\W*method\W+(\w+)", text)
-    groups = clusters([one.running for one in intervals]) if by_batch else []
+    method = _first(r"speculative[-_]config\W+(?!None)[^\n]{0,300}?\bmethod\W{1,4}(\w+)", text)
+    groups, left = steady_groups([one.running for one in intervals]) if by_batch else ([], ())
     if len(groups) < 2:
         return [_summary(intervals, source, method)]
     runs = []
     for group in groups:
-        # Where the number has just changed the interval is of both.
-        steady = [i for i in group if i and i - 1 in group]
-        run = _summary([intervals[i] for i in steady or group], source, method)
+        run = _summary([intervals[i] for i in group], source, method)
         if not run.speculating and any(one.drafts for one in intervals):  # switched off at this batch
             run = run._replace(speculating=True, length=0.0)
-        runs.append(run._replace(batch=float(round(run.batch or 0.0))))
+        runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left)))
     return runs
 
 
@@ -185,12 +180,11 @@ def _coverage(intervals: Sequence[Interval], method: str | None) -> float | None
     """
     blocks, steps = 0.0, 0.0
     for one in intervals:
-        seconds = one.length
         n = [_drafts(d.accepted, d.drafted, len(d.shares), d.mean) or _counted(d) for d in one.drafts]
-        if seconds is None or None in n:
+        if one.seconds is None or None in n:
             continue
         blocks += sum(v for v in n if v is not None)
-        steps += one.rate * seconds - sum(d.accepted for d in one.drafts)
+        steps += one.rate * one.seconds - sum(d.accepted for d in one.drafts)
     if blocks and steps > blocks * MISCOUNTED:
         share_of_steps = blocks / steps
         return share_of_steps if share_of_steps < TIMED else 1.0

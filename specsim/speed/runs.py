@@ -105,7 +105,7 @@ def _left_out(runs: Sequence[EngineLog], matched: Sequence[EngineLog], other: st
             alone.setdefault(run.source, []).append(f"{run.batch or 1.0:g}")
     return tuple(
         f"{source}: {'batch' if len(sizes) == 1 else 'batches'} {', '.join(sizes)} left out, for no log {other} "
-        "speculation has it"
+        "speculation is of that batch"
         for source, sizes in alone.items()
     )
 

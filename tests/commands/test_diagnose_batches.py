@@ -81,6 +81,17 @@ def test_an_interval_of_two_batches_counts_for_neither(tmp_path: Path) -> None:
     assert {batch: speed["value"] for batch, speed in shown["by_batch"]} == pytest.approx({1: 2.0, 64: 0.9})
 
 
+def test_batches_on_the_way_to_others_are_left_out_with_a_word(tmp_path: Path) -> None:
+    off, on = tmp_path / "off.log", tmp_path / "on.log"
+    speeds = {1: 2.0, 64: 0.9}
+    for path, rates, spec in ((off, dict.fromkeys(speeds, 1.0), ""), (on, speeds, SPEC)):
+        long = [of_vllm({running: rates[running]}, spec) * 6 for running in speeds]
+        path.write_text(long[0] + LINE.format(0, 5.0, 20) + spec + long[1])
+    shown = json.loads(run("diagnose", off, on, "--json"))
+    assert {batch: speed["value"] for batch, speed in shown["by_batch"]} == pytest.approx(speeds)
+    assert any("running requests 20 are left out" in note for note in shown["notes"])
+
+
 def test_a_batch_at_which_nothing_was_drafted_still_speculates(tmp_path: Path) -> None:
     """vLLM switches drafts off above a batch: that part of the log is no run without speculation."""
     off, on = tmp_path / "off.log", tmp_path / "on.log"
@@ -98,7 +109,7 @@ def test_no_log_is_dropped_without_a_word(tmp_path: Path) -> None:
     said = run("diagnose", *(tmp_path / f"{name}.csv" for name in rows))
     assert "a.csv      1               3  2.00" in said
     assert "b.csv      1               3  1.50" in said
-    assert "c.csv: batch 8 left out, for no log without speculation has it" in said
+    assert "c.csv: batch 8 left out, for no log without speculation is of that batch" in said
     # Logs are known by what they say, in any order.
     assert run("diagnose", *(tmp_path / f"{name}.csv" for name in ("a", "off"))).startswith("Faster (2.00x")
 

@@ -68,11 +68,20 @@ COUNTERS = (
         (ENGINE.format("x", 55.0) + SPEC.format("Drafted throughput: 20.0 tokens/s, ") + RATES, 100 / 400),
         # An idle hour between two lines is no interval of an hour.
         (SPARSE + SPEC.format("") + RATES + ENGINE.format("10:00:20", 0.0) + ENGINE.format("11:00:00", 0.0), 100 / 400),
+        # After an idle time the throughput of drafts is over all of it, and that of tokens over ten seconds.
+        (DENSE + SPEC.format("Drafted throughput: 2.0 tokens/s, ") + RATES, 1.0),
         # Nothing times the interval: known for a method that always drafts, and not for one that looks drafts up.
         (ENGINE.format("x", 55.0) + SPEC.format("") + RATES, None),
         (NGRAM + ENGINE.format("x", 55.0) + SPEC.format("") + RATES, None),
         (NGRAM.replace("ngram", "suffix") + ENGINE.format("x", 55.0) + SPEC.format("") + RATES, None),
         (EAGLE + ENGINE.format("x", 55.0) + SPEC.format("") + RATES, 1.0),
+        (
+            '+ vllm serve x --speculative-config {"model": "y/EAGLE3", "method": "eagle3"}\n'
+            + ENGINE.format("x", 55.0)
+            + SPEC.format("")
+            + RATES,
+            1.0,
+        ),
         # Counters: a latency is observed once a step; else tokens less first tokens and accepted drafts.
         (COUNTERS + LATER + "400\n", 100 / 400),
         (COUNTERS + LATER + "100\n", 1.0),
