@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import combinations as pairs
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +19,14 @@ Text = tuple[int, ...]
 Mask = Callable[[Text, int], Array]  # (a text, V) -> which tokens may follow it, bool (V,)
 DEPTH = 3  # laws depend on the last three tokens
 CERTAIN = 39  # of one-hot drafts: the first two of a block are alike in one case, and differ in the other
+PROMPTED = ("decoder", "drafter")  # kinds that are told of a prompt
 ROWS = ("step", "chain", "tree")  # kinds that are handed laws; a vocabulary that comes with models may be their own
-SHRUNKEN = 3  # tokens of a counterexample at most
 PROMPT = (0, 1)  # of whoever takes one; both end tokens are in it
+LONG = (2, *(0, 1, 1, 0, 1, 0, 0, 1, 1, 0) * 2)  # one of 21 tokens, whose first token stands nowhere else in it
+FOUR = 4  # from so many drafts on there are two tokens only
+EIGHT = 8  # tokens of the cases in which each is drafted too often in turn
+LARGE = 300  # tokens, of which four are live: the first, the last, and the two where tiles of 128 meet
+PLACES = (0, 127, 128, LARGE - 1)
 
 
 class Toy(NamedTuple):
@@ -30,6 +34,7 @@ class Toy(NamedTuple):
 
     table: dict[Text, Array]
     depth: int
+    first: int | None = None  # token that texts begin with: the laws are others where the beginning was cut off
 
     @property
     def vocab(self) -> int:
@@ -38,7 +43,8 @@ class Toy(NamedTuple):
 
     def law(self, text: Text) -> Array:
         """The law after a text, float64 (V,)."""
-        return self.table[text[-self.depth :] if self.depth else ()].astype(np.float64)
+        law = self.table[text[-self.depth :] if self.depth else ()].astype(np.float64)
+        return law if self.first is None or text[:1] == (self.first,) else np.roll(law, 1)
 
 
 class Case(NamedTuple):
@@ -105,18 +111,71 @@ def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False,
 
 
 @cache
-def peaked(vocab: int, shift: int, *, one_hot: bool = False) -> Toy:
+def peaked(vocab: int, shift: int, *, one_hot: bool = False, first: int | None = None) -> Toy:
     """A model nearly certain of one token, which moves on with the last one; of two shifts no peaks are shared."""
     weights = [97 if i == 0 else 0 if one_hot else i for i in range(vocab)]
-    row = np.array(_row(*weights), dtype=object)
+    row = np.array(row_of(*weights), dtype=object)
     texts: list[Text] = [(), *((x,) for x in range(vocab))]
-    return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1)
+    return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1, first)
 
 
 @cache
 def wide(one_hot: bool) -> tuple[Toy, Toy]:
     """Target and draft on five tokens: three may be all that a rule sorts or keeps; the last is drafted too often."""
-    return plain(_row(30, 25, 20, 18, 7)), plain(_row(0, 0, 0, 0, 1) if one_hot else _row(12, 10, 8, 6, 64))
+    return plain(row_of(30, 25, 20, 18, 7)), plain(row_of(0, 0, 0, 0, 1) if one_hot else row_of(12, 10, 8, 6, 64))
+
+
+@cache
+def eight(*often: int) -> tuple[Toy, Toy]:
+    """Target and draft on eight tokens, some of which are drafted too often, the others too rarely.
+
+    After a token the next one follows, so that there are few texts; after the last, any.
+    """
+    weights = np.arange(1, EIGHT + 1)
+    drafted = np.where(np.isin(np.arange(EIGHT), often), 3, 1) * weights
+    table: dict[Text, Array] = {(): np.array(row_of(*weights.tolist()), dtype=object)}
+    for token in range(EIGHT):
+        following = np.eye(EIGHT, dtype=int)[(token + 1) % EIGHT] if token < EIGHT - 1 else weights[::-1]
+        table[token,] = np.array(row_of(*following.tolist()), dtype=object)
+    return Toy(table, 1), plain(row_of(*drafted.tolist()))
+
+
+@cache
+def sparse(*drafted: int) -> tuple[Toy, Toy]:
+    """Target and draft, of such weights, on a large vocabulary of four live tokens, in three tiles."""
+
+    def spread(*weights: int) -> Toy:
+        row = np.zeros(LARGE, dtype=int)
+        row[list(PLACES)] = weights
+        return plain(row_of(*row.tolist()))
+
+    return spread(30, 15, 35, 20), spread(*drafted)
+
+
+def large(subject: Subject) -> Iterator[Case]:
+    """Single drafts on more tokens, each of which is drafted too often in one of the cases; where laws are handed over.
+
+    A draft that is certain is one of them in turn.
+    """
+    size = sizes(subject)[0]
+    if subject.kind not in ("step", "chain") or size != 1:
+        return
+    evens = tuple(range(0, EIGHT, 2))
+    if subject.takes_q:
+        for often in (evens, tuple(token + 1 for token in evens)):
+            yield make(subject, *eight(*often), size, "")
+    else:
+        target, _ = eight(*evens)
+        for token in range(EIGHT):
+            yield make(subject, target, certain(EIGHT, token), size, "")
+    for weights in ((10, 35, 15, 40), (45, 10, 40, 5)) if subject.takes_q else ((0, 0, 0, 1), (0, 0, 1, 0)):
+        yield make(subject, *sparse(*weights), size, "")
+
+
+@cache
+def certain(vocab: int, token: int) -> Toy:
+    """A model that always says one token."""
+    return plain(np.eye(vocab, dtype=int)[token].tolist())
 
 
 def turning(subject: Subject) -> tuple[Toy, Toy]:
@@ -137,11 +196,12 @@ def restricted(case: Case, *, limit: int | None = None, end: int | None = None, 
     return case._replace(limit=limit, end=end, mask=mask, length=limit or case.length, words=", ".join(said))
 
 
-def prompted(subject: Subject, case: Case) -> Case:
+def prompted(subject: Subject, case: Case, prompt: Text = PROMPT) -> Case:
     """The same after a prompt, if the subject is told of one."""
-    if subject.kind not in ("decoder", "drafter"):
+    if subject.kind not in PROMPTED:
         return case
-    return case._replace(prompt=PROMPT, words=f"{case.words}{', ' if case.words else ''}after {PROMPT}")
+    shown = str(prompt) if prompt == PROMPT else f"{len(prompt)} tokens"
+    return case._replace(prompt=prompt, words=f"{case.words}{', ' if case.words else ''}after {shown}")
 
 
 def rolled(case: Case) -> Case:
@@ -181,11 +241,13 @@ def sizes(subject: Subject) -> range | Text:
 def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
     """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart.
 
-    Those with zeros follow a prompt, if the subject is told of one. Where laws are handed over, one is on five tokens.
+    Those with zeros follow a prompt, if the subject is told of one, and peaks a long one. Of four drafts and more there
+    are two tokens only. Where laws are handed over, one is on five tokens, two on eight, and one on many.
     """
     untied = truncates(sampling_params)
     for size in sizes(subject):
-        for vocab, seed, positive in ((3, 0, True), (3, 1, False)):
+        few = subject.kind != "tree" and size >= FOUR
+        for vocab, seed, positive in ((2, 0, True),) if few else ((3, 0, True), (3, 1, False)):
             one_hot, target = not subject.takes_q, toy(vocab, seed, positive=positive, untied=untied)
             other = seed + (CERTAIN if one_hot else 10)
             draft = toy(vocab, other, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
@@ -193,9 +255,12 @@ def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, word
             yield made if positive else prompted(subject, made)
     if sampling_params == UNCHANGED:
         one_hot = not subject.takes_q
-        yield make(subject, peaked(3, 0), peaked(3, 1, one_hot=one_hot), sizes(subject)[0], "peaked")
+        first = LONG[0] if subject.kind in PROMPTED else None
+        models = peaked(3, 0, first=first), peaked(3, 1, one_hot=one_hot, first=first)
+        yield prompted(subject, make(subject, *models, sizes(subject)[0], "peaked"), LONG)
         if subject.kind in ROWS:
             yield make(subject, *wide(one_hot), sizes(subject)[0], "")
+            yield from large(subject)
 
 
 def truncates(sampling_params: SamplingParams) -> bool:
@@ -203,26 +268,6 @@ def truncates(sampling_params: SamplingParams) -> bool:
     return sampling_params.temperature == 0 or sampling_params.top_k > 0 or sampling_params.top_p < 1
 
 
-def simple(subject: Subject, case: Case) -> Iterator[Case]:
-    """What a counterexample may shrink to: models without memory, few tokens, simple rationals."""
-    rows: dict[int, list[tuple[Fraction, ...]]] = {
-        2: [_row(1, 1), _row(1, 2), _row(2, 1), _row(1, 3), _row(3, 1), _row(1, 0), _row(0, 1)],
-        3: [_row(1, 1, 1), _row(1, 1, 2), _row(2, 1, 1), _row(3, 2, 1), _row(1, 2, 3), _row(1, 1, 0), _row(0, 1, 1)],
-    }
-    size = case.size if subject.kind != "tree" else subject.shapes.index(case.parents)
-    for vocab in range(
-        2, min(case.target.vocab, SHRUNKEN) + 1
-    ):  # fewer drafts were acquitted before: the smallest come first
-        for p in rows[vocab]:
-            for q in rows[vocab] if subject.takes_q else np.eye(vocab, dtype=int).tolist():
-                if truncates(case.sampling_params) and any(0 < a == b for row in (p, q) for a, b in pairs(row, 2)):
-                    continue
-                if case.mask is not None and 0 in p:
-                    continue  # the mask might leave nothing
-                made = make(subject, plain(p), plain(q), size, "", case.sampling_params)
-                shown = prompted(subject, made) if case.prompt else made
-                yield restricted(shown, limit=case.limit, end=case.end, mask=case.mask)
-
-
-def _row(*weights: int) -> tuple[Fraction, ...]:
+def row_of(*weights: int) -> tuple[Fraction, ...]:
+    """A law in proportion to whole numbers."""
     return tuple(Fraction(w, sum(weights)) for w in weights)

@@ -14,12 +14,13 @@ from typing import Any
 
 from specsim.conform import clock
 from specsim.conform.calls import Broken
-from specsim.conform.cases import SHRUNKEN, Case, standard
+from specsim.conform.cases import Case, standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import Observation, distance
 from specsim.conform.properties import contract, parameters
 from specsim.conform.registry import EXHIBITS, find, names, subjects_of
+from specsim.conform.smaller import SHRUNKEN
 from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
 from specsim.conform.symptoms import SMALL, symptoms
 from specsim.conform.verdict import Resemblance, Verdict

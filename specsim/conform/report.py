@@ -10,6 +10,7 @@ from typing import Any
 from specsim.conform.verdict import Counterexample, Report, Verdict
 
 SHOWN = 8  # outcomes of a counterexample
+TELLING = ("joint", "contract", "marginal")  # properties whose reach says the most, the best first
 
 
 def line(verdict: Verdict) -> str:
@@ -62,7 +63,22 @@ def ending(report: Report) -> Iterator[str]:
     if report.resemblance is not None:
         yield report.resemblance.words
     unfinished = "" if report.complete else f" ({unfinished_words(report)}: what is above is a part)"
-    yield f"{report.subject}: {report.outcome}{unfinished}"
+    yield f"{report.subject}: {outcome(report)}{unfinished}"
+
+
+def outcome(report: Report) -> str:
+    """What is said of a subject; that it is lossless is never said without how far that reaches.
+
+    >>> outcome(Report("mine", (Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts", 36),)))
+    'lossless where it was tried (scripted: V=3, 2 drafts)'
+    """
+    if report.outcome != "lossless":
+        return report.outcome
+    by_name = {verdict.property: verdict for verdict in report.verdicts if verdict.reach}
+    telling = [by_name[name] for name in TELLING if name in by_name] or list(by_name.values())
+    if not telling:
+        return "lossless as far as its properties reach"
+    return f"lossless where it was tried ({telling[0].evidence}: {telling[0].reach})"
 
 
 def unfinished_words(report: Report) -> str:

@@ -82,7 +82,7 @@ class Subject(NamedTuple):
     logits: bool = False
     warps: bool = False
     order: tuple[str, ...] = ORDER
-    sizes: tuple[int, ...] = (1, 2, 3)
+    sizes: tuple[int, ...] = (1, 2, 3, 4)
     scheme: str = "iid"
     shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0), (-1, -1, 1), (-1, 0, 0))
     block: bool = False

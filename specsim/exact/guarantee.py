@@ -27,7 +27,17 @@ from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
 from specsim.exact.step import enumerate_step
 from specsim.exact.tree import continued_law, drawn_trees, kept_law
-from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, process_verdict, tried_counts, verdict, worst_of
+from specsim.exact.verdicts import (
+    ROUNDING,
+    Guarantee,
+    in_general,
+    on_rationals,
+    process_verdict,
+    record,
+    tried_counts,
+    verdict,
+    worst_of,
+)
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.coupled import coupled_rule
@@ -199,7 +209,7 @@ def _step_verdict(rule: ModuleType, num_drafts: int, one_hot: bool, random_numbe
         if bias.max() > max(worst, 0 if rule.EXACT else ROUNDING):
             k = int(np.argmax(bias))
             worst, witness = Fraction(bias[k]), f"p = {_show(p[k])}, q = {_show(q[k])} gives {_show(law[k])}"
-    return verdict(rule.EXACT, rule.THEOREM, worst, cases, witness)
+    return verdict(rule, worst, cases, witness)
 
 
 @lru_cache
@@ -213,7 +223,7 @@ def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
         bias = sum((max(goal[k] - law.get(k, Fraction(0)), Fraction(0)) for k in goal), Fraction(0))
         if bias > max(worst, 0 if rule.EXACT else ROUNDING):
             worst, witness = Fraction(bias), f"a table with {vocab} tokens at gamma = {gamma}"
-    return verdict(rule.EXACT, rule.THEOREM, worst, len(shapes), witness)
+    return verdict(rule, worst, len(shapes), witness)
 
 
 @lru_cache
@@ -227,7 +237,7 @@ def _coupled_verdict(rule: ModuleType, num_drafts: int, one_hot: bool) -> Guaran
             cases += 1
             if bias > worst:
                 worst, witness = bias, f"p = {_show(p)}, q = {_show(q)} gives {_show(law)}"
-    return verdict(True, rule.THEOREM, worst, cases, witness)
+    return record(True, in_general(rule), worst, cases, witness)
 
 
 @lru_cache
@@ -252,7 +262,7 @@ def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rul
             cases += 1
             if bias > max(worst, 0 if rule.EXACT else ROUNDING):
                 worst, witness = Fraction(bias), f"{drawn} trees of shape {shape} with {vocab} tokens"
-    return verdict(rule.EXACT, rule.THEOREM, worst, cases, witness)
+    return verdict(rule, worst, cases, witness)
 
 
 def verified_schemes(rule: ModuleType, told: Mapping[str, Any]) -> list[str]:

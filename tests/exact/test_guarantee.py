@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ from specsim import guarantee
 from specsim.exact.guarantee import require_lossless
 from specsim.exact.tree import expected_kept
 from specsim.types import Array, TokenTree
+from specsim.verify.step import rejection
 from specsim.verify.tree import target_only
 
 pytestmark = pytest.mark.fast
@@ -83,3 +85,14 @@ def test_trees_are_as_many_as_the_tokens_that_can_be_drawn() -> None:
     p[[3, 7]], q[[3, 7]] = (0.25, 0.75), (0.5, 0.5)
     tree = {"rule": "tokenwise", "parents": (-1, -1, 0, 1)}
     assert expected_kept(p, q, **tree) == pytest.approx(float(expected_kept(p[[3, 7]], q[[3, 7]], **tree)), abs=1e-12)
+
+
+def test_the_theorem_of_a_file_of_ones_own_is_its_own_word(tmp_path: Path) -> None:
+    """It was quoted as if it were proof: of a rule that is wrong beyond the vocabularies that are enumerated, too."""
+    mine = tmp_path / "mine.py"
+    source = Path(str(rejection.__file__)).read_text(encoding="utf-8")
+    mine.write_text(source)
+    assert guarantee("rejection").reason.endswith("; in general by T01")
+    assert guarantee(mine).reason.endswith("; no further: that T01 covers it is its own file's word")
+    mine.write_text(source.replace('THEOREM = "T01"', 'THEOREM = "open"'))
+    assert guarantee(mine).reason.endswith("; no proof carries it further")

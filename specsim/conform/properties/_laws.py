@@ -9,12 +9,13 @@ import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.calls import inputs
-from specsim.conform.cases import Case, simple
+from specsim.conform.cases import Case
 from specsim.conform.doubts import AGAIN, doubt
 from specsim.conform.evidence import montecarlo
 from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import Observation, distance
+from specsim.conform.smaller import simple
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import LARGER, Counterexample, Evidence, Outcome, Verdict
 from specsim.conform.watch import Watch

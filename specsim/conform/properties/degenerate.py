@@ -27,6 +27,7 @@ PAIRS = {
     "the same certain token": ("0 0 1", "0 0 1"),
     "nearly certain tokens": ("998/1000 1/1000 1/1000", "999/1000 1/2000 1/2000"),
     "rare tokens": ("9998/10000 1/10000 1/10000", "9990/10000 9/10000 1/10000"),  # one is drafted too often
+    "rare tokens left over": ("49994/50000 5/50000 1/50000", "1 0 0"),
 }
 
 # Cumulative sums of p, of what is left of p and of either without a token end below 1 in float64 and in float32.

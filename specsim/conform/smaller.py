@@ -1,0 +1,35 @@
+"""What a counterexample may shrink to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations as pairs
+
+import numpy as np
+
+from specsim.conform.cases import Case, make, plain, prompted, restricted, row_of, truncates
+from specsim.conform.subject import Subject
+
+SHRUNKEN = 3  # tokens of a counterexample at most
+
+
+def simple(subject: Subject, case: Case) -> Iterator[Case]:
+    """What a counterexample may shrink to: models without memory, few tokens, simple rationals."""
+    weights: dict[int, list[tuple[int, ...]]] = {
+        2: [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (1, 0), (0, 1)],
+        3: [(1, 1, 1), (1, 1, 2), (2, 1, 1), (3, 2, 1), (1, 2, 3), (1, 1, 0), (0, 1, 1)],
+    }
+    rows = {vocab: [row_of(*one) for one in some] for vocab, some in weights.items()}
+    size = case.size if subject.kind != "tree" else subject.shapes.index(case.parents)
+    for vocab in range(
+        2, min(case.target.vocab, SHRUNKEN) + 1
+    ):  # fewer drafts were acquitted before: the smallest come first
+        for p in rows[vocab]:
+            for q in rows[vocab] if subject.takes_q else np.eye(vocab, dtype=int).tolist():
+                if truncates(case.sampling_params) and any(0 < a == b for row in (p, q) for a, b in pairs(row, 2)):
+                    continue
+                if case.mask is not None and 0 in p:
+                    continue  # the mask might leave nothing
+                made = make(subject, plain(p), plain(q), size, "", case.sampling_params)
+                shown = prompted(subject, made) if case.prompt else made
+                yield restricted(shown, limit=case.limit, end=case.end, mask=case.mask)
