@@ -110,7 +110,7 @@ def test_the_order_of_sampling_parameters_shows(of_target: tuple[str, ...], orde
 
 
 def test_an_order_is_of_all_parameters() -> None:
-    with pytest.raises(ValueError, match="subject 'plain' has order"):
+    with pytest.raises(ValueError, match="subject 'plain': order is"):
         judge(Subject("plain", "step", print, order=("top_k",)))
 
 
