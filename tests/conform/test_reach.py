@@ -1,0 +1,121 @@
+"""Errors at inputs that no case had: more tokens, other tiles, a fourth draft, rare residuals, long prompts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim.conform import SamplingParams, Subject, judge, judgement
+from specsim.conform.properties import _laws
+from specsim.types import Array
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is shrunk, or compared with the museum."""
+    monkeypatch.setattr(_laws, "SHRINKING", 0.0)
+    monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
+
+
+def rest(p: Array, q: Array) -> Array:
+    law = (p - q).clip(0)
+    return law / law.sum() if law.any() else p
+
+
+def drawn(random: Any, law: Array) -> int:
+    return int(random.choice(len(law), p=law))
+
+
+def often(p: Array, q: Array, drafts: Array, random: Any, *, at: Any, keeps: float = 1.5) -> int:
+    """A step that keeps some of the tokens too often."""
+    x = int(drafts[0])
+    if random.random() * q[x] <= p[x] * (keeps if at(x, len(p)) else 1):
+        return x
+    return drawn(random, rest(p, q))
+
+
+ONLY = {
+    "token 3": lambda x, vocab: x == 3,
+    "token 6 of eight": lambda x, vocab: (x, vocab) == (6, 8),
+    "from token 5 on": lambda x, vocab: x >= 5,
+    "the second tile": lambda x, vocab: 128 <= x < 256,
+    "the last token of the first tile": lambda x, vocab: x == 127,
+    "the third tile": lambda x, vocab: x >= 256,
+}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("at", ONLY)
+def test_every_token_is_drafted_too_often_somewhere(at: str) -> None:
+    """On five tokens only the last one was; and no vocabulary had a second tile."""
+    run = partial(often, at=ONLY[at])
+    report = judge(Subject(at, "step", run, sizes=(1,)), properties=["marginal"])
+    assert (report.outcome, report.verdicts[0].evidence) == ("convicted", "scripted")
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("token", range(8))
+def test_every_certain_draft_is_tested(token: int) -> None:
+    def run(p: Array, q: Any, drafts: Array, random: Any) -> int:
+        x = int(drafts[0])
+        if random.random() <= p[x] * (1.5 if (x, len(p)) == (token, 8) else 1):
+            return x
+        return drawn(random, rest(p, np.eye(len(p))[x] * p[x]))
+
+    subject = Subject("certain", "step", run, sizes=(1,), takes_q=False)
+    assert judge(subject, properties=["marginal"]).outcome == "convicted"
+    right = subject._replace(run=lambda p, q, drafts, random: drawn(random, p))
+    assert judge(right, properties=["marginal"]).outcome == "lossless"
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("least", [0.0, 5e-5, 1e-3])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
+    """A residual without tokens of less than some probability."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        p, q = p.astype(float) / p.astype(float).sum(), q.astype(float)
+        x = int(drafts[0])
+        if random.random() * q[x] <= p[x]:
+            return x
+        left = (p - q).clip(0) * (p >= least)
+        return drawn(random, left / left.sum() if left.any() else p)
+
+    found = judge(Subject("rare", "step", run, dtype=dtype, sizes=(1,)), properties=["degenerate"])
+    assert found.outcome == ("convicted" if least else "lossless")
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_the_fourth_draft(wrong: bool) -> None:
+    """Sizes ended at three."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        for i, x in enumerate(drafts):
+            if not (wrong and i == 3) and not random.random() * q[i, x] <= p[i, x]:
+                return i, drawn(random, rest(p[i], q[i]))
+        return len(drafts), drawn(random, p[-1])
+
+    found = judge(Subject("fourth", "chain", run), properties=["joint"])
+    assert found.outcome == ("convicted" if wrong else "lossless")
+    assert "4 drafts" in found.verdicts[0].reach
+
+
+@pytest.mark.parametrize("window", [0, 4, 7, 13, 20])
+def test_a_context_that_is_cut(window: int) -> None:
+    """Toys remembered three tokens, and prompts had two."""
+
+    def run(target: Any, draft: Any, prompt: Any, n: int, sampling_params: SamplingParams, random: Any) -> Any:
+        text: list[int] = []
+        while len(text) < n:
+            seen = [*prompt, *text][-window:]
+            p, q = target(seen), draft(seen)
+            x = drawn(random, q)
+            text.append(x if random.random() * q[x] <= p[x] else drawn(random, rest(p, q)))
+        return text
+
+    found = judge(Subject("cut", "decoder", run, sizes=(1,)), properties=["joint"])
+    assert found.outcome == ("convicted" if window else "lossless")
