@@ -27,17 +27,7 @@ from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
 from specsim.exact.step import enumerate_step
 from specsim.exact.tree import continued_law, drawn_trees, kept_law
-from specsim.exact.verdicts import (
-    ROUNDING,
-    Guarantee,
-    in_general,
-    on_rationals,
-    process_verdict,
-    record,
-    tried_counts,
-    verdict,
-    worst_of,
-)
+from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, process_verdict, tried_counts, verdict, worst_of
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.coupled import coupled_rule
@@ -237,7 +227,7 @@ def _coupled_verdict(rule: ModuleType, num_drafts: int, one_hot: bool) -> Guaran
             cases += 1
             if bias > worst:
                 worst, witness = bias, f"p = {_show(p)}, q = {_show(q)} gives {_show(law)}"
-    return record(True, in_general(rule), worst, cases, witness)
+    return verdict(rule, worst, cases, witness, exact=True)
 
 
 @lru_cache

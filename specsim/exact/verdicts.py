@@ -34,9 +34,15 @@ _MODELS = ("target", "draft")
 _TEXTS = ((2, 3), (3, 2), (2, 4))  # tokens and places of the texts that processes fill
 
 
-def verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str) -> Guarantee:
-    """The record of a run, with its witness if there is one."""
-    return record(rule.EXACT, in_general(rule), worst, cases, witness)
+def verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str, exact: bool | None = None) -> Guarantee:
+    """The record of a run, with its witness if there is one; `exact` unless the rule says otherwise."""
+    bias_is_exact = rule.EXACT if exact is None else exact
+    bias = worst if bias_is_exact else float(worst)
+    if worst:
+        shown = worst if bias_is_exact else f"{bias:.6g} in float64"
+        return Guarantee(False, bias, cases, f"{witness}, bias (TV) {shown}")
+    found = "exact cases" if bias_is_exact else f"cases in float64 above {ROUNDING:g}"
+    return Guarantee(True, bias, cases, f"no difference in {cases} {found}; {in_general(rule)}")
 
 
 def in_general(rule: ModuleType) -> str:
@@ -46,16 +52,6 @@ def in_general(rule: ModuleType) -> str:
     if getattr(rule, "__name__", "").startswith(PACKAGE):
         return f"in general by {rule.THEOREM}"
     return f"no further: that {rule.THEOREM} covers it is its own file's word"
-
-
-def record(exact: bool, general: str, worst: Fraction, cases: int, witness: str) -> Guarantee:
-    """The record of a run; `general` says what holds beyond its cases."""
-    bias = worst if exact else float(worst)
-    if worst:
-        shown = worst if exact else f"{bias:.6g} in float64"
-        return Guarantee(False, bias, cases, f"{witness}, bias (TV) {shown}")
-    found = "exact cases" if exact else f"cases in float64 above {ROUNDING:g}"
-    return Guarantee(True, bias, cases, f"no difference in {cases} {found}; {general}")
 
 
 def tried_counts(rule: ModuleType, num_drafts: int | None, all_of: tuple[int, ...]) -> tuple[int, ...]:
@@ -98,7 +94,7 @@ def process_verdict(process: ModuleType, rule: ModuleType | Stepwise, one_hot: b
         if bias > max(worst, 0 if exact else ROUNDING):
             told = ", ".join(f"{name} = {value}" for name, value in params.items())
             worst, witness = bias, f"a table with {vocab} tokens at {length} places{told and ', '}{told}"
-    return record(exact, in_general(process), worst, cases, witness)
+    return verdict(process, worst, cases, witness, exact)
 
 
 def on_rationals(rule: Any) -> Any:
