@@ -141,6 +141,8 @@ class ModelShape(NamedTuple):
         latent: dict[str, Any] = {}
         if row["windowed"]:
             latent["window"] = Window(int(row["windowed"]), int(row["window"]))
+        if row["stored"]:
+            latent["stored"] = declared_weights({"quantization_config": {"quant_method": row["stored"]}}, name)
         if row["kv_rank"]:
             latent |= {"kv_rank": int(row["kv_rank"]), "rope": int(row["rope"])}
             latent["queries"] = float(row["queries_params_m"]) * 1e6

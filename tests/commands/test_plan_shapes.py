@@ -106,7 +106,10 @@ BAD = [
     (f"0.8 {SMALL} --experts-overhead 5", "--experts-overhead is 5 ms, but Llama-3.1-8B has no experts"),
     (f"0.8 {MOE} --experts-overhead -5", "experts_overhead is -5.0; it must lie in [0, inf)"),
     ("0.8 --cost-ratio 0.1 --unmasked-draft", "--unmasked-draft is about the mask of --rows; leave it out"),
-    ("0.8 --target llama-3.1-8b --draft ngram --hardware h100-sxm --one-pass", "leave out --one-pass and --cache-hits"),
+    (
+        "0.8 --target llama-3.1-8b --draft ngram --drafted-share 0.5 --hardware h100-sxm --one-pass",
+        "leave out --one-pass and --cache-hits",
+    ),
 ]
 
 

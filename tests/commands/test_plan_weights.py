@@ -156,3 +156,17 @@ def test_experts_alone_may_be_narrow() -> None:
     wide = roofline(shape, shape, "h100-sxm", constants=free)
     saved_bits = shape.moe_layers * shape.experts_per_token * shape.expert * (16 - 4.25)
     assert wide.target(1, 1, 0).value - times.target(1, 1, 0).value == pytest.approx(saved_bits / 8 / 3.35e12)
+
+
+def test_names_are_planned_in_the_type_they_are_published_in() -> None:
+    """DeepSeek-V3 by name fits eight H200, too; gpt-oss has its experts in 4 bits."""
+    for name, stored in (
+        ("deepseek-v3", "fp8"),
+        ("deepseek-r1", "fp8"),
+        ("kimi-k2", "fp8"),
+        ("gpt-oss-120b", "mxfp4 experts"),
+    ):
+        found = as_json(f"0.7 --target {name} --draft mtp --hardware h200-sxm --tp 8 --draft-tp 8")
+        assert found["weights"]["target"]["type"] == stored
+        assert not any("does not fit" in said for said in found["notes"])
+    assert as_json(f"{SMALL} --alpha 0.7")["weights"]["target"]["type"] == "bf16"
