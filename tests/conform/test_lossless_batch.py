@@ -40,7 +40,7 @@ def loops(p: Any, q: Any, drafts: Any, ends: Any, bonus: Any, *, compacted: bool
     for n, (a, b) in enumerate(spans(ends)):
         for k, t in enumerate(range(a, b)):
             x = drafts[t]
-            if (skipped and n % skipped == skipped - 1) or torch.rand(()) * q[t, x] <= p[t, x]:
+            if (skipped and n % skipped == skipped - 1) or torch.rand(()) * q[t, x] < p[t, x]:
                 out[n, k] = x
             else:
                 out[n, k] = torch.multinomial((p[t] - q[t]).clamp(min=0), 1)[0]
@@ -59,7 +59,7 @@ def shared(p: Any, q: Any, drafts: Any, counts: Any, *, rows: bool = False) -> A
     for n, c in enumerate(counts.tolist()):
         for k in range(c):
             x = drafts[n, k]
-            if u[n, k] * q[n, k, x] <= p[n, k, x]:
+            if u[n, k] * q[n, k, x] < p[n, k, x]:
                 out[n, k] = x
             else:
                 out[n, k] = torch.multinomial((p[n, k] - q[n, k]).clamp(min=0), 1)[0]

@@ -25,7 +25,7 @@ VERIFY = """
 def verify(p, q, drafts, random):
     {inside}
     x = drafts[0]
-    return x if random.random() * q[x] <= p[x] else random.choice(len(p), p={residual}(p, q))
+    return x if random.random() * q[x] < p[x] else random.choice(len(p), p={residual}(p, q))
 """
 SUBJECT = """
 from specsim.conform import Subject
@@ -134,7 +134,7 @@ TWO = f"""
 from specsim.conform import Subject
 def right(p, q, drafts, random):
     x = drafts[0]
-    return x if random.random() * q[x] <= p[x] else random.choice(len(p), p={RIGHT})
+    return x if random.random() * q[x] < p[x] else random.choice(len(p), p={RIGHT})
 def wrong(p, q, drafts, random):
     return drafts[0]
 def subjects():
