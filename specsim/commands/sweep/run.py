@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from specsim.base import check, limits
 from specsim.base.locks import locked
+from specsim.commands.plan.sentence import counted
 from specsim.commands.sweep import pools, shown, store
 from specsim.commands.sweep.gather import Chunk, chunks, gather
 from specsim.commands.sweep.options import Sweep
@@ -93,7 +94,7 @@ def _missing(told: Sweep, study: Study, order: Sequence[str]) -> tuple[list[int]
     now = made_with(study)
     changed = [name for name in now if there.sources.get(name) != now[name]]
     names = " and ".join(changed) or "what made them"
-    return missing, f"{len(stale)} rows are made anew: the source of {names} has changed" if stale else ""
+    return missing, f"{counted(len(stale), 'row')} made anew: the source of {names} has changed" if stale else ""
 
 
 def made(

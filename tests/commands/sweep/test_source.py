@@ -70,7 +70,7 @@ def test_a_rule_file_that_changed_is_new_work(tmp_path: Path, invoked: Callable[
     rule(tmp_path / "mine.py", "naive")
     again = invoked("sweep", "study.toml")
     assert again.exit_code == 0
-    assert again.stdout.startswith("2 rows are made anew: the source of mine.py has changed\n")
+    assert again.stdout.startswith("2 rows made anew: the source of mine.py has changed\n")
     assert [row["acceptance"] for row in rows_of(tmp_path / "rows.parquet")] == pytest.approx([0.26, 0.416])
     assert json.loads(invoked("sweep", "study.toml", "--json").stdout)["anew"] == ""
 
@@ -103,7 +103,7 @@ def test_a_config_that_changed_is_new_work(tmp_path: Path, invoked: Callable[...
         ended = invoked("sweep", "study.toml")
         assert ended.exit_code == 0, ended.stderr
         found.append((ended.stdout, rows_of(tmp_path / "rows.parquet")[0]["speedup"]))
-    assert found[1][0].startswith("1 rows are made anew: the source of c has changed\n")
+    assert found[1][0].startswith("1 row made anew: the source of c has changed\n")
     assert abs(found[1][1] - found[0][1]) > 0.1
 
 
@@ -114,7 +114,7 @@ def test_a_package_that_changed_is_new_work(
     invoked("sweep", "study.toml")
     monkeypatch.setattr(source, "package", lambda: "other")
     said = invoked("sweep", "study.toml").stdout
-    assert said.startswith("30 rows are made anew: the source of specsim has changed\n")
+    assert said.startswith("30 rows made anew: the source of specsim has changed\n")
     assert "30 of 30 rows, 30 of them new" in said
 
 
