@@ -2,8 +2,9 @@
 
 A system says of each axis ``KEY`` or ``KEY: words``, with several keys as ``KEY + KEY: words``. Every key is defined
 here, with what does it in this project, so that a system can be built from its axis strings; others are refused. Five
-axes are those of Ryu and Kim's survey, arXiv:2404.14897; it predates drafts that are carried over, orders other than
-from left to right and tokens that are no tokens, and treats what a draft learns from as an aim: these axes are ours.
+axes are those of the survey of Zhang, Liu and Song, arXiv:2404.14897; it predates drafts that are carried over, orders
+other than from left to right and tokens that are no tokens, and treats what a draft learns from as an aim: these axes
+are ours.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ VALUES: dict[str, dict[str, Value]] = {
         "lenience": Value("min(1, p/(eps q)): lossy", "specsim.verify.step.lenience"),
         "neighbours": Value("relaxed by neighbours: lossy", "specsim.verify.step.lantern"),
         "judge": Value("what a judge lets pass besides: lossy", "specsim.verify.step.judge"),
-        "lumina": Value("a clamped q and p as the residual: lossy", "specsim.verify.lossy.lumina"),
+        "lumina": Value("p in place of the residual, q clamped: lossy", "specsim.verify.lossy.lumina"),
         "density ratio": Value("the quotient of densities", "specsim.continuous.steps"),
         "same event": Value("what was held is what happened", "specsim.process.frames"),
     },

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import inspect
+import io
 import json
 import time
+import tokenize
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from real.draft import _weights as drafters
 from real.images import store
@@ -47,6 +51,27 @@ def verdict_of(held: Held, system: System) -> Verdict:
     return checked_verdict(system.verdict(from_json(held["found"])))
 
 
+def code_digest(source: str) -> str:
+    """Sixteen hexadecimal digits of a source without comments, docstrings and white space.
+
+    Examples
+    --------
+    >>> code_digest("x = 1  # one\\n") == code_digest("x=1\\n")
+    True
+    """
+    left_out: list[tuple[int, int, int, int]] = []  # lines and columns, from and to
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            text: Any = node.body[0]
+            left_out.append((text.lineno, text.col_offset, text.end_lineno, text.end_col_offset))
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    left_out += [(*token.start, *token.end) for token in tokens if token.type == tokenize.COMMENT]
+    lines = source.splitlines()
+    for first, begin, last, end in sorted(left_out, reverse=True):
+        lines[first - 1 : last] = [lines[first - 1][:begin] + lines[last - 1][end:]] + [""] * (last - first)
+    return digest(["".join("\n".join(lines).split())])
+
+
 def stale(held: Held, system: System) -> str | None:
     """Why a record says nothing of this system any more; None if it does."""
     if held["test_hash"] != digest([system.TEST]):
@@ -57,6 +82,8 @@ def stale(held: Held, system: System) -> str | None:
         return f"the weights of {other[0]} have changed since the record was made"
     if system.HEADLINE not in held["found"]["measured"]:
         return "its HEADLINE is none of the record's numbers"
+    if held.get("code") not in (None, code_digest(inspect.getsource(cast(Any, system)))):
+        return "its code has changed since the record was made"
     if held["verdict"] != verdict_of(held, system):
         return "its verdict is judged otherwise since the record was made"
     return None
@@ -95,6 +122,7 @@ def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
         "test": system.TEST,
         "test_hash": digest([system.TEST]),
         "weights": weights(system),
+        "code": code_digest(inspect.getsource(cast(Any, system))),
         "seconds": round(time.monotonic() - began, 1),
         "verdict": verdict,
         "found": as_json(found),

@@ -115,7 +115,8 @@ def made_by(held: Held) -> str:
     """Machine, versions and command of a record, as a sentence."""
     what = held["provenance"]
     used, machine = what["versions"], what["machine"]
+    older = "" if "code" in held else " It holds no hash of its code, which may have changed."
     return (
         f"Measured {what['date'][:10]} on {machine['processor']}, {what['threads']} thread, Python {used['python']}, "
-        f"torch {used['torch']}, scikit-learn {what['scikit_learn']}: `{what['command']}`."
+        f"torch {used['torch']}, scikit-learn {what['scikit_learn']}: `{what['command']}`." + older
     )

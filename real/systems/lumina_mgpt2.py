@@ -1,7 +1,7 @@
 """Lumina-mGPT 2.0's sampler as it is shipped: Jacobi's window, with a rule that does not keep the target's law.
 
-What is shipped is told apart from the paper that it cites: a draft is kept against q clamped at 0.99, and a token that
-replaces one is drawn from p, not from what q leaves over of it.
+What is shipped is told apart from the paper that it cites: a token that replaces a draft is drawn from p, not from what
+q leaves over of it. The test here clamps q at 0.99, which theirs does not (see `specsim.verify.lossy.lumina`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AXES = {
     "termination": "fixed: a window of 16",
     "management": "chain",
     "verification": "one pass: over the window and the place behind it",
-    "acceptance": "lumina: tokenwise with q clamped at 0.99 and p in place of the residual, lossy",
+    "acceptance": "lumina: tokenwise with p in place of the residual, lossy; the clamp of q at 0.99 is ours",
     "order": "raster",
     "carry": "redrawn: slots that were not reached, with this pass's laws",
 }

@@ -1,4 +1,4 @@
-"""The sampler that Lumina-mGPT 2.0 ships: the draft's probability is clamped, what is refused is drawn from the target.
+"""What Lumina-mGPT 2.0's sampler amounts to: a draft that is refused is replaced by a draw from the target itself.
 
 Law.         Draft x_i is kept with probability min(1, p_i(x_i) / min(q_i(x_i), clamp)) while all before it were; after
              n kept drafts the next token is drawn from p_{n+1}, whether or not a draft was refused there.
@@ -7,7 +7,9 @@ Theorem.     T32: at one position the output is m + (1 - M) p with m = q a, M = 
 Acceptance.  P(n >= i | drafts) = prod_{j<=i} min(1, p_j / min(q_j, clamp))(x_j).
 Randomness.  u[i] decides draft i; u[gamma] draws the token after them.
 Cost.        O(gamma) for the tests, O(V) for the token.
-Paper.       Lumina-mGPT 2.0, arXiv:2507.17801: what its code does, clamp = 0.99; clamp = 1 only lacks the residual.
+Paper.       Lumina-mGPT 2.0, arXiv:2507.17801. Its code (f44a4d7) tests p/q and draws from p, as clamp = 1 does; its
+             clamp at 0.99 is in a residual that it then replaces. The clamp here, 0.99 by default, is in the test: an
+             earlier reading of that code, kept because the record was made with it.
 """
 
 from __future__ import annotations

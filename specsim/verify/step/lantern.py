@@ -8,7 +8,8 @@ Theorem.     T30: the bias is acceptance - (1 - TV(p, q)), the least there is at
 Acceptance.  sum min(q, p + p(A)).
 Randomness.  u[0] decides; u[1] draws y.
 Cost.        O(V k) time and memory for k neighbours; the bias of `zeroed` O(V^2).
-Paper.       Jang et al., arXiv:2410.03355: neighbours are the nearest codes of images; `zeroed` is what its code does.
+Paper.       Jang et al., arXiv:2410.03355: neighbours are the nearest codes of images. `zeroed` is no released code:
+             theirs zeroes all k + 1 nearest in p for drafts that were not sampled, or in q for sampled ones (3a56e45).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import real.cli
 from real import systems
 from real.images import store
 from real.studies.intervals import Estimate
-from real.systems import _record, _report
+from real.systems import _keep, _record, _report
 from real.systems._record import Lab, Record
 
 pytestmark = pytest.mark.fast
@@ -143,6 +143,21 @@ def test_a_record_of_other_weights_is_stale(folder: Path, tmp_path: Path, monkey
     (tmp_path / "toy.safetensors").write_bytes(b"second")
     again = run("coin", "--out", tmp_path / "out")
     assert "coin: stale, the weights of toy have changed" in again.stderr
+    assert runs("coin") == 2
+
+
+def test_a_record_of_other_code_is_stale(folder: Path, tmp_path: Path) -> None:
+    """Comments, docstrings and white space are no code; a record without a hash, older than hashes, is good still."""
+    run("coin", "--out", tmp_path)
+    path, source = tmp_path / "coin.json", folder / "coin.py"
+    held, written = json.loads(path.read_text()), source.read_text()
+    same = _keep.code_digest(written.replace("\n\n", "\n\n# a word\n\n", 1))
+    assert held["code"] == same == _keep.code_digest(written)
+    assert held["code"] != _keep.code_digest(written.replace("1.5", "1.25"))
+    path.write_text(json.dumps(held | {"code": "another"}))
+    assert "coin: stale, its code has changed" in run("coin", "--out", tmp_path).stderr
+    path.write_text(json.dumps({key: value for key, value in held.items() if key != "code"}))
+    assert "coin: recorded " in run("coin", "--out", tmp_path).stderr
     assert runs("coin") == 2
 
 
