@@ -131,7 +131,7 @@ def _drawn(rules: Sequence[Rule] | None) -> list[ModuleType]:
     """The rules that have a curve: those asked for, or all that are not lossy, whose acceptance is bought."""
     if rules is None:
         return [rule for rule in discover.rules("step").values() if not discover.facts(rule).bias]
-    if isinstance(rules, (str, Path, ModuleType)):
+    if isinstance(rules, (str, Path, ModuleType)) or not isinstance(rules, Sequence):
         raise TypeError(f"rules must be a sequence of rules, got {check.shown(rules)}: write [...]")
     return [discover.find("step", rule) for rule in rules]
 

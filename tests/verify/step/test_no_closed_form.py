@@ -120,6 +120,8 @@ def test_curves_of_a_file(naive: str) -> None:
         assert point.rule == "" or (point.error > 0) == (point.num_drafts == 4)
     with pytest.raises(TypeError, match=r"^rules must be a sequence of rules, got 'naive': write \[\.\.\.\]$"):
         acceptance_curves(p, q, rules="naive")
+    with pytest.raises(TypeError, match=r"^rules must be a sequence of rules, got 3: write \[\.\.\.\]$"):
+        acceptance_curves(p, q, rules=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.later
