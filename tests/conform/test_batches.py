@@ -51,3 +51,20 @@ def test_either_row_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = judge(subject, properties=["batches"]).verdicts
     assert (found.outcome, found.evidence) == ("convicted", "scripted")
     assert found.reach.endswith("two rows among 4")
+
+
+def one_correction_for_all(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+    """Every row has tests of its own; what is left over is drawn with the first row's number."""
+    rule = discover.find("chain", "tokenwise")
+    u = np.concatenate([u[:, :-1], np.stack([u[0, -1:]] * len(u))], axis=1)
+    return rule.verify(rule.prepare(p, q), drafts, u)
+
+
+@pytest.mark.fast
+def test_rows_that_share_a_correction_hang_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only rows that are all rejected, and have two tokens to choose from, show it."""
+    monkeypatch.setattr(likeness, "names", lambda folder: [])
+    subject = rules.subject(discover.find("chain", "tokenwise"))._replace(batch=one_correction_for_all, sizes=(1,))
+    (found,) = judge(subject, properties=["batches"]).verdicts
+    assert (found.outcome, found.evidence) == ("convicted", "scripted")
+    assert found.reach.endswith("2 equal rows that reject")

@@ -1,9 +1,9 @@
 """Texts verified in one call come out as if each had been verified alone, and independent of each other.
 
-Small batches are judged exactly, by the joint law of all their rows: 3, 5 and 8 equal ones, two of different laws, and
-two among certain ones. After that, and where it cannot be had, the frequencies over the rows of large batches are
-judged: rows that share random numbers are further from the law than independent ones can be. There, rows of two laws
-stand at random places, and all of them count.
+Small batches are judged exactly, by the joint law of all their rows: 3, 5 and 8 equal ones, two that draw a
+correction or a bonus, two of different laws, and two among certain ones. After that, and where it cannot be had, the
+frequencies over the rows of large batches are judged: rows that share random numbers are further from the law than
+independent ones can be. There, rows of two laws stand at random places, and all of them count.
 """
 
 from __future__ import annotations
@@ -130,14 +130,17 @@ def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts,
 
 
 def batches(subject: Subject) -> Iterator[Batch]:
-    """Equal rows; two rows of different laws; and these the other way round, among others."""
+    """Equal rows; two rows of different laws; these the other way round, among others; and many equal rows."""
     alike = even(subject)
-    for count in EQUAL:
-        yield Batch([alike] * count, f"{count} equal rows")
+    yield Batch([alike] * EQUAL[0], f"{EQUAL[0]} equal rows")
+    for row, words in zip(drawn(subject), ("reject", "keep"), strict=True):
+        yield Batch([row] * 2, f"2 equal rows that {words}")
     one, other = (Row(case, inputs(subject, case)) for case in itertools.islice(standard(subject), 2))
     yield Batch([one, other], "two rows")
     kept, rejected = certain(subject)
     yield Batch([other, rejected, one, kept], "two rows among 4")
+    for count in EQUAL[1:]:  # last, as a batch that cannot be followed ends the exact judgement
+        yield Batch([alike] * count, f"{count} equal rows")
 
 
 def certain(subject: Subject) -> tuple[Row, Row]:
@@ -155,6 +158,20 @@ def even(subject: Subject) -> Row:
     target = Toy({text: np.array(row, dtype=object) for text, row in rows.items()}, 1)
     case = make(subject, target, plain((1, 0)), sizes(subject)[0], "")
     return Row(case, inputs(subject, case))
+
+
+def drawn(subject: Subject) -> tuple[Row, Row]:
+    """A row that rejects its drafts and corrects evenly, and one that keeps them: its bonus is even.
+
+    Nothing is random in them but a draw from a row, which rows of a batch must not share.
+    """
+    half, zero = Fraction(1, 2), Fraction(0)
+    bonus: dict[Text, Any] = {(): (2 * half, zero), (0,): (half, half), (1,): (half, half)}
+    kept = Toy({text: np.array(row, dtype=object) for text, row in bonus.items()}, 1)
+    pairs = ((plain((0, half, half)), plain((1, 0, 0))), (kept, plain((1, 0))))
+    found = [make(subject, target, draft, sizes(subject)[0], "") for target, draft in pairs]
+    rejected, whole = (Row(case, inputs(subject, case)) for case in found)
+    return rejected, whole
 
 
 def pool(batch: Batch) -> list[Input]:
