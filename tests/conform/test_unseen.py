@@ -17,6 +17,27 @@ from specsim.testing import assert_lossless_batch
 LOSSLESS = [*lossless_rows.SUBJECTS, *lossless_texts.SUBJECTS]
 LOSSY = [*lossy_rows.SUBJECTS, *lossy_texts.SUBJECTS]
 BUDGET = 60.0  # seconds; what is followed by a script needs few of them
+# Those that take a fraction of a second; the others are slow.
+QUICK = {
+    "alias_table",
+    "barker",
+    "row_of_the_transition",
+    "stick_breaking",
+    "lazy",
+    "likeliest_or_drawn",
+    "quantile_coupling",
+    "better_of_two_by_its_law",
+    "hesitates",
+    "quantile_of_the_whole_head",
+    "likelier_of_two_draws",
+    "tested_twice",
+}
+
+
+def cases(some: list[Unseen]) -> list[Any]:
+    """Return parameters of a test, slow ones marked."""
+    marks: dict[bool, Any] = {True: [], False: [pytest.mark.slow]}
+    return [pytest.param(one, id=one.name, marks=marks[one.name in QUICK]) for one in some]
 
 
 def outcome(one: Unseen) -> str:
@@ -31,15 +52,13 @@ def outcome(one: Unseen) -> str:
     return judge(Subject(one.name, kind, one.run, **one.facts), budget=BUDGET).outcome
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("one", LOSSLESS, ids=[one.name for one in LOSSLESS])
+@pytest.mark.parametrize("one", cases(LOSSLESS))
 def test_lossless(one: Unseen) -> None:
     assert one.distance == 0
     assert outcome(one) == "lossless", one.truth
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("one", LOSSY, ids=[one.name for one in LOSSY])
+@pytest.mark.parametrize("one", cases(LOSSY))
 def test_lossy(one: Unseen) -> None:
     assert one.distance > 0
     assert outcome(one) == "convicted", one.truth
