@@ -23,7 +23,7 @@ Layout = Literal["vllm", "flat", "padded"]
 LENGTHS = (1, 2)  # drafts of a neighbour, beside the numbers of drafts that the subject takes
 FEW = 2  # blocks of a call of which every gap may have neighbours; among more of them, every fourth
 DECIDED = ("kind", "run", "returns", "batch", "block", "stateful", "coins", "scheme", "shapes")
-SOURCES = ("global", "random", "key")
+SOURCES = ("global", "random")
 
 
 class Block(NamedTuple):
@@ -47,7 +47,7 @@ def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -
 
     def call(blocks: list[Block], random: Any, named: dict[str, Any]) -> Any:
         parts = _LAYOUTS[layout](own, blocks, lambda: _bonus(own, blocks, random, named))
-        more = () if source == "global" else (random if source == "random" else key(random),)
+        more = () if source == "global" else (random,)
         names = dict(named)
         if named.get("mask") is not None:
             names["mask"] = _mask(own, blocks, layout)
@@ -118,13 +118,6 @@ def neighbour(like: Block, subject: Subject, noise: Iterator[int], rejected: boo
         p, q = logits(p), logits(q)
     mask = None if like.mask is None else np.ones(p.shape, dtype=bool)
     return Block(p, q if subject.takes_q else None, drafts, mask)
-
-
-def key(random: Any) -> Any:
-    """A key of JAX, made of a generator's numbers."""
-    import jax
-
-    return jax.random.key(int(random.integers(2**31)))
 
 
 def _bonus(subject: Subject, blocks: list[Block], random: Any, named: dict[str, Any]) -> Array:

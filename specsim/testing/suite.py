@@ -130,8 +130,8 @@ def assert_lossless_batch(
         What is asked; all that concerns it if not given.
     **facts
         Whatever else `specsim.conform.Subject` can be told: dtype, sizes, takes_q, logits, warps, logprobs, ...;
-        arrays="jax" or "numpy" (torch if not told); randomness="global" (if not told: nothing is passed), "random" (a
-        generator is the last argument) or "key" (a key of JAX is).
+        arrays="numpy" (torch if not told); randomness="random", where a generator is the last argument (if not told,
+        nothing is passed).
 
     Returns
     -------

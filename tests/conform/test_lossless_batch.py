@@ -262,7 +262,7 @@ def test_what_the_layout_decides_cannot_be_told() -> None:
     for name, value in (("returns", "kept"), ("batch", print), ("kind", "step")):
         with pytest.raises(TypeError, match=f"{name}=.* is decided by the layout"):
             assert_lossless_batch(loops, **{name: value})
-    with pytest.raises(ValueError, match="randomness 'coins' is not one of a batch; known: global, random, key"):
+    with pytest.raises(ValueError, match="randomness 'coins' is not one of a batch; known: global, random"):
         assert_lossless_batch(loops, randomness="coins")
 
 

@@ -72,7 +72,7 @@ def test_every_certain_draft_is_tested(token: int) -> None:
 
 
 @pytest.mark.fast
-@pytest.mark.parametrize("least", [0.0, 5e-5, 1e-3])
+@pytest.mark.parametrize("least", [0.0, 5e-5])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
     """A residual without tokens of less than some probability."""
@@ -80,7 +80,7 @@ def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
     def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
         p, q = p.astype(float) / p.astype(float).sum(), q.astype(float)
         x = int(drafts[0])
-        if random.random() * q[x] <= p[x]:
+        if random.random() * q[x] < p[x]:
             return x
         left = (p - q).clip(0) * (p >= least)
         return drawn(random, left / left.sum() if left.any() else p)
