@@ -50,7 +50,7 @@ def _intervals(text: str, source: str) -> list[Interval]:
         if (rate := ENGINE.search(line)) is not None:
             prompt = _PROMPT.search(line)
             seen = stamps.setdefault(_first(r"Engine (\d+)", line) or "", [])
-            seconds = None
+            seconds: float | None = None
             if (stamp := _seconds(line)) is not None:
                 seconds = stamp - seen[-1] if seen and stamp > seen[-1] else None
                 seen.append(stamp)
