@@ -54,11 +54,16 @@ def each(
     cases: Iterable[Case],
     look: Callable[[Observation], Look],
     observe: Observe | None = None,
+    begun: int | None = None,
 ) -> Verdict:
-    """The verdict of a property that every case must have; observed by `watch` itself if not told otherwise."""
+    """The verdict of a property that every case must have; observed by `watch` itself if not told otherwise.
+
+    Where the cases are looked at again, `begun` is the number of the subject's runs before the first time.
+    """
     observe, cases = observe or watch, list(cases)
     looks: list[tuple[Case, Look]] = []
-    runs, reach, doubted, hidden = watch.runs, [], None, watch.hidden
+    runs = watch.runs if begun is None else begun
+    reach, doubted, hidden = list[str](), None, watch.hidden
     for case in watch.through(cases):
         try:
             seen = observe(case)
@@ -73,13 +78,13 @@ def each(
         if found.distance > found.allowed:
             why = doubt(watch, seen, found.distance / found.width, observe) if found.width else ""
             if why == AGAIN:
-                return each(name, subject, watch, cases, look, observe)
+                return each(name, subject, watch, cases, look, observe, runs)
             if why:  # another case may convict
                 doubted = doubted or _undecided(name, subject, found, case, watch.runs - runs, why)
                 continue
             return _convicted(name, subject, watch, case, found, look, watch.runs - runs, observe)
     if watch.hidden and not hidden:  # cases before were taken for exact
-        return each(name, subject, watch, cases, look, observe)
+        return each(name, subject, watch, cases, look, observe, runs)
     if doubted is not None:
         return doubted
     worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)
