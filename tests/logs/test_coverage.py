@@ -67,7 +67,16 @@ COUNTERS = (
         # The interval by the throughput beside the counts, as later versions print it.
         (ENGINE.format("x", 55.0) + SPEC.format("Drafted throughput: 20.0 tokens/s, ") + RATES, 100 / 400),
         # An idle hour between two lines is no interval of an hour.
-        (SPARSE + SPEC.format("") + RATES + ENGINE.format("10:00:20", 0.0) + ENGINE.format("11:00:00", 0.0), 100 / 400),
+        (
+            SPARSE
+            + SPEC.format("")
+            + RATES
+            + ENGINE.format("10:00:20", 0.0)
+            + ENGINE.format("11:00:00", 55.0)
+            + SPEC.format("")
+            + RATES,
+            100 / 400,
+        ),
         # After an idle time the throughput of drafts is over all of it, and that of tokens over ten seconds.
         (DENSE + SPEC.format("Drafted throughput: 2.0 tokens/s, ") + RATES, 1.0),
         # Nothing times the interval: known for a method that always drafts, and not for one that looks drafts up.
