@@ -78,7 +78,8 @@ def outcome(report: Report) -> str:
     telling = [by_name[name] for name in TELLING if name in by_name] or list(by_name.values())
     if not telling:
         return "lossless as far as its properties reach"
-    return f"lossless where it was tried ({telling[0].evidence}: {telling[0].reach})"
+    edge = next((v.words for v in report.verdicts if v.property == "degenerate" and v.outcome == "measured"), "")
+    return f"lossless where it was tried ({telling[0].evidence}: {telling[0].reach}){'; but ' * bool(edge)}{edge}"
 
 
 def unfinished_words(report: Report) -> str:

@@ -25,12 +25,13 @@ OUTSIDE = re.compile(r"returned token (-?\d+), outside")
 
 
 class Impossible(NamedTuple):
-    """A run that emitted a token of probability 0."""
+    """A run that emitted a token of probability 0, or broke, where one coin was at its end."""
 
     case: Case
     given: Input
     end: ends.End
-    text: Text  # up to that token
+    text: Text  # up to that token; empty if the run broke
+    fault: str = ""  # of a run that broke
 
 
 def first(subject: Subject, watch: Watch, cases: Iterable[Case]) -> tuple[Impossible | None, str]:
@@ -46,7 +47,12 @@ def first(subject: Subject, watch: Watch, cases: Iterable[Case]) -> tuple[Imposs
                 _, count = run(program, None)
                 tried += count
                 for end in _ends(count):
-                    text = _impossible(run, program, case, end)
+                    try:
+                        text = _impossible(run, program, case, end)
+                    except Broken as reason:
+                        if _takes_coins(subject):
+                            raise
+                        return Impossible(case, given, end, (), str(reason)), ""
                     if text is not None:
                         return Impossible(case, given, end, text), ""
     finally:
@@ -85,18 +91,34 @@ def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End) -> Text 
     return None
 
 
-def against(subject: Subject, found: Impossible, runs: int) -> Verdict:
-    """The verdict on a subject that emits a token of probability 0."""
+def against(subject: Subject, found: Impossible, runs: int, in_law: bool = False) -> Verdict:
+    """The verdict on a subject that emits a token of probability 0, or breaks, at the end of a coin.
+
+    A coin that is an argument may be exactly 0: this input convicts, and so does a token that came out while the law
+    was recorded (`in_law`). A generator draws that number more rarely than rounding moves a law: that is measured.
+    """
     case, given, text = found.case, found.given, found.text
-    words = f"token {text[-1]}, which has probability 0, comes out{_after(text)} {_where(found.end)} ({case.words})"
+    bits = ends.BITS.get(subject.dtype, 53)
+    outcome: Outcome = "lossy by design"
+    if subject.lossless:
+        outcome = "convicted" if in_law or _takes_coins(subject) else "measured"
+    rarity = f": once in 2^{bits} draws" if outcome == "measured" else ""
+    if found.fault:
+        words = f"it breaks, {found.fault} ({case.words}){rarity}"
+        return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, 2.0**-bits, None, words)
+    words = f"token {text[-1]}, which has probability 0, comes out{_after(text)} {_where(found.end)}"
+    words = f"{words} ({case.words}){rarity}"
     drafts = None if given.tree is None else np.asarray(given.tree.tokens).tolist()
     q = None if given.q is None else given.q.tolist()
     shown = Counterexample(
         f"{case.words}, {_where(found.end)}", given.p.tolist(), q, drafts, text, {text: 0.0}, {text: 1.0}
     )
-    outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
-    often = 2.0 ** -ends.BITS.get(subject.dtype, 53)
-    return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, often, shown, words)
+    return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, 2.0**-bits, shown, words)
+
+
+def _takes_coins(subject: Subject) -> bool:
+    """Whether coins are arguments of the subject, so that each of their values is an input."""
+    return subject.randomness == "coins"
 
 
 def _after(text: Text) -> str:

@@ -69,7 +69,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         impossible, _ = _ends.first(subject, watch, at_ends(subject))
         if impossible is None:
             raise reason from None
-        return _ends.against(subject, impossible, watch.runs - before)
+        return _ends.against(subject, impossible, watch.runs - before, in_law=True)
     if found.counterexample is not None:
         return found
     impossible, tried = _ends.first(subject, watch, at_ends(subject))
