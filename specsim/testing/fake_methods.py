@@ -26,8 +26,7 @@ def method_guard(torch: Any, say: Callable[[str, str], None]) -> Any:
             kwargs = kwargs or {}
             name = getattr(func, "__name__", "")
             tensor = args[0] if args and isinstance(args[0], torch.Tensor) else None
-            is_method = tensor is not None and name in _NUMBERS | _WORDS | _MOVES
-            if not is_method:
+            if tensor is None or name not in _NUMBERS | _WORDS | _MOVES:
                 return func(*args, **kwargs)
             on_device = tensor.device.type == "cuda"
             if on_device and name in _WORDS:
@@ -43,7 +42,7 @@ def method_guard(torch: Any, say: Callable[[str, str], None]) -> Any:
                     say(f"Tensor.{name}", COPIES if name in _MOVES else WAITS)
                 raise
 
-    return Methods()  # type: ignore[no-untyped-call]
+    return Methods()
 
 
 def _without_cuda(torch: Any, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
