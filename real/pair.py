@@ -279,10 +279,10 @@ def load(
     >>> load(TINY / "target", TINY / "draft").target.dtype
     torch.float32
     """
+    weights = check_rounding("" if weights is None else weights, str(device), str(dtype).removeprefix("torch."))
+    parse_device(str(device))
     for where in (target, draft):
         check_place(where)
-    weights = check_rounding(weights or "", str(device), str(dtype).removeprefix("torch."))
-    parse_device(str(device))
     widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
     tokenizer = load_tokenizer(target)
     same_tokenizer(tokenizer, load_tokenizer(draft))

@@ -21,7 +21,7 @@ def check_dtype(name: str) -> str:
 def parse_weights(name: str) -> str | None:
     """What the projections of a target are rounded to; None for "", as they are."""
     if not isinstance(name, str) or (name and name not in WEIGHTS):
-        raise ValueError(f"weights {name!r:.60} is unknown; known: {', '.join(WEIGHTS)}")
+        raise ValueError(f"weights {' '.join(repr(name).split()):.60} is unknown; known: {', '.join(WEIGHTS)}")
     return name or None
 
 

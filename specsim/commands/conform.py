@@ -20,7 +20,7 @@ EACH = 60.0
 EXAMPLES = examples(
     "specsim conform rejection",
     "specsim conform my_rule.py --property marginal",
-    "specsim conform transformers --subject assistant_model --certificate held.json",
+    "specsim conform my_rule.py --subject my_rule --certificate held.json",
     "specsim conform --list",
 )
 

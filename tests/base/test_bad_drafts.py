@@ -32,7 +32,7 @@ def test_num_drafts(function: str) -> None:
     for low in (0, -1):
         with pytest.raises(ValueError, match=rf"^num_drafts must be at least 1, got {low}$"):
             call[function](low)
-    for odd in (2.0, True, "2", None):
+    for odd in (2.0, True, "2", *([] if function == "guarantee" else [None])):  # None: one, two and three
         with pytest.raises(TypeError, match=rf"^num_drafts must be an integer, got {odd!r}$"):
             call[function](odd)
     call[function](np.int64(2))

@@ -24,6 +24,7 @@ import specsim.report.plots
 import specsim.testing
 from specsim.base.extras import EXTRA
 from specsim.cli import app
+from specsim.commands import conform
 from specsim.commands.sweep import pools
 from specsim.report import tables, text
 from specsim.testing.outcomes import Finding
@@ -243,7 +244,7 @@ def test_what_is_wrong_is_one_line(words: str, message: str, tmp_path: Path, mon
     Path("wide.csv").write_text(f"position,hazard,{head}\n1,{'5' * 200_000}\n")
     Path("binary").write_bytes(b"\xff\xfe\x00")
     ended = invoke(words)
-    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert (ended.exit_code, ended.stdout) == (conform.BAD_INPUT if words.startswith("conform") else 2, "")
     assert message in ended.stderr
     assert ended.stderr.startswith("error: ")
     assert ended.stderr.count("\n") == 1

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.fast
         (ValueError("two\nlines"), "two lines"),
         (ValueError(), "ValueError"),
         (ImportError("plots need matplotlib (extra `plot`)"), "plots need matplotlib (extra `plot`)"),
-        (ModuleNotFoundError("No", name="scipy.sparse"), "No"),
+        (ModuleNotFoundError("No", name="scipy.sparse"), "this needs scipy, which is not installed: pip install scipy"),
         (ModuleNotFoundError("No", name="cvxpy.x"), "this needs cvxpy: install the extra `solve` (specsim-llm[solve])"),
     ],
 )

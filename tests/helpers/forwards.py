@@ -19,9 +19,9 @@ def refuse(*args: Any, **kwargs: Any) -> Any:
 
 
 def refusal(result: Any) -> str:
-    """The one line in which a command (typer's result) refused its input, with status 2."""
+    """The one line in which a command (typer's result) refused its input, with status 2; what it was loading aside."""
     assert (result.exit_code, result.stdout) == (2, ""), result.output
-    (line,) = result.stderr.splitlines()
+    (line,) = (line for line in result.stderr.splitlines() if not line.startswith("loading "))
     assert line.startswith("error: ")
     return str(line)
 

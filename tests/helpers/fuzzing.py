@@ -217,7 +217,7 @@ def ended(words: list[str], good: bool = False) -> None:
     except Forward:
         pass
     except SystemExit as stop:
-        lines = said.getvalue().splitlines()
+        lines = [line for line in said.getvalue().splitlines() if not line.startswith("loading ")]
         must_work = good and "error: this needs" not in said.getvalue()
         bad = conform.BAD_INPUT if words[1] == "conform" else errors.BAD
         if stop.code not in ((0, 1) if must_work else (0, 1, 2, bad)):

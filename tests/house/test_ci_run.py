@@ -41,7 +41,6 @@ FRONT = (
     "quick tests on Python 3.13",
 )
 LAST = "README command: tests"
-SLOW = "slow tests, part 1 of 7"  # of a checkout without a commit
 
 
 def checkout(folder: Path, **lines: str) -> Path:
@@ -88,7 +87,7 @@ def test_every_stage_in_order(tmp_path: Path) -> None:
     status, said = run(
         tmp_path, wheel="echo begun; sleep 0.3; echo built", specsim="sleep 0.1; echo row", mypy="echo row"
     )
-    assert (status, stages(said)) == (0, [*FRONT, *BESIDE, LAST, SLOW, "all of it"])
+    assert (status, stages(said)) == (0, [*FRONT, *BESIDE, LAST, "all of it"])
     assert "FAILED" not in "".join(said)
     at = said.index("== wheel")
     assert said[at + 1 : at + 3] == ["begun", "built"], "the words of one row lie between those of the other"
@@ -98,7 +97,7 @@ def test_what_passed_in_the_quick_tier_is_not_run_again(tmp_path: Path) -> None:
     _, said = run(tmp_path, quick='echo "quick: $PYTEST_ADDOPTS"', pytest='echo "suite: $PYTEST_ADDOPTS"')
     assert said.count("quick: ") == 4
     suites = [line for line in said if line.startswith("suite: ")]
-    assert suites == ['suite: -m "not slow and (not fast or later)"', "suite: "]  # the last is a part of the slow tier
+    assert suites == ['suite: -m "not slow and (not fast or later)"']
 
 
 def test_bytecode_is_kept_from_one_process_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,33 +107,15 @@ def test_bytecode_is_kept_from_one_process_to_the_next(tmp_path: Path, monkeypat
     _, said = run(tmp_path, wheel=words, quick=words, pytest=words)
     lines = [line for line in said if line.startswith("bytecode: ")]
     (line,) = set(lines)
-    assert len(lines) == 7
+    assert len(lines) == 6
     assert line.startswith(f"bytecode: kept in {tmp_path / 'tmp'}")
 
 
 def test_every_slow_test_is_in_one_part() -> None:
-    """Of seven runs with consecutive numbers of commits, or any other step but seven, each runs another part."""
-    script = (CI / "run").read_text()
-    count = int(re.findall(r"^PARTS=(\d+)", script, re.MULTILINE)[0])
-    assert count <= 10
-    assert all(count % divisor for divisor in range(2, count)), "a prime"
-    assert 'slow "$turn/$PARTS"' in script
     tests = [f"tests/house/test_wrong_lines.py::test_a_wrong_line_is_killed[{i}]" for i in range(400)]
-    found = [[test for test in tests if parts.part_of(test, count) == part] for part in range(1, count + 1)]
+    found = [[test for test in tests if parts.part_of(test, 7) == part] for part in range(1, 8)]
     assert sorted(test for some in found for test in some) == sorted(tests)
-    assert min(map(len, found)) > len(tests) / count / 2
-    for step in (1, 5, 10, 12):
-        assert {(step * run) % count + 1 for run in range(count)} == set(range(1, count + 1))
-
-
-def test_the_part_follows_the_number_of_commits(tmp_path: Path) -> None:
-    script = checkout(tmp_path, pytest='echo "suite: $*"')
-    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x"]
-    for _ in range(8):
-        subprocess.run(git, cwd=script.parent, check=True)
-    done = subprocess.run([script], env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=True)
-    assert "== slow tests, part 2 of 7" in done.stdout
-    assert "suite: -m slow --part 2/7 --ignore" in done.stdout
+    assert min(map(len, found)) > len(tests) / 7 / 2
 
 
 @pytest.mark.parametrize("words", ["0/7", "8/7", "x", "1/", "-1/7"])

@@ -26,7 +26,13 @@ SOURCES = {"test": IN_A_TEST, "file": OF_A_FILE, "ours": OURS, "reason": FOR_A_R
 def suite(folder: Path) -> None:
     """All that the suite's hooks read."""
     (folder / "helpers").mkdir()
-    for name in ("conftest.py", "helpers/__init__.py", "helpers/quick_fractions.py", "helpers/minutes.txt"):
+    for name in (
+        "conftest.py",
+        "helpers/__init__.py",
+        "helpers/quick_fractions.py",
+        "helpers/parts.py",
+        "helpers/minutes.txt",
+    ):
         (folder / name).write_text((TESTS / name).read_text())
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = fast, slow\n")
 

@@ -44,7 +44,7 @@ def test_without_a_second_library_nothing_is_compared(monkeypatch: pytest.Monkey
         ({"DRAFTS": None}, "constant DRAFTS is missing"),
         ({"DRAFTS": "Single"}, "DRAFTS is 'Single'; known: distinct, "),
         ({"THEOREM": "T99"}, "THEOREM is 'T99'; known: T01, "),
-        ({"acceptance": None}, "function acceptance is missing"),
+        ({"transition": None}, "function transition is missing"),
         ({"bias": lambda law: law}, "bias['law'] should take ['plan']"),
     ],
 )

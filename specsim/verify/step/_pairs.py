@@ -81,7 +81,8 @@ def _until_near(state: _State, moved: Callable[[_State], _State], enough: float)
             state = moved(state)
         return state
     for _ in range(STEPS):
-        if float(array_namespace(off).max(state.error)) < enough:
+        error = state.error if is_numpy_array(off) else state.error.detach()  # no gradient runs through this question
+        if float(error.max()) < enough:
             break
         state = moved(state)
     return state

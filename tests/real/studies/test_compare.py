@@ -199,7 +199,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: Any) -> N
         (["--prompts", "wrong.json"], "prompts wrong.json must be JSON with a list `prompts`"),
         (["only-a-target"], "give both a target and a draft"),
         (["./no/model", "./no/draft"], "./no/model is no directory; looked for one with config.json"),
-        ([".", "."], "holds no tokenizer: looked for tokenizer.json"),
+        ([".", "."], ". is no model: looked for config.json and *.safetensors"),
         ([str(TINY / "target"), "tokenizer-only"], "is no model: looked for config.json and *.safetensors"),
     ],
 )
