@@ -43,7 +43,7 @@ def doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> Do
     runs = watch.runs
     try:
         return _doubt(watch, seen, wrong, observe)
-    except scripted.NotReproducible as reason:
+    except (scripted.NotReproducible, scripted.NotScriptable) as reason:  # of a run after the first
         watch.mistrust(str(reason))
         return AGAIN
     finally:

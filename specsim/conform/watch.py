@@ -46,7 +46,7 @@ class Watch:
         if subject.randomness == "coins":
             self.kinds.insert(1, "coins")
         self.why: list[str] = []  # stronger evidence was not to be had
-        self.most: dict[Evidence, int] = {}  # tokens times drafts for which it took too long
+        self.most: dict[Evidence, list[tuple[int, int]]] = {}  # sizes for which it took too long
         self.sampled = self.runs = 0
         self.ahead: list[Case] = []  # cases of the properties that follow
         self.open = SHARE  # observations among which what is left of the time is shared
@@ -111,7 +111,7 @@ class Watch:
             case, given[0], np.random.default_rng(self.seed)
         )  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
-            if kind not in self.kinds or case.length * len(case.parents) >= self.most.get(kind, math.inf):
+            if kind not in self.kinds or any(_is_as_large(case, most) for most in self.most.get(kind, ())):
                 continue
             if exact and kind == "Monte Carlo":
                 raise OutOfTime
@@ -126,7 +126,7 @@ class Watch:
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
                 if self.telling:  # with less time it says nothing of cases that have fewer paths
-                    self.most[kind] = case.length * len(case.parents)
+                    self.most.setdefault(kind, []).append(_size(case))
                 self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
 
@@ -248,6 +248,16 @@ class Watch:
         frequencies = {answer: n / counts.runs for answer, n in counts.counts.items()}
         rate = montecarlo.share(delta, counts.looks)
         return Observation(case, frequencies, "Monte Carlo", counts.runs, rate)
+
+
+def _size(case: Case) -> tuple[int, int]:
+    """Tokens times drafts, and the tokens of the vocabulary."""
+    return case.length * len(case.parents), case.target.vocab
+
+
+def _is_as_large(case: Case, size: tuple[int, int]) -> bool:
+    """Whether a case is no smaller in either: one of few tokens may be followed where one of many takes too long."""
+    return all(own >= most for own, most in zip(_size(case), size, strict=True))
 
 
 def _key(case: Case) -> Any:

@@ -155,7 +155,7 @@ def assert_lossless_batch(
     --------
     >>> import torch
     >>> def late(p, q, drafts, ends, bonus):  # takes drafts as they are
-    ...     out = torch.full((len(ends), 4), -1)
+    ...     out = torch.full((len(ends), 5), -1)
     ...     for n, (a, b) in enumerate(zip([0, *ends[:-1]], ends)):
     ...         out[n, : b - a + 1] = torch.cat([drafts[a:b], bonus[n : n + 1]])
     ...     return out

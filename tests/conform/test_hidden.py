@@ -234,3 +234,20 @@ def test_no_time_for_enough_runs_is_no_conviction() -> None:
     watch.deadline = clock.now() + 0.2
     seen = seen._replace(rounding=1.0)  # no text comes too often
     assert "convicts nobody before" in doubts.doubt(watch, seen, 1e-7, watch)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_answers_that_are_kept_over_calls(equal: bool) -> None:
+    """Many are drawn at once, by what no script follows: a script sees none of it until the last is handed out."""
+    kept: dict[bytes, list[int]] = {}
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        held = kept.setdefault(p.tobytes(), [])
+        if not held:
+            law = np.cumsum(p / p.sum())
+            held += np.searchsorted(law, random.integers(2**31, size=1 if equal else 64) / 2**31, side="right").tolist()
+            held *= 64 if equal else 1
+        return held.pop()
+
+    (found,) = judge(Subject("kept", "step", run, sizes=(1,)), properties=["marginal"]).verdicts
+    assert (found.outcome, found.evidence) == ("convicted" if equal else "lossless", "Monte Carlo"), found.words

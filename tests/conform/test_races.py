@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, judge, judgement
+from specsim.conform import Subject, cases, judge, judgement
 from specsim.conform.calls import call, inputs
 from specsim.conform.cases import standard
 from specsim.conform.evidence import scripted
@@ -43,12 +43,22 @@ def test_one_race_for_all_rows_with_a_floor_is_lossless(
 ) -> None:
     """It was called broken: of a race that only the floor can win nothing was left for the next one."""
     monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
+    if floor > 1e-20:  # each of 300 tokens can win
+        monkeypatch.setattr(cases, "large", lambda subject: ())
     subject = Subject("one race, floor of 1e-38", "chain", spare_row(floor, gumbel), sizes=(1, 2))
     report = judge(subject, properties=["joint", "degenerate"])
     assert [(v.outcome, v.evidence) for v in report.verdicts] == [("lossless", "scripted")] * 2
     assert max(v.distance for v in report.verdicts) < 1e-11
     wrong = subject._replace(run=spare_row(floor, gumbel, wrong=True))
     assert judge(wrong, properties=["joint"]).outcome == "convicted"
+
+
+@pytest.mark.slow
+def test_a_race_that_each_of_many_tokens_can_win_leaves_other_cases_exact() -> None:
+    report = judge(
+        Subject("one race", "chain", spare_row(1e-14, True), sizes=(1, 2)), properties=["joint", "degenerate"]
+    )
+    assert [(v.outcome, v.evidence) for v in report.verdicts] == [("lossless", "Monte Carlo"), ("lossless", "scripted")]
 
 
 @pytest.mark.fast

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from specsim.conform import SamplingParams, Subject, judge, judgement
+from specsim.conform.cases import LARGE
+from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
@@ -87,6 +90,21 @@ def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
 
     found = judge(Subject("rare", "step", run, dtype=dtype, sizes=(1,)), properties=["degenerate"])
     assert (found.outcome == "lossless") is not bool(least)  # small distances convict only in a larger budget
+
+
+def test_a_case_that_takes_too_long_says_nothing_of_fewer_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripted, "MOST", 200)
+    monkeypatch.setattr(montecarlo, "WANTED", 0.3)
+    monkeypatch.setattr(montecarlo, "UNDECIDED", 0.3)
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        x = int(drafts[0])
+        if len(p) == LARGE:
+            print(*(bool(random.random() < 0.5) for _ in range(8)), file=io.StringIO())
+        return x if random.random() * q[x] < p[x] else drawn(random, rest(p, q))
+
+    found = judge(Subject("long", "step", run, sizes=(1,)), properties=["marginal", "degenerate"]).verdicts
+    assert [(one.outcome, one.evidence) for one in found] == [("lossless", "Monte Carlo"), ("lossless", "scripted")]
 
 
 @pytest.mark.parametrize("wrong", [False, True])

@@ -24,7 +24,7 @@ def generators(*roots: Any) -> list[Any]:
     Examples
     --------
     >>> kept = random.Random(0)
-    >>> generators(lambda: kept.random()) == [kept]
+    >>> generators(lambda own=kept: own.random()) == [kept]
     True
     """
     seen: set[int] = set()

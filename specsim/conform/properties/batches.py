@@ -102,7 +102,7 @@ def _exactly(subject: Subject, watch: Watch) -> Verdict:
             runs, asked = watch.runs, runs_asked(watch, distance(observed, expected))
             try:
                 agreeing = agreed(watch, paths, asked)
-            except scripted.NotReproducible as reason:
+            except (scripted.NotReproducible, scripted.NotScriptable) as reason:
                 watch.mistrust(str(reason))
                 agreeing = 0
             watch.runs = runs  # they add nothing to the law

@@ -70,7 +70,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         if impossible is None:
             raise reason from None
         return _ends.against(subject, impossible, watch.runs - before, in_law=True)
-    if found.counterexample is not None:
+    if found.counterexample is not None or watch.refused:
         return found
     impossible, tried = _ends.first(subject, watch, at_ends(subject))
     if impossible is not None:
