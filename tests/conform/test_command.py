@@ -10,7 +10,9 @@ import pytest
 from helpers.authors import MINE, RIGHT, WRONG, written
 from helpers.authors import conform as run
 
-from specsim.conform import Report, apart
+from specsim.conform import Report, apart, cases, judgement
+from specsim.conform.evidence import montecarlo
+from specsim.conform.properties import _laws, batches
 from specsim.report import text
 from specsim.testing import assert_lossless_batch
 
@@ -147,13 +149,22 @@ def test_suite(law: str, failed: set[str]) -> None:
     assert found == failed
 
 
-LAYOUTS = ["flat", *(pytest.param(layout, marks=pytest.mark.slow) for layout in ("vllm", "padded"))]
+LAYOUTS = [
+    ("flat", (3,)),
+    *(pytest.param(one, (3, 5, 8), marks=pytest.mark.slow) for one in ("flat", "vllm", "padded")),
+]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_batches(layout: str) -> None:
+@pytest.mark.parametrize(("layout", "equal"), LAYOUTS)
+def test_batches(layout: str, equal: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that is right, and one that reads the row before its own where its block is not the first."""
     torch = pytest.importorskip("torch")
+    monkeypatch.setattr(batches, "EQUAL", equal)
+    if equal == (3,):
+        monkeypatch.setattr(montecarlo, "UNDECIDED", 0.3)
+        monkeypatch.setattr(_laws, "SHRINKING", 0.0)
+        monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
+        monkeypatch.setattr(cases, "large", lambda subject: ())
 
     def tokenwise(p, q, drafts, bonus):  # type: ignore[no-untyped-def]
         for i, x in enumerate(drafts.tolist()):

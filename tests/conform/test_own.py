@@ -9,8 +9,9 @@ import pytest
 from helpers.rules import MUTANTS, load
 
 from specsim import discover
-from specsim.conform import Subject, judge, registry, rules
+from specsim.conform import Subject, judge, judgement, registry, rules
 from specsim.conform.judgement import asked
+from specsim.conform.properties import _laws
 from specsim.types import TokenTree
 
 TREES = [
@@ -78,6 +79,8 @@ def test_a_decoder_that_goes_on_from_the_target_is_convicted(monkeypatch: pytest
     """What the continuation is for."""
     rule = discover.find("chain", "greedy_block")
     monkeypatch.setattr(rule, "continuation", lambda *_: (np.ones(1), np.zeros(1)))
+    monkeypatch.setattr(_laws, "SHRINKING", 0.0)
+    monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
     assert judge(rules.subject(rule), properties=["joint"]).outcome == "convicted"
 
 

@@ -74,10 +74,7 @@ def test_every_certain_draft_is_tested(token: int) -> None:
     assert judge(right, properties=["marginal"]).outcome == "lossless"
 
 
-@pytest.mark.fast
-@pytest.mark.parametrize("least", [0.0, 5e-5, 1e-3])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
+def without_rare(least: float, dtype: str) -> Subject:
     """A residual without tokens of less than some probability."""
 
     def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
@@ -88,8 +85,21 @@ def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
         left = (p - q).clip(0) * (p >= least)
         return drawn(random, left / left.sum() if left.any() else p)
 
-    found = judge(Subject("rare", "step", run, dtype=dtype, sizes=(1,)), properties=["degenerate"])
-    assert (found.outcome == "lossless") is not bool(least)  # small distances convict only in a larger budget
+    return Subject("rare", "step", run, dtype=dtype, sizes=(1,))
+
+
+@pytest.mark.parametrize("least", [0.0, 5e-5, 1e-3])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
+    """Small distances convict only in a larger budget."""
+    found = judge(without_rare(least, dtype), properties=["degenerate"], budget=8)
+    assert (found.outcome == "lossless") is not bool(least)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_is_left_over_and_rare_is_missed_in_a_whole_budget(dtype: str) -> None:
+    assert judge(without_rare(1e-3, dtype), properties=["degenerate"]).outcome == "convicted"
 
 
 def test_a_case_that_takes_too_long_says_nothing_of_fewer_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
