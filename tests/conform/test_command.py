@@ -160,7 +160,9 @@ def test_batches(layout: str, equal: tuple[int, ...], monkeypatch: pytest.Monkey
     """A rule that is right, and one that reads the row before its own where its block is not the first."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(batches, "EQUAL", equal)
+    asked = None
     if equal == (3,):
+        asked = ["joint", "batches"]
         monkeypatch.setattr(montecarlo, "UNDECIDED", 0.3)
         monkeypatch.setattr(_laws, "SHRINKING", 0.0)
         monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
@@ -202,7 +204,7 @@ def test_batches(layout: str, equal: tuple[int, ...], monkeypatch: pytest.Monkey
         return verify
 
     make = {"flat": flat, "vllm": vllm, "padded": padded}[layout]
-    report = assert_lossless_batch(make(0), layout=layout, sizes=(1,), budget=100)  # type: ignore[arg-type]
+    report = assert_lossless_batch(make(0), layout=layout, sizes=(1,), budget=100, properties=asked)  # type: ignore[arg-type]
     assert report.outcome == "lossless"
     with pytest.raises(AssertionError):
-        assert_lossless_batch(make(1), layout=layout, sizes=(1,), budget=100)  # type: ignore[arg-type]
+        assert_lossless_batch(make(1), layout=layout, sizes=(1,), budget=100, properties=asked)  # type: ignore[arg-type]
