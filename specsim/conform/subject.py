@@ -51,9 +51,9 @@ class Subject(NamedTuple):
         drafter  run(draft, prompt, gamma, sampling_params) -> (drafts, q (gamma, V)), q None where they are certain
 
     Row 0 of p is the law before the first draft, row i + 1 the one after draft i (of a tree: after node i). `tree` is a
-    `specsim.TokenTree`, the path its kept nodes from the root. Models are `Model`s, a prompt is a tuple of token ids.
-    The next token may be None after a block that was kept whole: the caller draws the bonus. Random numbers, and
-    keywords that a field below announces, follow these arguments.
+    `specsim.TokenTree`, the path its kept nodes from the root. Target and draft are each a `Model`, a prompt is a tuple
+    of token ids. The next token may be None after a block that was kept whole: the caller draws the bonus. Random
+    numbers, and keywords that a field below announces, follow these arguments.
 
     Examples
     --------
