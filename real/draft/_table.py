@@ -14,7 +14,7 @@ EMPTY_LAW: Mapping[int, float] = MappingProxyType({})
 
 
 class Entry(NamedTuple):
-    """What followed an n-gram: averaged probabilities of at most 10 tokens, and how often it was visited.
+    """Entry of an n-gram table: averaged probabilities of at most 10 tokens, and how often it was visited.
 
     `confidence` is the average of the laws before warping; empty if they are the same.
     """

@@ -1,4 +1,4 @@
-"""What can be said of a model's place, its number format and its weights before torch is imported."""
+"""Checks of a model's place, its number format and its weights that need no torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_dtype(name: str) -> str:
 
 
 def parse_weights(name: str) -> str | None:
-    """What the projections of a target are rounded to; None for "", as they are."""
+    """Return the type that a target's projections are rounded to; None for "", which leaves them as they are."""
     if not isinstance(name, str) or (name and name not in WEIGHTS):
         raise ValueError(f"weights {' '.join(repr(name).split()):.60} is unknown; known: {', '.join(WEIGHTS)}")
     return name or None

@@ -58,7 +58,7 @@ def run(module: str) -> None:
 
 
 def one_line(command: Callable[..., None], status: int = BAD) -> Callable[..., None]:
-    """The same command, with bad input told in one line and a status.
+    """Wrap a command so that bad input ends in one line and a status.
 
     What concerns standard output is left to `run`.
     """

@@ -1,4 +1,4 @@
-"""What `specsim diagnose` says of two logs that both speculate: acceptance and the time of a cycle, apart."""
+"""Compare two logs that both speculate: acceptance and the time of a cycle, apart."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class NotHeld(Exception):
 
 
 class Draft(NamedTuple):
-    """What is to be certified, as it was before it was judged."""
+    """The sources to be certified, as they were before the judgement."""
 
     module: ModuleType
     subjects: tuple[Subject, ...]
@@ -46,7 +46,7 @@ class Draft(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What a certificate is of."""
+    """Identify the code that a certificate covers."""
 
     subjects: list[str]
     judged: list[str]  # properties that every one of them was judged by
@@ -88,7 +88,7 @@ def check(
     subject: str | None = None,
     properties: Sequence[str] = (),
 ) -> Held:
-    """What a certificate holds for.
+    """Describe the code that a certificate holds for.
 
     NotHeld unless its sources are still the same, it is of the `subject` (by default of all that the file has), and
     every one passed, by the `properties`, too. ValueError for a file that is no certificate, or was edited.

@@ -1,4 +1,4 @@
-"""What continuous integration reads: verdicts as JUnit XML, and the outcome as a badge."""
+"""Output for continuous integration: verdicts as JUnit XML, and the outcome as a badge."""
 
 from __future__ import annotations
 

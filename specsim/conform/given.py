@@ -1,4 +1,4 @@
-"""What a subject was passed beside laws and drafts, in words: without it nobody can repeat a counterexample."""
+"""Words for the arguments beside laws and drafts, without which nobody can repeat a counterexample."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def allowed(case: Case, tree: TokenTree | None) -> str:
     assert case.mask is not None
     after = [()] if tree is None else texts(tree)
     rows = [np.flatnonzero(case.mask(case.prompt + text, case.target.vocab)).tolist() for text in after]
-    return f"allowed are {rows[0] if tree is None else rows}{' after the prompt' if tree is None else ''}"
+    if tree is None:
+        return f"allowed are {rows[0]} after the prompt"
+    return f"allowed are {rows}"
 
 
 def _tokens(subject: Subject, case: Case) -> int:

@@ -1,4 +1,4 @@
-"""What is seen of a subject in one case: the probabilities, or frequencies, of its answers."""
+"""Observation of a subject in one case: the probabilities, or frequencies, of its answers."""
 
 from __future__ import annotations
 

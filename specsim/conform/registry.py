@@ -75,7 +75,7 @@ def find(name: str) -> ModuleType:
 
 
 def subjects_of(module: ModuleType) -> list[Subject]:
-    """What a file hands over; ValueError if it hands over nothing that can be judged, or raises on the way.
+    """Return the subjects of a file; ValueError if it has none that can be judged, or raises on the way.
 
     An ImportError is left as it is: what is missing to run it.
     """

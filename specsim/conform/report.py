@@ -46,7 +46,7 @@ def distance(verdict: Verdict) -> str:
 
 
 def measure(verdict: Verdict) -> str:
-    """What the distance of a verdict is."""
+    """Return the name of the quantity that a verdict's distance is."""
     return "error of a log-probability" if verdict.property == "logprobs" else "total variation"
 
 
@@ -67,7 +67,7 @@ def ending(report: Report) -> Iterator[str]:
 
 
 def outcome(report: Report) -> str:
-    """What is said of a subject; that it is lossless is never said without how far that reaches.
+    """Return the outcome in words; "lossless" always comes with its reach.
 
     >>> outcome(Report("mine", (Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts", 36),)))
     'lossless where it was tried (scripted: V=3, 2 drafts)'

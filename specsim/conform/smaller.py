@@ -1,4 +1,4 @@
-"""What a counterexample may shrink to."""
+"""Smaller cases that a counterexample may shrink to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHRUNKEN = 3  # tokens of a counterexample at most
 
 
 def simple(subject: Subject, case: Case) -> Iterator[Case]:
-    """What a counterexample may shrink to: models without memory, few tokens, simple rationals."""
+    """Yield smaller cases for a counterexample: models without memory, few tokens, simple rationals."""
     weights: dict[int, list[tuple[int, ...]]] = {
         2: [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (1, 0), (0, 1)],
         3: [(1, 1, 1), (1, 1, 2), (2, 1, 1), (3, 2, 1), (1, 2, 3), (1, 1, 0), (0, 1, 1)],

@@ -183,7 +183,7 @@ class Watch:
 
     @property
     def rounding(self) -> float:
-        """What floats may do to an exact law of one block."""
+        """Return how far rounding may move an exact law of one block."""
         return ROUNDING.get(self.floats, 1e-5)
 
     def mistrust(self, reason: str) -> None:

@@ -46,7 +46,7 @@ def verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str, exact: 
 
 
 def in_general(rule: ModuleType) -> str:
-    """What carries a rule beyond the cases that were tried: a theorem of the package, or nothing."""
+    """Return the theorem of the package that covers a rule beyond the cases tried, or nothing."""
     if rule.THEOREM == "open":
         return "no proof carries it further"
     if getattr(rule, "__name__", "").startswith(PACKAGE):

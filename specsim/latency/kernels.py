@@ -219,7 +219,7 @@ def _stored(target: Weights, draft: Weights, dtype: str) -> str:
 
 
 def _kinds(shapes: tuple[ModelShape, ModelShape]) -> list[str]:
-    """What is taken for granted of layers that are not plain attention over all tokens."""
+    """Return the assumptions about layers that are not plain attention over all tokens."""
     words = []
     for one in dict.fromkeys(shapes):
         if one.window.layers:

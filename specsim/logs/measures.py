@@ -155,7 +155,7 @@ def _of_all_steps(run: EngineLog, blocks: dict[str, Measure], z: float) -> dict[
 
 
 def implausible(run: EngineLog) -> list[str]:
-    """What cannot be so, or hardly, in the counts of a run, each with its likely cause."""
+    """Return the impossible or implausible counts of a run, each with its likely cause."""
     said = []
     if run.drafted is not None and run.drafted >= MANY_DRAFTS and run.accepted is not None:
         some = "none" if not run.accepted else f"{run.accepted}"

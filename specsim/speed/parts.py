@@ -76,7 +76,7 @@ def _wanted(
 
 
 def implausible_terms(cycle: Estimate, parts: Sequence[Part]) -> tuple[str, ...]:
-    """What cannot be so in a cycle, for sure and not by noise, with the likely cause."""
+    """Return what is impossible in a cycle beyond noise, with the likely cause."""
     found = []
     if cycle.high is not None and cycle.high < 1:
         found.append(

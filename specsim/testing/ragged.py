@@ -134,7 +134,7 @@ def _bonus(subject: Subject, blocks: list[Block], random: Any, named: dict[str, 
 
 
 def _numbers(given: Any) -> Array | None:
-    """What the harness passed, as NumPy arrays."""
+    """Return the harness's arguments as NumPy arrays."""
     if given is None:
         return None
     if hasattr(given, "detach"):
@@ -188,7 +188,7 @@ def _padded(subject: Subject, blocks: list[Block], bonus: Callable[[], Array]) -
 
 
 def _mask(subject: Subject, blocks: list[Block], layout: Layout) -> Any:
-    """What is allowed, of the shape of p."""
+    """Return the mask of allowed tokens, with the shape of p."""
     masks = [block.mask for block in blocks if block.mask is not None]
     if layout == "padded":
         longest = max(len(one) for one in masks)

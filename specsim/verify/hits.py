@@ -49,7 +49,7 @@ def accepted(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> A
 
 
 def acceptance(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> Array:
-    """The same without its interval; UserWarning that has it, where drafts were sampled."""
+    """Return the acceptance alone; where drafts were sampled a UserWarning states the interval."""
     value, error = accepted(rule, p, q, num_drafts)
     widest = float(np.max(np.asarray(error))) if np.size(error) else 0.0
     if widest:

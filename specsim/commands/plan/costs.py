@@ -84,7 +84,7 @@ def of(told: Told, compared: Compared | None, acceptance: Acceptance, batches: l
 
 
 def _drafting(told: Told, compared: Compared | None) -> str:
-    """What drafts, as far as it matters to steps without a draft: "" where costs are declared alone."""
+    """Return the kind of drafter, which decides whether steps without a draft matter; "" where only costs are given."""
     if compared is not None:
         return "a comparison"
     return "" if told.draft is None else told.draft.lower()

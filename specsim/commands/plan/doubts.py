@@ -1,4 +1,4 @@
-"""What a plan depends on most: the same plan with one thing worse, and the plan of the longest context."""
+"""Sensitivity of a plan: recompute it with one assumption worse, also at the longest context."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Doubt(NamedTuple):
 
 
 class Far(NamedTuple):
-    """What the plan of the longest context depends on, where there are several."""
+    """Return the sensitivity of the plan at the longest context, where there are several contexts."""
 
     batch: int
     context: int
@@ -72,7 +72,7 @@ def chain_doubts(drafted: Drafted, best: Prediction) -> tuple[Doubt, ...]:
 
 
 def far_plan(drafted: Drafted, points: Sequence[Prediction]) -> Far | None:
-    """The same at the longest context; None where there is one context, or where the plan there is not to draft."""
+    """Return this for the longest context; None with a single context, or where the plan there is not to draft."""
     farthest = max(points, key=lambda point: point.context)
     if farthest.context == min(point.context for point in points):
         return None
@@ -102,7 +102,7 @@ def _doubts(
     lower: Any,
     where: str,
 ) -> tuple[Doubt, ...]:
-    """The same plan with one thing worse, the worst first."""
+    """Return the plan recomputed with one assumption worse at a time, the most harmful first."""
     step, over = latency.draft, latency.overhead
 
     def verify(tokens: int, batch: int, context: int) -> Timing:

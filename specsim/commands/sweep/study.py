@@ -117,7 +117,7 @@ def point(study: Study, index: int) -> dict[str, Any]:
 
 
 def key(kind: Kind, inputs: Mapping[str, Any]) -> str:
-    """What a row is known by: its kind, all its inputs, the seed among them, and the source of what computes it.
+    """Return the key of a row: its kind, all inputs with the seed, and a hash of the source that computes it.
 
     That is this package's, and that of each file an input names: a rule of one's own, a model's config.json.
     """

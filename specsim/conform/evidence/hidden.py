@@ -43,7 +43,7 @@ def generators(*roots: Any) -> list[Any]:
 
 
 def _reached(one: Any) -> Iterable[Any]:
-    """What an object holds."""
+    """Yield the objects that an object holds."""
     if isinstance(one, FunctionType):
         return _of_function(one)
     if isinstance(one, MethodType):
@@ -82,7 +82,7 @@ def _is_foreign(name: str) -> bool:
 
 
 def marks(found: Iterable[Any]) -> list[Any]:
-    """What each generator would go on from."""
+    """Return the state of each generator."""
     return [_mark(one) for one in found]
 
 

@@ -77,7 +77,7 @@ def _ends(count: int) -> Iterator[ends.End]:
 
 
 def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End) -> Text | None:
-    """What was emitted up to a token of probability 0, or None; Broken if the subject breaks at this end."""
+    """Return the text up to a token of probability 0, or None; raise Broken if the subject breaks at this end."""
     try:
         answer: Answer = run(program, end)[0]
     except Broken as reason:

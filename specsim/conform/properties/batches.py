@@ -175,7 +175,7 @@ def drawn(subject: Subject) -> tuple[Row, Row]:
 
 
 def pool(batch: Batch) -> list[Input]:
-    """What can be drafted, row after row."""
+    """Return the tokens that can be drafted, row after row."""
     return [one for row in batch.rows for one in row.given]
 
 

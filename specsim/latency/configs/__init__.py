@@ -1,1 +1,1 @@
-"""What a Hugging Face config.json says of a decoder: read by the fields that its model_type is known to have."""
+"""Read a decoder's Hugging Face config.json by the fields that its model_type is known to have."""

@@ -13,7 +13,7 @@ from specsim.latency.configs.mixers import Attention, State
 
 
 class Decoder(NamedTuple):
-    """What the layers of a decoder hold and cache; weights are counts of parameters.
+    """Weights and cache of a decoder's layers; weights are counts of parameters.
 
     attention_layers cache keys and values, windowed of them for `window` tokens at most; state_layers keep a state
     instead. body: all layers, every expert included. feed_layers: layers with a feed-forward block. unread: fields that

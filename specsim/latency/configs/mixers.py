@@ -1,4 +1,4 @@
-"""What mixes the tokens of a layer: attention of three kinds, and layers that keep a state of fixed size."""
+"""Token mixers of a layer: attention of three kinds, and layers that keep a state of fixed size."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def page(records: Sequence[Record]) -> str:
 
 
 def sections(records: Sequence[Record]) -> list[Section]:
-    """What the records say, and how they were made; without any record examples, which are called so."""
+    """Return the sections of the records and how they were made; without any record, examples marked as such."""
     if not records:
         return list(_examples())
     return [one for one in (
@@ -77,7 +77,7 @@ def sections(records: Sequence[Record]) -> list[Section]:
 
 
 def _examples() -> Iterator[Section]:
-    """What a page without records shows."""
+    """Return the examples that a page without records shows."""
     found = [_accepted(list(rows.example())), *_controlled([costs.example()])]
     found += [_lengths(list(rows.laws_of_one_mean()), ["These three laws have one mean."])]
     yield from (one._replace(is_example=True) for one in found if one is not None)

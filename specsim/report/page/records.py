@@ -77,7 +77,7 @@ def made_by(record: Record) -> tuple[str, str, str, str]:
 
 
 def _dict(held: Any) -> dict[str, Any]:
-    """What a record holds by names, if it does."""
+    """Return the named fields of a record, if it has names."""
     return held if isinstance(held, dict) else {}
 
 

@@ -124,7 +124,7 @@ def lengths(record: Record) -> Iterator[Row]:
 
 
 def not_drawn(record: Record) -> Iterator[str]:
-    """What is said of a record of which not every law is drawn."""
+    """Return the note on a record of which not every law is drawn."""
     if record.kind == "sweep simulate":
         good = [one for one in record.held if one["refused"] is None]
         if len(good) > SERIES:

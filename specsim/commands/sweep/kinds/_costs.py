@@ -47,7 +47,7 @@ def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
 
 
 def costs(point: Mapping[str, Any]) -> LatencyModel:
-    """What this point's passes cost; times that were asked for once are remembered, of files as long as they stay."""
+    """Return the costs of passes at this point; times are cached, those of a file until it changes."""
     files = tuple(INPUTS[name].source(point[name]) for name in ("target", "draft") if point[name] is not None)
     return _costs(files, *(point[name] for name in ("cost_ratio", *NAMED, "tp", "dtype", "overhead")))
 
