@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -81,11 +80,5 @@ def generate(app: Sphinx) -> None:
     rules.write(HERE / "rules")
 
 
-def repository_paths(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Pictures are named from the root of the project, as the commands that write tables name them."""
-    source[0] = re.sub(r"\]\((real/results|tests/bench)/", "](" + "../" * (docname.count("/") + 1) + r"\1/", source[0])
-
-
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", generate)
-    app.connect("source-read", repository_paths)

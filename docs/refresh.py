@@ -1,4 +1,4 @@
-"""Write every generated table of docs/results/ anew from its record: `python docs/refresh.py`."""
+"""Write every generated table of docs/results/ and of the README anew from its record: `python docs/refresh.py`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shlex
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any
 
 from typer.testing import CliRunner
@@ -15,6 +16,7 @@ import specsim.cli
 import specsim.conform.museum.table
 import specsim.conform.subject
 from real import systems
+from real.studies.compare.report import face
 from real.studies.table import markdown
 from real.systems import _report
 from specsim.claims import rows as published
@@ -22,6 +24,7 @@ from specsim.claims import score, settled
 from specsim.conform.record import markdown as judged
 from specsim.report import text
 from specsim.report.markers import refresh
+from specsim.report.tables import rules_excerpt
 from specsim.speed.load.published import simplest
 
 HERE = Path(__file__).parent
@@ -52,7 +55,7 @@ def tables() -> dict[tuple[str, str], str]:
     """(page, marker) -> what belongs between its markers."""
     made = {
         (page, name): markdown(
-            json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")), f"real/results/{name}.png"
+            json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")), f"../../real/results/{name}.png"
         )
         for name, page in RECORDS.items()
     }
@@ -85,7 +88,21 @@ def pages() -> dict[Path, str]:
         found[path] = refresh(found.get(path) or path.read_text(encoding="utf-8"), marker, table)
     path = HERE / "api" / "conform.md"
     found[path] = refresh(path.read_text(encoding="utf-8"), "subject", specsim.conform.subject.markdown())
+    path = ROOT / "README.md"
+    found[path] = front(path.read_text(encoding="utf-8"))
     return found
+
+
+def front(readme: str) -> str:
+    """The README with what its first command answers, a recorded comparison, and five rules."""
+    # The answer is the first line that the command prints.
+    command = next(line for line in readme.splitlines() if line.startswith(".venv/bin/specsim plan "))
+    answer = _output(command).splitlines()[0]
+    readme = refresh(readme, "plan", f"```text\n{fill(answer, 100)}\n```")
+    # The comparison is that of the main command, on more texts.
+    record = json.loads((RESULTS / "widened.json").read_text(encoding="utf-8"))
+    readme = refresh(readme, "face", face(record, "real/results/widened.png"))
+    return refresh(readme, "rules", rules_excerpt())
 
 
 def _load(record: dict[str, Any]) -> str:
@@ -127,7 +144,7 @@ def _studies(record: dict[str, Any]) -> str:
         f"{judged}: {most:,} points on two processes took {found['processes'][most]:.1f} s, and may take "
         f"{record['goal_s']:g} s ({record['cores']} cores)."
     )
-    plot = "![seconds by points and by workers](tests/bench/sweep.png)"
+    plot = "![seconds by points and by workers](../../tests/bench/sweep.png)"
     return "\n\n".join([said, text.table(rows, True), text.table(others, True), plot])
 
 
@@ -156,7 +173,11 @@ def museum() -> dict[Path, str]:
 def _printed(page: str) -> str:
     """What the page's own command prints, 80 columns wide."""
     page_text = (HERE / "results" / f"{page}.md").read_text(encoding="utf-8")
-    command = next(line for line in page_text.splitlines() if line.startswith("specsim plan "))
+    return _output(next(line for line in page_text.splitlines() if line.startswith("specsim plan ")))
+
+
+def _output(command: str) -> str:
+    """What a command of `specsim` prints; ValueError if it fails."""
     result = CliRunner().invoke(specsim.cli.app, shlex.split(command)[1:])
     if result.exit_code:
         raise ValueError(f"{command} ended with status {result.exit_code}: {result.output}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,9 +20,6 @@ EXAMPLES = (
 
 def table(
     record: Annotated[Path, typer.Argument(help="A file that `compare` wrote.")],
-    brief: Annotated[
-        bool, typer.Option("--brief", help="Of one rule's comparison four columns, for a README (markers: face).")
-    ] = False,
     write: Annotated[Path | None, typer.Option(help="Refresh the table between this file's markers.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record itself, as JSON.")] = False,
 ) -> None:
@@ -31,14 +28,15 @@ def table(
     from specsim.commands.options import alone
     from specsim.report.markers import refresh
 
-    alone("json", as_json, brief=brief, write=write)
+    alone("json", as_json, write=write)
     found = read_record(record)
     if as_json:
         typer.echo(json_text(found))
         return
-    make = face if brief else partial(markdown, plot=str(record.with_suffix(".png")))
+    # A picture's path in a document starts at the document's folder.
+    plot = record.with_suffix(".png")
     try:
-        text = make(found)
+        text = markdown(found, str(plot) if write is None else relative(plot, write.parent))
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         lacks = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"record {record} is not whole: {lacks}") from None
@@ -49,7 +47,7 @@ def table(
         page = write.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{write} is no text in UTF-8") from None
-    write_bytes(write, refresh(page, "face" if brief else record.stem, text).encode())
+    write_bytes(write, refresh(page, record.stem, text).encode())
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -88,10 +86,6 @@ def markdown(record: dict[str, Any], plot: str) -> str:
     return made
 
 
-def face(record: dict[str, Any]) -> str:
-    """Predicted beside measured speedup of one rule's comparison: what fits on a first page."""
-    from real.studies.compare import report
-
-    if record["schema"] != report.SCHEMA:
-        raise ValueError(f"schema {record['schema']} has no brief table; only a comparison of one rule has")
-    return report.face(record)
+def relative(path: Path, folder: Path) -> str:
+    """The path as seen from the folder, with slashes."""
+    return Path(os.path.relpath(path, folder)).as_posix()

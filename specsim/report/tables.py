@@ -1,4 +1,4 @@
-"""Tables that the code generates; the README's are checked against these by a test."""
+"""Tables that the code generates; a test compares the README's with these."""
 
 from __future__ import annotations
 
@@ -24,6 +24,18 @@ from specsim.verify.lookup import lossy_rules, takes
 P = [Fraction(n, 10) for n in (5, 3, 2)]  # the fixed pair of chains and trees
 Q = [Fraction(n, 10) for n in (1, 3, 6)]
 LENGTH = 4  # of texts that processes fill, at p rolled by the token before
+# The rules that the README shows, one of each kind: family, name, and the drafts that it verifies there.
+EXCERPT = (
+    ("step", "rejection", "one draft"),
+    ("step", "optimal", "two independent drafts for one position"),
+    ("step", "typical", "one draft"),
+    ("chain", "block", "two drafts in a row"),
+    ("tree", "lifted", "two drafts for one position, and one after each"),
+)
+ABOUT_EXCERPT = """\
+*Acceptance* is the probability that the next token is a draft, for one example pair of distributions over 24 tokens
+(bold: the best that any lossless rule reaches). *Bias* is the total variation distance of the output from the target.
+`specsim rules` lists all rules; the site's page *Rules* has their acceptances, theorems and papers."""
 RANK = np.arange(1, 25)
 WIDE_P, WIDE_Q = ((1 / rank) / (1 / rank).sum() for rank in (RANK, 7 * RANK % 25))  # of step rules: more than 15 tokens
 
@@ -125,21 +137,26 @@ def rules_rows() -> list[list[str]]:
     return rows
 
 
-def rules_brief() -> str:
-    """Four columns of Markdown on every rule: name, drafts, verdict, and what two drafts give."""
-    rows = ["| rule | drafts | lossless | acceptance or tau |", "| --- " * 4 + "|"]
-    for rule in algorithms():
-        for drafts in rule.schemes if rule.family == "step" else (rule.drafts,):
-            scheme = drafts if rule.family == "step" else None
-            verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
-            rows.append(f"| `{rule.name}` ({rule.family}) | {drafts} | {verdict} | {_gives(rule, drafts)} |")
-    return "\n".join(rows)
-
-
-def _gives(rule: Algorithm, drafts: str) -> str:
-    if rule.family != "step":
-        return f"tau {_tau(rule.name, rule.family)[1]}"
-    return _accepted(rule.name, drafts, 2) or f"{_accepted(rule.name, drafts, 1)}, one draft"
+def rules_excerpt() -> str:
+    """Markdown on five rules, one of each kind: what each verifies, its verdict, and one exact number."""
+    count = sum(len(rules(family)) for family in ("step", "chain", "tree", "coupled"))
+    lines = [
+        f"Five of the {count} verification rules. The column *lossless* is computed, not declared.",
+        "",
+        "| rule | what it verifies | lossless | exact number |",
+        "| --- " * 4 + "|",
+    ]
+    for family, name, drafts in EXCERPT:
+        module = find(family, name)
+        if family == "step":
+            num_drafts = 2 if takes(module, 2) else 1
+            number = f"acceptance {_accepted(name, facts(module).schemes[0], num_drafts)}"
+        else:
+            number = f"{_tau(name, family)[1].partition(' ')[0]} tokens per target call"
+        verdict = _verdict(name, family).partition(";")[0].replace("at temperature", "only at temperature")
+        lines.append(f"| `{name}` | {drafts} | {verdict} | {number} |")
+    lines += ["", ABOUT_EXCERPT]
+    return "\n".join(lines)
 
 
 def _row(rule: Algorithm, drafts: str, verdict: str, cells: list[str]) -> str:

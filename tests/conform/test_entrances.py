@@ -16,7 +16,7 @@ from specsim.conform.verdict import Counterexample
 from specsim.testing import suite
 
 QUICK = ("--property", "marginal")
-README = Path(__file__).parents[2] / "README.md"
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "lossless.md"
 
 
 def file(folder: Path, text: str, name: str = "mine.py") -> str:
@@ -25,12 +25,12 @@ def file(folder: Path, text: str, name: str = "mine.py") -> str:
     return str(path)
 
 
-# Report 25: the README's own example.
+# Report 25: the first example of the tutorial (then of the README).
 
 
-def test_a_plain_verify_is_judged_as_the_readme_says(tmp_path: Path) -> None:
+def test_a_plain_verify_is_judged_as_the_tutorial_says(tmp_path: Path) -> None:
     """25-verify-file-traceback: it forgets the residual, and is convicted."""
-    block = next(one for one in re.findall(r"```python\n(.*?)```", README.read_text(), re.S) if "def verify" in one)
+    (block, *_) = re.findall(r"ipython3\n([^`]*def verify.*?)```", TUTORIAL.read_text(), re.S)
     status, said = conform(file(tmp_path, block), *QUICK)
     assert status == 1
     assert "mine.verify (step): judged with one draft and two uniforms" in said

@@ -1,8 +1,10 @@
-"""The README is one page and true: blocks run, tables are what the code prints, links lead somewhere."""
+"""The README is one page and true: blocks run, links lead to pages that read well where the code is shown.
+
+`test_docs_pages.test_tables_are_those_of_the_records` compares what `docs/refresh.py` writes into it.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -14,13 +16,12 @@ from typer.testing import CliRunner
 import real.cli
 import specsim
 import specsim.cli
-from real.studies.table import face
 from specsim.report.markers import refresh
-from specsim.report.tables import rules_brief
 
 pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).parents[2]
+FORGE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 FRONT = ("README.md", "docs/index.md")  # begin with one example
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
@@ -34,8 +35,8 @@ COMMANDS = {
 
 
 def test_the_readme_is_one_page() -> None:
-    assert len(README.splitlines()) <= 200
-    assert len(README.encode()) <= 14 * 1024
+    assert len(README.splitlines()) <= 150
+    assert len(README.encode()) <= 9 * 1024
 
 
 @pytest.mark.later
@@ -93,18 +94,48 @@ def test_shell_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.later
-def test_tables_are_generated() -> None:
-    assert refresh(README, "brief", rules_brief()) == README
-    record = re.search(r"face: begin \(specsim-real table (\S+) ", README)
-    assert record is not None
-    assert refresh(README, "face", face(json.loads((ROOT / record[1]).read_text()))) == README
+def unreadable(text: str, folder: Path) -> list[str]:
+    """What a code forge shows badly in a page of this folder: raw directives, links and pictures that lead nowhere."""
+    directives = re.findall(r"^(?:```\{|:::).*", text, re.M)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    return directives + [link for link in links if not (folder / link).exists()]
 
 
-def test_links_lead_somewhere() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", README)
-    assert len(links) >= 8
-    assert [link for link in links if not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("name", FORGE)
+def test_links_lead_to_pages_that_read_well(name: str) -> None:
+    """The pages that a visitor meets first, and the pages that these link to."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert unreadable(text, ROOT) == []
+    pages = {link for link in re.findall(r"\]\((?!https?:)([^)#]+)", text) if link.endswith(".md")}
+    assert {page: unreadable((ROOT / page).read_text(encoding="utf-8"), (ROOT / page).parent) for page in pages} == {
+        page: [] for page in pages
+    }
+
+
+def test_places_that_links_name_are_there() -> None:
+    places = [
+        (page, place)
+        for name in FORGE
+        for page, place in re.findall(r"\]\(([\w./-]+\.md)#([\w-]+)\)", (ROOT / name).read_text(encoding="utf-8"))
+    ]
+    assert len(places) >= 2
+    assert [(page, place) for page, place in places if place not in headings(page)] == []
+
+
+def headings(page: str) -> set[str]:
+    """The places that a forge gives to the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_an_unreadable_page_is_found() -> None:
+    tutorials = ROOT / "docs" / "tutorials"
+    found = unreadable((tutorials / "position.md").read_text(encoding="utf-8"), tutorials)
+    assert "```{code-cell} ipython3" in found
+    picture = "![times](real/results/widened.png)"
+    assert unreadable(picture, ROOT) == []
+    assert unreadable(picture, ROOT / "docs") == ["real/results/widened.png"]
+    assert "no-such-place" not in headings("docs/install.md")
 
 
 def test_no_table_without_markers() -> None:

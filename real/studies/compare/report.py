@@ -112,16 +112,22 @@ def verdict(record: dict[str, Any]) -> str:
     )
 
 
-def face(record: dict[str, Any]) -> str:
-    """Four columns of Markdown: predicted and measured speedup by length, and the verdict below."""
-    lines = ["| drafts a block | speedup, predicted | speedup, measured (95 %) | error |", "| --- | --- | --- | --- |"]
-    for row in record["pairs"]:
-        speed = row["speedup"]
-        error = speed["predicted"] / speed["measured"] - 1
-        lines.append(f"| {row['gamma']} | {speed['predicted']:.2f} | {span(speed, 2)} | {error:+.1%} |")
-    found = verdict(record)
-    lines += ["", f"Target: {target_name(record['provenance'])}; {found}. {made_by(record)}"]
-    return "\n".join(lines)
+def face(record: dict[str, Any], plot: str) -> str:
+    """Markdown for a first page: speedups at 1, 2, 4, ... drafts, the errors over all lengths, and the picture."""
+    speeds = {row["gamma"]: row["speedup"] for row in record["pairs"]}
+    errors = {gamma: speed["predicted"] / speed["measured"] - 1 for gamma, speed in speeds.items()}
+    lines = ["| drafts per block | predicted speedup | measured speedup (95 %) | error |", "| --- " * 4 + "|"]
+    for gamma, speed in speeds.items():
+        if gamma.bit_count() == 1:
+            lines.append(f"| {gamma} | {speed['predicted']:.2f} | {span(speed, 2)} | {errors[gamma]:+.1%} |")
+    best = {key: max(speeds, key=lambda gamma: speeds[gamma][key]) for key in ("predicted", "measured")}
+    sizes = [abs(error) for error in errors.values()]
+    summary = (
+        f"Best number of drafts: {best['predicted']} predicted, {best['measured']} measured. Over {min(speeds)} to "
+        f"{max(speeds)} drafts the median error is {np.median(sizes):.1%}, the largest {max(sizes):.1%}."
+    )
+    picture = f"![predicted and measured tokens per target call, and speedup, by drafts per block]({plot})"
+    return "\n".join([*lines, "", f"{summary} {made_by(record)}", "", picture])
 
 
 def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:

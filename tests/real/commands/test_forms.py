@@ -109,7 +109,6 @@ def test_a_fresh_record_is_what_the_file_holds(tmp_path: Path, monkeypatch: pyte
         ("train-drafters --json --markdown", "--json and --markdown"),
         ("systems --json --markdown", "--json and --markdown"),
         ("taxonomy --json --markdown", "--json and --markdown"),
-        (f"table {RESULTS / 'bundled.json'} --json --brief", "--json and --brief"),
         (f"table {RESULTS / 'bundled.json'} --json --write x.md", "--json and --write"),
     ],
 )
