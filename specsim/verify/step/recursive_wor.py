@@ -74,6 +74,11 @@ def acceptance(plan: Plan) -> Array:
     return 1 - _all_rejected(plan.p, plan.q, length + 1)
 
 
+def acceptance_of_two(p: Array, q: Array) -> Array:
+    """Probability that one of two drafts is kept, for any number of rows."""
+    return 1 - _all_rejected(p, q, min(2, p.shape[-1]))
+
+
 def uniforms(num_drafts: int) -> int:
     """One test per draft, one residual draw."""
     return num_drafts + 1

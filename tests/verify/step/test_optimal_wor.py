@@ -12,7 +12,7 @@ from specsim import acceptance_rate, discover, expected_kept, optimal_acceptance
 from specsim.exact import tree as exact_tree
 from specsim.exact.small_laws import rational_table
 from specsim.trees import enumerate_trees, k_ary
-from specsim.verify.step import _pairs, optimal_wor
+from specsim.verify.step import _pairs, optimal_wor, recursive_wor
 
 pytestmark = pytest.mark.fast
 Array = Any
@@ -150,11 +150,89 @@ def test_bins_cost_little_and_less_the_more_there_are(seed: int) -> None:
     assert abs(lost[3]) < 1e-9
 
 
+PEAKED = [(100, 0.2, 0.5), (100, 0.3, 2.0), (300, 0.1, 0.5), (300, 0.3, 2.0)]
+
+
+@pytest.mark.later
+@pytest.mark.parametrize(("vocab", "temperature", "apart"), PEAKED)
+def test_many_tokens_never_keep_less_than_recursive_rejection(vocab: int, temperature: float, apart: float) -> None:
+    """64 weights alone fell short of `recursive_wor` by up to 0.006 on these."""
+    p, q = peaked(3, temperature, vocab, apart, count=30)
+    found = acceptance_rate(p, q, rule="optimal_wor", num_drafts=2)
+    assert (found >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2) - 1e-14).all()
+    verified = optimal_wor.prepare(p, q, 2).recursive
+    assert verified is not None
+    assert verified.any()
+    assert not verified.all()
+
+
+def test_both_rules_of_one_plan_are_verified_as_they_are() -> None:
+    """Kernel and token of the recursive rule where its acceptance is told, those of the weights elsewhere."""
+    p, q = peaked(3, 0.3, 100, 2.0, count=8)
+    plan = optimal_wor.prepare(p, q, 2)
+    assert plan.recursive is not None
+    rng = np.random.default_rng(5)
+    drafts = np.argsort(-(rng.gumbel(size=(50, *q.shape)) + np.log(q)), axis=-1)[..., :2]
+    u = rng.random((50, len(q), 3))
+    recursive, weighted, chosen = recursive_wor.prepare(p, q, 2), plan._replace(recursive=None), plan.recursive
+    law = recursive_wor.transition(recursive, drafts), optimal_wor.transition(weighted, drafts)
+    token = recursive_wor.verify(recursive, drafts, u), optimal_wor.verify(weighted, drafts, u)
+    rate = recursive_wor.acceptance(recursive), optimal_wor.acceptance(weighted)
+    assert np.array_equal(optimal_wor.transition(plan, drafts), np.where(chosen[:, None], *law))
+    assert np.array_equal(optimal_wor.verify(plan, drafts, u), np.where(chosen, *token))
+    assert np.array_equal(optimal_wor.acceptance(plan), np.where(chosen, *rate))
+    assert (token[0] != token[1]).any()
+
+
+def test_rounding_does_not_choose_between_equal_rules() -> None:
+    """Where both keep as much, up to rounding that is another in JAX, it is the weights that verify."""
+    p, q = peaked(3, 0.05, 100, 2.0, count=40)
+    plan = optimal_wor.prepare(p, q, 2)
+    more = recursive_wor.acceptance_of_two(p, q) - optimal_wor.acceptance(plan._replace(recursive=None))
+    is_rounding = (more > 0) & (more < 1e-15)
+    assert plan.recursive is not None
+    assert is_rounding.any()
+    assert plan.recursive.any()
+    assert not plan.recursive[is_rounding].any()
+
+
+@pytest.mark.later
+def test_jax_chooses_the_same_rule_and_tokens() -> None:
+    """Peaked laws on which both rules reach the optimum, so that rounding alone would choose, and others."""
+    jax = pytest.importorskip("jax")
+    p, q = (np.concatenate(w) for w in zip(*(peaked(3, t, 100, 2.0, count=4) for t in (0.05, 0.3)), strict=True))
+    rng = np.random.default_rng(5)
+    drafts, u = np.argsort(-(rng.gumbel(size=q.shape) + np.log(q)), axis=-1)[:, :2], rng.random((len(q), 3))
+
+    def told(p: Array, q: Array, drafts: Array, u: Array) -> tuple[Array, Array, Array]:
+        plan = optimal_wor.prepare(p, q, 2)
+        return plan.recursive, optimal_wor.verify(plan, drafts, u), optimal_wor.acceptance(plan)
+
+    with jax.enable_x64(True):
+        recursive, tokens, rates = (np.asarray(w) for w in jax.jit(told)(p, q, drafts, u))
+    ours = told(p, q, drafts, u)
+    assert (recursive.tolist(), tokens.tolist()) == (ours[0].tolist(), ours[1].tolist())
+    assert rates == pytest.approx(ours[2], abs=1e-12)
+
+
+def test_fractions_choose_between_the_rules_too() -> None:
+    """With one weight for few tokens, in rationals: never below, and p to the last bit."""
+    p, q = (np.array([[Fraction(x) for x in row] for row in w], dtype=object) for w in peaked(3, 1.0, 4, 0.5, count=6))
+    p, q = (w / w.sum(axis=-1, keepdims=True) for w in (p, q))
+    told: Any = {"rule": "optimal_wor", "num_drafts": 2, "params": {"bins": 1}}
+    assert (acceptance_rate(p, q, **told) >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2)).all()
+    assert (output_law(p, q, **told) == p).all()
+    verified = optimal_wor.prepare(p, q, 2, bins=1).recursive
+    assert verified is not None
+    assert sorted(set(verified.tolist())) == [False, True]
+
+
+@pytest.mark.parametrize("is_recursive", [False, True])
 @pytest.mark.parametrize("bins", [1, 5, 64])
-def test_lossless_whatever_the_bins(bins: int) -> None:
-    """The law of the chosen draft is a sum over all pairs, which the kernel is held against."""
+def test_lossless_whatever_the_bins(bins: int, is_recursive: bool) -> None:
+    """The law of the chosen draft is a sum over all pairs, which the kernel is held against; by either rule."""
     p, q = rows(11, 70, 0.3)
-    plan = optimal_wor.prepare(p, q, 2, bins=bins)
+    plan = optimal_wor.prepare(p, q, 2, bins=bins)._replace(recursive=np.array(is_recursive))
     one, other = np.divmod(np.arange(70 * 70), 70)
     chance = np.where(one == other, 0, q[one] * q[other] / (1 - q[one]))
     law = optimal_wor.transition(plan, np.stack([one, other], axis=-1))
