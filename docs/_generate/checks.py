@@ -8,15 +8,14 @@ of every module of specsim that any of them imports, at whatever remove. Other p
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from specsim import discover
+from specsim.base import imports
 
 ROOT = Path(discover.__file__).parents[1]
 RECORD = Path(__file__).with_name("checks.json")
@@ -25,20 +24,13 @@ Findings = list[list[str]]  # check, "pass" | "FAIL" | "skipped", detail
 
 def digest(family: str, name: str) -> str:
     """Of everything that the checks of a rule run, but for other packages."""
-    codes = sorted(code(module) for module in sources(family, name))
+    codes = sorted(imports.code(module) for module in sources(family, name))
     return hashlib.sha256(" ".join(codes).encode()).hexdigest()[:16]
 
 
 def sources(family: str, name: str) -> set[str]:
     """The modules of specsim that the checks of a rule depend on."""
-    todo = [f"specsim.testing.{family}_checks", *_named(family, name)]
-    found = set[str]()
-    while todo:
-        module = todo.pop()
-        if module not in found:
-            found.add(module)
-            todo += imported(module)
-    return found
+    return imports.closure([f"specsim.testing.{family}_checks", *_named(family, name)])
 
 
 def _named(family: str, name: str) -> Iterator[str]:
@@ -53,76 +45,6 @@ def _named(family: str, name: str) -> Iterator[str]:
     known = set(discover.names("draft"))
     for scheme in {"iid", "without_replacement", *facts.schemes} & known:  # beams and other trees draw by these
         yield f"{discover.FAMILIES['draft']}.{scheme}"
-
-
-@cache
-def _file(module: str) -> Path | None:
-    """The file of a module of specsim; None for the name of anything else."""
-    if module.partition(".")[0] != "specsim":
-        return None
-    path = ROOT.joinpath(*module.split("."))
-    return next((f for f in (path.parent / f"{path.name}.py", path / "__init__.py") if f.is_file()), None)
-
-
-@cache
-def imported(module: str) -> tuple[str, ...]:
-    """The modules of specsim that one imports, anywhere in its file."""
-    found = set[str]()
-    for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if _file(alias.name) is not None}
-        elif isinstance(node, ast.ImportFrom) and _file(node.module or "") is not None:
-            found |= {_home(str(node.module), alias.name) for alias in node.names}
-    return tuple(sorted(found))
-
-
-def _home(module: str, name: str) -> str:
-    """The module that a name comes from: itself one, or what a package passes on from one of its modules."""
-    if _file(f"{module}.{name}") is not None:
-        return f"{module}.{name}"
-    for node in ast.walk(_tree(module)) if _is_package(module) else ():
-        if isinstance(node, ast.ImportFrom) and name in [alias.asname or alias.name for alias in node.names]:
-            return _home(str(node.module), name)
-    return module
-
-
-def _is_package(module: str) -> bool:
-    path = _file(module)
-    return path is not None and path.name == "__init__.py"
-
-
-@cache
-def _tree(module: str) -> ast.Module:
-    path = _file(module)
-    assert path is not None, module
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def code(module: str) -> str:
-    """Of what a module computes: its syntax tree without docstrings and imports, the same on every Python."""
-    return hashlib.sha256(repr(_plain(_tree(module))).encode()).hexdigest()
-
-
-def _plain(node: Any) -> Any:
-    """A syntax tree as tuples, without words, imports and fields that are empty: newer Pythons have more of these."""
-    if isinstance(node, ast.AST):
-        fields = ((name, _plain(_computing(name, value))) for name, value in ast.iter_fields(node))
-        return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
-    if isinstance(node, list):
-        return tuple(_plain(one) for one in node)
-    return node
-
-
-def _computing(field: str, value: Any) -> Any:
-    """What a body computes by."""
-    if field != "body" or not isinstance(value, list):
-        return value
-    return [n for n in value if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def state(finding: Any) -> str:

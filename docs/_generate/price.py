@@ -15,9 +15,9 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from _generate import checks
 from _generate.proofs import put
 from specsim import discover
+from specsim.base import imports
 from specsim.base.arrays import overlap
 from specsim.types import Array
 
@@ -54,7 +54,7 @@ def settings(name: str, near: Array, p: Array) -> Iterator[tuple[str, str, dict[
         told = {"neighbours": near}
         yield from ((name, f"delta = {d:g}", told | {"delta": d}) for d in SHARES)
         told["zeroed"] = True
-        yield from (("lantern, as released", f"delta = {d:g}", told | {"delta": d}) for d in (0.05, 0.2, 0.7))
+        yield from (("lantern, zeroed", f"delta = {d:g}", told | {"delta": d}) for d in (0.05, 0.2, 0.7))
     elif name == "typical":
         yield from ((name, f"epsilon = {e:g}", {"epsilon": e}) for e in (0.3, 0.09, 0.03, 0.01, 1e-3))
     else:
@@ -86,7 +86,7 @@ def measured(p: Array, q: Array, near: Array) -> dict[str, Any]:
             found.append(
                 {"rule": name, "line": line, "setting": setting, "acceptance": rate, "bias": bias, "free": free}
             )
-    sources = {name: checks.code(f"{discover.FAMILIES['step']}.{name}") for name in lossy()}
+    sources = {name: imports.code(f"{discover.FAMILIES['step']}.{name}") for name in lossy()}
     return {
         "rows": len(p),
         "few": min(FEW, len(p)),
@@ -139,7 +139,8 @@ def page(record: dict[str, Any]) -> str:
     where = (
         f"Means over {record['rows']} rows of the bundled pair along texts of its target, temperature 1, in float64; "
         f"a lossless rule accepts {record['free']:.3f} there. LANTERN's neighbours are the four tokens nearest by the "
-        f"target's embeddings; as released it is told of the first {record['few']} rows, and above the line of these."
+        f"target's embeddings. With `zeroed`, which draws a replacement from p (no released code does so), "
+        f"it is told of the first {record['few']} rows, and above the line of these."
     )
     return "\n\n".join([*WORDS, where, "\n".join(head + rows)]) + "\n"
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-import io
 import json
 import time
-import tokenize
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,10 @@ from real.draft import _weights as drafters
 from real.images import store
 from real.studies.compare.report import digest
 from real.studies.keep import begun
+from real.systems._axes import VALUES, keys, whole
 from real.systems._record import Lab, System, Verdict, as_json, checked, checked_verdict, from_json
+from specsim import discover
+from specsim.base import imports
 from specsim.base.files import write_json
 
 SCHEMA = "specsim-system/1"
@@ -51,29 +52,44 @@ def verdict_of(held: Held, system: System) -> Verdict:
     return checked_verdict(system.verdict(from_json(held["found"])))
 
 
-def code_digest(source: str) -> str:
-    """Sixteen hexadecimal digits of a source without comments, docstrings and white space.
+def code(system: System) -> dict[str, str]:
+    """Module -> digest of what it computes: the system's file, and all that it imports or names, at any remove.
 
-    Examples
-    --------
-    >>> code_digest("x = 1  # one\\n") == code_digest("x=1\\n")
-    True
+    It names modules in AXES, and rules and controllers that `discover` finds for it by a text in its file. Modules of
+    other packages are left out: the provenance has the versions of those that matter.
     """
-    left_out: list[tuple[int, int, int, int]] = []  # lines and columns, from and to
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            text: Any = node.body[0]
-            left_out.append((text.lineno, text.col_offset, text.end_lineno, text.end_col_offset))
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    left_out += [(*token.start, *token.end) for token in tokens if token.type == tokenize.COMMENT]
-    lines = source.splitlines()
-    for first, begin, last, end in sorted(left_out, reverse=True):
-        lines[first - 1 : last] = [lines[first - 1][:begin] + lines[last - 1][end:]] + [""] * (last - first)
-    return digest(["".join("\n".join(lines).split())])
+    tree = _tree(system)
+    axes = {VALUES[axis][key].module for axis, said in whole(system.AXES).items() for key in keys(said)}
+    texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    named = {f"{package}.{text}" for package in discover.FAMILIES.values() for text in texts if text.isidentifier()}
+    modules = imports.closure([*imports.imports_of(tree), *filter(imports.file_of, axes | named)])
+    return {_name(system): _own(system)} | {name: imports.code(name)[:16] for name in sorted(modules)}
+
+
+def _own(system: System) -> str:
+    """The digest of a system's file."""
+    return imports.code_of(_tree(system))[:16]
+
+
+def _tree(system: System) -> ast.Module:
+    return ast.parse(inspect.getsource(cast(Any, system)))
+
+
+def _name(system: System) -> str:
+    return str(cast(Any, system).__name__)
+
+
+def changed(held: Held, system: System) -> list[str]:
+    """Imported modules whose code is not what it was when the record was made; none where the record has no digests."""
+    then = held.get("code", {})
+    if then.keys() <= {_name(system)}:  # only the system's file is known, or nothing
+        return []
+    now = code(system)
+    return sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
 
 
 def stale(held: Held, system: System) -> str | None:
-    """Why a record says nothing of this system any more; None if it does."""
+    """Why a record says nothing of this system's file any more; None if it does."""
     if held["test_hash"] != digest([system.TEST]):
         return "its TEST has changed since the record was made"
     now = weights(system)
@@ -82,7 +98,7 @@ def stale(held: Held, system: System) -> str | None:
         return f"the weights of {other[0]} have changed since the record was made"
     if system.HEADLINE not in held["found"]["measured"]:
         return "its HEADLINE is none of the record's numbers"
-    if held.get("code") not in (None, code_digest(inspect.getsource(cast(Any, system)))):
+    if held.get("code", {}).get(_name(system)) not in (None, _own(system)):
         return "its code has changed since the record was made"
     if held["verdict"] != verdict_of(held, system):
         return "its verdict is judged otherwise since the record was made"
@@ -91,6 +107,8 @@ def stale(held: Held, system: System) -> str | None:
 
 def opened(folder: Path, name: str, system: System, what: dict[str, Any], *, force: bool) -> tuple[Held | None, str]:
     """The record of a system that is good still, or None and why it is run: "" where there was no record.
+
+    Good is one whose TEST, weights and code are those of now, the code that the system's file imports included.
 
     Raises
     ------
@@ -101,10 +119,16 @@ def opened(folder: Path, name: str, system: System, what: dict[str, Any], *, for
     if held is None:
         return None, ""
     try:
-        reason = stale(held, system)
+        reason = stale(held, system) or _reason(changed(held, system))
     except (KeyError, TypeError, AttributeError):
         reason = "its record is not whole"
     return (None, reason) if reason else (held, "")
+
+
+def _reason(modules: list[str]) -> str | None:
+    """The modules whose code has changed, in a few words; None if there are none."""
+    more = f" and {len(modules) - 3} more" if len(modules) > 3 else ""
+    return f"code that it imports has changed ({', '.join(modules[:3])}{more})" if modules else None
 
 
 def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
@@ -122,7 +146,7 @@ def run(name: str, system: System, lab: Lab, what: dict[str, Any]) -> Held:
         "test": system.TEST,
         "test_hash": digest([system.TEST]),
         "weights": weights(system),
-        "code": code_digest(inspect.getsource(cast(Any, system))),
+        "code": code(system),
         "seconds": round(time.monotonic() - began, 1),
         "verdict": verdict,
         "found": as_json(found),

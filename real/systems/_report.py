@@ -115,7 +115,13 @@ def made_by(held: Held) -> str:
     """Machine, versions and command of a record, as a sentence."""
     what = held["provenance"]
     used, machine = what["versions"], what["machine"]
-    older = "" if "code" in held else " It holds no hash of its code, which may have changed."
+    modules = len(held.get("code", {}))
+    if modules > 1:
+        older = f" It holds digests of the code of {modules} modules: the system's file and what that imports."
+    elif modules:
+        older = " It holds a digest of the system's file alone: what that imports may have changed."
+    else:
+        older = " It holds no digest of its code, which may have changed."
     return (
         f"Measured {what['date'][:10]} on {machine['processor']}, {what['threads']} thread, Python {used['python']}, "
         f"torch {used['torch']}, scikit-learn {what['scikit_learn']}: `{what['command']}`." + older

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import specsim
 import specsim.testing
 from specsim import discover
+from specsim.base import imports
 from specsim.cli import app
 
 pytestmark = pytest.mark.fast
@@ -127,24 +128,9 @@ def test_a_change_of_what_a_result_depends_on_shows(
     rule: str, module: str, counts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = recorder()
-    honest, before = checks.code, checks.digest(*rule.split("/"))
-    monkeypatch.setattr(checks, "code", lambda name: "changed" if name == module else honest(name))
+    honest, before = imports.code, checks.digest(*rule.split("/"))
+    monkeypatch.setattr(imports, "code", lambda name: "changed" if name == module else honest(name))
     assert (checks.digest(*rule.split("/")) != before) == counts
-
-
-def test_the_digest_reads_code_not_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = load(DOCS / "_generate" / "checks.py")  # one whose files are others
-    path = tmp_path / "rule.py"
-    monkeypatch.setattr(checks, "_file", lambda module: path)
-
-    def of(text: str) -> str:
-        path.write_text(text)
-        checks._tree.cache_clear()
-        return str(checks.code.__wrapped__("rule"))
-
-    first = of('"""Words."""\nimport math\n\ndef f(x: int) -> float:\n    """More."""\n    return x / 2  # half\n')
-    assert of("from math import pi\ndef f(x: int) -> float:\n    return (x / 2)\n") == first
-    assert of("def f(x: int) -> float:\n    return x / 3\n") != first
 
 
 @pytest.mark.later
@@ -165,7 +151,7 @@ def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]
         sys.setprofile(before)
     root = Path(specsim.__file__).parent
     called = {path for path in ran if Path(path).is_relative_to(root)} - {str(root / "testing" / "findings.py")}
-    known = {str(checks._file(source)) for source in checks.sources(family, name)}
+    known = {str(imports.file_of(source)) for source in checks.sources(family, name)}
     assert len(called) >= 8
     assert called - known == set()
 

@@ -128,7 +128,7 @@ PAIRS = [*zip(*random_laws(4, 40, seed=33), strict=True)]
 
 @pytest.mark.parametrize("name", [*sorted(set(LOSSY) - set(ON_THE_LINE)), "lantern"])
 def test_others_pay_more_somewhere(name: str) -> None:
-    """So equality is a statement about these three: LANTERN as it was released is one of the others."""
+    """So equality is a statement about these three: LANTERN with `zeroed` is one of the others."""
     more = {"zeroed": True} if name == "lantern" else None
     assert max(over_the_line(step(name), *pair, more) for pair in PAIRS) > Fraction(1, 50)
 

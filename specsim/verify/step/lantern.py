@@ -9,7 +9,9 @@ Acceptance.  sum min(q, p + p(A)).
 Randomness.  u[0] decides; u[1] draws y.
 Cost.        O(V k) time and memory for k neighbours; the bias of `zeroed` O(V^2).
 Paper.       Jang et al., arXiv:2410.03355: neighbours are the nearest codes of images. `zeroed` is no released code:
-             theirs zeroes all k + 1 nearest in p for drafts that were not sampled, or in q for sampled ones (3a56e45).
+             theirs (3a56e45, models/) zeroes the k + 1 nearest of a refused draft with A(x) not empty: in p for drafts
+             that were not sampled (ea_model_llamagen.py:773); for sampled ones in q before p - q (:654), but in p for
+             Lumina-mGPT (ea_model_lumina_mgpt.py:706).
 """
 
 from __future__ import annotations

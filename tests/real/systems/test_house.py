@@ -19,6 +19,7 @@ from real.images import store
 from real.studies.intervals import Estimate
 from real.systems import _keep, _record, _report
 from real.systems._record import Lab, Record
+from specsim.base import imports
 
 pytestmark = pytest.mark.fast
 
@@ -147,18 +148,40 @@ def test_a_record_of_other_weights_is_stale(folder: Path, tmp_path: Path, monkey
 
 
 def test_a_record_of_other_code_is_stale(folder: Path, tmp_path: Path) -> None:
-    """Comments, docstrings and white space are no code; a record without a hash, older than hashes, is good still."""
+    """The system's own code; a record without digests, older than these, is good still."""
     run("coin", "--out", tmp_path)
-    path, source = tmp_path / "coin.json", folder / "coin.py"
-    held, written = json.loads(path.read_text()), source.read_text()
-    same = _keep.code_digest(written.replace("\n\n", "\n\n# a word\n\n", 1))
-    assert held["code"] == same == _keep.code_digest(written)
-    assert held["code"] != _keep.code_digest(written.replace("1.5", "1.25"))
-    path.write_text(json.dumps(held | {"code": "another"}))
+    path = tmp_path / "coin.json"
+    held = json.loads(path.read_text())
+    assert "real.systems.coin" in held["code"]
+    path.write_text(json.dumps(held | {"code": {"real.systems.coin": "another"}}))
     assert "coin: stale, its code has changed" in run("coin", "--out", tmp_path).stderr
     path.write_text(json.dumps({key: value for key, value in held.items() if key != "code"}))
     assert "coin: recorded " in run("coin", "--out", tmp_path).stderr
     assert runs("coin") == 2
+
+
+@pytest.mark.parametrize("module", ["real.studies.intervals", "specsim.base.arrays"])
+def test_a_record_of_other_imported_code_is_run_anew(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    """Imported by the file, or by what it imports."""
+    run("coin", "--out", tmp_path)
+    honest = imports.code
+    monkeypatch.setattr(imports, "code", lambda name: "another" if name == module else honest(name))
+    again = run("coin", "--out", tmp_path)
+    assert f"coin: stale, code that it imports has changed ({module}): it is run anew" in again.stderr
+    assert "coin: recorded " in run("coin", "--out", tmp_path).stderr
+    assert runs("coin") == 2
+
+
+@pytest.mark.later
+def test_the_code_of_a_system_is_whatever_it_imports_or_names() -> None:
+    """Also controllers that `discover` finds by a text, and the loop that its axes name."""
+    found = _keep.code(systems.find("disco"))
+    named = {"specsim.control.heuristic", "specsim.control.roc", "specsim.verify.chain.tokenwise"}
+    assert {"real.systems.disco", "real.systems._rollouts", "real.signals", "real.decode.loop", *named} <= found.keys()
+    assert not {name for name in found if name.startswith("specsim.testing")}
+    assert _keep.code(systems.find("mllm")).keys() != found.keys()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,123 @@
+"""What a number depends on: the modules of this project that one imports, at whatever remove, and what they compute.
+
+Files are read and never run. Words count for nothing: a digest is of a syntax tree without docstrings, comments and
+imports.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("specsim", "real")
+
+
+def closure(modules: Iterable[str]) -> set[str]:
+    """These modules of the project, those that they import, and so on."""
+    todo, found = list(modules), set[str]()
+    while todo:
+        module = todo.pop()
+        if module not in found:
+            found.add(module)
+            todo += imported(module)
+    return found
+
+
+@cache
+def imported(module: str) -> tuple[str, ...]:
+    """The modules of the project that one imports, anywhere in its file."""
+    return imports_of(_tree(module))
+
+
+def imports_of(tree: ast.Module) -> tuple[str, ...]:
+    """The modules of the project that a syntax tree imports."""
+    found = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if file_of(alias.name) is not None}
+        elif isinstance(node, ast.ImportFrom) and file_of(node.module or "") is not None:
+            found |= {_home(str(node.module), alias.name) for alias in node.names}
+    return tuple(sorted(found))
+
+
+@cache
+def file_of(module: str) -> Path | None:
+    """The file of a module of the project; None for the name of anything else."""
+    if module.partition(".")[0] not in PACKAGES:
+        return None
+    path = ROOT.joinpath(*module.split("."))
+    return next((f for f in (path.parent / f"{path.name}.py", path / "__init__.py") if f.is_file()), None)
+
+
+@cache
+def code(module: str) -> str:
+    """The digest of what a module computes."""
+    return code_of(_tree(module))
+
+
+def code_of(tree: ast.Module) -> str:
+    """The digest of a syntax tree without docstrings and imports, the same on every Python.
+
+    Examples
+    --------
+    >>> code_of(ast.parse("x = 1  # one")) == code_of(ast.parse("import math\\nx=1"))
+    True
+    """
+    return hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()
+
+
+def _home(module: str, name: str) -> str:
+    """The module that a name comes from: itself one, or what a package passes on from one of its modules."""
+    if file_of(f"{module}.{name}") is not None:
+        return f"{module}.{name}"
+    for node in ast.walk(_names(module)):
+        if isinstance(node, ast.ImportFrom) and name in [alias.asname or alias.name for alias in node.names]:
+            return _home(str(node.module), name)
+    return module
+
+
+@cache
+def _names(module: str) -> ast.Module:
+    """Where a package says what it passes on: its stub, if it has one; nothing of a module that is no package."""
+    path = file_of(module)
+    if path is None or path.name != "__init__.py":
+        return ast.parse("")
+    stub = path.with_suffix(".pyi")
+    return _parsed(stub) if stub.is_file() else _tree(module)
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = file_of(module)
+    assert path is not None, module
+    return _parsed(path)
+
+
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _plain(node: Any) -> Any:
+    """A syntax tree as tuples, without words, imports and fields that are empty: newer Pythons have more of these."""
+    if isinstance(node, ast.AST):
+        fields = ((name, _plain(_computing(name, value))) for name, value in ast.iter_fields(node))
+        return (type(node).__name__, *((name, value) for name, value in fields if value not in (None, ())))
+    if isinstance(node, list):
+        return tuple(_plain(one) for one in node)
+    return node
+
+
+def _computing(field: str, value: Any) -> Any:
+    """What a body computes by."""
+    if field != "body" or not isinstance(value, list):
+        return value
+    return [n for n in value if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
