@@ -118,6 +118,19 @@ def test_one_form_at_a_time(words: str, both: str) -> None:
     assert (ended.exit_code, ended.stdout, ended.stderr) == (2, "", said)
 
 
+def test_a_document_names_the_picture_from_its_own_folder(tmp_path: Path) -> None:
+    """As a code forge and the site read it, wherever the command was run."""
+    for folder, path in (("pages", "../runs/bundled.png"), ("runs", "bundled.png"), (".", "runs/bundled.png")):
+        page = tmp_path / folder / "page.md"
+        page.parent.mkdir(exist_ok=True)
+        page.write_text("<!-- bundled: begin -->\n<!-- bundled: end -->\n")
+        record = tmp_path / "runs" / "bundled.json"
+        record.parent.mkdir(exist_ok=True)
+        record.write_bytes((RESULTS / "bundled.json").read_bytes())
+        assert run("table", str(record), "--write", str(page)).exit_code == 0
+        assert f"]({path})" in page.read_text()
+
+
 def test_every_command_that_prints_a_result_has_json() -> None:
     for name in real.cli.COMMANDS:
         assert "--json" in run(name, "-h").output, name
