@@ -98,7 +98,7 @@ def front(readme: str) -> str:
     # The answer is the first line that the command prints.
     command = next(line for line in readme.splitlines() if line.startswith(".venv/bin/specsim plan "))
     answer = _output(command).splitlines()[0]
-    readme = refresh(readme, "plan", f"```text\n{fill(answer, 100)}\n```")
+    readme = refresh(readme, "plan", f"```text\n{fill(answer, 88)}\n```")
     # The comparison is that of the main command, on more texts.
     record = json.loads((RESULTS / "widened.json").read_text(encoding="utf-8"))
     readme = refresh(readme, "face", face(record, "real/results/widened.png"))
