@@ -138,6 +138,13 @@ def test_an_unreadable_page_is_found() -> None:
     assert "no-such-place" not in headings("docs/install.md")
 
 
+def test_contributing_names_every_session_of_ci() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    scripts = [f".ci/{path.name}" for path in sorted((ROOT / ".ci").iterdir())]
+    assert {".ci/run", ".ci/quick", ".ci/site"} < set(scripts)
+    assert [script for script in scripts if not re.search(rf"`{re.escape(script)}\b", text)] == []
+
+
 def test_no_table_without_markers() -> None:
     with pytest.raises(ValueError, match="<!-- rules: begin"):
         refresh("nothing here", "rules", "table")
