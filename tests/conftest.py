@@ -125,10 +125,15 @@ def refuse_skip(report: Report) -> Report:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests recorded as "printed": counts that a pass alone would hide."""
+    """Print what tests recorded as "printed", counts that a pass alone would hide, and a part of the slow tier."""
     passed = terminalreporter.stats.get("passed", [])
     lines = [value for report in passed for name, value in report.user_properties if name == "printed"]
     if lines:
         terminalreporter.section("one source on every array library")
         for line in sorted(lines):
             terminalreporter.write_line(str(line))
+    part, of_parts = terminalreporter.config.getoption("--part")
+    if of_parts > 1:
+        outcomes = ("passed", "failed", "error", "skipped")
+        count = len({report.nodeid for name in outcomes for report in terminalreporter.stats.get(name, [])})
+        terminalreporter.section(f"slow tier: part {part} of {of_parts}, {count} tests")

@@ -41,6 +41,7 @@ FRONT = (
     "quick tests on Python 3.13",
 )
 LAST = "README command: tests"
+SLOW = "slow tests, part 1 of 7"  # of a checkout without a commit
 
 
 def checkout(folder: Path, **lines: str) -> Path:
@@ -87,7 +88,7 @@ def test_every_stage_in_order(tmp_path: Path) -> None:
     status, said = run(
         tmp_path, wheel="echo begun; sleep 0.3; echo built", specsim="sleep 0.1; echo row", mypy="echo row"
     )
-    assert (status, stages(said)) == (0, [*FRONT, *BESIDE, LAST, "all of it"])
+    assert (status, stages(said)) == (0, [*FRONT, *BESIDE, LAST, SLOW, "all of it"])
     assert "FAILED" not in "".join(said)
     at = said.index("== wheel")
     assert said[at + 1 : at + 3] == ["begun", "built"], "the words of one row lie between those of the other"
@@ -97,7 +98,7 @@ def test_what_passed_in_the_quick_tier_is_not_run_again(tmp_path: Path) -> None:
     _, said = run(tmp_path, quick='echo "quick: $PYTEST_ADDOPTS"', pytest='echo "suite: $PYTEST_ADDOPTS"')
     assert said.count("quick: ") == 4
     suites = [line for line in said if line.startswith("suite: ")]
-    assert suites == ['suite: -m "not slow and (not fast or later)"']
+    assert suites == ['suite: -m "not slow and (not fast or later)"', "suite: "]  # the last is a part of the slow tier
 
 
 def test_bytecode_is_kept_from_one_process_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,15 +108,68 @@ def test_bytecode_is_kept_from_one_process_to_the_next(tmp_path: Path, monkeypat
     _, said = run(tmp_path, wheel=words, quick=words, pytest=words)
     lines = [line for line in said if line.startswith("bytecode: ")]
     (line,) = set(lines)
-    assert len(lines) == 6
+    assert len(lines) == 7
     assert line.startswith(f"bytecode: kept in {tmp_path / 'tmp'}")
 
 
 def test_every_slow_test_is_in_one_part() -> None:
+    """Runs that lie equally many commits apart, but for multiples of the number of parts, see all parts."""
+    script = (CI / "run").read_text()
+    (count,) = (int(number) for number in re.findall(r"^PARTS=(\d+)$", script, re.MULTILINE))
+    assert count <= 10
+    assert all(count % divisor for divisor in range(2, count)), "a prime"
     tests = [f"tests/house/test_wrong_lines.py::test_a_wrong_line_is_killed[{i}]" for i in range(400)]
-    found = [[test for test in tests if parts.part_of(test, 7) == part] for part in range(1, 8)]
+    found = [[test for test in tests if parts.part_of(test, count) == part] for part in range(1, count + 1)]
     assert sorted(test for some in found for test in some) == sorted(tests)
-    assert min(map(len, found)) > len(tests) / 7 / 2
+    assert min(map(len, found)) > len(tests) / count / 2
+    for step in (1, 5, 10, 12):
+        assert {(step * run) % count + 1 for run in range(count)} == set(range(1, count + 1))
+
+
+def commit(folder: Path, count: int) -> None:
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x"]
+    for _ in range(count):
+        subprocess.run(git, cwd=folder, check=True)
+
+
+def slow_part(script: Path, folder: Path, **more: str) -> str:
+    """The part of the slow tier that a run chose, for its stage and for pytest alike."""
+    env = environment(folder) | more
+    done = subprocess.run([script], env=env, capture_output=True, text=True, timeout=60, check=True)
+    (part,) = set(re.findall(r"^== slow tests, part (\d+) of 7$", done.stdout, re.MULTILINE))
+    assert f"suite: -m slow --part {part}/7 --durations 10 --ignore=tests/house/test_site.py" in done.stdout
+    return part
+
+
+def test_the_part_follows_the_number_of_commits(tmp_path: Path) -> None:
+    script = checkout(tmp_path, pytest='echo "suite: $*"')
+    commit(script.parent, 8)
+    assert slow_part(script, tmp_path) == "2"
+    assert slow_part(script, tmp_path, SLOW_PART="5") == "5"
+
+
+def test_a_copy_without_all_commits_takes_the_id_of_the_last(tmp_path: Path) -> None:
+    """It has one commit always, and would have one part always."""
+    script = checkout(tmp_path, pytest='echo "suite: $*"')
+    commit(script.parent, 3)
+    top = script.parents[1]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=top, capture_output=True, text=True, check=True).stdout
+    (top / ".git" / "shallow").write_text(head)
+    assert slow_part(script, tmp_path) == str(int(head[:8], 16) % 7 + 1)
+
+
+@pytest.mark.parametrize("part", ["0", "8", "x"])
+def test_a_part_that_is_none_ends_the_run_before_its_first_stage(part: str, tmp_path: Path) -> None:
+    script = checkout(tmp_path)
+    env = environment(tmp_path) | {"SLOW_PART": part}
+    done = subprocess.run([script], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"SLOW_PART is {part}; expected a number from 1 to 7\n"
+
+
+def test_what_is_slow_and_left_out_is_what_the_site_runs() -> None:
+    (files,) = re.findall(r"^IN_SITE=\((.*)\)$", (CI / "run").read_text(), re.MULTILINE)
+    assert f"-m slow {files})" in (CI / "site").read_text()
 
 
 @pytest.mark.parametrize("words", ["0/7", "8/7", "x", "1/", "-1/7"])
@@ -159,6 +213,11 @@ def test_a_failure_in_any_stage_fails_the_run(tmp_path: Path, where: str, stage:
     assert f"== FAILED: {stage}" in said
     assert stage not in stages(said)
     assert LAST not in stages(said), "the whole suite ran after a failure"
+
+
+def test_a_failure_in_the_slow_tier_fails_the_run(tmp_path: Path) -> None:
+    status, said = run(tmp_path, pytest='case "$*" in *--part*) exit 3;; esac')
+    assert (status, stages(said)[-1], said[-1]) == (3, LAST, f"== FAILED: {SLOW}")
 
 
 @pytest.mark.parametrize("version", ["", "3.12"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,33 @@ def test_marks_of_the_quick_tier_stand_in_the_files_of_the_tests() -> None:
     marked = {path.name for path in others if "mark.fast" in path.read_text(encoding="utf-8")}
     assert len(others) > 50
     assert marked == {"conftest.py"}  # the hook itself
+
+
+SLOW = "import pytest\n\n@pytest.mark.slow\n@pytest.mark.parametrize('i', range(40))\ndef test_one(i):\n    pass\n"
+
+
+def test_a_part_of_the_slow_tier_says_which_it_is(tmp_path: Path) -> None:
+    """And how many tests it has; all parts together have all of them."""
+    suite(tmp_path)
+    (tmp_path / "test_it.py").write_text(SLOW)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"} | ALONE
+    counts = []
+    for part in (1, 2):
+        words = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "slow",
+            "--part",
+            f"{part}/2",
+            ".",
+        ]
+        run = subprocess.run(words, cwd=tmp_path, env=kept, capture_output=True, text=True, check=True)
+        counts += re.findall(rf"= slow tier: part {part} of 2, (\d+) tests =", run.stdout)
+        assert f"{counts[-1]} passed" in run.stdout
+    assert sum(map(int, counts)) == 40
+    assert len(counts) == 2

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LINES: list[dict[str, str]] = tomllib.loads((ROOT / "tests/mutants/lines.toml").read_text(encoding="utf-8"))["line"]
 NAMES = [line["gap"] for line in LINES]
+Status = Callable[[list[str]], tuple[int, str]]
 
 
 @pytest.mark.fast
@@ -60,32 +62,46 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def status(folder: Path, test: str) -> tuple[int, str]:
-    """Exit status and output of pytest on one test of the fast tier."""
+@pytest.fixture(scope="module")
+def status(copy: Path) -> Iterator[Status]:
+    """A function: exit status and output of pytest on tests of the fast tier, in a process forked from one."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST"))}
-    env = kept | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    told = ["-q", "-x", "-n0", "-m", "fast and not slow", "-p", "no:cacheprovider"]
-    words = [sys.executable, "-m", "pytest", *told, test]
-    run = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
-    return run.returncode, run.stdout[-2000:]
+    env = kept | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [sys.executable, "tests/helpers/forked.py"]
+    with subprocess.Popen(words, cwd=copy, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
+        assert forks.stdin is not None
+        assert forks.stdout is not None
+        stdin, stdout = forks.stdin, forks.stdout
+
+        def ask(tests: list[str]) -> tuple[int, str]:
+            stdin.write(json.dumps(tests) + "\n")
+            stdin.flush()
+            code, shown = json.loads(stdout.readline())
+            return code, shown
+
+        yield ask
+        stdin.close()
+    assert forks.returncode == 0
 
 
-@pytest.mark.slow  # some seconds each: a fresh interpreter
+@pytest.mark.slow  # a second each: specsim is imported anew
 @pytest.mark.parametrize("line", LINES, ids=NAMES)
-def test_a_wrong_line_is_killed(line: dict[str, str], copy: Path) -> None:
+def test_a_wrong_line_is_killed(line: dict[str, str], copy: Path, status: Status) -> None:
     path = copy / line["file"]
     honest = path.read_text(encoding="utf-8")
     path.write_text(honest.replace(line["right"], line["wrong"]), encoding="utf-8")
     try:
-        code, shown = status(copy, line["killed_by"])
+        code, shown = status([line["killed_by"]])
     finally:
         path.write_text(honest, encoding="utf-8")
-    assert code == 1, shown  # 0: it survives; 5: its test is not in the fast tier
+    assert code == 1, shown  # 0: it survives; 5: its test is not in the fast tier; -14: it took too long
 
 
 @pytest.mark.slow
-def test_a_right_line_survives(copy: Path) -> None:
-    assert status(copy, "tests/trees/test_tree_shapes.py")[0] == 0
+def test_right_lines_survive(status: Status) -> None:
+    """Every test of the list passes where nothing is wrong, in a process like those above."""
+    code, shown = status(sorted({line["killed_by"] for line in LINES}))
+    assert code == 0, shown
 
 
 def returns_unasked(source: str) -> list[str]:

@@ -51,6 +51,13 @@ def test_a_pair_that_cannot_be_used_is_refused(words: tuple[Any, ...], message: 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_pair_of_another_vocabulary_is_refused_by_itself() -> None:
+    """The command would run the whole system before the test above could fail."""
+    message = r" has 2048 tokens, but 'vocabtrim_16k' needs 16384; --share below 1 tries any$"
+    with pytest.raises(ValueError, match=message):
+        _command._of_pair("vocabtrim_16k", 16_384, TINY, 1)
+
+
 def test_a_pair_is_known_by_both_models_weights() -> None:
     found = _command._of_pair("vocabtrim_16k", 2048, TINY, 1)
     assert found == f"{_writing.target_digest()}-{_writing.target_digest(TINY / 'draft')}"
