@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,15 @@ from real.systems._record import Lab, Record, checked_verdict, from_json
 PART = 0.01  # of the texts; 8 at least
 FEWER: dict[str, dict[str, Any]] = {  # settings of the same loops: the slow test runs all of them
     "distillspec": {"DIVERGENCES": ("fkl", "tvd"), "SEEDS": 1},
-    "stand": {"TEMPERATURES": (1.0, 0.6), "TRAJECTORIES": 3, "TOLD": (1, 2, 3)},
     "dsd": {"SIZES": (0.2e6,), "GAMMAS": (1, 2, 4)},
-    "disco": {"CAPS": (2, 10), "THRESHOLDS": (0.1, 0.5, 0.9)},
     "judge": {"DELTAS": (0.1, 0.5)},
-    "kangaroo": {"ETAS": (0.2, 0.7), "MOST": 3},
-    "assd": {"KS": (2, 5, 10)},
-    "lantern": {"FEW": (4,), "TABLES": 1},
-    "mllm": {"GAMMAS": (3,)},
-    "nfd": {"BLOCKS": (1, 2, 4, 8), "COMPARED": 13, "TURNS": 2},
     "sjd": {"WINDOWS": (16, 32), "FIRST": ("left",)},
 }
+
+
+# Systems of which a file of their own runs a part in the default tier: here their runs are slow.
+ELSEWHERE = ("assd", "chimera", "disco", "kangaroo", "lantern", "mllm", "nfd", "rsd", "stand")
+QUICK = [name for name in systems.names() if name not in ELSEWHERE]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,12 +39,29 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.mark.filterwarnings("ignore:.*calibration tokens:UserWarning")  # a trial counts few of them
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["fewer", "whole"])
+@pytest.mark.slow
 @pytest.mark.parametrize("name", systems.names())
-def test_a_part_of_each_runs(name: str, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_each_runs(name: str) -> None:
+    assert_a_part_runs(name)
+
+
+@pytest.mark.filterwarnings("ignore:.*calibration tokens:UserWarning")
+@pytest.mark.parametrize("name", QUICK)
+def test_a_part_of_each_runs_with_fewer_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for setting, value in FEWER.get(name, {}).items():
-        if not whole:
-            monkeypatch.setattr(systems.find(name), setting, value)
+        monkeypatch.setattr(systems.find(name), setting, value)
+    assert_a_part_runs(name)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_runs_elsewhere_does(name: str) -> None:
+    """A file of the system's own runs it, on a part of the texts, in a test that is not slow."""
+    sources = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")]
+    tests = [test for source in sources for test in source.split("\n\n\n") if re.search(rf"\b{name}\.run\(", test)]
+    assert [test for test in tests if "mark.slow" not in test]
+
+
+def assert_a_part_runs(name: str) -> None:
     system, said = systems.find(name), list[str]()
     held = _keep.run(name, system, Lab(0, PART, said.append, pair=TINY), {})
     again = json.loads(json.dumps(held, allow_nan=False))
