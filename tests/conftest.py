@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Generator
 from fractions import Fraction
 from importlib import metadata
@@ -21,6 +22,8 @@ from helpers import parts, quick_fractions
 
 MINUTES = Path(__file__).parent / "helpers" / "minutes.txt"
 COLLECTED = pytest.StashKey[set[str]]()  # ids of all cases, of whatever tier
+BEGUN = pytest.StashKey[float]()  # when this process began, by a clock that only goes forward
+LATE = "not begun: the time is over"
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -57,6 +60,7 @@ def _is_jax(release: str) -> bool:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", choices=("cpu", "cuda"), help="cuda: also run the tests marked cuda")
     parser.addoption("--part", default="1/1", type=parts.read, help="K/N: of the slow tests only every N-th, by a hash")
+    parser.addoption("--seconds", type=int, help="a test that has not begun after so many is skipped, and counted")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -86,6 +90,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     out |= {item for item in slow if parts.part_of(item.nodeid, of_parts) != part}
     config.hook.pytest_deselected(items=[item for item in items if item in out])
     items[:] = [item for item in items if item not in out]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[BEGUN] = time.monotonic()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Where the time of all is limited, as in CI, a test that begins too late is said to be left out."""
+    seconds = item.config.getoption("--seconds")
+    if seconds is not None and time.monotonic() - item.config.stash[BEGUN] > seconds:
+        pytest.skip(LATE)
 
 
 def pytest_collection_finish() -> None:
@@ -135,5 +150,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     part, of_parts = terminalreporter.config.getoption("--part")
     if of_parts > 1:
         outcomes = ("passed", "failed", "error", "skipped")
-        count = len({report.nodeid for name in outcomes for report in terminalreporter.stats.get(name, [])})
-        terminalreporter.section(f"slow tier: part {part} of {of_parts}, {count} tests")
+        reports = [report for name in outcomes for report in terminalreporter.stats.get(name, [])]
+        count = len({report.nodeid for report in reports})
+        late = sum(report.skipped and LATE in str(report.longrepr) for report in reports)
+        said = f"slow tier: part {part} of {of_parts}, {count} tests"
+        terminalreporter.section(f"{said}, {late} of them not begun for want of time" if late else said)

@@ -115,7 +115,6 @@ def test_forms(mine: Path, tmp_path: Path) -> None:
     assert {"marginal", "degenerate"} <= set(found["judged"])
 
 
-@pytest.mark.fast
 def test_verdicts_fit_a_terminal(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.write_text(MINE.format(law=WRONG))
     wide = run(str(mine), "--property", "marginal", "--property", "batches")[1]

@@ -122,3 +122,8 @@ def test_a_part_of_the_slow_tier_says_which_it_is(tmp_path: Path) -> None:
         assert f"{counts[-1]} passed" in run.stdout
     assert sum(map(int, counts)) == 40
     assert len(counts) == 2
+    run = subprocess.run(
+        [*words, "--seconds", "-1"], cwd=tmp_path, env=kept, capture_output=True, text=True, check=True
+    )
+    late = f"{counts[-1]} tests, {counts[-1]} of them not begun for want of time ="
+    assert late in run.stdout
