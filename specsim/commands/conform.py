@@ -130,9 +130,11 @@ def _outputs(told: Conform) -> None:
 def _listed(told: Conform) -> None:
     """Print the adapters; a terminal gets one paragraph for each."""
     from specsim.conform import registry
+    from specsim.conform.output import aside
     from specsim.report.text import paragraphs, table
 
-    listed = registry.listed()
+    with aside():
+        listed = registry.listed()
     if told.as_json:
         typer.echo(json.dumps([{"adapter": name, "state": words} for name, words in listed], indent=1))
     elif told.as_markdown:
@@ -144,11 +146,13 @@ def _listed(told: Conform) -> None:
 def _checked(told: Conform, path: Path) -> None:
     """Say what a certificate is of; ends with a status of its own where it is not of what is installed."""
     from specsim.conform import certificate, registry
+    from specsim.conform.output import aside
 
     before = frozenset(sys.modules)
-    module = registry.find(_source(told))
     try:
-        held = certificate.check(path, module, before, subject=told.subject, properties=told.only or ())
+        with aside():
+            module = registry.find(_source(told))
+            held = certificate.check(path, module, before, subject=told.subject, properties=told.only or ())
     except certificate.NotHeld as reason:
         typer.echo(f"{told.source}: {reason}", err=True)
         raise typer.Exit(reason.status) from None
@@ -169,14 +173,16 @@ def _reports(told: Conform) -> tuple[Any, list[Any]]:
     """The subject's file, None of a log, and a report for each of its subjects; files but the page are written."""
     from specsim.base.files import write_bytes
     from specsim.conform import certificate, ci, registry, report
+    from specsim.conform.output import aside
 
     if told.counts is not None:
         module, reports = None, [_counted(told.counts, told.false_alarm)]
         _say(report.text(reports[0]), told)
     else:
         before = frozenset(sys.modules)
-        module = registry.find(_source(told))
-        subjects = registry.subjects_or_reason(module)
+        with aside():
+            module = registry.find(_source(told))
+            subjects = registry.subjects_or_reason(module)
         if told.subject is not None and not isinstance(subjects, str):
             subjects = [registry.one_of(subjects, told.subject)]
         draft = None

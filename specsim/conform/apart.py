@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from specsim.base import check
 from specsim.conform import clock, guard, judgement
+from specsim.conform.output import aside
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ALL, LARGER, Outcome, Report, Verdict
 
@@ -121,7 +122,8 @@ def _in_child(sender: Any, call: Any, subject: Subject, more: dict[str, Any], pa
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # a pool of threads does not survive a fork
     try:
-        sender.send(judgement.judge(subject, say=sender.send, **more))
+        with aside():
+            sender.send(judgement.judge(subject, say=sender.send, **more))
     except Exception as error:
         sender.send(error)
 

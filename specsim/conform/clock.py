@@ -50,6 +50,25 @@ def charged(passed: float, waited: float) -> float:
     return max(passed - max(waited, 0.0), LEAST * passed)
 
 
+class _Used:
+    """The last reading of what this process used of the processor, and what the wall's clock said then."""
+
+    process = -1
+    wall = 0.0
+    seconds = 0.0
+
+
+def used_lately() -> float:
+    """Seconds of the processor that this process had used at most `STEP` seconds ago.
+
+    To ask the system costs as much as a short call, and milliseconds where many threads are to be added up.
+    """
+    wall, process = time.monotonic(), os.getpid()
+    if process != _Used.process or not 0 <= wall - _Used.wall < STEP:
+        _Used.process, _Used.wall, _Used.seconds = process, wall, time.process_time()
+    return _Used.seconds
+
+
 def seconds_waited(thread: Path) -> float:
     """Seconds for which a thread, a folder of /proc, was ready and had no processor; 0 where nothing counts them."""
     try:

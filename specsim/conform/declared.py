@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any, get_args, get_type_hints
 
@@ -19,6 +20,8 @@ def validate(value: Any) -> Subject:
     """The subject, if every field has a value that it can have; TypeError or ValueError that names the first other."""
     subject: Subject = check.record(value, "subject", Subject)
     _text(subject.name, "subject.name")
+    if not subject.name.strip() or not subject.name.isprintable():
+        raise ValueError(f"subject.name must be printable and not empty, got {check.shown(subject.name)}")
     field = f"of subject {subject.name!r}: "
     if not callable(subject.run):
         raise TypeError(f"{field}run must be callable, got {check.shown(subject.run)}")
@@ -26,6 +29,8 @@ def validate(value: Any) -> Subject:
         value = getattr(subject, name)
         if value is not None and not callable(value):
             raise TypeError(f"{field}{name} must be callable or None, got {check.shown(value)}")
+    if inspect.iscoroutinefunction(subject.run):
+        raise TypeError(f"{field}run must return tokens, got an async function: give one that calls asyncio.run of it")
 
     # Fields of few values: the types of the record say which.
     for name, hint in get_type_hints(Subject).items():

@@ -44,7 +44,7 @@ def within(patience: float, seconds: float, *, early: bool = True) -> Iterator[N
     by the user is not.
     """
     watched = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-    Shared.call.value = used = time.process_time()
+    Shared.call.value = used = clock.used_lately()
     until = clock.now() + seconds
     before: Any = None
 

@@ -32,8 +32,8 @@ from types import ModuleType
 from typing import Any
 
 from specsim import discover
-from specsim.base.modules import read
 from specsim.conform import declared, rules
+from specsim.conform.files import read
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Report, Verdict
 
@@ -63,7 +63,7 @@ def names(folder: str) -> list[str]:
 def find(name: str) -> ModuleType:
     """The file of that name in a folder, one of specsim's rules, schemes and processes, or the file at that path."""
     if name.endswith(".py"):
-        return read(Path(name), "subject")
+        return read(Path(name))
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
         if name in names(folder):
             return importlib.import_module(f"{folder}.{name}")
@@ -83,20 +83,27 @@ def subjects_of(module: ModuleType) -> list[Subject]:
         found = _handed_over(module)
     except (ImportError, ValueError):
         raise
-    except Exception as error:  # the file is the user's: whatever it raises is the answer
+    except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
         raise ValueError(f"file {module.__name__} raised {type(error).__name__}: {error}") from None
     for one in found:
         if not isinstance(one, Subject):
             raise ValueError(f"file {module.__name__} hands over {type(one).__name__}, not specsim.conform.Subject")
     if not found:
         raise ValueError(f"file {module.__name__} hands over no subject: subjects() is empty")
-    return [declared.validate(one) for one in found]
+    subjects = [declared.validate(one) for one in found]
+    names = [one.name for one in subjects]
+    if several := [name for name in names if names.count(name) > 1]:
+        raise ValueError(
+            f"file {module.__name__} hands over {names.count(several[0])} subjects of the name {several[0]!r}"
+        )
+    return subjects
 
 
 def _handed_over(module: ModuleType) -> list[Any]:
     held = vars(module)
     if callable(held.get("subjects")):
-        return list(held["subjects"]())
+        found = held["subjects"]()
+        return [found] if isinstance(found, Subject) else list(found)
     if callable(held.get("subject")):
         return [held["subject"]()]
     if is_ours(module):

@@ -13,6 +13,12 @@ from helpers.authors import conform as run
 
 from specsim.conform import Report, Verdict, certificate, registry
 
+# A second subject, of another name.
+OTHER = """
+def subjects():
+    return [subject(), subject()._replace(name="other")]
+"""
+
 
 def certify(held: Path, module: Any, reports: list[Report]) -> None:
     certificate.write(held, certificate.drafted(module, registry.subjects_of(module)), reports, 1e-6)
@@ -73,16 +79,12 @@ def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_pa
 
 @pytest.mark.fast
 def test_a_certificate_judges_every_subject(mine: Path, tmp_path: Path) -> None:
-    """Two of one name are two."""
     held, passed = tmp_path / "certificate.json", Report("mine", (Verdict("mine", "joint", "lossless"),))
-    failed = Report("mine", (Verdict("mine", "joint", "convicted"),))
+    failed = Report("other", (Verdict("other", "joint", "convicted"),))
     source = mine.read_text()
-    for count, reports, words in (
-        (2, [passed], "every subject"),
-        (2, [failed, passed], "says of mine: convicted"),
-    ):
-        mine.write_text(f"{source}\ndef subjects():\n    return [subject()] * {count}\n")
-        module = registry.find(str(mine))
+    mine.write_text(f"{source}{OTHER}")
+    module = registry.find(str(mine))
+    for reports, words in (([passed], "every subject"), ([passed, failed], "says of other: convicted")):
         certify(held, module, reports)
         with pytest.raises(certificate.NotHeld, match=words):
             certificate.check(held, module)
@@ -106,9 +108,12 @@ def test_compiled_code_is_certified_too(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_certificate_says_what_was_judged(mine: Path, tmp_path: Path) -> None:
     """A property that any subject was not judged by is none of the certificate's."""
     held = tmp_path / "certificate.json"
-    mine.write_text(f"{mine.read_text()}\ndef subjects():\n    return [subject()] * 2\n")
+    mine.write_text(f"{mine.read_text()}{OTHER}")
     module, names = registry.find(str(mine)), [("marginal", "joint"), ("joint", "degenerate")]
-    reports = [Report("mine", tuple(Verdict("mine", name, "lossless") for name in some)) for some in names]
+    reports = [
+        Report(subject, tuple(Verdict(subject, name, "lossless") for name in some))
+        for subject, some in zip(("mine", "other"), names, strict=True)
+    ]
     certify(held, module, reports)
     assert certificate.check(held, module, properties=["joint"]).judged == ["joint"]
     assert run(str(mine), "--check", str(held))[1].endswith("judged: joint, and nothing else\n")

@@ -36,6 +36,25 @@ def test_waiting_for_a_processor_is_not_charged(machine: dict[str, float]) -> No
     assert clock.now() - began == pytest.approx(16.5), "but a judgement ends on a machine that is never free"
 
 
+def test_what_was_used_is_not_asked_for_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To ask takes milliseconds where a process has many threads: most of a judgement by frequencies was that."""
+    said = {"wall": 100.0, "asked": 0.0}
+
+    def used() -> float:
+        said["asked"] += 1
+        return said["asked"]
+
+    monkeypatch.setattr(time, "monotonic", lambda: said["wall"])
+    monkeypatch.setattr(time, "process_time", used)
+    for name, value in (("process", -1), ("wall", 0.0), ("seconds", 0.0)):
+        monkeypatch.setattr(clock._Used, name, value)
+    assert [clock.used_lately() for _ in range(3)] == [1, 1, 1]
+    said["wall"] += 2 * clock.STEP
+    assert clock.used_lately() == 2
+    monkeypatch.setattr(os, "getpid", lambda: -2)
+    assert clock.used_lately() == 3, "a new process has used nothing yet"
+
+
 def test_a_short_step_is_not_asked_for(machine: dict[str, float]) -> None:
     machine["wall"], machine["waited"] = 0.04, 0.04
     assert clock.now() == pytest.approx(0.04)

@@ -53,7 +53,8 @@ def test_subjects_of_a_file_share_its_budget_and_its_rate(mine: Path, monkeypatc
         return Report(subject.name, ())
 
     monkeypatch.setattr(apart, "judge", judged)
-    mine.write_text(f"{mine.read_text()}\ndef subjects():\n    return [subject()] * 4\n")
+    four = "def subjects():\n    return [subject()._replace(name=name) for name in 'abcd']\n"
+    mine.write_text(f"{mine.read_text()}\n{four}")
     run(str(mine), "--budget", "2m", "--false-alarm", "0.01")
     assert told == [(30, 0.00125), (40, 0.00125), (60, 0.00125), (120, 0.00125)], "nothing was used"
 

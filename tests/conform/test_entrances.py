@@ -68,12 +68,21 @@ def test_a_subject_file_may_hold_any_name(name: str, tmp_path: Path) -> None:
 
 
 IMPORT = "from specsim.conform import Subject\n"
+TWO = IMPORT + "def subjects():\n    return [Subject(name, 'step', print) for name in {names}]\n"
 BAD_FILES = {
     "nothing": ("x = 1\n", "has neither subjects() nor subject(), nor verify(p, q, drafts, u); add: from"),
     "verify of a rule without prepare": ("def verify(plan, drafts, u):\n    return 0\n", "does not take (p, q, drafts"),
     "subjects() raises": ("def subjects():\n    return 1 / 0\n", "raised ZeroDivisionError: division by zero"),
     "subjects() is none": ("def subjects():\n    return []\n", "hands over no subject"),
     "subject() is a function": ("def subject():\n    return print\n", "hands over builtin_function_or_method"),
+    "subject() exits": ("import sys\ndef subject():\n    sys.exit(0)\n", "raised SystemExit: 0"),
+    "two of one name": (TWO.format(names=("a", "b", "a")), "hands over 2 subjects of the name 'a'"),
+    "no name": (TWO.format(names=("a", " ")), "subject.name must be printable and not empty"),
+    "a name of two lines": (TWO.format(names=("a", "b\x1b[31m\n")), "subject.name must be printable"),
+    "an async function": (
+        IMPORT + "async def run(*_):\n    return 0\ndef subject():\n    return Subject('m', 'step', run)\n",
+        "an async function",
+    ),
     "it exits": ("raise SystemExit(0)\n", "cannot be imported: SystemExit: 0"),
     "it raises": ("1 / 0\n", "cannot be imported: ZeroDivisionError"),
     "a rule with holes": ("def verify(plan, drafts, u):\n    return 0\ndef prepare(p, q):\n    return 0\n", "raised"),

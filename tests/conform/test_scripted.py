@@ -97,6 +97,10 @@ def of_torch(torch: Any) -> dict[str, tuple[Callable[[Any], Any], dict[Any, floa
     def without_replacement(random: Any) -> Any:
         return tuple(torch.multinomial(p, 2).tolist())
 
+    def methods(random: Any) -> Any:
+        u = torch.rand(2)
+        return tuple(u.mul(0.5).lt(0.25).tolist()) if u[0].ge(0.0) else ()
+
     law = dict(enumerate(p.tolist()))
     halves = {(a, b): v * w for a, v in ((True, 0.5), (False, 0.5)) for b, w in ((True, 0.5), (False, 0.5))}
     quarters = {(a, b): v * w for a, v in ((True, 0.25), (False, 0.75)) for b, w in ((True, 0.25), (False, 0.75))}
@@ -111,10 +115,13 @@ def of_torch(torch: Any) -> dict[str, tuple[Callable[[Any], Any], dict[Any, floa
         "rows_again": (rows_again, quarters),
         "by_inverse": (by_inverse, law),
         "without_replacement": (without_replacement, pairs),
+        "methods": (methods, halves),
     }
 
 
-NAMES = "race shared_race race_without_one gumbel accept in_logarithms rows_again by_inverse without_replacement"
+NAMES = (
+    "race shared_race race_without_one gumbel accept in_logarithms rows_again by_inverse without_replacement methods"
+)
 
 
 @pytest.mark.parametrize("name", NAMES.split())
@@ -124,6 +131,40 @@ def test_torch_programs(name: str) -> None:
     assert found.keys() == law.keys()
     for result, mass in law.items():
         assert found[result] == pytest.approx(mass, abs=1e-7)
+
+
+def test_trials_integers_and_gumbels_are_followed() -> None:
+    """`multinomial_counts` and `four_levels` of the authors: frequencies took longer than a budget."""
+
+    def trial(random: Any) -> Any:
+        return tuple(np.random.binomial(1, [0.25, 1.0])), int(random.binomial(1, 0.5))  # noqa: NPY002
+
+    def level(random: Any) -> Any:
+        level = np.random.randint(4)  # noqa: NPY002
+        return level, int(random.integers(1, 3)), python_random.randint(1, 2), python_random.randrange(2)
+
+    def gumbel(random: Any) -> Any:
+        return int(np.argmax(np.log([0.5, 0.25, 0.25]) + random.gumbel(size=3)))
+
+    halves = {1: 0.5, 0: 0.5}
+    assert scripted.law(trial).law == {((a, 1), b): v * 0.5 for a, v in ((1, 0.25), (0, 0.75)) for b in halves}
+    found = scripted.law(level).law
+    assert found == {(a, b, c, d): 1 / 32 for a in range(4) for b in (1, 2) for c in (1, 2) for d in (0, 1)}
+    assert scripted.law(gumbel).law == {0: 0.5, 1: 0.25, 2: 0.25}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda random: random.binomial(2, 0.5),
+        lambda random: random.integers(2**31),
+        lambda random: random.integers(0, 2, size=3),
+        lambda random: random.gumbel(0.5, 1.0, 3),
+    ],
+)
+def test_other_trials_are_refused(program: Callable[[Any], Any]) -> None:
+    with pytest.raises(scripted.NotScriptable):
+        scripted.law(program)
 
 
 def test_numpy_and_python_programs() -> None:

@@ -13,6 +13,8 @@ from specsim.conform.evidence._standins import numbers
 from specsim.conform.evidence._uniforms import Uniforms
 
 LIBRARIES = {"python": "random", "numpy": "numpy.random"}
+# Integers that an even draw forks over; of more there are seeds made, and no tokens.
+WIDEST = 64
 
 
 class Generator:
@@ -51,6 +53,46 @@ class Generator:
         return Exponentials.fresh(self._script, tuple(np.atleast_1d(size).tolist()), self._library)
 
     standard_exponential = exponential
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Standard Gumbel numbers: -log of exponentials."""
+        if np.ndim(loc) or np.ndim(scale) or (loc, scale) != (0, 1) or size is None:
+            self._script.refuse(f"gumbel({loc}, {scale}, {size})")
+        return -np.log(self.exponential(size=size))
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """Single trials: 1 with probability p."""
+        if np.ndim(n) or n != 1:
+            self._script.refuse(f"binomial of {n} trials")
+        chances = numbers(self._script, p)
+        if not ((chances >= 0) & (chances <= 1)).all():  # as NumPy refuses them
+            raise ValueError("p < 0, p > 1 or p is NaN")
+        rows = chances if size is None else np.broadcast_to(chances, tuple(np.atleast_1d(size).tolist()))
+        drawn = [1 - self._script.choose((one, 1 - one)) for one in rows.ravel().tolist()]
+        return np.array(drawn, dtype=np.int64).reshape(rows.shape)[()]
+
+    def randint(self, low: Any, high: Any = None, size: Any = None) -> Any:
+        """An integer below `low`, or from `low` to below `high`; Python's includes `high`."""
+        first, end = (0, low) if high is None else (low, high)
+        return self._integer(first, end + (self._library == "python"), size)
+
+    def integers(self, low: Any, high: Any = None, size: Any = None, **more: Any) -> Any:
+        """The same in NumPy's new spelling."""
+        if more:
+            self._script.refuse(f"integers with {', '.join(more)}")
+        first, end = (0, low) if high is None else (low, high)
+        return self._integer(first, end, size)
+
+    def randrange(self, start: Any, stop: Any = None) -> Any:
+        """The same of Python, without `stop`."""
+        first, end = (0, start) if stop is None else (start, stop)
+        return self._integer(first, end, None)
+
+    def _integer(self, first: Any, end: Any, size: Any) -> int:
+        """One of few integers, each as likely."""
+        if size is not None or np.ndim(first) or np.ndim(end) or not 0 < end - first <= WIDEST:
+            self._script.refuse(f"integers from {first} to {end}, size {size}")
+        return int(first) + self._script.choose([1] * int(end - first))
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, **more: Any) -> Any:
         """A draw from p over 0..a-1, or over the entries of a."""

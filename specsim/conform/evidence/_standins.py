@@ -229,3 +229,27 @@ _REFUSED = """bool int float index complex round trunc floor ceil eq ne lt le gt
  lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex repr str format log exp"""
 for _name in _REFUSED.split():
     setattr(StandIn, f"__{_name}__", _refusing(f"__{_name}__"))
+
+
+def _spelt(name: str) -> Callable[..., Any]:
+    def operate(self: StandIn, other: Any) -> Any:
+        return getattr(self, f"__{name}__")(other)
+
+    return operate
+
+
+# torch has methods for operators
+for _spelling, _name in {
+    "lt": "lt",
+    "less": "lt",
+    "le": "le",
+    "gt": "gt",
+    "greater": "gt",
+    "ge": "ge",
+    "mul": "mul",
+    "multiply": "mul",
+    "div": "truediv",
+    "add": "add",
+    "sub": "sub",
+}.items():
+    setattr(StandIn, _spelling, _spelt(_name))

@@ -27,8 +27,10 @@ from specsim.conform.evidence._uniforms import Uniforms
 
 __all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "Path", "TooLong", "Uniforms", "law", "replay"]
 
-NUMPY = ("random", "random_sample", "rand", "uniform", "choice", "exponential", "standard_exponential", "multinomial")
-PYTHON = ("random", "uniform", "choice", "choices")
+_NUMPY = """random random_sample rand uniform choice exponential standard_exponential multinomial gumbel binomial
+ randint"""
+NUMPY = tuple(_NUMPY.split())
+PYTHON = ("random", "uniform", "choice", "choices", "randint", "randrange")
 SCRAMBLED = 0x5E9A2C17  # no program seeds with it: a seed of the program's own shows, whatever was there before
 MOST = 20_000  # paths of one law
 MAKERS = {"numpy": ("default_rng", "Generator", "RandomState"), "python": ("Random", "SystemRandom")}

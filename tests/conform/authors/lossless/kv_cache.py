@@ -37,7 +37,7 @@ def generate(target, draft, prompt, n, sampling_params, random):
             small.feed(text + guess)
             guess.append(int(random.choice(draft.vocab, p=small.rows[-1])))
         big.feed(text + guess)
-        for i, x in enumerate(guess):
+        for x in guess:
             at = len(text) - 1
             p, q = big.rows[at], small.rows[at]
             if random.random() * q[x] < p[x]:

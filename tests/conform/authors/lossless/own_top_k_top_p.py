@@ -30,6 +30,4 @@ def verify(p, q, drafts, *, sampling_params):
 
 
 def subject():
-    return Subject(
-        "own_top_k_top_p", "chain", verify, arrays="torch", randomness="global", warps=True, sizes=(1, 2)
-    )
+    return Subject("own_top_k_top_p", "chain", verify, arrays="torch", randomness="global", warps=True, sizes=(1, 2))

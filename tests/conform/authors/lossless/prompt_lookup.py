@@ -1,7 +1,5 @@
 """Lossless: n-gram drafts from the text itself, certain ones; a decoder with a fallback of none."""
 
-import numpy as np
-
 from specsim.conform import Subject
 
 

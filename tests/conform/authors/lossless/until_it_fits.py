@@ -1,7 +1,5 @@
 """Lossless: the residual is drawn by rejection: tokens of p, kept with 1 - q/p."""
 
-import numpy as np
-
 from specsim.conform import Subject
 
 

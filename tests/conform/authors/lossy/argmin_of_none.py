@@ -1,4 +1,4 @@
-"""Lossy: the first rejection is an argmin, which is 0 where there is none: whole blocks are cut to their first draft."""
+"""Lossy: the first rejection is an argmin, which is 0 where there is none: whole blocks are cut."""
 
 import torch
 

@@ -5,7 +5,7 @@ import numpy as np
 from specsim.conform import Subject
 
 
-def verify(p, q, drafts, random, rejected=[]):  # noqa: B006
+def verify(p, q, drafts, random, rejected=[]):
     x = int(drafts[0])
     if random.random() * q[x] < p[x]:
         return x

@@ -6,7 +6,7 @@ LAYOUT = "padded"
 
 
 def verify(p, q, drafts, counts):
-    n, g, v = q.shape
+    n, g = q.shape[:2]
     out = torch.full((n, g + 1), -1)
     for b in range(n):
         count = int(counts[b])

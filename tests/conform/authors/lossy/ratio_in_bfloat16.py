@@ -14,4 +14,6 @@ def verify(p, q, drafts):
 
 
 def subject():
-    return Subject("ratio_in_bfloat16", "step", verify, arrays="torch", dtype="float32", randomness="global", sizes=(1,))
+    return Subject(
+        "ratio_in_bfloat16", "step", verify, arrays="torch", dtype="float32", randomness="global", sizes=(1,)
+    )

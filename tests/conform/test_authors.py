@@ -1,0 +1,53 @@
+"""Eighty verifiers as their authors write them, judged from their files by the command: none is judged falsely.
+
+What is true of a file stands in its first word, was written before the file was judged, and follows no verdict. A file
+with `LAYOUT` is a batched verifier, and is judged by `assert_lossless_batch`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).with_name("authors")
+FILES = sorted([*FOLDER.glob("*/*.py"), *FOLDER.glob("*/package/adapter.py")])
+STATUS = {"Lossless": 0, "Lossy": 1}
+
+# A batched verifier under pytest, with the statuses of the command.
+BATCH = """
+import sys
+from specsim.conform.files import read
+from specsim.testing import assert_lossless_batch
+from pathlib import Path
+module = read(Path(sys.argv[1]))
+try:
+    assert_lossless_batch(module.verify, layout=module.LAYOUT, **getattr(module, "FACTS", {}))
+except AssertionError as error:
+    print(error, *error.__notes__)
+    sys.exit(1 if str(error).startswith("convicted") else 2)
+"""
+
+
+def truth(path: Path) -> str:
+    """Return the first word of a file."""
+    return path.read_text().partition(":")[0].strip('"')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_an_author_is_judged_as_the_file_says(path: Path) -> None:
+    """In a process of its own: some change what a process holds for all."""
+    is_batch = "\nLAYOUT" in path.read_text()
+    command = ["-c", BATCH] if is_batch else ["-m", "specsim", "conform"]
+    done = subprocess.run([sys.executable, *command, str(path)], capture_output=True, text=True)
+    assert done.returncode == STATUS[truth(path)], done.stdout + done.stderr
+
+
+@pytest.mark.fast
+def test_every_author_says_what_is_true() -> None:
+    assert {truth(path) for path in FILES} == STATUS.keys()
+    assert all(path.parent.name in ("lossless", "lossy", "package") for path in FILES)
+    assert len(FILES) > 70
