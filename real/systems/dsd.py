@@ -18,12 +18,14 @@ from real.decode.along import Along, windows
 from real.decode.blocks import predict_along
 from real.models.model import from_hf
 from real.models.shipped import fingerprint
+from real.studies.costs import Costs
 from real.studies.intervals import Estimate, bootstrap, ratio
 from real.systems import _tuning as on
 from real.systems import _writing
 from real.systems._record import Lab, Record, Verdict
-from real.systems._text_lab import by_prompt, costs
+from real.systems._text_lab import by_prompt
 from real.systems._texts import recipe, training_texts
+from real.systems._times import Sample, Times, interval, own_times
 from real.systems._tuned import correlation, judging, shorter
 from real.systems._tuning import Plan, Rows
 from real.train.recipe import Shape
@@ -151,29 +153,33 @@ def run(lab: Lab) -> Record:
         target = on.own(on.model("target"), rows)
         parts[part] = rows, [judged(draft, target, rows) for draft in drafts]
     lab.said("time of steps")
-    steps, cycles = np.median(step_times(drafts, lab.texts(TURNS, 5)), axis=1), costs(lab, "own")
-    others = {k: sum(cycles.phase(name, k) for name in ("sample", "verify", "rule", "host")) for k in GAMMAS}
-    seconds = {k: steps * k + others[k] for k in GAMMAS}
+    seconds, times = step_times(drafts, lab.texts(TURNS, 5)), own_times(lab)
+    steps = np.median(seconds, axis=1)
+    cycles = {k: steps * k + others(times.costs, k) for k in GAMMAS}
     tuning = np.array([[one.blocks[k].sum() for k in GAMMAS] for one in parts["validation"][1]])
-    chosen = [GAMMAS[i] for i in (tuning * np.stack([seconds[k] for k in GAMMAS], axis=1)).argmin(axis=1)]
+    chosen = [GAMMAS[i] for i in (tuning * np.stack([cycles[k] for k in GAMMAS], axis=1)).argmin(axis=1)]
     rows, found = parts["test"]
     tokens = by_prompt(rows.texts, np.full(len(rows.ids), rows.laws.shape[1]))
     blocks = [one.blocks[k] for one, k in zip(found, chosen, strict=True)]
-    cycle = np.array([seconds[k][i] for i, k in enumerate(chosen)])
-
-    def throughput(*sums: Array) -> Array:
-        return np.stack([sums[0].sum(-1) / one.sum(-1) for one in sums[1:]], axis=-1) / cycle
-
     losses = [one.losses for one in found]
     n = len(blocks)
 
-    def difference(*sums: Array) -> Array:
-        own = np.stack([loss.sum(-1) / sums[0].sum(-1) for loss in sums[1 + n :]], axis=-1)
-        return advantage(throughput(*sums[: 1 + n]), own, steps)
+    def throughput(tokens: Array, blocks: tuple[Array, ...], steps: Array, rest: Array) -> Array:
+        return np.stack([tokens / one for one in blocks], axis=-1) / (steps * np.array(chosen) + rest)
+
+    def difference(tokens: Array, *told: Array) -> Array:
+        loss = np.stack([one / tokens for one in told[n : 2 * n]], axis=-1)
+        return advantage(throughput(tokens, told[:n], *told[2 * n :]), loss, told[2 * n])
+
+    def shallow(tokens: Array, *told: Array) -> Array:
+        return shallow_over_deep(throughput(tokens, told[:n], *told[n:]))
+
+    def rests(costs: Costs) -> list[float]:
+        return [others(costs, k) for k in chosen]
 
     measured = {
-        HEADLINE: bootstrap((tokens, *blocks, *losses), difference, 0.975),
-        SHALLOW: bootstrap((tokens, *blocks), lambda *sums: shallow_over_deep(throughput(*sums)), 0.975),
+        HEADLINE: interval(Sample((tokens, *blocks, *losses), seconds, rests, times), difference, 0.975),
+        SHALLOW: interval(Sample((tokens, *blocks), seconds, rests, times), shallow, 0.975),
     }
     exact: dict[str, float] = {}
     for i, (shape, draft) in enumerate(zip(shapes, drafts, strict=True)):
@@ -182,11 +188,21 @@ def run(lab: Lab) -> Record:
         exact[f"step in milliseconds, {size:g} M, {name}"] = float(1e3 * steps[i])
         exact[f"best number of drafts, {size:g} M, {name}"] = float(chosen[i])
         perplexity = bootstrap((losses[i], tokens), lambda a, b: np.exp(a.sum(-1) / b.sum(-1)))
-        taken = ratio(tokens, blocks[i])
         measured[f"perplexity, {size:g} M, {name}"] = perplexity
-        measured[f"TAR at that number, {size:g} M, {name}"] = taken
-        measured[f"tokens a second, {size:g} M, {name}"] = Estimate(*(value / cycle[i] for value in taken))
+        measured[f"TAR at that number, {size:g} M, {name}"] = ratio(tokens, blocks[i])
+        measured[f"tokens a second, {size:g} M, {name}"] = rate(tokens, blocks[i], seconds[i], chosen[i], times)
     return Record(exact | fitted(steps, shapes, drafts), measured, {})
+
+
+def others(costs: Costs, drafts: int) -> float:
+    """Seconds of a cycle of so many drafts that are none of the draft's."""
+    return sum(costs.phase(name, drafts) for name in ("sample", "verify", "rule", "host"))
+
+
+def rate(tokens: Array, blocks: Array, seconds: Array, drafts: int, times: Times) -> Estimate:
+    """Tokens a second of one draft, of whose steps these are the seconds (turns,)."""
+    found = Sample((tokens, blocks), seconds[None], lambda costs: (others(costs, drafts),), times)
+    return interval(found, lambda a, b, steps, rest: a / b / (drafts * steps + rest)[..., 0])
 
 
 def fitted(steps: Array, shapes: list[Shape], drafts: list[Any]) -> dict[str, float]:

@@ -17,12 +17,11 @@ from real.decode.warp import Warping
 from real.draft.restricted import most_frequent, trimmed
 from real.models.model import LanguageModel
 from real.pair import Pair
-from real.studies.costs import Costs
 from real.studies.intervals import Estimate
 from real.systems._record import Lab, Record, Verdict
 from real.systems._text_lab import SAID, Tally, cycle, gain, mean, tally, tau
-from real.systems._text_lab import costs as costs_of
 from real.systems._texts import TOGETHER, Texts, texts, training_texts
+from real.systems._times import Sample, Times, interval, own_times
 from real.systems._writing import pair
 from real.train.corpus import stdlib_files, token_stream
 from specsim.base.arrays import at
@@ -83,7 +82,7 @@ def run(lab: Lab) -> Record:
     kept = heads(counts(lab), pair(), KEPT)
     lab.said("texts along every head")
     found = weighed(pair(), kept, validation, test)
-    return study(lab, pair(), found, costs_of(lab, "own"))
+    return study(lab, pair(), found, own_times(lab))
 
 
 def weighed(both: Pair, kept: Mapping[Head, list[int]], validation: Texts, test: Texts) -> Weighed:
@@ -97,7 +96,7 @@ def weighed(both: Pair, kept: Mapping[Head, list[int]], validation: Texts, test:
     return Weighed(kept, {head: weights_read(ids, both) for head, ids in kept.items()}, tuned, judged, covered)
 
 
-def study(lab: Lab, both: Pair, found: Weighed, own: Costs) -> Record:
+def study(lab: Lab, both: Pair, found: Weighed, own: Times) -> Record:
     """What the heads of every source gain in memory-bound speedup, and those of the target's texts in speed."""
     _, sizes, tuned, judged, covered = found
     measured: dict[str, Estimate] = {}
@@ -208,25 +207,44 @@ def scaled_gain(judged: Mapping[Head, Mapping[int, Tally]], new: Chosen, old: Ch
     return Estimate(*((1 + value) * factor - 1 for value in found))
 
 
-def _speed(lab: Lab, both: Pair, told: Weighed, own: Costs) -> Estimate:
-    """The same choice by measured times: a step with every head, one after the other by turns."""
+def _speed(lab: Lab, both: Pair, told: Weighed, own: Times) -> Estimate:
+    """The same choice by measured times, whose spread is in the interval beside that of prompts."""
     chosen_from = {head: ids for head, ids in told.kept.items() if head[0] in ("target-written", "full")}
     lab.said("steps with every head")
-    times = step_times(chosen_from, lab.texts(STEPS, 4), both)
-    whole = next(times[head] for head in times if head[0] == "full")
+    seconds = step_times(chosen_from, lab.texts(STEPS, 4), both)
+    whole = next(head for head in seconds if head[0] == "full")
+    over_whole = {head: float(np.median(values) / np.median(seconds[whole])) for head, values in seconds.items()}
     every = [
-        Chosen(head, g, _tau(told.tuned[head][g]) / cycle(own, g, times[head] / whole))
-        for head in times
+        Chosen(head, g, _tau(told.tuned[head][g]) / cycle(own.costs, g, share))
+        for head, share in over_whole.items()
         for g in GAMMAS
     ]
-    full = max((one for one in every if one.head[0] == "full"), key=lambda one: one.score)
-    found = max((one for one in every if one.head[0] != "full"), key=lambda one: one.score)
-    factor = cycle(own, full.gamma) / cycle(own, found.gamma, times[found.head] / whole)
-    return scaled_gain(told.judged, found, full, factor)
+    full = max((one for one in every if one.head == whole), key=lambda one: one.score)
+    found = max((one for one in every if one.head != whole), key=lambda one: one.score)
+    return timed_gain(told.judged, found, full, np.stack([seconds[found.head], seconds[whole]]), own)
 
 
-def step_times(kept: Mapping[Head, list[int]], visits: int, both: Pair) -> dict[Head, float]:
-    """Median seconds of a draft step with each head, at 64 positions."""
+def timed_gain(
+    judged: Mapping[Head, Mapping[int, Tally]], new: Chosen, old: Chosen, seconds: Array, own: Times
+) -> Estimate:
+    """By which share the new head is faster than the full one, whose steps' seconds (2, turns) are the second row."""
+
+    def faster(a: Array, b: Array, c: Array, d: Array, steps: Array, prices: Array) -> Array:
+        cost = prices[..., 0] + (steps[..., 0] / steps[..., 1] - 1) * prices[..., 1]
+        return (a / b) / (c / d) * prices[..., 2] / cost - 1
+
+    tallies = (*judged[new.head][new.gamma], *judged[old.head][old.gamma])
+    found = Sample(
+        tallies,
+        seconds,
+        lambda costs: (costs.cycle(new.gamma), costs.phase("draft", new.gamma), costs.cycle(old.gamma)),
+        own,
+    )
+    return interval(found, faster)
+
+
+def step_times(kept: Mapping[Head, list[int]], visits: int, both: Pair) -> dict[Head, Array]:
+    """Seconds (visits,) of a draft step with each head, at 64 positions: one head after the other in every visit."""
     caches = {head: trimmed(both.draft, ids).cache() for head, ids in kept.items()}
     found: dict[Head, list[float]] = {head: [] for head in kept}
     for cache in caches.values():
@@ -237,7 +255,7 @@ def step_times(kept: Mapping[Head, list[int]], visits: int, both: Pair) -> dict[
             began = time.perf_counter()
             cache.forward(torch.tensor([[7]]), 1)
             found[head].append(time.perf_counter() - began)
-    return {head: float(np.median(values)) for head, values in found.items()}
+    return {head: np.array(values) for head, values in found.items()}
 
 
 def verdict(record: Record) -> Verdict:

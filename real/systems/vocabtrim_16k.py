@@ -12,8 +12,9 @@ from real.studies.intervals import Estimate
 from real.systems import _texts as on
 from real.systems import vocabtrim
 from real.systems._record import Lab, Record, Verdict
-from real.systems._text_lab import VISITS, timed
+from real.systems._text_lab import VISITS
 from real.systems._texts import Texts
+from real.systems._times import timed
 
 NAME = "VocabTrim, 16,384 tokens"
 PAPER = vocabtrim.PAPER

@@ -15,6 +15,7 @@ from real.studies.intervals import Estimate
 from real.systems import minicpm4, vocabtrim
 from real.systems._record import Lab, Record, checked
 from real.systems._texts import Texts, texts
+from real.systems._times import Times
 from real.systems._tree_lab import Reader
 from real.systems._writing import pair
 from specsim import trees
@@ -73,7 +74,7 @@ def test_trial_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabtrim, "counts", lambda lab: counted)
     monkeypatch.setattr(vocabtrim, "KEPT", (256, 1024))
     monkeypatch.setattr(minicpm4, "NODES", 4)
-    monkeypatch.setattr(vocabtrim, "costs_of", lambda lab, cost: _costs())
+    monkeypatch.setattr(vocabtrim, "own_times", lambda lab: Times(_costs(), (_costs(),)))
     for system in (vocabtrim, minicpm4):
         record = checked(system.run(Lab(share=0.01)), system.HEADLINE)
         assert system.verdict(record) in ("shows", "does not show", "contradicts")
