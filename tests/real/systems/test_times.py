@@ -47,7 +47,7 @@ EVEN = (np.full(30, 20.0), np.full(30, 10.0))
 RNG = np.random.default_rng(0)
 UNEVEN = (RNG.uniform(16, 24, 30), np.full(30, 10.0))
 NOISY = 1 + RNG.exponential(0.2, (1, 40))
-VISITS = tuple(RNG.normal(1, 0.1, 400))
+VISITS = tuple(RNG.normal(1, 0.03, 400))
 
 
 def test_with_exact_times_the_interval_is_that_of_prompts() -> None:
