@@ -51,7 +51,8 @@ class ModelShape(NamedTuple):
 
     attention_layers: layers that cache keys and values, 0 for all; window, states, indexer: see `Window`, `States`,
     `Indexer`. feed_layers: layers with a feed-forward block, 0 for all. stored: the type in which its config says that
-    its weights are stored. unread: fields of the config that were not understood.
+    its weights are stored. unread: fields of the config that were not understood. assumed: fields that it leaves out,
+    with the values that the code of its model_type takes then.
 
     Examples
     --------
@@ -89,6 +90,7 @@ class ModelShape(NamedTuple):
     feed_layers: int = 0
     stored: Weights | None = None
     unread: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     @property
     def caching_layers(self) -> int:
@@ -231,6 +233,7 @@ def of_decoder(name: str, found: Decoder) -> ModelShape:
         indexer=Indexer(attention.index_heads, attention.index_size, attention.index_topk),
         feed_layers=found.feed_layers if found.feed_layers < found.layers else 0,
         unread=found.unread,
+        assumed=found.assumed,
     )
 
 

@@ -39,7 +39,7 @@ def _uniform(name: str, bits: float) -> Weights:
 # Blocks of GGUF: bytes of a block over its weights. 32 weights of Q8_0 are 32 bytes and a scale of 2; 256 of Q4_K are
 # 128 bytes, 12 of scales and minima, and 4 of their scales; 256 of Q6_K 128 + 64 bytes, 16 scales and one of 2.
 _Q8_0, _Q4_0, _Q4_K = 8 * 34 / 32, 8 * 18 / 32, 8 * 144 / 256
-_Q5_K, _Q6_K, _MXFP4 = 8 * 176 / 256, 8 * 210 / 256, 8 * 17 / 32
+_Q5_K, _Q6_K, _MXFP4, _MXFP8 = 8 * 176 / 256, 8 * 210 / 256, 8 * 17 / 32, 8 * 33 / 32
 # The mixes keep the values and the down products of half of the layers, and the head, in Q6_K. These are 28.5 % (Llama
 # 3.1 8B) to 29.4 % (Llama 3.2 1B) of a layer's weights. With the head Q4_K_M is 4.8 to 4.9 bits in all.
 _MIXED = 0.29 / 2
@@ -74,7 +74,8 @@ def declared_weights(values: dict[str, Any], name: str) -> Weights | None:
     """
     inner = values.get("text_config")
     inner = inner if isinstance(inner, dict) else {}
-    told = values.get("quantization_config") or values.get("compression_config") or inner.get("quantization_config")
+    places = (*(values.get(one) for one in _PLACES), inner.get("quantization_config"))
+    told = next((one for one in places if one), None)
     if told is None:
         return None
     if not isinstance(told, dict):
@@ -84,38 +85,74 @@ def declared_weights(values: dict[str, Any], name: str) -> Weights | None:
     unknown = Weights(f"unknown ({method})", 0.0, 0.0)
     if found is None:
         return unknown
-    if found.experts or not _leaves_attention(told):
+    if found.experts:
         return found
+    left = _unquantized(told)
+    if not any(_ATTENTION.search(one) for one in left):
+        return unknown if any(_FEED_FORWARD.search(one) for one in left) else found
     # Attention is left in 16 bits: experts are what is narrow, and a model without them is a mixture.
     with_experts = any(field in one for field in NUMBER for one in (values, inner))
     return Weights(f"{found.name} experts", 16.0, 16.0, found.layers) if with_experts else unknown
 
 
+# Where a config says how its weights are stored; mlx-lm says it twice, older versions in the last alone.
+_PLACES = ("quantization_config", "compression_config", "quantization")
 _ATTENTION = re.compile(r"attn(\.?\*|$|\.(q|k|v|o|kv|qkv|q_a|q_b|kv_a|kv_b|out|in_proj_qkv)[a-z_]*proj)")
 
 
-def _leaves_attention(told: dict[str, Any]) -> bool:
-    """Whether the products of attention are among the modules that are not quantized."""
-    names = ("ignore", "exclude_modules", "modules_to_not_convert", "ignored_layers")
+_FEED_FORWARD = re.compile(r"mlp(\.?\*|$)|(mlp|feed_forward)\S*(proj|\bw[123]\b)")
+
+
+def _unquantized(told: dict[str, Any]) -> list[str]:
+    """The modules that are not quantized, by name or by pattern."""
+    names = ("ignore", "exclude_modules", "modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules")
     left: list[Any] = next((told[one] for one in names if isinstance(told.get(one), list)), [])
-    return any(_ATTENTION.search(str(one)) for one in left)
+    return [str(one) for one in left]
 
 
 def _declared(told: dict[str, Any]) -> Weights | None:
     method = str(told.get("quant_method") or "").lower()
     if told.get("quant_algo"):  # of modelopt, whatever stands beside it
         return _modelopt(str(told["quant_algo"]).lower())
+    if not method and "bits" in told and "group_size" in told:
+        return _mlx(told)
     if method == "mxfp4":  # gpt-oss: experts alone, all else in 16 bits
         return Weights("mxfp4 experts", 16.0, 16.0, _MXFP4)
     if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
         return Weights("fp8", 8.0, 16.0)
     if method in ("awq", "gptq", "auto-round", "autoround", "auto_round", "gptq_marlin"):
-        return _grouped(told.get("bits", told.get("w_bit", 4)), told.get("group_size", told.get("q_group_size", 128)))
+        if told.get("dynamic") or told.get("extra_config"):  # some layers in other types
+            return None
+        bits, group = told.get("bits", told.get("w_bit", 4)), told.get("group_size", told.get("q_group_size", 128))
+        found = _grouped(bits, group)
+        return found._replace(head=found.layers) if found is not None and told.get("lm_head") is True else found
     if method == "bitsandbytes":
-        return Weights("int4", 4.5, 16.0) if told.get("load_in_4bit") else Weights("int8", 8.0, 16.0)
+        return _bitsandbytes(told)
     if method in ("compressed-tensors", "compressed_tensors", "sparseml") or "config_groups" in told:
         return _compressed(told)
     return None
+
+
+def _bitsandbytes(told: dict[str, Any]) -> Weights | None:
+    """A scale of 32 bits for 64 weights, or of 8 bits with one of 32 for 256 such scales."""
+    if told.get("load_in_4bit") or told.get("_load_in_4bit"):
+        twice = told.get("bnb_4bit_use_double_quant")
+        return Weights("int4", 4 + 8 / 64 + 32 / (64 * 256) if twice else 4.5, 16.0)
+    return Weights("int8", 8.0, 16.0) if told.get("load_in_8bit") or told.get("_load_in_8bit") else None
+
+
+def _mlx(told: dict[str, Any]) -> Weights | None:
+    """All of mlx-lm's layers and its head alike; None where some module has a type of its own."""
+    bits, group, mode = told["bits"], told["group_size"], told.get("mode", "affine")
+    others = [one for name, one in told.items() if name not in ("bits", "group_size", "mode", "quant_method")]
+    if any(isinstance(one, dict) or one is False for one in others):
+        return None
+    if mode in ("mxfp4", "nvfp4", "mxfp8"):
+        return _uniform(mode, {"mxfp4": _MXFP4, "nvfp4": 4.5, "mxfp8": _MXFP8}[mode])
+    if mode != "affine" or not isinstance(bits, int) or not isinstance(group, int) or group < 1 or not 2 <= bits <= 8:
+        return None
+    # A scale and an offset of 16 bits for each group.
+    return _uniform(f"int{bits}", bits + 32 / group)
 
 
 def _grouped(bits: Any, group: Any, zeros: bool = True) -> Weights | None:
@@ -129,6 +166,8 @@ def _grouped(bits: Any, group: Any, zeros: bool = True) -> Weights | None:
 def _modelopt(algorithm: str) -> Weights | None:
     if "nvfp4" in algorithm:
         return Weights("nvfp4", 4.5, 16.0)
+    if "mxfp8" in algorithm:
+        return Weights("mxfp8", _MXFP8, 16.0)
     if "fp8" in algorithm:
         return Weights("fp8", 8.0, 16.0)
     return Weights("int4", 4.125, 16.0) if "w4a16" in algorithm else None
@@ -137,6 +176,9 @@ def _modelopt(algorithm: str) -> Weights | None:
 def _compressed(told: dict[str, Any]) -> Weights | None:
     """Groups of layers that share a type; None where they differ."""
     groups = told.get("config_groups")
+    sparse = told.get("sparsity_config")
+    if isinstance(sparse, dict) and sparse.get("format") not in (None, "dense"):  # zeros are left out of the file
+        return None
     kinds = set()
     for group in groups.values() if isinstance(groups, dict) else ():
         weights = group.get("weights") if isinstance(group, dict) else None

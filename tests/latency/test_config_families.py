@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from specsim.latency import ModelShape
+from specsim.latency.configs.defaults import defaults_of
 from specsim.latency.configs.families import FAMILIES
+from specsim.latency.tables import grouped
 
 pytestmark = pytest.mark.later
 
@@ -94,6 +96,10 @@ OWN: dict[str, dict[str, Any]] = {
     "lfm2_moe": {"layer_types": MIXED, "num_experts": 6, "num_dense_layers": 2, "conv_L_cache": 3,
                  "head_dim": None, **MOE},
 }  # fmt: skip
+# Defaults that are taken of one or two families alone.
+SIZES = {
+    *("mamba_d_state", "mamba_d_conv", "mamba_dt_rank", "n_groups", "conv_kernel", "mamba_head_dim", "ssm_state_size"),
+}
 OLD = {"gpt2", "gptj", "gpt_bigcode", "bloom", "opt", "falcon"}
 
 
@@ -144,3 +150,12 @@ def test_the_kinds_of_layers_are_those_of_transformers(kind: str) -> None:
     assert shape.window.layers == windows
     assert shape.caching_layers == windows + sum(one in ("full_attention", "attention") for one in told)
     assert shape.states.layers == sum(one in ("linear_attention", "mamba") for one in told)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FAMILIES if kind not in ELSEWHERE])
+def test_defaults_of_left_out_fields_are_those_of_transformers(kind: str) -> None:
+    mapping = pytest.importorskip("transformers").models.auto.configuration_auto.CONFIG_MAPPING
+    known = {row["field"] for rows in grouped("config_defaults", "model_type").values() for row in rows} - SIZES
+    own = {name: field.default for name, field in mapping[kind].__dataclass_fields__.items()}
+    declared = {name: value for name, value in own.items() if name in known and isinstance(value, int | str)}
+    assert {name: value for name, value in defaults_of(kind, {}).items() if name not in SIZES} == declared

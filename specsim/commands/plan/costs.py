@@ -186,6 +186,7 @@ def _modelled(told: Told, batches: list[int], contexts: list[int]) -> Costs:
         found = found._replace(assumptions=(*kept, said))
     notes = [*models.named_after(names[0], large), *drafter.notes, *types.notes]
     notes += [_unread(one) for one in (large, drafter.shape) if one is not None and one.unread]
+    notes += [_assumed(one) for one in (large, drafter.shape) if one is not None and one.assumed]
     notes += _mismatches(large, drafter, parallel)
     notes += _fits(large, drafter.shape, gpu, parallel, types, batches, contexts)
     return Costs(found, drafter.method, tuple(notes), allowed, types=types)
@@ -195,6 +196,11 @@ def _unread(shape: ModelShape) -> str:
     """Fields of a config that change nothing here, as far as one can tell."""
     fields = ", ".join(shape.unread)
     return f"{shape.name}: these fields of its config are not understood, and nothing is counted for them: {fields}"
+
+
+def _assumed(shape: ModelShape) -> str:
+    """Fields that a config leaves out, with the values that are taken."""
+    return f"{shape.name}: its config leaves out, and its model_type's own code takes: {', '.join(shape.assumed)}"
 
 
 def _constants(experts_ms: float | None, large: ModelShape) -> Constants:

@@ -6,6 +6,7 @@ import difflib
 from typing import Any, NamedTuple
 
 from specsim.latency.configs import kinds
+from specsim.latency.configs.defaults import defaults_of
 from specsim.latency.configs.experts import NUMBER, Experts
 from specsim.latency.configs.families import ALIASES, FAMILIES, Family
 from specsim.latency.configs.fields import Fields, unread
@@ -17,7 +18,8 @@ class Decoder(NamedTuple):
 
     attention_layers cache keys and values, windowed of them for `window` tokens at most; state_layers keep a state
     instead. body: all layers, every expert included. feed_layers: layers with a feed-forward block. unread: fields that
-    were not understood, and change nothing that is counted as far as their names say.
+    were not understood, and change nothing that is counted as far as their names say. assumed: fields that were left
+    out, each with the value that the code of the model_type takes then.
     """
 
     layers: int
@@ -36,12 +38,12 @@ class Decoder(NamedTuple):
     expert: int
     moe_layers: int
     unread: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
 
 
 def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = frozenset()) -> Decoder:
     """The decoder of a config; extra: fields that the caller reads. ValueError for layers that are not counted here."""
     fields, family = _family(values, name)
-    fields.read.update(family.known, extra)
     hidden = fields.number("hidden_size", "n_embd", "d_model")
     vocab = fields.number("vocab_size")
     if fields.get("word_embed_proj_dim", default=hidden) != hidden:
@@ -81,6 +83,10 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     body = mixed + dense * family.matrices * hidden * wide + moe * (beside + found.number * expert)
     if not moe:
         found, expert = Experts(0, 0, 0), 0
+    # What the file leaves out and its code fills in; then what is not understood.
+    taken = sorted(key for key in fields.left_out if fields.left_out[key] and fields.values[key] is not False)
+    assumed = tuple(f"{key} {fields.values[key]}" for key in taken)
+    fields.read.update(family.known, extra, fields.left_out)
     return Decoder(
         layers,
         hidden,
@@ -98,6 +104,7 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
         expert,
         moe,
         unread(fields),
+        assumed,
     )
 
 
@@ -111,7 +118,7 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
         kind = str(inner.get("model_type") or kind)
         values = inner
     kind = ALIASES.get(kind, kind)
-    fields = Fields(values, name, set())
+    fields = Fields(values, name, set(), {})
     if values.get("is_encoder_decoder"):
         raise fields.refusal("has an encoder (is_encoder_decoder is True), which is not counted")
     if kind not in FAMILIES:
@@ -119,8 +126,11 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
         shown = f"near ones that are: {', '.join(near)}" if near else f"among those that are: {_SOME}"
         raise fields.refusal(f"has model_type {kind!r}, whose layers are not counted here ({shown})")
     family = FAMILIES[kind]
-    given = {key: value for key, value in values.items() if value is not None}
-    return Fields({**family.defaults, **given}, name, fields.read), family
+    if values.get("add_cross_attention"):
+        raise fields.refusal("has cross-attention (add_cross_attention is True), which is not counted")
+    told = {key: value for key, value in values.items() if value is not None}
+    defaults = defaults_of(kind, values)
+    return Fields({**family.defaults, **defaults, **told}, name, set(), dict.fromkeys(defaults, False)), family
 
 
 # More layers than any model has; each is looked at.

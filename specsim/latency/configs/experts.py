@@ -32,12 +32,22 @@ Routed = Callable[[Fields, int], list[bool]]
 
 def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediate_size",)) -> Experts:
     """Experts alone; width names the field of theirs."""
+    for names in (NUMBER, PER_TOKEN):
+        _check_alike(fields, names)
     number = fields.number(*NUMBER)
     per_token = fields.number(*PER_TOKEN)
     if per_token > number:
         shown = next(name for name in PER_TOKEN if fields.values.get(name) is not None)
         raise ValueError(f"config {fields.name}: {shown} is {per_token}, more than the {number} experts")
     return Experts(number, per_token, fields.number(*width))
+
+
+def _check_alike(fields: Fields, names: tuple[str, ...]) -> None:
+    """ValueError if two fields that say the same say different numbers."""
+    given = {name: fields.values[name] for name in names if fields.values.get(name) is not None}
+    if len(set(map(str, given.values()))) > 1:
+        both = " and ".join(f"{name} {value}" for name, value in given.items())
+        raise ValueError(f"config {fields.name} has {both}, which say the same; leave out one of them")
 
 
 def beside(fields: Fields, hidden: int) -> Experts:

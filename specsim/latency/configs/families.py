@@ -49,7 +49,7 @@ class Family(NamedTuple):
     kinds: which layers attend to all tokens or to a window, and which keep a state. fewest: as many experts make a
     layer one with experts. parallel: every layer has attention and a state beside each other. alone: a layer is either
     a mixer or a feed-forward block. known: fields that change nothing here. defaults: of fields that a file may leave
-    out, as the family's own code has them.
+    out, beside those of `config_defaults.csv`.
     """
 
     attention: Callable[[Fields, int], mixers.Attention] = mixers.grouped
@@ -68,13 +68,12 @@ class Family(NamedTuple):
 
 _WINDOWS = Family(kinds=layer_kinds.by_pattern())
 _QWEN = _WINDOWS._replace(defaults={"use_sliding_window": False})
-_QWEN3 = _QWEN._replace(defaults={"use_sliding_window": False, "head_dim": 128})
-_QWEN_MOE = _QWEN._replace(experts=moe.behind_a_gate, routed=moe.every_step)
-_GEMMA3 = {"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
+_QWEN_MOE = Family(kinds=layer_kinds.unwindowed, experts=moe.behind_a_gate, routed=moe.every_step)
+_GEMMA3 = {"vocab_size": 262208, "num_attention_heads": 8}
 _OLD = Family(width=fourfold, matrices=2)
 _MLA = Family(attention=mixers.latent, experts=moe.beside, routed=moe.after_dense)
 _SHARED = Family(experts=moe.beside, routed=moe.after_dense)
-_NEXT = Family(mixers.gated, layer_kinds.every_nth, mixers.gated_delta, defaults={"head_dim": 256})
+_NEXT = Family(mixers.gated, layer_kinds.every_nth, mixers.gated_delta)
 _NEXT_MOE = _NEXT._replace(experts=moe.behind_a_gate, routed=moe.every_step)
 _MAMBA = ("mamba_chunk_size", "mamba_conv_bias", "mamba_proj_bias", "mamba_expand")
 _NEMOTRON = (
@@ -94,33 +93,30 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("mistral", "ministral", "ministral3", "phi3"), _WINDOWS),
     "starcoder2": _WINDOWS._replace(matrices=2, known=("mlp_type",)),
     "qwen2": _QWEN,
-    "qwen3": _QWEN3,
-    "gemma": Family(defaults={"head_dim": 256}),
+    "qwen3": _QWEN,
+    "gemma": Family(),
     "gemma2": Family(
         kinds=layer_kinds.by_pattern(2),
         known=("cache_implementation",),
-        defaults={"head_dim": 256},
     ),
     "gemma3_text": Family(kinds=layer_kinds.by_pattern(6), known=("cache_implementation",), defaults=_GEMMA3),
     "cohere2": Family(kinds=layer_kinds.by_pattern(4), known=("layer_switch", "order_of_interleaved_layers")),
     **dict.fromkeys(("olmo3", "exaone4"), Family(kinds=layer_kinds.by_pattern(4))),
-    **dict.fromkeys(("glm", "glm4", "seed_oss", "helium", "ernie4_5"), Family(defaults={"head_dim": 128})),
+    **dict.fromkeys(("glm", "glm4", "seed_oss", "ernie4_5"), Family()),
+    "helium": Family(mixers.square_output),
     **dict.fromkeys(("arcee", "apertus", "nemotron"), Family(matrices=2)),
-    **dict.fromkeys(("phi", "gpt_neox"), _OLD._replace(width=width)),
+    "phi": _OLD._replace(width=width),
+    "gpt_neox": _OLD._replace(attention=mixers.alike, width=width),
     **dict.fromkeys(("gpt2", "gptj", "bloom"), _OLD),
     "opt": _OLD._replace(known=("do_layer_norm_before", "layer_norm_elementwise_affine", "enable_bias")),
-    "falcon": _OLD._replace(
-        known=("num_ln_in_parallel_attn", "parallel_attn", "alibi"), defaults={"multi_query": True}
-    ),
-    "gpt_bigcode": _OLD._replace(known=("attention_softmax_in_fp32",), defaults={"multi_query": True}),
+    "falcon": _OLD._replace(known=("num_ln_in_parallel_attn", "parallel_attn", "alibi")),
+    "gpt_bigcode": _OLD._replace(known=("attention_softmax_in_fp32",)),
     # Experts in every layer, or after some dense ones; with shared ones or without.
     "mixtral": _WINDOWS._replace(experts=moe.plain),
     "phimoe": _WINDOWS._replace(experts=moe.plain),
     **dict.fromkeys(("olmoe", "flex_olmo", "granitemoe"), Family(experts=moe.plain)),
     "granitemoeshared": Family(experts=moe.shared_width),
-    "gpt_oss": Family(
-        kinds=layer_kinds.by_pattern(2), experts=moe.plain, known=("experts_per_token",), defaults={"head_dim": 64}
-    ),
+    "gpt_oss": Family(kinds=layer_kinds.by_pattern(2), experts=moe.plain, known=("experts_per_token",)),
     "qwen2_moe": _QWEN_MOE,
     "qwen3_moe": _QWEN_MOE,
     "llama4_text": Family(
@@ -129,17 +125,17 @@ FAMILIES: dict[str, Family] = {
         experts=moe.always_one,
         routed=moe.interleaved,
         known=("intermediate_size_mlp", "floor_scale", "use_irope", "for_llm_compressor", "cache_implementation"),
-        defaults={"head_dim": 128},
     ),
     "ernie4_5_moe": Family(experts=moe.beside, routed=moe.between, known=("moe_capacity", "moe_gate")),
     **dict.fromkeys(
         ("deepseek", "glm4_moe", "dots1", "bailing_moe", "bailing_moe_v2"),
         _SHARED._replace(kinds=layer_kinds.by_pattern()),
     ),
-    "solar_open": Family(experts=moe.beside, defaults={"head_dim": 128}),
-    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite"), _MLA),
+    "solar_open": Family(experts=moe.beside),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2"), _MLA),
+    "glm4_moe_lite": _MLA._replace(defaults={"first_k_dense_replace": 1}),
     **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), _MLA._replace(attention=mixers.indexed)),
-    "minimax_m2": Family(kinds=layer_kinds.all_ones, experts=moe.shared_width, defaults={"head_dim": 128}),
+    "minimax_m2": Family(kinds=layer_kinds.all_ones, experts=moe.shared_width),
     # Layers with a state beside layers with attention.
     **dict.fromkeys(
         ("minimax", "minimax_text_01", "minimax_m1"),
@@ -157,7 +153,6 @@ FAMILIES: dict[str, Family] = {
         routed=moe.periodic,
         fewest=2,
         known=("mamba_conv_bias", "mamba_proj_bias", "use_mambapy", "use_associative_scan"),
-        defaults={"mamba_expand": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_dt_rank": "auto"},
     ),
     "granitemoehybrid": _GRANITE,
     "bamba": _GRANITE._replace(width=width, experts=None),
@@ -177,7 +172,6 @@ FAMILIES: dict[str, Family] = {
             "moe_shared_expert_overlap",
             "mamba_ssm_cache_dtype",
         ),
-        defaults={"head_dim": 128, "n_groups": 8, "conv_kernel": 4, "mamba_head_dim": 64, "ssm_state_size": 128},
     ),
     "lfm2": Family(kinds=layer_kinds.at_indices, state=mixers.short_convolution, width=rounded),
     "lfm2_moe": Family(

@@ -55,16 +55,27 @@ _STRUCTURE = re.compile(
 
 
 class Fields(NamedTuple):
-    """The fields of one decoder; `read` collects the names that a reader asked for."""
+    """The fields of one decoder; `read` collects the names that a reader asked for.
+
+    left_out: fields whose values are defaults, each with whether a reader took it.
+    """
 
     values: dict[str, Any]
     name: str
     read: set[str]
+    left_out: dict[str, bool]
 
     def get(self, *names: str, default: Any = None) -> Any:
         """The first of these fields that is there and not null."""
         self.read.update(names)
-        return next((self.values[name] for name in names if self.values.get(name) is not None), default)
+        name = next((name for name in names if self.values.get(name) is not None), None)
+        return default if name is None else self._taken(name)
+
+    def _taken(self, name: str) -> Any:
+        """The value of a field, with a record that a default was taken."""
+        if name in self.left_out:
+            self.left_out[name] = True
+        return self.values[name]
 
     def number(self, *names: str, default: int | None = None) -> int:
         """A whole number; the default where no field is there, an error where there is no default."""
@@ -72,7 +83,7 @@ class Fields(NamedTuple):
         for name in names:
             if self.values.get(name) is not None:
                 least = 0 if default == 0 else 1
-                return check.integer(self.values[name], f"config {self.name}: {name}", least)
+                return check.integer(self._taken(name), f"config {self.name}: {name}", least)
         if default is None:
             has = ", ".join(sorted(self.values))
             raise ValueError(f"config {self.name} has no {' or '.join(names)}; its fields: {has}; {WAY_ON}")

@@ -22,6 +22,7 @@ FIELDS = frozenset({
     *_EAGLE3, *_EAGLE, *_PARALLEL, "dflash_config", "block_size", "num_target_layers", "target_layer_ids",
     "aux_hidden_state_layer_ids", "mask_token_id", "speculators_model_type", "transformer_layer_config",
     "speculators_config", "has_no_defaults_at_init", "num_aux_hidden_states", "fusion_bias", "layernorms",
+    "has_lm_head", "target_model_type",
 })  # fmt: skip
 
 
@@ -47,9 +48,14 @@ def read_head(values: dict[str, Any], name: str) -> tuple[Head, dict[str, Any]]:
     if isinstance(inner, dict):
         values = {"draft_vocab_size": values.get("draft_vocab_size"), **inner}
     kind = _kind({**values, **outer}, name)
-    fields = Fields({**values, **outer}, name, set())
+    fields = Fields({**values, **outer}, name, set(), {})
     if not kind:
         return Head(), values
+    # Heads of some makers draft several tokens in one step.
+    eagle = outer.get("eagle_config")
+    at_once = eagle.get("parallel_draft_step", 1) if isinstance(eagle, dict) else 1
+    if kind in ("eagle", "eagle3") and at_once not in (None, 1):
+        raise fields.refusal(f"drafts {at_once} tokens in a step (parallel_draft_step), which is not counted")
     scored = fields.number("draft_vocab_size", default=0)
     target_hidden = fields.number("target_hidden_size", default=0)
     if kind != "dflash":

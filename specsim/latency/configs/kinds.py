@@ -34,6 +34,10 @@ def declared(fields: Fields, layers: int) -> list[str] | None:
     return [_WORDS[str(one)] for one in told]
 
 
+# Every how many layers one reads all tokens, under its names.
+_PATTERN = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+
+
 def by_pattern(default: int = 0) -> Kinds:
     """Every n-th layer reads all tokens, those between a window; n is sliding_window_pattern, else the default.
 
@@ -42,27 +46,35 @@ def by_pattern(default: int = 0) -> Kinds:
 
     def kinds(fields: Fields, layers: int) -> list[str]:
         told = declared(fields, layers)
-        pattern = fields.get("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
         windowed = (
-            fields.get("sliding_window", "sliding_window_size") is not None
-            and fields.get("use_sliding_window") is not False
+            fields.get("use_sliding_window") is not False
+            and fields.get("sliding_window", "sliding_window_size") is not None
         )
-        first = fields.number("max_window_layers", default=0)
+        fields.read.update(("sliding_window", "sliding_window_size", "max_window_layers", *_PATTERN))
         if not windowed:
             if told is not None and WINDOW in told:
                 raise ValueError(f"config {fields.name}: layer_types has windows, but sliding_window is not given")
             return told or [FULL] * layers
         if told is not None:
             return told
+        pattern = fields.get(*_PATTERN)
         if isinstance(pattern, str) and set(pattern) == {"L", "G"}:
             return [FULL if pattern[i % len(pattern)] == "G" else WINDOW for i in range(layers)]
-        every = fields.number("sliding_window_pattern", "_sliding_window_pattern", default=default)
+        every = fields.number(*_PATTERN[:2], default=default)
         if every:
             return [FULL if (i + 1) % every == 0 else WINDOW for i in range(layers)]
-        start = first if fields.get("use_sliding_window") is not None else 0
-        return [WINDOW if i >= start else FULL for i in range(layers)]
+        first = fields.number("max_window_layers", default=0)
+        return [WINDOW if i >= first else FULL for i in range(layers)]
 
     return kinds
+
+
+def unwindowed(fields: Fields, layers: int) -> list[str]:
+    """Qwen-MoE: attention over all tokens; windows, which no published one has, lie in other layers than Qwen2's."""
+    if fields.get("use_sliding_window"):
+        raise fields.refusal("has windows (use_sliding_window is True), which are not counted of its model_type")
+    fields.read.update(("sliding_window", "max_window_layers"))
+    return everywhere(fields, layers)
 
 
 def everywhere(fields: Fields, layers: int) -> list[str]:

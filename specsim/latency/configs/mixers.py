@@ -49,6 +49,17 @@ def grouped(fields: Fields, hidden: int) -> Attention:
     return Attention(heads, kv, size, hidden * size * (heads + 2 * kv), hidden * size * heads)
 
 
+def alike(fields: Fields, hidden: int) -> Attention:
+    """Attention of GPT-NeoX: as many heads of keys and values as of queries, whatever other fields say."""
+    values = {**fields.values, "num_key_value_heads": None, "head_dim": None}
+    return grouped(fields._replace(values=values), hidden)
+
+
+def square_output(fields: Fields, hidden: int) -> Attention:
+    """Grouped attention whose output is as wide as the layer (Helium)."""
+    return grouped(fields, hidden)._replace(output=hidden * hidden)
+
+
 def gated(fields: Fields, hidden: int) -> Attention:
     """Grouped attention whose output is multiplied by a gate, made beside the queries."""
     plain = grouped(fields, hidden)
@@ -95,7 +106,7 @@ def delta_attention(fields: Fields, hidden: int) -> State:
     """Kimi delta attention: queries, keys, values and an output; two gates through a product of low rank."""
     told = fields.get("linear_attn_config", default={})
     told = told if isinstance(told, dict) else {}
-    own = Fields(told, fields.name, set())
+    own = Fields(told, fields.name, set(), {})
     size = own.number("head_dim", default=0) or fields.number("linear_head_dim")
     heads = own.number("num_heads", default=0) or fields.number("linear_num_heads")
     kernel = own.number("short_conv_kernel_size", default=0) or fields.number("linear_conv_kernel_dim")

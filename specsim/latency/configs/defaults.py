@@ -1,0 +1,40 @@
+"""What a config.json leaves out: the value that the code of its model_type takes then, from `config_defaults.csv`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from specsim.latency.configs.experts import BESIDE, NUMBER, PER_TOKEN
+from specsim.latency.tables import grouped
+
+# Fields that say the same: where one of them is given, the defaults of the others do not count.
+_ALIKE = (NUMBER, PER_TOKEN, BESIDE, ("num_key_value_heads", "num_kv_heads"), ("head_dim", "attention_head_dim"))
+
+
+def defaults_of(kind: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the defaults of fields that a config of this model_type leaves out; null is a value of its own.
+
+    Sizes that every file has are none of them: a file without is refused.
+
+    Examples
+    --------
+    >>> defaults_of("mistral", {"sliding_window": None})
+    {'num_key_value_heads': 8}
+    """
+    given = set(values)
+    for names in _ALIKE:
+        if given & set(names):
+            given.update(names)
+    return {name: value for name, value in _defaults(kind).items() if name not in given}
+
+
+@cache
+def _defaults(kind: str) -> dict[str, Any]:
+    return {row["field"]: _value(row["value"]) for row in grouped("config_defaults", "model_type").get(kind, [])}
+
+
+def _value(text: str) -> int | bool | str:
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.lstrip("-").isdecimal() else text
