@@ -26,6 +26,16 @@ MARKS = (
 )
 
 
+# How files that are packed begin, what they are, and what unpacks them.
+PACKED = (
+    (b"\x1f\x8b", "gzip", "gunzip"),
+    (b"BZh", "bzip2", "bunzip2"),
+    (b"\xfd7zXZ", "xz", "unxz"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
+    (b"PK\x03\x04", "zip", "unzip"),
+)
+
+
 def read_bytes(path: Path, most: int) -> bytes:
     """Return what a file holds; ValueError, before it is read, if that is more than `most` bytes.
 
@@ -40,6 +50,9 @@ def read_bytes(path: Path, most: int) -> bytes:
 def read_text(path: Path, most: int) -> str:
     """Return the text of a file: UTF-8, or UTF-16 and UTF-32 with a byte order mark, as PowerShell writes it."""
     data = read_bytes(path, most)
+    for start, kind, command in PACKED:
+        if data.startswith(start):
+            raise ValueError(f"{path.name} is packed by {kind}; unpack it first ({command}), and give the text")
     mark, encoding = next(((mark, name) for mark, name in MARKS if data.startswith(mark)), (b"", "utf-8"))
     try:
         text = data[len(mark) :].decode(encoding)
@@ -83,8 +96,23 @@ def parsed_json(text: str | bytes, place: str) -> Any:
         raise
 
 
+EVENT = "data:"
+
+
+def is_stream(text: str) -> bool:
+    """Return whether a text is a stream of server-sent events."""
+    return text.lstrip()[:200].startswith((EVENT, "event:"))
+
+
 def json_values(text: str, place: str) -> list[Any]:
-    """Return the values of a JSON list, or of JSON lines, one value each; a single value is a list of one."""
+    """Return the values of a JSON list, or of JSON lines, one value each; a single value is a list of one.
+
+    Lines of a stream of events (`data: {...}`, as `curl` shows an answer that is streamed) are JSON lines, too.
+    """
+    if is_stream(text):
+        events = [line.strip() for line in text.splitlines()]
+        bodies = [event[len(EVENT) :].strip() for event in events if event.startswith(EVENT)]
+        return [parsed_json(body, place) for body in bodies if body != "[DONE]"]
     try:
         held = parsed_json(text, place)
     except ValueError as error:

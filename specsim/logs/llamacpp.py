@@ -27,7 +27,7 @@ NAME = "llama.cpp"
 EXPECTS = "lines 'eval time = ... ms / N tokens', or JSON with predicted_ms"
 _EVAL = re.compile(r"(?<!prompt )\beval time =\s*([\d.]+) ms /\s*(\d+) (tokens|runs)")
 _KEPT = re.compile(
-    r"draft acceptance(?: rate)? = [\d.]+ \(\s*(\d+) accepted /\s*(\d+) generated\)"
+    r"draft acceptance(?: rate)? = (?:[\d.]+|-?nan(?:\(ind\))?) \(\s*(\d+) accepted /\s*(\d+) generated\)"
     r"(?:, mean acceptance length =\s*([\d.]+))?(?:, acceptance rate per position = \(([\d., ]*)\))?"
 )
 _STATS = re.compile(
@@ -39,7 +39,7 @@ _COUNTS = re.compile(
 )
 _DECODED = re.compile(r"(?:decoded|generated)\s+(\d+) tokens in\s+([\d.]+) seconds")
 # Words that only a run with speculation prints.
-_DRAFTING = re.compile(r"\bn_drafted\b|\bn_accept\b|^draft:|statistics\s+\S+: #calls", re.MULTILINE)
+_DRAFTING = re.compile(r"\bn_drafted\b|\bn_accept\b|^draft:|statistics\s+\S+: #calls|draft acceptance", re.MULTILINE)
 _TIMES = ("predicted_ms", "predicted_n", "draft_n", "draft_n_accepted", "draft_rounds")
 
 
@@ -75,6 +75,10 @@ def _server(text: str, source: str) -> EngineLog:
         n = number(count, f"{source}: tokens {i}")
         tokens, emitted = tokens + n, emitted + (max(n - 1, 0.0) if unit == "tokens" else n)
     requests = _KEPT.findall(text)
+    if len(requests) < len(re.findall(r"draft acceptance", text)):
+        raise ValueError(
+            f"{source} has 'draft acceptance' in a line without '(N accepted / N generated)'; expected both counts"
+        )
     for i, (one, other, *_) in enumerate(requests, 1):
         accepted += number(one, f"{source}: accepted drafts {i}")
         drafted += number(other, f"{source}: drafts {i}")
@@ -91,6 +95,8 @@ def _server(text: str, source: str) -> EngineLog:
     # The drafter's own time.
     last = {name: [number(v, f"{source}: statistics") for v in rest] for name, *rest in _STATS.findall(text)}
     calls = sum(one[0] for one in last.values() if one[1])
+    if requests and not drafted:
+        return run._replace(speculating=True, length=0.0, drafted=0, accepted=0)
     if drafted and calls:
         spent = sum(one[2] + one[3] + one[4] for one in last.values())
         run = run._replace(
@@ -196,7 +202,7 @@ def _example(text: str, source: str) -> EngineLog:
     """What llama-speculative prints: all it decoded, and behind `draft:` the draft's own steps."""
     count, span = _DECODED.findall(text)[-1]
     tokens, seconds = number(count, f"{source}: tokens"), number(span, f"{source}: seconds")
-    counts = {name: re.search(rf"{name}\s*=\s*(\d+)", text) for name in ("n_drafted", "n_accept")}
+    counts = {name: re.search(rf"{name}\s*=\s*(\d+)(?=\s)", text) for name in ("n_drafted", "n_accept")}
     if not all(counts.values()):
         raise ValueError(f"{source}: expected n_drafted and n_accept beside 'decoded ... tokens in', found not both")
     drafted, accepted = (number(one[1], f"{source}: {name}") for name, one in counts.items() if one is not None)

@@ -97,21 +97,28 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     check.record(run, "run", EngineLog)
     if not run.speculating:
         raise ValueError(f"{run.source} is of a run without speculation; expected drafts")
+    if run.drafted == 0 or (run.blocks == 0 and run.drafted is None):
+        raise ValueError(f"{run.source}: nothing was drafted, so there is no acceptance to tell; expected drafts")
     if length is not None:
         length = check.integer(length, "length", 1, limits.MAX_GAMMA)
     run = counted_run(run, length)
     gamma = _length(run, length)
-    fixed = gamma == round(gamma) and (run.drafted is None or run.blocks is None or run.drafted == run.blocks * gamma)
+    longest = sum(k > 0 for k in run.kept)
+    fixed = gamma == round(gamma) >= longest and (
+        run.drafted is None or run.blocks is None or run.drafted == run.blocks * gamma
+    )
     notes = list(run.notes)
+    # A length that is given may be the most drafts of a block, where the counts tell their mean.
+    mean = run.drafted / run.blocks if run.drafted and run.blocks else gamma
     if not fixed:
-        notes.append(f"blocks differ in length ({gamma:.2f} drafts in the mean)")
+        notes.append(f"blocks differ in length ({mean:.2f} drafts in the mean)")
         if length is None and not run.kept:
             notes.append("intervals need the most drafts that a block may have: --length")
     hazards = _hazards(run, z) if run.kept and run.blocks else None
     if hazards is not None and not fixed:
         notes.append("positions count blocks that never drafted so far as rejections: hazards are lower bounds")
     notes += implausible(run)
-    measures = _measures(log_tau(run, length=length), gamma, z)
+    measures = _measures(log_tau(run, length=length), gamma if fixed else mean, z)
     if run.tau is not None and run.accepted is not None and run.drafted:
         # Drafts accepted behind the end of an answer: tau does not say how many were accepted.
         measures["draft_rate"] = Measure(run.accepted / run.drafted, None, None)
@@ -121,7 +128,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
         measures = _of_all_steps(run, measures, z)
     if run.blocks is None and run.accepted is None:
         notes.append("blocks are not counted: the interval is that of the printed means")
-    return LogAcceptance(measures, hazards, gamma, fixed, tuple(dict.fromkeys(notes)))
+    return LogAcceptance(measures, hazards, gamma if fixed else mean, fixed, tuple(dict.fromkeys(notes)))
 
 
 def _measures(tau: LogTau, gamma: float, z: float) -> dict[str, Measure]:

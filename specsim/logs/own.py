@@ -14,6 +14,7 @@ JSON: {"runs": [{...}, ...]} with the same names, `engine` and `model` for all b
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -35,13 +36,16 @@ def knows(text: str) -> bool:
     start = text.lstrip()
     if start[:1] == "{":
         return '"runs"' in start and '"speculation"' in start
-    names = [name.strip().lower() for name in start.splitlines()[0].split(",")]
+    names = [name.strip().lower() for name in re.split("[,;\t]", start.splitlines()[0])]
     return "speculation" in names
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     if text.lstrip()[:1] == "{":
         return _json(text, source)
+    head = text.lstrip().splitlines()[0]
+    if "," not in head and re.search("[;\t]", head):
+        raise ValueError(f"{source} has its columns separated by {'tabs' if chr(9) in head else ';'}; expected commas")
     table = csv.DictReader(text.splitlines())
     try:
         table.fieldnames = [name.strip().lower() for name in table.fieldnames or ()]
@@ -129,6 +133,7 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
     if not _WORDS[word] and numbers.get("length"):
         raise ValueError(f"{place}: speculation is off, and length is {numbers['length']:g}; expected none")
     length = numbers.get("length")
+    _check_length(length, counts, kept, place)
     if length is None and counts.get("drafted") is not None and counts.get("blocks"):
         length = counts["drafted"] / counts["blocks"]
     if length is None and kept:
@@ -168,6 +173,20 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         overhead=seconds["overhead_ms"],
         coverage=coverage,
     )
+
+
+def _check_length(length: float | None, counts: dict[str, int], kept: tuple[int, ...], place: str) -> None:
+    """ValueError if a length is below that of drafted over blocks, or below the positions that were kept."""
+    if length is None:
+        return
+    blocks, drafted = counts.get("blocks"), counts.get("drafted")
+    if blocks and drafted is not None and drafted / blocks > 1.006 * length:
+        raise ValueError(
+            f"{place}: length is {length:g}, and drafted over blocks give {drafted / blocks:.4g}; leave out one of them"
+        )
+    longest = sum(n > 0 for n in kept)
+    if longest > length and length == round(length) and not (blocks and drafted is not None):
+        raise ValueError(f"{place}: kept has {longest} positions, and length is {length:g}; expected no more")
 
 
 def _positive(value: float, place: str, name: str) -> float:

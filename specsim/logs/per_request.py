@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from specsim.base.reading import json_values
+from specsim.base.reading import is_stream, json_values
 from specsim.logs.record import EngineLog, check_counts, number, whole
 from specsim.logs.vllm_lines import MISCOUNTED
 
@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 def knows(text: str) -> bool:
-    return '"acceptance_histogram"' in text and text.lstrip()[:1] in "[{"
+    return '"acceptance_histogram"' in text and (text.lstrip()[:1] in "[{" or is_stream(text))
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:

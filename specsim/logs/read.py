@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,11 @@ from specsim.base.reading import read_text
 from specsim.logs.record import EngineLog
 
 MOST_BYTES = 1 << 28  # a log of some days; a larger file is not one
+
+
+# Sequences by which a terminal is told to colour what follows.
+_COLOUR = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
+WAY_ON = "any engine's counts can be read as our CSV, for example: speculation,blocks,drafted,accepted / on,100,300,150"
 
 
 @cache
@@ -62,7 +68,7 @@ def read_log(path: str | Path, *, by_batch: bool = False) -> tuple[EngineLog, ..
     ('llama.cpp', 19, 0.02)
     """
     place = Path(path)
-    text = read_text(place, MOST_BYTES)
+    text = _COLOUR.sub("", read_text(place, MOST_BYTES))
     if not text.strip():
         raise ValueError(f"{place.name} is empty; expected a log of {names()}")
     known = [module for module in engines() if module.knows(text)]
@@ -74,7 +80,7 @@ def read_log(path: str | Path, *, by_batch: bool = False) -> tuple[EngineLog, ..
         wanted = "; ".join(
             f"{name}: {module.EXPECTS}" for name, module in zip(names().split(", "), engines(), strict=True)
         )
-        raise ValueError(f"{place.name} begins with {first!r}; expected a log with one of these ({wanted})")
+        raise ValueError(f"{place.name} begins with {first!r}; expected a log with one of these ({wanted}); {WAY_ON}")
     runs: tuple[EngineLog, ...] = known[0].parse(text, place.name, by_batch)
     return runs
 

@@ -2,7 +2,8 @@
 
 Seen in 0.4.5 (sgl-project/sglang#5274), 0.5.3 (#11948) and 0.5.10 (#22331). `accept len` counts the token of the
 target, too: it is tau. `accept rate` is divided by three things in as many versions (steps, steps + 1, tokens - 1), so
-it is not read: the length comes from the arguments. The line does not count blocks; its spread over lines is the error.
+it is not read: the length comes from the arguments. A line is printed after as many passes as the one before, so it
+counts as many blocks as requests run; how many passes is not printed, and the spread over lines is the error.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import numpy as np
 
 from specsim.base.intervals import ratio_error
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, number, steady_groups, timing
+from specsim.logs.record import EngineLog, check_counts, number, steady_groups
 
 NAME = "SGLang"
 EXPECTS = "lines 'Decode batch, #running-req: ..., gen throughput (token/s): ...'"
-_LINE = re.compile(r"Decode batch[.,] #running-req: (\d+).*?gen throughput \(token/s\): ([\d.]+)")
+_LINE = re.compile(r"Decode batch[.,] #running-req: (\d+).*?gen throughput \(token/s\): ([\d.]+)(?=[,\s])")
 _TAU = re.compile(r"accept len: ([\d.]+)")
+# Of several engines that share the requests, each prints lines of its own.
+_RANK = re.compile(r"\b(DP\d+)\b")
 _ARGUMENT = r"{0}(?:=|['\"]?: |[ =])['\"]?([\w./:-]+)"
 
 
@@ -40,10 +43,12 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     lines = _decode_lines(text, source)
     if not any(one.rate for one in lines):
         raise ValueError(f"{source} has no decode line but those right behind a prompt; expected two or more in a row")
-    algorithm = re.search(_ARGUMENT.format(r"speculative[-_]algorithm"), text)
-    if algorithm is not None and algorithm[1] != "None" and all(one.tau is None for one in lines):
+    _check_one_server(text, source)
+    algorithm = _algorithm(text)
+    if algorithm and all(one.tau is None for one in lines):
         raise ValueError(
-            f"{source} speculates ({algorithm[0]}), but no decode line has 'accept len: ...'; expected it in each"
+            f"{source} speculates (speculative_algorithm {algorithm}), but no decode line has 'accept len: ...'; "
+            "expected it in each"
         )
     sizes = [one.running if one.rate is not None else 0.0 for one in lines]
     groups, left = steady_groups(sizes) if by_batch else ([], ())
@@ -58,37 +63,61 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     return tuple(runs)
 
 
+def _algorithm(text: str) -> str:
+    """The algorithm that the arguments name, "" without one."""
+    found = re.search(_ARGUMENT.format(r"speculative[-_]algorithm"), text)
+    return "" if found is None or found[1] == "None" else found[1]
+
+
+def _check_one_server(text: str, source: str) -> None:
+    """ValueError if a file holds servers that speculate in several ways."""
+    starts = re.findall(r"ServerArgs\((.*)", text)
+    ways = {
+        tuple(re.findall(r"speculative_(?:algorithm|num_steps|eagle_topk|num_draft_tokens)=[^,)]*", one)): None
+        for one in starts
+    }
+    if len(ways) > 1:
+        both = " and ".join(", ".join(way) or "no speculation" for way in list(ways)[:2])
+        raise ValueError(f"{source} holds servers of several kinds ({both}); split it: one server a file")
+
+
 def _decode_lines(text: str, source: str) -> list[Line]:
     found = []
-    fresh = True
-    for i, line in enumerate(text.splitlines(), 1):
+    # The ranks whose last interval began with the passes over prompts, which their next line counts, too.
+    steady: set[str] = set()
+    for i, line in enumerate(text.splitlines(keepends=True), 1):
         place = f"{source}, line {i}"
+        rank = printed[1] if (printed := _RANK.search(line)) else ""
         if "Prefill batch" in line:
-            fresh = True
+            steady.discard(rank)
         if (decode := _LINE.search(line)) is None:
             continue
         running = number(decode[1], f"{place}: #running-req")
         rate = number(decode[2], f"{place}: gen throughput")
         tau = None
-        if (printed := _TAU.search(line)) is not None:
+        if running and (printed := _TAU.search(line)) is not None:  # an idle engine prints 0
             tau = number(printed[1], f"{place}: accept len")
             if tau < 1:
                 raise ValueError(f"{place}: accept len is {tau:g}; expected 1 or more, the target's token")
-        found.append(Line(running, None if fresh or not running else rate, tau))
-        fresh = False
+        found.append(Line(running, rate if rank in steady and running else None, tau))
+        steady.add(rank)
     return found
 
 
 def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
-    taus = [one.tau for one in lines if one.tau is not None]
+    told = [(one.running, one.tau) for one in lines if one.tau is not None]
+    taus = [tau for _, tau in told]
     timed = [(one.running, one.rate) for one in lines if one.rate is not None]
     sizes, rates = [size for size, _ in timed], [rate for _, rate in timed]
     if not sum(rates):
         raise ValueError(f"{source}: no token a second with {sizes[0]:g} running requests; expected more")
     steps, top, tokens = (_option(text, name) for name in ("num[-_]steps", "eagle[-_]topk", "num[-_]draft[-_]tokens"))
+    length = _length(text, steps, top, tokens)
     notes = ["the first line behind each prompt is left out: its interval began before"]
     if taus and top is not None and top > 1:
         notes.append(f"a tree: {steps or 0:g} steps, top-k {top:g}, {tokens or 0:g} tokens verified")
+    if taus and length is None and _ADAPTIVE.search(text):
+        notes.append("lengths of blocks adapt to what is accepted, so that of a block is not known")
     of_time = ratio_error(np.array(sizes), np.array(rates)) if len(rates) > 1 else None
     model = re.search(_ARGUMENT.format(r"(?:--)?model(?:[-_]path)?"), text)
     return check_counts(
@@ -98,13 +127,34 @@ def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
             bool(taus),
             model=model[1] if model else "",
             batch=sum(sizes) / len(sizes),
-            length=steps if taus else None,
+            length=length if taus else None,
             verified=tokens if taus else None,
-            tau=timing(taus),
+            tau=_mean_tau(told),
             token=Timing(sum(sizes) / sum(rates), of_time),
             notes=tuple(notes),
         )
     )
+
+
+_ADAPTIVE = re.compile(r"speculative[-_]adaptive(?:=True|['\"]?: ?[Tt]rue|(?= |$))", re.MULTILINE)
+
+
+def _length(text: str, steps: float | None, top: float | None, tokens: float | None) -> float | None:
+    """Drafts of a block: of a chain all verified tokens but the first, of a tree its depth; None where it varies."""
+    if _ADAPTIVE.search(text):
+        return None
+    chain = (top is None or top == 1) and _algorithm(text).upper() not in ("NGRAM", "LOOKAHEAD")
+    return tokens - 1 if chain and tokens is not None and tokens > 1 else steps
+
+
+def _mean_tau(told: Sequence[tuple[float, float]]) -> Timing | None:
+    """Tokens over blocks of all lines, and its error; a line stands for as many blocks as requests ran."""
+    if not told:
+        return None
+    running, taus = np.array(told).T
+    if len(told) == 1 or len(set(taus)) == 1:  # no spread is no sign that there is none
+        return Timing(float(taus[0]), None)
+    return Timing(float(running @ taus / running.sum()), ratio_error(running * taus, running))
 
 
 def _option(text: str, name: str) -> float | None:

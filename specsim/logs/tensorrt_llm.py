@@ -6,6 +6,7 @@ requests that had drafts, and the time of drafting alone, 0 where the drafter ru
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -35,6 +36,8 @@ class Iteration(NamedTuple):
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     rows = [row for row in _rows(text, source) if not row.get("attentionDpRank")]  # other ranks repeat the first
+    # A scrape that was saved twice holds an iteration twice.
+    rows = list({json.dumps(row) if "iter" in row else i: row for i, row in enumerate(rows)}.values())
     found = [one for i, row in enumerate(rows) if (one := _iteration(row, f"{source}, iteration {i}")) is not None]
     if not found:
         raise ValueError(f"{source} has no iteration that only decodes; expected one or more without a prompt")
@@ -63,9 +66,20 @@ def _iteration(row: dict[str, Any], place: str) -> Iteration | None:
             )
         blocks, drafted, accepted = (_number(spec[name], f"{place}: {name}") for name in COUNTS)
         counts = (blocks, drafted, accepted)
+        _check_length(spec, blocks, accepted, place)
         drafting = _number(spec.get("iterLatencyMS", 0), f"{place}: iterLatencyMS of drafting") / 1e3
     seconds = _number(row.get("iterLatencyMS"), f"{place}: iterLatencyMS") / 1e3
     return Iteration(seconds, running, drafting, counts)
+
+
+def _check_length(spec: dict[str, Any], blocks: float, accepted: float, place: str) -> None:
+    """ValueError if the printed length is not that of the counts: a version that counts something else."""
+    printed = _number(spec.get("acceptanceLength") or 0, f"{place}: acceptanceLength")
+    if blocks and printed and abs(printed - 1 - accepted / blocks) > 0.01 * printed:
+        raise ValueError(
+            f"{place}: acceptanceLength is {printed:g}, and its counts give {1 + accepted / blocks:.4g}; "
+            "they differ, so what is counted is not known"
+        )
 
 
 def _summary(found: Sequence[Iteration], source: str) -> EngineLog:

@@ -58,15 +58,30 @@ def _intervals(text: str, source: str) -> list[Interval]:
             running = number(rate[2], f"{place}: Running")
             found.append(Interval(running, number(rate[1], f"{place}: throughput"), read, seconds, ()))
         if "SpecDecoding metrics:" in line:
-            last = found.pop() if found else Interval(0.0, 0.0, False, None, ())
             drafts = _drafts_of(line, place)
-            seconds = drafts.seconds if last.seconds is None else last.seconds
-            found.append(last._replace(seconds=seconds, drafts=(*last.drafts, drafts)))
+            if not drafts.drafted:  # an idle engine prints 0, or nan
+                continue
+            # Engines that share the requests print their throughput before it, each for the same interval.
+            first = next((k + 1 for k in reversed(range(len(found))) if found[k].drafts), 0)
+            found[first:] = [_timed(one, drafts.seconds) for one in found[first:]]
+            last = found.pop() if found else Interval(0.0, 0.0, False, drafts.seconds, ())
+            found.append(last._replace(drafts=(*last.drafts, drafts)))
     # An idle engine prints nothing, and its throughput of drafts is over the idle time, too: the interval behind it is
     # as long as the others are.
     usual = sorted(one.seconds for one in found if one.seconds is not None)
     most = 1.5 * usual[len(usual) // 2] if usual else 0.0
     return [one._replace(seconds=most / 1.5) if one.seconds and one.seconds > most else one for one in found]
+
+
+# Two lines this many times as far apart as the interval that counts are of: the engine was idle, or started anew.
+APART = 1.5
+
+
+def _timed(one: Interval, seconds: float | None) -> Interval:
+    """An interval with the seconds that the throughputs beside counts tell, where stamps tell none, or far more."""
+    if seconds is None or (one.seconds is not None and one.seconds <= APART * seconds):
+        return one
+    return one._replace(seconds=seconds)
 
 
 def _drafts_of(line: str, place: str) -> Drafts:
@@ -104,18 +119,56 @@ def _seconds(line: str) -> int | None:
 
 def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
     """One run of all intervals, or one for each number of running requests."""
+    _check_one_server(text, source)
+    text, cut = _without_cut_line(text)
     intervals = _intervals(text, source)
+    lengths = {len(one.shares) for interval in intervals for one in interval.drafts}
+    if len(lengths) > 1:
+        both = " and with ".join(map(str, sorted(lengths)[:2]))
+        raise ValueError(f"{source} holds lines with {both} rates by position; split it: one server a file")
     method = _first(r"speculative[-_]config\W+(?!None)[^\n]{0,300}?\bmethod\W{1,4}(\w+)", text)
     groups, left = steady_groups([one.running for one in intervals]) if by_batch else ([], ())
     if len(groups) < 2:
-        return [_summary(intervals, source, method)]
+        run = _summary(intervals, source, method)
+        return [run._replace(notes=(*run.notes, *cut))]
     runs = []
     for group in groups:
         run = _summary([intervals[i] for i in group], source, method)
         if not run.speculating and any(one.drafts for one in intervals):  # switched off at this batch
             run = run._replace(speculating=True, length=0.0)
-        runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left)))
+        runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left, *cut)))
     return runs
+
+
+# How a server says, when it starts, whether and how it speculates.
+_CONFIG = re.compile(r"\bspeculative_config=(None|SpeculativeConfig\([^)]*\))")
+
+
+def _check_one_server(text: str, source: str) -> None:
+    """ValueError if a file holds servers that speculate in several ways, or some that do and some that do not."""
+    ways = list(dict.fromkeys(_CONFIG.findall(text)))
+    if len(ways) > 1:
+        raise ValueError(
+            f"{source} holds servers of several kinds (speculative_config={ways[0][:80]} and {ways[1][:80]}); "
+            "split it: one server a file"
+        )
+
+
+def _without_cut_line(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text without a last line of counts that ends before all its rates, and what to note of it."""
+    start = text.rfind("\n") + 1
+    counts = "SpecDecoding metrics:"
+    before = [line for line in text[:start].splitlines() if counts in line]
+    if counts not in text[start:] or not before:
+        return text, ()
+    # All lines of a server have the same words.
+    if len(re.findall("[A-Za-z]+", text[start:])) >= len(re.findall("[A-Za-z]+", before[-1])) and (
+        text[start:].count(",") >= before[-1].count(",")
+    ):
+        return text, ()
+    # Without its counts an interval would seem to be one without drafts.
+    end = text.index("\n", text.rfind(counts, 0, start)) + 1
+    return text[:end], ("the last line is cut off, and its interval left out",)
 
 
 def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> EngineLog:
@@ -179,7 +232,9 @@ def _coverage(intervals: Sequence[Interval], method: str | None) -> float | None
     None where intervals are not timed, and the method is not one that drafts in every step.
     """
     blocks, steps = 0.0, 0.0
-    for one in intervals:
+    # A log may end between the two lines of an interval.
+    whole_ones = intervals if not intervals or intervals[-1].drafts else intervals[:-1]
+    for one in whole_ones:
         n = [_drafts(d.accepted, d.drafted, len(d.shares), d.mean) or _counted(d) for d in one.drafts]
         if one.seconds is None or None in n:
             continue
