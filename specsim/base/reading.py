@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# Most bytes of a file of numbers that people write: counts, hazards, the record of a comparison, a text.
+MOST_BYTES = 1 << 28
 POSIX = os.name == "posix"
 CHUNK = 1 << 20  # bytes read at a time
 # Milliseconds that a named pipe may be without anybody who writes to it.
@@ -94,6 +96,11 @@ def parsed_json(text: str | bytes, place: str) -> Any:
         if str(error).startswith("Exceeds the limit"):  # Python's, on digits
             raise ValueError(f"{place} is no JSON: it has a number of more than 4,300 digits") from None
         raise
+
+
+def read_json(path: Path, most: int, place: str) -> Any:
+    """Return what a JSON file of at most so many bytes says; `place` is what errors call it."""
+    return parsed_json(read_text(path, most), place)
 
 
 EVENT = "data:"

@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from specsim.base.reading import MOST_BYTES, read_text
 from specsim.commands.errors import sentence
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
@@ -88,8 +89,8 @@ def _text(name: str, rest: str) -> tuple[str, int]:
     if not path or not order.isdigit():
         raise ValueError(f"{name} text:{rest} must end in the order, as in text:FILE:2")
     try:
-        return Path(path).read_text(encoding="utf-8"), int(order)
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text(Path(path), MOST_BYTES), int(order)
+    except (OSError, ValueError) as error:
         raise ValueError(f"{name}: {path} cannot be read as text ({sentence(error)})") from None
 
 

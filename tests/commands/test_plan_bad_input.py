@@ -115,7 +115,7 @@ FILES: list[tuple[str, str, str]] = [
     ("hazards", "position,tried,kept\n1,-5,-6\n", "f.csv, row 1: tried is -5.0; it must lie in [0, inf)"),
     ("hazards", "position,tried,kept\n1,5.5,2\n", "f.csv, row 1: tried 5.5 and kept 2 must be whole numbers of blocks"),
     ("hazards", "position,tried,kept\n1,0,0\n", "f.csv, row 1: tried is 0, so nothing was counted"),
-    ("histogram", "{", "f.json is not JSON: "),
+    ("histogram", "{", "f.json is no JSON: "),
     ("histogram", "[1]", 'f.json holds list; it needs "drafted" and "counts"'),
     ("histogram", '{"drafted": 2}', 'f.json holds drafted; it needs "drafted" and "counts"'),
     (

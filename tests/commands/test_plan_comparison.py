@@ -187,7 +187,7 @@ def test_what_a_comparison_does_not_go_with(words: str, message: str) -> None:
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "r.json is not JSON: "), ("[" * 9999, "is nested too deep")])
+@pytest.mark.parametrize(("text", "message"), [("{", "r.json is no JSON: "), ("[" * 9999, "is nested too deep")])
 def test_files_that_are_no_records(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(text)
     assert message in run(f"--comparison {tmp_path / 'r.json'}", code=2)

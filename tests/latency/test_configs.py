@@ -128,7 +128,7 @@ def test_bad_configs(tmp_path: Path) -> None:
     for config, message in cases:
         with pytest.raises(ValueError, match=message):
             ModelShape.from_config(config)
-    for text, message in (("[1]", r"holds a list, not an object"), ("{", r"is not JSON")):
+    for text, message in (("[1]", r"holds a list, not an object"), ("{", r"is no JSON")):
         (tmp_path / "config.json").write_text(text)
         with pytest.raises(ValueError, match=message):
             ModelShape.from_config(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from specsim.base.reading import MOST_BYTES, read_text
 from specsim.lengths.acceptance import Acceptance, from_counts
 from specsim.logs.measures import log_acceptance
 from specsim.logs.read import read_log
@@ -25,7 +26,7 @@ def acceptance_of_answers(path: Path) -> Acceptance:
 
 def of_every_step(path: Path, share: float | None, found: Acceptance) -> Acceptance:
     """Return the acceptance read from a file; ValueError if many steps had no draft, and no share of them is given."""
-    known = _share(path.read_text(encoding="utf-8-sig"), path)
+    known = _share(read_text(path, MOST_BYTES), path)
     if share is None and known is not None and known < DENSE:
         raise ValueError(
             f"{path.name}: {100 * known:.3g} % of the steps had a draft, and a plan would take every step to have one; "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check
+from specsim.base.reading import MOST_BYTES, read_json
 from specsim.commands.plan.read import Given
 from specsim.latency import LatencyModel, from_measurements
 from specsim.lengths.acceptance import from_alpha, from_hazards
@@ -78,13 +78,9 @@ def read_comparison(path: Path) -> Compared:
 
 def _record(path: Path) -> dict[str, Any]:
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = read_json(path, MOST_BYTES, path.name)
     except OSError as error:
         raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
-    except RecursionError:
-        raise ValueError(f"{path.name} is nested too deep") from None
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise ValueError(f"{path.name} is not JSON: {error}") from None
     schema = held.get("schema") if isinstance(held, dict) else None
     if schema not in (CHAINS, RULES, TREES):
         raise ValueError(f"{path.name} has schema {schema!r}; a comparison has {CHAINS}, {RULES} or {TREES}")

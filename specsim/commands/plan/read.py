@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, extras
+from specsim.base.reading import MOST_BYTES, parsed_json, read_text
 from specsim.commands.plan.answers import acceptance_of_answers, of_every_step
 from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
@@ -205,12 +206,7 @@ def read_histogram(path: Path) -> Acceptance:
     text = _text(path)
     if '"acceptance_histogram"' in text:
         return acceptance_of_answers(path)
-    try:
-        held = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{path.name} is not JSON: {error}") from None
-    except RecursionError:
-        raise ValueError(f"{path.name} is nested too deep") from None
+    held = parsed_json(text, path.name)
     if not isinstance(held, dict) or not {"drafted", "counts"} <= set(held):
         fields = ", ".join(held) if isinstance(held, dict) else type(held).__name__
         raise ValueError(
@@ -291,8 +287,6 @@ def _tensors(path: Path) -> dict[str, Any]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path, MOST_BYTES)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text") from None

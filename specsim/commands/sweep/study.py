@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import source
+from specsim.base.reading import read_text
 from specsim.commands.sweep import kinds
 from specsim.commands.sweep.inputs import REQUIRED, RULE_FILE, Input, Kind
 
@@ -49,7 +50,7 @@ def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambd
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"{path} is larger than {MOST_BYTES} bytes: give ranges, as {{ from = 1, to = 16 }}")
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        held = tomllib.loads(read_text(path, MOST_BYTES))
         for name in rule_files(held):
             if not trust and path.resolve().parent not in Path(name).resolve().parents:
                 raise ValueError(
@@ -60,8 +61,6 @@ def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambd
         return parsed(held, path.name)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is no TOML: {' '.join(str(error).split())}") from None
 

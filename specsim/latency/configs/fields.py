@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from specsim.base import check
+from specsim.base.reading import read_json
+
+# A config of thousands of modules with types of their own has some MB.
+MOST_BYTES = 1 << 26
 
 WAY_ON = (
     "what works without it: specsim plan --cost-ratio (a draft step over a target step, as measured) with --alpha or "
@@ -134,13 +138,9 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
     path = Path(config)
     path = path / "config.json" if path.is_dir() else path
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path, MOST_BYTES, f"config {path}")
     except OSError as error:
         raise ValueError(f"config {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ValueError(f"config {path} is not JSON: {error}") from None
-    except RecursionError:
-        raise ValueError(f"config {path} is nested too deep") from None
     if not isinstance(values, dict):
         raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
     if path.name == "config.json" and not values.get("quantization_config"):
@@ -151,8 +151,8 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
 def _beside(path: Path) -> dict[str, Any]:
     """What modelopt says of the weights in a file beside the config: its field `quantization`."""
     try:
-        held = json.loads((path.parent / "hf_quant_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        held = read_json(path.parent / "hf_quant_config.json", MOST_BYTES, "hf_quant_config.json")
+    except OSError:
         return {}
     told = held.get("quantization") if isinstance(held, dict) else None
     return {"quantization_config": told} if isinstance(told, dict) else {}
