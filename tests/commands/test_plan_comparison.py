@@ -51,7 +51,7 @@ def test_times_are_those_of_the_record(tmp_path: Path) -> None:
     assert found.steps == pytest.approx((0.05, 0.05, 0.1, 0.1))
     assert found.latency.overhead(1, 0).value == pytest.approx(0.02)
     assert found.latency.draft(1, 0).value == pytest.approx(0.05 * np.median([1, 1, 1.25, 1.75, 4 / 3]))
-    assert (found.most, found.given.ranks, found.latency.unit) == (9, tuple(RANKS), "target steps")
+    assert (found.most, found.drafts.ranks, found.latency.unit) == (9, tuple(RANKS), "target steps")
 
 
 def test_the_shape_is_the_fastest_by_these_times(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_bad_records_end_with_one_line(held: Any, message: str, tmp_path: Path) 
         ("--cost-ratio 0.1", "--comparison has costs of its own; leave out --cost-ratio"),
         ("--target llama-3.1-8b --overhead 1", "--comparison has costs of its own; leave out --target, --overhead"),
         ("--dtype fp8", "--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --comparison"),
-        ("--batch 1,8", "--comparison has the costs of one text at a time; leave out --batch, got [1, 8]"),
+        ("--batch 1,8", "--comparison has the costs of one text at a time; leave out --batch, got 1,8"),
         ("--ranks 0.5 --alpha 0.5", "give one of alpha, --ranks, --hazards, --histogram, --rows; got alpha, ranks"),
     ],
 )

@@ -14,7 +14,7 @@ import specsim
 from specsim import latency
 from specsim.cli import app
 from specsim.commands.plan.answer import EVERYWHERE
-from specsim.commands.plan.command import loadable_draft
+from specsim.commands.plan.handoff import loadable_draft
 
 pytestmark = pytest.mark.fast
 

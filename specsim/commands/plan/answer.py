@@ -1,36 +1,38 @@
-"""Will it help? The answer in a sentence, and what it rests on: points, lengths, boundaries, doubts, assumptions."""
+"""The answer of `specsim plan`: does speculation help, and what does that rest on?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from specsim.commands.plan.doubts import Doubt, Drafted, Far, chain_doubts, far_plan, predicted, tree_doubts
-from specsim.commands.plan.read import Given
+from specsim.commands.plan.doubts import Doubt, DraftedCalls, FarPlan, chain_doubts, far_plan, predict_at, tree_doubts
+from specsim.commands.plan.problem import Problem, Search
 from specsim.commands.plan.sentence import Facts, flagged, sentence, span
-from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.commands.plan.tree import Tree, best_tree
 from specsim.latency import LatencyModel, Timing
-from specsim.lengths.acceptance import Acceptance
 from specsim.speed.boundary import context_boundary, helpful_contexts
 from specsim.speed.plan import break_even_alpha, plan
 from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction
 
-# One acceptance for all points: reported ones fall with both.
+# One acceptance is taken for all points, though reported ones fall with both.
 EVERYWHERE = (
     "this acceptance holds at every batch and context: reported ones fall with both, so was it measured at these?"
 )
-NODES = 64  # of the largest tree tried, unless it is said
-CONTEXTS = 131_072  # the longest for which boundaries are looked for
+# The longest context, in tokens, up to which boundaries are searched.
+MAX_CONTEXT = 131_072
 
 
 class Answer(NamedTuple):
-    """All that the command says.
+    """Everything that the command says.
 
-    points: the best plan of each batch and context, contexts within batches. Of the first of them: curve, its speedups
-    by gamma, break_even, its least acceptance, and doubts, the worst first (none where it does not help; of the tree
-    where only that does). boundaries: S*(B) of each batch. trees: as the points. level: of all intervals. helps: "yes",
-    "no", or "perhaps" where the interval holds 1; where there is none, where one doubt is enough.
+    helps: "yes", "no", or "perhaps" if the interval of the speedup contains 1, or if there is no interval and one
+    failing assumption is enough. level: of all intervals. points: the best plan of each batch and context, contexts
+    within batches. trees: the best tree of each of these points, if ranks are given. boundaries: for each batch, the
+    context from which speculation helps. between: for batches without a boundary, the ranges of contexts at which it
+    helps. far: sensitivity at the longest context.
+
+    Of the first point: curve, the speedup by block length; break_even, the least acceptance that pays; doubts, the plan
+    if one assumption fails, the worst first.
     """
 
     helps: str
@@ -45,121 +47,150 @@ class Answer(NamedTuple):
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
     assumptions: tuple[str, ...]
-    far: Far | None = None
+    far: FarPlan | None = None
 
 
-def answer(
-    latency: LatencyModel,
-    given: Given,
-    batches: Sequence[int],
-    contexts: Sequence[int],
-    *,
-    max_gamma: int,
-    level: float,
-    notes: Sequence[str] = (),
-    nodes: int = NODES,
-    allowed: float = 0.0,
-    steps: Sequence[float] = (),
-    share: float = 1.0,
-) -> Answer:
-    """Plan every point, and look for what the first depends on; `notes` stand before those of the predictions.
+def answer(problem: Problem) -> Answer:
+    """Plan every point of the problem, and find what the plan of the first point depends on most."""
+    latency, acceptance, search = problem.latency, problem.acceptance, problem.search
+    ranks, level_steps = problem.drafts.ranks, problem.costs.level_steps
 
-    nodes: of the largest tree tried. allowed: overhead of a cycle that is in no value, but in intervals' low ends.
-    steps: of trees, the time of a draft step at each level, where that is known. share: of steps that have a draft;
-    costs and acceptance are those of such steps.
-    """
-    drafted, latency = Drafted(latency, given.acceptance, share, level), mixed_costs(latency, share)
-    acceptance = mixed_acceptance(given.acceptance, share)
-    late = later(latency, allowed)
-
-    def judged(gamma: int, at: Prediction) -> Prediction:
-        found = predicted(latency, acceptance, gamma, at, level)
-        return allowing(found, predicted(late, acceptance, gamma, at, level)) if allowed and gamma else found
-
-    best_points = plan(latency, acceptance, batches=batches, contexts=contexts, max_gamma=max_gamma, level=level)
-    points = tuple(judged(one.gamma, one) for one in best_points)
+    # The best chain at each point, and every block length at the first point.
+    points = tuple(_with_hidden_overhead(problem, point) for point in _best_chains(problem))
     first = points[0]
-    tried = [judged(g, first) for g in range(acceptance.most(max_gamma) + 1)]
-    best = max(tried[1:], key=lambda one: one.speedup.value)  # where none helps, the one that comes closest
+    curve = tuple(
+        _with_hidden_overhead(problem, predict_at(latency, acceptance, gamma, first, search.level))
+        for gamma in range(acceptance.most(search.max_gamma) + 1)
+    )
+    # If no block length helps, the sentence speaks of the one that comes closest.
+    best_chain = max(curve[1:], key=lambda prediction: prediction.speedup.value)
+
+    # The best tree at each point.
     trees: tuple[Tree, ...] = ()
-    if given.ranks:
-        trees = tuple(best_tree(latency, late, given.ranks, one, max_gamma, nodes, level, steps) for one in points)
+    if ranks:
+        late = with_overhead(latency, problem.costs.hidden_overhead)
+        trees = tuple(best_tree(latency, late, ranks, point, search, level_steps) for point in points)
+
+    # What the plan of the first point depends on.
+    drafted = DraftedCalls(problem.costs.latency, problem.drafts.acceptance, problem.costs.share, search.level)
+    doubts: tuple[Doubt, ...] = ()
     if first.gamma:
-        doubts = chain_doubts(drafted, best)
-    else:
-        doubts = tree_doubts(latency, given.ranks, trees[0], steps) if trees and trees[0].parents else ()
-    even = break_even_alpha(drafted.latency, gamma=best.gamma, batch=best.batch, context=best.context)
-    found, between = _boundaries(latency, acceptance, batches, max(CONTEXTS, *contexts), max_gamma)
-    said = [*notes, *_longest(latency, acceptance, points, max_gamma), *_largest(trees, nodes, max_gamma)]
-    said += flagged(points)
-    taken = list(first.assumptions)
-    if latency.unit == "s":
-        taken.insert(1, EVERYWHERE)
-    if trees:
-        taken.append(f"trees have {nodes} nodes at most, a level is drafted in one step")
-    helps = _helps(trees[0].speedup if trees else first.speedup, doubts)
+        doubts = chain_doubts(drafted, best_chain)
+    elif trees and trees[0].parents:
+        doubts = tree_doubts(latency, ranks, trees[0], level_steps)
+    break_even = break_even_alpha(
+        drafted.latency, gamma=best_chain.gamma, batch=best_chain.batch, context=best_chain.context
+    )
+    boundaries, between = _boundaries(problem)
+
+    best_speedup = trees[0].speedup if trees else first.speedup
+    helps = _helps(best_speedup, doubts)
+    notes = [*problem.notes, *_chain_limit(problem, points), *_tree_limits(trees, search), *flagged(points)]
     return Answer(
-        helps,
-        sentence(_facts(helps, best, even, doubts, points, trees)),
-        level,
-        points,
-        trees,
-        tuple(one.speedup for one in tried),
-        even,
-        found,
-        between,
-        doubts,
-        tuple(dict.fromkeys(said)),
-        tuple(taken),
-        far_plan(drafted, points),
+        helps=helps,
+        sentence=sentence(_facts(helps, best_chain, break_even, doubts, points, trees)),
+        level=search.level,
+        points=points,
+        trees=trees,
+        curve=tuple(prediction.speedup for prediction in curve),
+        break_even=break_even,
+        boundaries=boundaries,
+        between=between,
+        doubts=doubts,
+        notes=tuple(dict.fromkeys(notes)),
+        assumptions=_assumptions(first, trees, search),
+        far=far_plan(drafted, points),
     )
 
 
-def later(latency: LatencyModel, seconds: float) -> LatencyModel:
-    """The same costs with so much more of everything else in a cycle."""
-    over = latency.overhead
-    return latency._replace(overhead=lambda b, s: Timing(over(b, s).value + seconds))
+def with_overhead(latency: LatencyModel, seconds: float) -> LatencyModel:
+    """Return the latency model with `seconds` of extra fixed work per cycle."""
+    overhead = latency.overhead
+    return latency._replace(overhead=lambda batch, context: Timing(overhead(batch, context).value + seconds))
 
 
-def allowing(found: Prediction, later: Prediction) -> Prediction:
-    """The low end of the speedup is that of the later model."""
-    low = later.speedup.low
-    if low is None or found.speedup.high is None:
-        return found
-    flags = found.flags
-    if low < 1 < found.speedup.high and HOLDS_ONE not in flags:
+def widen_low(prediction: Prediction, slower: Prediction) -> Prediction:
+    """Lower the speedup interval's low end to that of the prediction under the slower cost model."""
+    low, high = slower.speedup.low, prediction.speedup.high
+    if low is None or high is None:
+        return prediction
+    flags = prediction.flags
+    if low < 1 < high and HOLDS_ONE not in flags:
         flags = (HOLDS_ONE, *flags)
-    return found._replace(speedup=found.speedup._replace(low=low), flags=flags)
+    return prediction._replace(speedup=prediction.speedup._replace(low=low), flags=flags)
 
 
-def _boundaries(
-    latency: LatencyModel, acceptance: Acceptance, batches: Sequence[int], far: int, max_gamma: int
-) -> tuple[dict[int, int | None], dict[int, list[tuple[int, int]]]]:
-    """S*(B); and where it is not there, the contexts at which speculation helps all the same."""
+def _best_chains(problem: Problem) -> tuple[Prediction, ...]:
+    search = problem.search
+    return plan(
+        problem.latency,
+        problem.acceptance,
+        batches=search.batches,
+        contexts=search.contexts,
+        max_gamma=search.max_gamma,
+        level=search.level,
+    )
+
+
+def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Prediction:
+    """Return the prediction whose interval allows for overhead that nobody stated."""
+    seconds = problem.costs.hidden_overhead
+    if not seconds or not prediction.gamma:
+        return prediction
+    slower = predict_at(
+        with_overhead(problem.latency, seconds),
+        problem.acceptance,
+        prediction.gamma,
+        prediction,
+        problem.search.level,
+    )
+    return widen_low(prediction, slower)
+
+
+def _boundaries(problem: Problem) -> tuple[dict[int, int | None], dict[int, list[tuple[int, int]]]]:
+    """Return S*(B) for each batch, and the helpful ranges of contexts for batches that have no boundary."""
+    latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     if latency.unit != "s":
         return {}, {}
-    found = {b: context_boundary(latency, acceptance, batch=b, max_gamma=max_gamma, max_context=far) for b in batches}
-    between = {
-        b: helpful_contexts(latency, acceptance, batch=b, max_gamma=max_gamma, max_context=far)
-        for b, boundary in found.items()
-        if boundary is None
-    }
-    return found, between
+    max_context = max(MAX_CONTEXT, *search.contexts)
+    boundaries, between = {}, {}
+    for batch in search.batches:
+        boundaries[batch] = context_boundary(
+            latency, acceptance, batch=batch, max_gamma=search.max_gamma, max_context=max_context
+        )
+        if boundaries[batch] is None:
+            between[batch] = helpful_contexts(
+                latency, acceptance, batch=batch, max_gamma=search.max_gamma, max_context=max_context
+            )
+    return boundaries, between
 
 
 def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
-    """Of the best plan: doubts are there if it beats plain decoding."""
+    """Return "yes", "perhaps" or "no": does the best plan beat plain decoding, also if its weakest assumption fails?
+
+    There are doubts only if the plan beats plain decoding at all.
+    """
     if not doubts:
         return "no"
-    known = best.low is not None and best.low < best.value
-    least = best.low if known else doubts[0].speedup
+    has_interval = best.low is not None and best.low < best.value
+    least = best.low if has_interval else doubts[0].speedup
     return "perhaps" if least is not None and least < 1 else "yes"
 
 
-def _longest(latency: LatencyModel, acceptance: Acceptance, points: Sequence[Prediction], max_gamma: int) -> list[str]:
-    """Where the best length is the longest there was, a longer one may be better."""
+def _assumptions(first: Prediction, trees: Sequence[Tree], search: Search) -> tuple[str, ...]:
+    assumptions = list(first.assumptions)
+    if first.unit == "s":
+        assumptions.insert(1, EVERYWHERE)
+    if trees:
+        assumptions.append(f"trees have {search.nodes} nodes at most, a level is drafted in one step")
+    return tuple(assumptions)
+
+
+def _chain_limit(problem: Problem, points: Sequence[Prediction]) -> list[str]:
+    """Return a note if the best block is the longest that was tried: a longer one may be better."""
+    acceptance, max_gamma = problem.acceptance, problem.search.max_gamma
     limit = acceptance.most(max_gamma)
-    if all(point.gamma < limit for point in points) or limit == latency.longest:
+    if all(point.gamma < limit for point in points) or limit == problem.latency.longest:
         return []
     if acceptance.longest is None or acceptance.longest > max_gamma:
         why = "tried (--max-gamma, --verify-cost)"
@@ -168,40 +199,47 @@ def _longest(latency: LatencyModel, acceptance: Acceptance, points: Sequence[Pre
     return [f"{limit} drafts are the most {why}: longer blocks may be faster"]
 
 
-def _largest(trees: Sequence[Tree], nodes: int, depth: int) -> list[str]:
-    """Where the best tree is as large, or as deep, as any that was tried."""
-    said = []
-    if any(len(tree.parents) == nodes for tree in trees):
-        said.append(f"trees of {nodes} nodes are the largest tried (--nodes): larger ones may be faster")
-    if any(tree.levels == depth for tree in trees):
-        said.append(f"trees of {depth} levels are the deepest tried (--max-gamma): deeper ones may be faster")
-    return said
+def _tree_limits(trees: Sequence[Tree], search: Search) -> list[str]:
+    """Return notes if the best tree is as large, or as deep, as any that was tried."""
+    notes = []
+    if any(len(tree.parents) == search.nodes for tree in trees):
+        notes.append(f"trees of {search.nodes} nodes are the largest tried (--nodes): larger ones may be faster")
+    if any(tree.levels == search.max_gamma for tree in trees):
+        notes.append(
+            f"trees of {search.max_gamma} levels are the deepest tried (--max-gamma): deeper ones may be faster"
+        )
+    return notes
 
 
 def _facts(
     helps: str,
-    best: Prediction,
-    even: float | None,
+    best_chain: Prediction,
+    break_even: float | None,
     doubts: tuple[Doubt, ...],
     points: tuple[Prediction, ...],
     trees: tuple[Tree, ...],
 ) -> Facts:
-    tree = trees[0] if trees and trees[0].parents and trees[0].speedup.value > best.speedup.value else None
+    """Return what the answer's sentence says."""
+    # The tree is named only if it is faster than the best chain.
+    tree = trees[0] if trees and trees[0].parents else None
+    if tree is not None and tree.speedup.value <= best_chain.speedup.value:
+        tree = None
+    # Points at which neither a chain nor a tree helps.
     off = sum(point.gamma == 0 and not (trees and trees[i].parents) for i, point in enumerate(points))
     worst = None
     if helps != "no":
         worst = (doubts[0].assumption, doubts[0].failing, doubts[0].speedup)
     return Facts(
         helps=helps,
-        gamma=best.gamma,
-        batch=best.batch,
-        context=best.context,
-        chain=span(best.speedup),
+        gamma=best_chain.gamma,
+        batch=best_chain.batch,
+        context=best_chain.context,
+        chain=span(best_chain.speedup),
         tree=span(tree.speedup) if tree else "",
         nodes=len(tree.parents) if tree else 0,
         chain_pays=points[0].gamma > 0,
         trees_tried=bool(trees),
-        even=even,
+        even=break_even,
         worst=worst,
         points=len(points),
         off=off,

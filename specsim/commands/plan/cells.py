@@ -1,4 +1,4 @@
-"""Lengths by batch and context: a table for any program, and what an engine that takes batches alone loses by it."""
+"""Tables of block lengths by batch and context, and by batch alone with what that loses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.commands.plan.answer import allowing, later
+from specsim.commands.plan.answer import EVERYWHERE, widen_low, with_overhead
+from specsim.commands.plan.problem import Problem
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance import Acceptance
 from specsim.speed.grid import batch_schedule, costs, taus
@@ -25,9 +26,10 @@ COLUMNS = (
 
 
 class Cell(NamedTuple):
-    """Batches and contexts that draft gamma tokens, both ends included; context_last None: and all beyond.
+    """Batches and contexts, both ends included, that draft gamma tokens a block.
 
-    tau and speedup are those at batch_first and context_first, for which the length is planned.
+    context_last is None if the cell has no end. tau and speedup are those at batch_first and context_first, for which
+    the length is planned.
     """
 
     batch_first: int
@@ -40,7 +42,10 @@ class Cell(NamedTuple):
 
 
 class ByBatch(NamedTuple):
-    """A length for each range of batches, whatever the context, and the largest share of the speed that it costs."""
+    """A block length for each range of batches, whatever the context.
+
+    lost: the largest fraction of the speed that this costs, at `batch` and `context`.
+    """
 
     schedule: list[tuple[int, int, int]]
     lost: float
@@ -48,65 +53,69 @@ class ByBatch(NamedTuple):
     context: int
 
 
-def cells(
-    latency: LatencyModel,
-    acceptance: Acceptance,
-    contexts: Sequence[int],
-    *,
-    max_batch: int,
-    max_gamma: int,
-    level: float,
-    allowed: float = 0.0,
-) -> tuple[Cell, ...]:
-    """The best length for every batch up to max_batch, from each context to the next; 0 is plain decoding.
-
-    allowed: overhead of a cycle that is in no value, but in intervals' low ends.
-    """
-    late = later(latency, allowed)
-    starts = sorted(set(contexts))
-    found = []
+def cells(problem: Problem) -> tuple[Cell, ...]:
+    """Return the best length for every batch up to the largest, from each context to the next; 0 is plain decoding."""
+    latency, acceptance, search = problem.latency, problem.acceptance, problem.search
+    # The low ends of intervals allow for overhead that is in no value.
+    late = with_overhead(latency, problem.costs.hidden_overhead)
+    starts = sorted(set(search.contexts))
+    table = []
     for i, context in enumerate(starts):
         last = starts[i + 1] - 1 if i + 1 < len(starts) else None
-        schedule = batch_schedule(latency, acceptance, max_batch=max_batch, context=context, max_gamma=max_gamma)
+        schedule = batch_schedule(
+            latency, acceptance, max_batch=max(search.batches), context=context, max_gamma=search.max_gamma
+        )
         for first, end, gamma in schedule:
-            one, slower = (
-                predict(model, acceptance, gamma=gamma, batch=first, context=context, level=level)
+            prediction, slower = (
+                predict(model, acceptance, gamma=gamma, batch=first, context=context, level=search.level)
                 for model in (latency, late)
             )
-            one = allowing(one, slower) if gamma else one
-            found.append(Cell(first, end, context, last, gamma, one.tau.value, one.speedup))
-    return tuple(found)
+            if gamma:
+                prediction = widen_low(prediction, slower)
+            table.append(Cell(first, end, context, last, gamma, prediction.tau.value, prediction.speedup))
+    return tuple(table)
 
 
-def as_csv(found: Sequence[Cell]) -> str:
-    """One row a cell; an empty context_last has no end, an empty interval is not known."""
+def as_csv(table: Sequence[Cell]) -> str:
+    """Return one row per cell; an empty context_last has no end, an empty interval is not known."""
     text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
-    table.writerows([*one[:6], *one.speedup] for one in found)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([*cell[:6], *cell.speedup] for cell in table)
     return text.getvalue().rstrip("\n")
 
 
-def as_json(found: Sequence[Cell], method: str, level: float, words: Sequence[str]) -> str:
-    """The same, with what it rests on."""
-    rows = [dict(zip(COLUMNS, (*one[:6], *one.speedup), strict=True)) for one in found]
-    held = {"format": FORMAT, "method": method, "level": level, "cells": rows, "assumptions": list(words)}
-    return json.dumps(held, allow_nan=False)
+def as_json(table: Sequence[Cell], problem: Problem) -> str:
+    """Return the table with what it rests on, as JSON."""
+    rows = [dict(zip(COLUMNS, (*cell[:6], *cell.speedup), strict=True)) for cell in table]
+    record = {
+        "format": FORMAT,
+        "method": problem.costs.method,
+        "level": problem.search.level,
+        "cells": rows,
+        "assumptions": [problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions],
+    }
+    return json.dumps(record, allow_nan=False)
 
 
 def by_batch(
     latency: LatencyModel, acceptance: Acceptance, contexts: Sequence[int], *, max_batch: int, max_gamma: int
 ) -> ByBatch:
-    """For each batch the length that loses least at the context where it loses most."""
+    """Return for each batch the length that loses least at the context where it loses most."""
+    # Speed of every length at every batch and context, as a fraction of the best length's.
     tau = taus(acceptance, max_gamma)
-    found = costs(latency, np.arange(len(tau)), range(1, max_batch + 1), list(contexts))
-    speed = tau[:, None, None] / (found.block + found.rest)
+    times = costs(latency, np.arange(len(tau)), range(1, max_batch + 1), list(contexts))
+    speed = tau[:, None, None] / (times.block + times.rest)  # (G, B, S)
     share = speed / speed.max(axis=0)
     best = share.min(axis=2).argmax(axis=0)
+
+    # Where the choice loses most.
     lost = 1 - share[best, np.arange(max_batch)]  # (B, S)
-    at = np.unravel_index(int(lost.argmax()), lost.shape)
+    worst = np.unravel_index(int(lost.argmax()), lost.shape)
+
+    # Neighbouring batches with the same length become one range.
     schedule = []
-    for gamma, group in groupby(range(1, max_batch + 1), key=lambda b: int(best[b - 1])):
+    for gamma, group in groupby(range(1, max_batch + 1), key=lambda batch: int(best[batch - 1])):
         members = list(group)
         schedule.append((members[0], members[-1], gamma))
-    return ByBatch(schedule, float(lost[at]), int(at[0]) + 1, int(contexts[int(at[1])]))
+    return ByBatch(schedule, float(lost[worst]), int(worst[0]) + 1, int(contexts[int(worst[1])]))

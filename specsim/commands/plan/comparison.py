@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_json
-from specsim.commands.plan.read import Given
+from specsim.commands.plan.read import PlanAcceptance
 from specsim.latency import LatencyModel, from_measurements
 from specsim.lengths.acceptance import from_alpha, from_hazards
 
@@ -18,17 +18,17 @@ CHAINS, RULES, TREES = "specsim-compare/2", "specsim-chains/1", "specsim-compare
 PHASES = ("draft", "sample", "verify", "rule", "host")
 
 
-class Compared(NamedTuple):
-    """What a record says.
+class Comparison(NamedTuple):
+    """Costs and acceptance of a record.
 
-    latency: in plain steps, of passes over up to `most` tokens. steps: the time of a draft step at each level. given:
-    acceptance, and that of siblings by rank where trees were compared.
+    latency: in plain steps, of passes over up to `most` tokens. steps: the time of a draft step at each level. drafts:
+    acceptance, and that of siblings by rank if trees were compared.
     """
 
     latency: LatencyModel
     steps: tuple[float, ...]
     most: int
-    given: Given
+    drafts: PlanAcceptance
     notes: tuple[str, ...]
 
 
@@ -43,7 +43,7 @@ class Timed(NamedTuple):
     rest: float
 
 
-def read_comparison(path: Path) -> Compared:
+def read_comparison(path: Path) -> Comparison:
     """A record of `specsim-real compare`; ValueError, with the place, for one that says nothing of a plan.
 
     Times are medians over the lines that were timed with the same number of tokens, or of levels: t(m) of a target
@@ -73,7 +73,7 @@ def read_comparison(path: Path) -> Compared:
     notes = [f"{path.name} timed passes over {max(passes)} tokens at most: no larger block is tried"]
     if not given.ranks:
         notes.append(f"{path.name} has no acceptance by rank: trees are planned with --ranks, too")
-    return Compared(found, _steps(drafts), max(passes), given, tuple(notes))
+    return Comparison(found, _steps(drafts), max(passes), given, tuple(notes))
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -130,16 +130,16 @@ def _steps(drafts: dict[int, float]) -> tuple[float, ...]:
     return tuple(float(step) for step in np.diff(totals))
 
 
-def _hazards(path: Path, run: dict[str, Any], where: str) -> Given:
+def _hazards(path: Path, run: dict[str, Any], where: str) -> PlanAcceptance:
     found = _numbers(path, _at(path, run, "acceptance", where), "hazards", f"{where}acceptance.", "[0, 1]")
     if not found:
         raise ValueError(f"{path.name}: {where}acceptance.hazards is empty")
     rule = f"under rule {run['rule']!r} " if where and isinstance(run.get("rule"), str) else ""
     words = f"hazards {rule}as a decoder of {len(found)} drafts meets them along the texts of {path.name}, no error"
-    return Given(from_hazards(np.array(found), words))
+    return PlanAcceptance(from_hazards(np.array(found), words))
 
 
-def _ranks(path: Path, held: dict[str, Any]) -> Given:
+def _ranks(path: Path, held: dict[str, Any]) -> PlanAcceptance:
     """By rank over the texts that shapes were chosen by, else over those reported; else the mean of first drafts."""
     texts = _at(path, held, "acceptance")
     for where, home in (("", held), ("acceptance.", texts)):
@@ -149,9 +149,11 @@ def _ranks(path: Path, held: dict[str, Any]) -> Given:
             if sum(found) > 1 + check.TOLERANCE:
                 raise ValueError(f"{path.name}: {where}{name} sums to {sum(found):g}; one sibling at most is kept")
             words = f"sibling k is kept as often as along the texts of {path.name}, whatever came before"
-            return Given(from_alpha(found[0], words), tuple(found))
+            return PlanAcceptance(from_alpha(found[0], words), tuple(found))
     mean = check.scalar(_at(path, texts, "mean", "acceptance."), f"{path.name}: acceptance.mean", "[0, 1]")
-    return Given(from_alpha(float(mean), f"the mean acceptance along the texts of {path.name}, at every position"))
+    return PlanAcceptance(
+        from_alpha(float(mean), f"the mean acceptance along the texts of {path.name}, at every position")
+    )
 
 
 def _at(path: Path, held: Any, key: str | int, where: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""Sensitivity of a plan: recompute it with one assumption worse, also at the longest context."""
+"""Sensitivity of a plan: recompute it with one assumption worse, at the first point and at the longest context."""
 
 from __future__ import annotations
 
@@ -15,22 +15,29 @@ from specsim.lengths.acceptance import Acceptance, from_hazards
 from specsim.speed.plan import break_even_alpha
 from specsim.speed.prediction import Prediction, predict
 
-# What is tried to find the assumption that matters most. None of it is a claim about a machine, but the last: what
-# MagicDec's table 3a (arXiv:2408.11049) leaves over for a cycle, fitted by `specsim validate`.
-ALPHA, DRAFT, VERIFY, SHARE, OVERHEAD_S = 0.1, 1.5, 1.25, 0.1, 1.4e-3
-HALF = 0.5  # of the acceptance, as was reported from short contexts to 86k
+# How much worse each assumption is made, to find the one that matters most: the acceptance is lower
+# by ALPHA, a draft step takes DRAFT times as long, a pass over several tokens VERIFY times. These
+# are choices, not claims about a machine.
+ALPHA, DRAFT, VERIFY = 0.1, 1.5, 1.25
+# Extra work of a cycle, in plain steps, if costs have no unit of time. A choice, too.
+OVERHEAD_STEPS = 0.1
+# Extra work of a cycle in seconds: what MagicDec's table 3a (arXiv:2408.11049) leaves over for a cycle, fitted by
+# `specsim validate`.
+OVERHEAD_S = 1.4e-3
+# Factor of the acceptance at the longest context, as was reported from short contexts to 86k.
+LONG_CONTEXT_ACCEPTANCE = 0.5
 
 
 class Doubt(NamedTuple):
-    """The speedup of the first point's plan if one assumption fails."""
+    """The speedup of a plan if one assumption fails."""
 
     assumption: str
     failing: str
     speedup: float
 
 
-class Far(NamedTuple):
-    """Return the sensitivity of the plan at the longest context, where there are several contexts."""
+class FarPlan(NamedTuple):
+    """The plan at the longest context, if there are several contexts, and its sensitivity."""
 
     batch: int
     context: int
@@ -39,85 +46,112 @@ class Far(NamedTuple):
     doubts: tuple[Doubt, ...]
 
 
-def predicted(latency: LatencyModel, acceptance: Acceptance, gamma: int, at: Prediction, level: float) -> Prediction:
-    return predict(latency, acceptance, gamma=gamma, batch=at.batch, context=at.context, level=level)
-
-
-class Drafted(NamedTuple):
-    """Costs and acceptance of the steps that have a draft, and their share of all steps."""
+class DraftedCalls(NamedTuple):
+    """Costs and acceptance of the target calls that have a draft, and their share of all calls."""
 
     latency: LatencyModel
     acceptance: Acceptance
     share: float
     level: float
 
-    def speed(self, at: Prediction, latency: LatencyModel, kept: Acceptance, share: float) -> float:
-        """The speedup at a point with other costs, another acceptance or another share."""
-        mixed = mixed_costs(latency, share), mixed_acceptance(kept, share)
-        return predicted(*mixed, at.gamma, at, self.level).speedup.value
+    def speedup(self, at: Prediction, latency: LatencyModel, acceptance: Acceptance, share: float) -> float:
+        """Return the speedup of the plan `at` a point under other costs, another acceptance or another share."""
+        mean_latency = mixed_costs(latency, share)
+        mean_acceptance = mixed_acceptance(acceptance, share)
+        return predict_at(mean_latency, mean_acceptance, at.gamma, at, self.level).speedup.value
 
 
-def chain_doubts(drafted: Drafted, best: Prediction) -> tuple[Doubt, ...]:
-    hazards, share = drafted.acceptance.hazards(best.gamma), drafted.share
-    lower = from_hazards(np.array([max(a - ALPHA, 0.0) for a in hazards]))
-
-    def speed(model: LatencyModel, kept: Acceptance) -> float:
-        return drafted.speed(best, model, kept, share)
-
-    found = _doubts(drafted.latency, speed, best.gamma + 1, drafted.acceptance, lower, "at every position")
-    if share < 1:
-        half = drafted.speed(best, drafted.latency, drafted.acceptance, share / 2)
-        found += (Doubt("the share of steps with a draft", "half as large", half),)
-    return tuple(sorted(found, key=lambda doubt: doubt.speedup))
+def predict_at(latency: LatencyModel, acceptance: Acceptance, gamma: int, at: Prediction, level: float) -> Prediction:
+    """Return the prediction for blocks of gamma drafts at the batch and context of another prediction."""
+    return predict(latency, acceptance, gamma=gamma, batch=at.batch, context=at.context, level=level)
 
 
-def far_plan(drafted: Drafted, points: Sequence[Prediction]) -> Far | None:
-    """Return this for the longest context; None with a single context, or where the plan there is not to draft."""
-    farthest = max(points, key=lambda point: point.context)
-    if farthest.context == min(point.context for point in points):
+def chain_doubts(drafted: DraftedCalls, best: Prediction) -> tuple[Doubt, ...]:
+    """Return the chain's speedup with one assumption worse at a time, the most harmful first."""
+    hazards = drafted.acceptance.hazards(best.gamma)
+    lower = from_hazards(np.array([max(hazard - ALPHA, 0.0) for hazard in hazards]))
+
+    def speedup(latency: LatencyModel, acceptance: Acceptance) -> float:
+        return drafted.speedup(best, latency, acceptance, drafted.share)
+
+    doubts = _doubts(drafted.latency, speedup, best.gamma + 1, drafted.acceptance, lower, "at every position")
+    if drafted.share < 1:
+        halved = drafted.speedup(best, drafted.latency, drafted.acceptance, drafted.share / 2)
+        doubts.append(Doubt("the share of steps with a draft", "half as large", halved))
+    return _worst_first(doubts)
+
+
+def far_plan(drafted: DraftedCalls, points: Sequence[Prediction]) -> FarPlan | None:
+    """Return the plan at the longest context and its sensitivity.
+
+    None if there is a single context, or if the plan there is not to draft.
+    """
+    longest = max(point.context for point in points)
+    if longest == min(point.context for point in points):
         return None
-    at = next(point for point in points if point.context == farthest.context)
+    at = next(point for point in points if point.context == longest)
     if not at.gamma:
         return None
-    even = break_even_alpha(drafted.latency, gamma=at.gamma, batch=at.batch, context=at.context)
-    halved = from_hazards(np.array([HALF * a for a in drafted.acceptance.hazards(at.gamma)]))
-    falls = Doubt("the acceptance", "half as large", drafted.speed(at, drafted.latency, halved, drafted.share))
-    doubts = sorted((*chain_doubts(drafted, at), falls), key=lambda doubt: doubt.speedup)
-    return Far(at.batch, at.context, at.gamma, even, tuple(doubts))
+    break_even = break_even_alpha(drafted.latency, gamma=at.gamma, batch=at.batch, context=at.context)
+
+    # Beside the usual assumptions: the acceptance falls with the context.
+    hazards = drafted.acceptance.hazards(at.gamma)
+    halved = from_hazards(np.array([LONG_CONTEXT_ACCEPTANCE * hazard for hazard in hazards]))
+    speedup = drafted.speedup(at, drafted.latency, halved, drafted.share)
+    doubts = [*chain_doubts(drafted, at), Doubt("the acceptance", "half as large", speedup)]
+    return FarPlan(at.batch, at.context, at.gamma, break_even, _worst_first(doubts))
 
 
-def tree_doubts(latency: LatencyModel, ranks: Sequence[float], tree: Tree, steps: Sequence[float]) -> tuple[Doubt, ...]:
-    def speed(model: LatencyModel, kept: Any) -> float:
-        return tree_speed(tree, latency, model, kept, steps)
+def tree_doubts(
+    latency: LatencyModel, ranks: Sequence[float], tree: Tree, level_steps: Sequence[float]
+) -> tuple[Doubt, ...]:
+    """Return the tree's speedup with one assumption worse at a time, the most harmful first."""
+    scale = max(1 - ALPHA / sum(ranks), 0.0)
+    lower = [acceptance * scale for acceptance in ranks]
 
-    lower = [a * max(1 - ALPHA / sum(ranks), 0.0) for a in ranks]
-    return _doubts(latency, speed, len(tree.parents) + 1, ranks, lower, "at every level, all siblings together")
+    def speedup(changed: LatencyModel, acceptance: Any) -> float:
+        return tree_speed(tree, latency, changed, acceptance, level_steps)
+
+    tokens = len(tree.parents) + 1
+    return _worst_first(_doubts(latency, speedup, tokens, ranks, lower, "at every level, all siblings together"))
+
+
+def _worst_first(doubts: Sequence[Doubt]) -> tuple[Doubt, ...]:
+    return tuple(sorted(doubts, key=lambda doubt: doubt.speedup))
 
 
 def _doubts(
     latency: LatencyModel,
-    speed: Callable[[LatencyModel, Any], float],
+    speedup: Callable[[LatencyModel, Any], float],
     tokens: int,
     acceptance: Any,
     lower: Any,
     where: str,
-) -> tuple[Doubt, ...]:
-    """Return the plan recomputed with one assumption worse at a time, the most harmful first."""
-    step, over = latency.draft, latency.overhead
+) -> list[Doubt]:
+    """Return the plan's speedup with one assumption worse at a time.
 
-    def verify(tokens: int, batch: int, context: int) -> Timing:
-        return Timing(latency.target(tokens, batch, context).value * (VERIFY if tokens > 1 else 1))
+    speedup: of the plan under given costs and acceptance. tokens: read by a target pass. lower: the worse acceptance.
+    """
+    draft, target, overhead = latency.draft, latency.target, latency.overhead
 
-    rest = OVERHEAD_S if latency.unit == "s" else SHARE
-    shown = f"{1e3 * rest:g} ms" if latency.unit == "s" else f"{rest:g} plain steps"
-    worse = [
-        ("the acceptance", f"{ALPHA:g} lower {where}", latency, lower),
-        ("the draft's speed", f"a step takes {DRAFT:g} times as long",
-         latency._replace(draft=lambda b, s: Timing(DRAFT * step(b, s).value)), acceptance),
-        ("the price of verifying", f"{tokens} tokens take {VERIFY:g} times as long",
-         latency._replace(target=verify), acceptance),
-        ("other work", f"it takes {shown} more a cycle",
-         latency._replace(overhead=lambda b, s: Timing(over(b, s).value + rest)), acceptance),
-    ]  # fmt: skip
-    found = [Doubt(a, b, speed(model, kept)) for a, b, model, kept in worse]
-    return tuple(sorted(found, key=lambda doubt: doubt.speedup))
+    def slower_pass(tokens: int, batch: int, context: int) -> Timing:
+        factor = VERIFY if tokens > 1 else 1
+        return Timing(factor * target(tokens, batch, context).value)
+
+    if latency.unit == "s":
+        extra, extra_words = OVERHEAD_S, f"{1e3 * OVERHEAD_S:g} ms"
+    else:
+        extra, extra_words = OVERHEAD_STEPS, f"{OVERHEAD_STEPS:g} plain steps"
+    slow_draft = latency._replace(draft=lambda batch, context: Timing(DRAFT * draft(batch, context).value))
+    slow_verify = latency._replace(target=slower_pass)
+    more_work = latency._replace(overhead=lambda batch, context: Timing(overhead(batch, context).value + extra))
+    return [
+        Doubt("the acceptance", f"{ALPHA:g} lower {where}", speedup(latency, lower)),
+        Doubt("the draft's speed", f"a step takes {DRAFT:g} times as long", speedup(slow_draft, acceptance)),
+        Doubt(
+            "the price of verifying",
+            f"{tokens} tokens take {VERIFY:g} times as long",
+            speedup(slow_verify, acceptance),
+        ),
+        Doubt("other work", f"it takes {extra_words} more a cycle", speedup(more_work, acceptance)),
+    ]

@@ -1,4 +1,4 @@
-"""`specsim plan`: what it is told."""
+"""The options of `specsim plan`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import examples, takes
 
 EXAMPLES = examples(
     "specsim plan 0.8 --cost-ratio 0.05",
-    "specsim plan --target llama-3.1-70b --draft llama-3.2-1b \\",
-    "    --hardware h100-sxm --tp 4 --alpha 0.8 --batch 1,32 --context 1k,16k",
+    "specsim plan 0.8 --target llama-3.1-70b --draft llama-3.2-1b \\",
+    "    --hardware h100-sxm --tp 4 --batch 1,32 --context 1k,16k",
     "specsim plan --ranks 0.7,0.12,0.05 --cost-ratio 0.05 --json",
     "specsim plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b \\",
     "    --hardware h100-sxm --rate 0.5,2,8 --within 3",
@@ -25,170 +25,238 @@ EXAMPLES = examples(
     "    --cost-ratio 0.05",
     "specsim plan 0.8 --target llama-3.1-8b --draft eagle3 --emit csv \\",
     "    --hardware h100-sxm --batch 1,64 --context 1k,32k",
-    "specsim plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b \\",
-    "    --hardware h100-sxm --rate 0.5,2,8 --within 3",
 )
 
+# Headings under which `--help` lists the options.
+ACCEPTANCE = "Acceptance (give one)"
+MODELS = "Costs: models on a device"
+NUMBERS = "Costs: numbers"
+DRAFTING = "Drafting method"
+LOAD = "Load"
+SEARCH = "Search"
+OUTPUT = "Output"
 
-class Plan(NamedTuple):
-    """What `specsim plan` is told."""
 
-    kept: Annotated[float | None, typer.Argument(metavar="ALPHA", help="The same as --alpha.")] = None
-    alpha: Annotated[float | None, typer.Option(help="Acceptance of one draft, the same at every position.")] = None
+class PlanOptions(NamedTuple):
+    """The options of `specsim plan`, as they are typed."""
+
+    alpha: Annotated[
+        float | None, typer.Argument(metavar="ALPHA", help="Acceptance rate of one draft token, e.g. 0.8.")
+    ] = None
+    alpha_option: Annotated[
+        float | None, typer.Option("--alpha", help="The same as ALPHA.", rich_help_panel=ACCEPTANCE)
+    ] = None
     ranks: Annotated[
-        str | None, typer.Option(help="Of siblings by rank, as 0.7,0.12,0.05: trees are planned, too.")
+        str | None,
+        typer.Option(
+            help="Acceptance of a draft by its rank among siblings, e.g. 0.7,0.12,0.05. Also plans trees.",
+            rich_help_panel=ACCEPTANCE,
+        ),
     ] = None
     hazards: Annotated[
         Path | None,
         typer.Option(
-            help="CSV: position and hazard, rate (of all blocks, as engines print it), count, or tried, kept."
+            help="CSV with a column position and one of: hazard; rate (of all blocks, as engines print it); count; "
+            "tried and kept.",
+            rich_help_panel=ACCEPTANCE,
         ),
     ] = None
     histogram: Annotated[
-        Path | None, typer.Option(help='JSON: "drafted", g, and "counts" of the blocks that kept 0, ..., g.')
+        Path | None,
+        typer.Option(
+            help='JSON with "drafted": the block length g, and "counts": blocks that accepted 0, ..., g drafts.',
+            rich_help_panel=ACCEPTANCE,
+        ),
     ] = None
     rows: Annotated[
         Path | None,
         typer.Option(
-            help="safetensors: p, q (n, V) along texts of the target; tokens, lengths if known; mask of a grammar."
+            help="safetensors with p and q (n, V) along texts of the target; optional: tokens, lengths, mask.",
+            rich_help_panel=ACCEPTANCE,
         ),
     ] = None
-    unmasked_draft: Annotated[bool, typer.Option("--unmasked-draft", help="The draft does not see that mask.")] = False
+    unmasked_draft: Annotated[
+        bool,
+        typer.Option(
+            "--unmasked-draft",
+            help="With --rows: the draft does not see the mask of the file.",
+            rich_help_panel=ACCEPTANCE,
+        ),
+    ] = False
     comparison: Annotated[
         Path | None,
-        typer.Option(help="Record of specsim-real compare: its times, and its acceptance unless another is given."),
+        typer.Option(
+            help="Record of specsim-real compare. Gives the times, and the acceptance if no other is given.",
+            rich_help_panel=ACCEPTANCE,
+        ),
     ] = None
     target: Annotated[
         str | None,
         typer.Option(
-            help="A model of the table, as llama-3.1-8b (a wrong name lists near ones), its hub id, or a config.json."
+            help="Target model: a name such as llama-3.1-8b, a hub id, or a config.json.", rich_help_panel=MODELS
         ),
     ] = None
     draft: Annotated[
-        str | None, typer.Option(help="The same, as llama-3.2-1b; or eagle, eagle3, mtp, ngram, suffix.")
+        str | None,
+        typer.Option(
+            help="Draft model, as for --target; or a drafter: eagle, eagle3, mtp, ngram, suffix.",
+            rich_help_panel=MODELS,
+        ),
     ] = None
     hardware: Annotated[
-        str | None,
-        typer.Option(help="A device of the table, as h100-sxm or a100-sxm4-80gb; a wrong name lists near ones."),
+        str | None, typer.Option(help="Device, e.g. h100-sxm or a100-sxm4-80gb.", rich_help_panel=MODELS)
     ] = None
-    tp: Annotated[int, typer.Option(help="Devices that share the target.")] = 1
-    draft_tp: Annotated[int, typer.Option(help="Devices that share the draft.")] = 1
+    tp: Annotated[int, typer.Option(help="Devices that share the target.", rich_help_panel=MODELS)] = 1
+    draft_tp: Annotated[int, typer.Option(help="Devices that share the draft.", rich_help_panel=MODELS)] = 1
     dtype: Annotated[
         str | None,
         typer.Option(
-            help="bf16, fp16, fp8, int8 or fp4: of weights and products. If not given: as a config says, else 16 bits."
+            help="Number type of weights and products: bf16, fp16, fp8, int8 or fp4. Default: the config's type, else "
+            "16 bits.",
+            rich_help_panel=MODELS,
         ),
-    ] = None
-    draft_vocab: Annotated[int | None, typer.Option(help="Tokens that the draft's head scores, if fewer.")] = None
-    cost_ratio: Annotated[
-        float | None, typer.Option(help="Instead of models and hardware: draft step over target step.")
-    ] = None
-    verify_cost: Annotated[
-        str | None, typer.Option(help="With --cost-ratio: passes over 1, 2, ... tokens in target steps, as 1,1.02,1.1.")
     ] = None
     weights: Annotated[
         str | None,
         typer.Option(
-            help="How the target's weights are stored: int8, int4, fp8, mxfp4, nvfp4, q4_k_m, q8_0. With "
-            "--cost-ratio: int8 or int4, as timed on one CPU core."
+            help="Stored type of the target's weights: int8, int4, fp8, mxfp4, nvfp4, q4_k_m or q8_0. With "
+            "--cost-ratio: int8 or int4, with pass times measured on one CPU core.",
+            rich_help_panel=MODELS,
         ),
     ] = None
     draft_weights: Annotated[
-        str | None, typer.Option(help="The same of the draft, as q4_k_m (4.8 bits) or q8_0 (8.5 bits).")
-    ] = None
-    one_pass: Annotated[
-        bool, typer.Option("--one-pass", help="A draft step makes a whole block (DFlash, PARD), however long.")
-    ] = False
-    cache_hits: Annotated[
         str | None,
-        typer.Option(help="Drafts are made beside the pass before (SSD), found with 0.9; or 0.95,0.9 by drafts kept."),
+        typer.Option(
+            help="Stored type of the draft's weights, e.g. q4_k_m (4.8 bits) or q8_0 (8.5 bits).",
+            rich_help_panel=MODELS,
+        ),
+    ] = None
+    draft_vocab: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of tokens that the draft's head scores. Default: its vocabulary.", rich_help_panel=MODELS
+        ),
     ] = None
     experts_overhead: Annotated[
-        float | None, typer.Option(help="Fixed ms of a target pass with experts: routing, sorting, launches.")
-    ] = None
-    drafted_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the target calls that had drafts, as specsim log prints it: of n-grams and suffixes."
+            help="Fixed time of a mixture-of-experts target pass in ms: routing, sorting, launches.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None
+    cost_ratio: Annotated[
+        float | None,
+        typer.Option(help="Time of a draft step over the time of a target step.", rich_help_panel=NUMBERS),
+    ] = None
+    verify_cost: Annotated[
+        str | None,
+        typer.Option(
+            help="Times of target passes over 1, 2, ... tokens, in target steps, e.g. 1,1.02,1.1.",
+            rich_help_panel=NUMBERS,
         ),
     ] = None
     overhead: Annotated[
         float | None,
         typer.Option(
-            help="Everything else per cycle: ms, or target steps. If not given: 0, and intervals allow 1.4 ms."
+            help="All other time of a cycle: ms with models, target steps with --cost-ratio. Default: 0, but the low "
+            "ends of intervals allow 1.4 ms.",
+            rich_help_panel=NUMBERS,
         ),
     ] = None
-    batch: Annotated[str, typer.Option(help="Sequences decoded together, as 1,8,64.")] = "1"
-    context: Annotated[str, typer.Option(help="Tokens before the block, as 1k,32k (k is 1024).")] = "1k"
+    one_pass: Annotated[
+        bool,
+        typer.Option("--one-pass", help="One draft step makes a whole block (DFlash, PARD).", rich_help_panel=DRAFTING),
+    ] = False
+    cache_hits: Annotated[
+        str | None,
+        typer.Option(
+            help="Speculative speculative decoding (SSD): probability that the next block is "
+            "already drafted, e.g. 0.9, or one value per number of accepted drafts, e.g. 0.95,0.9.",
+            rich_help_panel=DRAFTING,
+        ),
+    ] = None
+    drafted_share: Annotated[
+        float | None,
+        typer.Option(
+            help="With --draft ngram or suffix: share of the target calls that had drafts, as specsim log prints it.",
+            rich_help_panel=DRAFTING,
+        ),
+    ] = None
+    batch: Annotated[
+        str,
+        typer.Option(help="Sequences decoded together, e.g. 1,8,64.", rich_help_panel=LOAD),
+    ] = "1"
+    context: Annotated[
+        str,
+        typer.Option(help="Tokens before the block, e.g. 1k,32k (k is 1024).", rich_help_panel=LOAD),
+    ] = "1k"
     rate: Annotated[
-        str | None, typer.Option(help="Requests a second, as 0.5,2,8: their latency, at the batches that they make.")
+        str | None,
+        typer.Option(
+            help="Requests per second, e.g. 0.5,2,8. Answers with latencies, at the batches that the rate makes.",
+            rich_help_panel=LOAD,
+        ),
     ] = None
-    prompt_tokens: Annotated[int, typer.Option(help="With --rate: of every prompt.")] = 512
-    output_tokens: Annotated[int, typer.Option(help="With --rate: of every answer.")] = 256
-    batch_limit: Annotated[int, typer.Option(help="With --rate: most sequences decoded together.")] = 64
+    prompt_tokens: Annotated[int, typer.Option(help="With --rate: tokens of each prompt.", rich_help_panel=LOAD)] = 512
+    output_tokens: Annotated[int, typer.Option(help="With --rate: tokens of each answer.", rich_help_panel=LOAD)] = 256
+    batch_limit: Annotated[
+        int, typer.Option(help="With --rate: most sequences decoded together.", rich_help_panel=LOAD)
+    ] = 64
     within: Annotated[
-        float | None, typer.Option(help="With --rate: seconds; the largest rate at which the mean latency keeps them.")
+        float | None,
+        typer.Option(
+            help="With --rate: bound on the mean latency in seconds. Finds the largest rate that keeps it.",
+            rich_help_panel=LOAD,
+        ),
     ] = None
-    max_gamma: Annotated[int, typer.Option(help="Longest draft tried, and deepest tree.")] = 16
-    nodes: Annotated[int, typer.Option(help="Of the largest tree tried, with --ranks.")] = 64
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
+    max_gamma: Annotated[
+        int, typer.Option(help="Longest block to consider, and deepest tree.", rich_help_panel=SEARCH)
+    ] = 16
+    nodes: Annotated[int, typer.Option(help="Largest tree to consider (needs --ranks).", rich_help_panel=SEARCH)] = 64
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.", rich_help_panel=SEARCH)] = 0.95
     emit: Annotated[
         str | None,
         typer.Option(
-            help="vllm, sglang, llamacpp, aiconfigurator: print its options; vllm-synthetic: for benchmarks; "
-            "sglang-adaptive: its file of lengths by batch; json, csv: a table of lengths by batch and context."
+            help="Print the plan as options of vllm, sglang, llamacpp or aiconfigurator; as SGLang's file of lengths "
+            "by batch (sglang-adaptive); as options that force this acceptance in a benchmark (vllm-synthetic, "
+            "llamacpp-synthetic); or as a table of lengths by batch and context (json, csv).",
+            rich_help_panel=OUTPUT,
         ),
     ] = None
-    plot: Annotated[Path | None, typer.Option(help="Write a PNG: by gamma and draft cost, batch and context.")] = None
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a PNG: speedup by block length and draft cost, and by batch and context.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the tables as Markdown.", rich_help_panel=OUTPUT)
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False
 
 
-@takes(Plan)
-def plan(told: Plan) -> None:
-    """Will speculation help, with how many drafts, by how much? A prediction, with what it rests on."""
-    from specsim.base.files import check_writable
+def asked_options(options: PlanOptions) -> dict[str, Any]:
+    """Return the options for a JSON record: paths as text, lists of costs as numbers."""
+    asked = {name: str(value) if isinstance(value, Path) else value for name, value in options._asdict().items()}
+    for name in ("verify_cost", "cache_hits"):
+        if asked[name] is not None:
+            asked[name] = [float(number) for number in asked[name].split(",")]
+    for name in ("alpha_option", "as_markdown", "as_json"):
+        del asked[name]
+    return asked
+
+
+@takes(PlanOptions)
+def plan(options: PlanOptions) -> None:
+    """Predict whether speculation helps, with how many drafts and by how much, and say what that rests on."""
     from specsim.commands.plan import command
 
-    alone("json", told.as_json, markdown=told.as_markdown, emit=told.emit)
-    alone("markdown", told.as_markdown, emit=told.emit)
-    if told.kept is not None and told.alpha is not None:
-        raise ValueError(f"alpha is given twice: {told.kept:g} and {told.alpha:g}")
-    if told.plot is not None:
-        check_writable(told.plot, ".png")
-    asked = told._asdict()
-    kept, device, engine = asked.pop("kept"), asked.pop("hardware"), asked.pop("emit")
-    asked["alpha"] = kept if told.alpha is None else told.alpha
-    load = {name: asked.pop(name) for name in ("rate", "prompt_tokens", "output_tokens", "batch_limit", "within")}
-    if told.rate is not None:
-        typer.echo(_at_rates(told, load, asked["alpha"]))
-        return
-    given = [name for name, value in load.items() if value != Plan._field_defaults[name]]
-    if given:
-        raise ValueError(f"--{given[0].replace('_', '-')} goes with --rate")
-    said, notes = command.run(device=device, engine=engine, **asked)
-    typer.echo(said)
-    if notes:
-        typer.echo(notes, err=True)
-
-
-def _at_rates(told: Plan, load: dict[str, Any], alpha: float | None) -> str:
-    """The answer for --rate, which finds batches by itself."""
-    from specsim.commands.plan import rates, read
-    from specsim.commands.plan.costs import Told
-
-    for name in ("comparison", "batch", "context", "nodes", "emit", "plot"):
-        if getattr(told, name) != Plan._field_defaults[name]:
-            raise ValueError(f"--rate says nothing of --{name}; leave out one of them")
-    if told.unmasked_draft and told.rows is None:
-        raise ValueError("--unmasked-draft is about the mask of --rows; leave it out")
-    seen = not told.unmasked_draft
-    sources = (alpha, told.ranks, told.hazards, told.histogram, told.rows)
-    given = read.acceptance(*sources, masked_draft=seen, drafted_share=told.drafted_share)
-    curve = None if told.verify_cost is None else read.numbers(told.verify_cost, "verify_cost", "(0, inf)")
-    hits = None if told.cache_hits is None else read.numbers(told.cache_hits, "cache_hits", "[0, 1]")
-    told_so_far = {name: getattr(told, name) for name in Told._fields}
-    costs = Told(**told_so_far | {"verify_cost": curve, "cache_hits": hits})
-    read.bounded(told.max_gamma, "max_gamma", 1)
-    form = {"as_markdown": told.as_markdown, "as_json": told.as_json}
-    return rates.run(rates.Asked(**load), given, costs, max_gamma=told.max_gamma, level=told.level, **form)
+    if options.alpha is not None and options.alpha_option is not None:
+        raise ValueError(f"alpha is given twice: {options.alpha:g} and {options.alpha_option:g}")
+    if options.alpha is None:
+        options = options._replace(alpha=options.alpha_option)
+    output = command.run(options)
+    typer.echo(output.text)
+    if output.notes:
+        typer.echo(output.notes, err=True)

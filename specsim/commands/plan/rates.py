@@ -9,33 +9,25 @@ from typing import Any, NamedTuple
 from specsim.base import check
 from specsim.commands.plan import read
 from specsim.commands.plan.answer import EVERYWHERE
-from specsim.commands.plan.costs import Told, of
+from specsim.commands.plan.options import PlanOptions, asked_options
+from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import counted
-from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.report import text as style
 from specsim.speed.load.closed import RequestTimes, request_times, stable_rate
 from specsim.speed.load.events import Quantiles, Simulated, simulate_requests
 from specsim.speed.load.rates import harmful_rate, largest_rate, largest_rate_of_any, none_helps_from
 from specsim.speed.load.service import MAX_OUTPUT, Service, service_costs
 
-REQUESTS, RUNS = 1000, 4  # simulated for each line: a tenth of a second
+# Requests of a simulation, and simulations, for each line of the table: a tenth of a second.
+REQUESTS, RUNS = 1000, 4
 MOST = {"rate": 16, "prompt_tokens": 1 << 20, "output_tokens": MAX_OUTPUT, "batch_limit": 1024}
 
 
-class Asked(NamedTuple):
-    """What `--rate` is told beside it."""
-
-    rate: str
-    prompt_tokens: int
-    output_tokens: int
-    batch_limit: int
-    within: float | None
-
-
 class Line(NamedTuple):
-    """One rate: gamma, the length with the least mean latency there, 0 where none is below that of plain decoding.
+    """Latencies at one rate of requests.
 
-    plain and drafts: means in closed form; plain_seen and drafts_seen: simulated. None where that cannot be served.
+    gamma: the block length with the least mean latency, 0 if none is below that of plain decoding. plain, drafts: means
+    in closed form. plain_seen, drafts_seen: simulated. None if the rate cannot be served.
     """
 
     rate: float
@@ -47,12 +39,13 @@ class Line(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """All that it says; rates a second, times in seconds.
+    """Everything that `--rate` says; rates per second, times in seconds.
 
-    stable: the largest stable rate of each length from 0 on. hurts: for gamma, the best length at the first rate, from
-    which rate it is slower than plain decoding (None: at no rate that plain decoding can serve); none_helps: from which
-    no length is faster. within: the largest rate whose mean latency stays in the bound, for plain decoding and for the
-    best length, where a bound was given.
+    stable: the largest stable rate of each block length, from 0 on. gamma: the best length at the
+    first rate. hurts: the rate from which that length is slower than plain decoding, None if at no
+    rate that plain decoding can serve. none_helps: the rate from which no length is faster.
+    within: the largest rates whose mean latency keeps the bound, for plain decoding and for the
+    best length; None without a bound.
     """
 
     sentence: str
@@ -66,88 +59,111 @@ class Answer(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-def run(
-    asked: Asked, given: read.Given, told: Told, *, max_gamma: int, level: float, as_markdown: bool, as_json: bool
-) -> str:
-    """What to print; ValueError for anything that is wrong, before the work."""
-    rates = read.numbers(asked.rate, "rate", "(-inf, inf)")
-    if len(rates) > MOST["rate"]:
-        raise ValueError(f"rate has {len(rates)} entries; it must have at most {MOST['rate']}")
-    sizes = {}
+def check_sizes(options: PlanOptions) -> None:
+    """Raise ValueError for sizes of requests that are wrong, or larger than is sensible."""
     for name in ("prompt_tokens", "output_tokens", "batch_limit"):
-        value = getattr(asked, name)
-        sizes[name] = check.integer(value, name, 1)
+        value = check.integer(getattr(options, name), name, 1)
         if value > MOST[name]:
             raise ValueError(f"{name} is {value}; it must be at most {MOST[name]}")
-    if asked.within is not None:
-        check.scalar(asked.within, "within", "(0, inf)")
-    check.scalar(level, "level", "(0, 1)")
-    costs = of(told, None, given.acceptance, [asked.batch_limit], [asked.prompt_tokens + asked.output_tokens])
-    if costs.latency.unit != "s":
+    if options.within is not None:
+        check.scalar(options.within, "within", "(0, inf)")
+
+
+def report(options: PlanOptions, problem: Problem) -> str:
+    """Return what to print; raise ValueError for rates that are wrong, before any work."""
+    if problem.latency.unit != "s":
         raise ValueError("--rate is in requests a second: give --target, --draft and --hardware, not --cost-ratio")
-    kept = mixed_acceptance(given.acceptance, costs.share)
-    costs = costs._replace(latency=mixed_costs(costs.latency, costs.share))
-    size: Any = {"prompt": asked.prompt_tokens, "output": asked.output_tokens, "limit": asked.batch_limit}
-    longest = costs.latency.longest
-    lengths = range(kept.most(max_gamma if longest is None else min(max_gamma, longest)) + 1)
-    sides = [service_costs(costs.latency, kept if g else None, gamma=g, **size) for g in lengths]
-    found = answer(sides, rates, asked, level=level)
-    found = found._replace(
-        notes=(*costs.notes, *found.notes),
-        assumptions=(kept.words, EVERYWHERE, *costs.latency.assumptions, *found.assumptions),
+    rates = read.numbers(str(options.rate), "rate", "(-inf, inf)")
+    if len(rates) > MOST["rate"]:
+        raise ValueError(f"rate has {len(rates)} entries; it must have at most {MOST['rate']}")
+
+    # A way to decode for each block length, from 0, which is plain decoding.
+    lengths = range(problem.acceptance.most(problem.search.max_gamma) + 1)
+    services = [
+        service_costs(
+            problem.latency,
+            problem.acceptance if gamma else None,
+            gamma=gamma,
+            prompt=options.prompt_tokens,
+            output=options.output_tokens,
+            limit=options.batch_limit,
+        )
+        for gamma in lengths
+    ]
+    result = answer(services, rates, options)
+    result = result._replace(
+        notes=(*problem.notes, *result.notes),
+        assumptions=(problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions, *result.assumptions),
     )
-    if as_json:
-        return json.dumps({"asked": asked._asdict() | told._asdict()} | _plain(found), allow_nan=False)
-    return text(found, as_markdown)
+    if options.as_json:
+        return json.dumps({"asked": asked_options(options)} | _plain(result), allow_nan=False)
+    return text(result, options.as_markdown)
 
 
-def answer(sides: Sequence[Service], rates: Sequence[float], asked: Asked, *, level: float) -> Answer:
-    """Every rate by the best length; sides: the ways to decode, by gamma from 0 on."""
-    stable = tuple(stable_rate(side) for side in sides)
+def answer(services: Sequence[Service], rates: Sequence[float], options: PlanOptions) -> Answer:
+    """Answer every rate by the block length with the least mean latency.
+
+    services: the ways to decode, by block length from 0 on.
+    """
+    # The largest rate at which queues stay finite, for each length.
+    stable = tuple(stable_rate(service) for service in services)
     top = max(stable)
-    with_drafts = counted(stable.index(top), "draft") + " a block" if stable.index(top) else "plain decoding"
+    best_length = stable.index(top)
+    best_way = counted(best_length, "draft") + " a block" if best_length else "plain decoding"
     for i, rate in enumerate(rates):
         if not 0 < rate < top:
             raise ValueError(
                 f"rate[{i}] is {rate:g}; it must be above 0 and below the largest stable rate, {top:.4g} requests a "
-                f"second, with {with_drafts} (plain decoding: {stable[0]:.4g})"
+                f"second, with {best_way} (plain decoding: {stable[0]:.4g})"
             )
-    plain = sides[0]
-    lines = []
-    for rate in rates:
-        able = [g for g in range(1, len(sides)) if rate < stable[g]]
-        best = min(able, key=lambda g: request_times(sides[g], rate).total_s) if able else None
-        slow = request_times(plain, rate) if rate < stable[0] else None
-        fast = request_times(sides[best], rate) if best is not None else None
-        helps = fast is not None and (slow is None or fast.total_s < slow.total_s)
-        lines.append(
-            Line(
-                rate,
-                best if helps and best is not None else 0,
-                slow,
-                None if slow is None else _seen(plain, rate, level),
-                fast,
-                None if best is None else _seen(sides[best], rate, level),
-            )
-        )
-    gamma = next((line.gamma for line in lines if line.gamma), 1 if len(sides) > 1 else 0)
+
+    # Latency of requests at each rate, then the rates at which speculation begins to harm.
+    plain = services[0]
+    lines = tuple(_line(services, stable, rate, options.level) for rate in rates)
+    gamma = next((line.gamma for line in lines if line.gamma), 1 if len(services) > 1 else 0)
     within = None
-    if asked.within is not None:
-        within = (largest_rate(plain, asked.within), largest_rate_of_any(sides[1:], asked.within))
-    none_helps = none_helps_from(plain, sides[1:])
-    hurts = harmful_rate(plain, sides[gamma]) if gamma else 0.0
-    notes = tuple(_notes(lines, asked, within))
-    taken = (
-        f"requests arrive by a Poisson process, {asked.prompt_tokens} tokens in and {asked.output_tokens} out",
-        f"up to {asked.batch_limit} are decoded together; prompts are read one by one, before the next cycle",
+    if options.within is not None:
+        within = (largest_rate(plain, options.within), largest_rate_of_any(services[1:], options.within))
+    none_helps = none_helps_from(plain, services[1:])
+    hurts = harmful_rate(plain, services[gamma]) if gamma else 0.0
+    assumptions = (
+        f"requests arrive by a Poisson process, {options.prompt_tokens} tokens in and {options.output_tokens} out",
+        f"up to {options.batch_limit} are decoded together; prompts are read one by one, before the next cycle",
         "every cycle costs what it does at the context in the middle of an answer",
         "the draft reads prompts too, at its share of a target step",
     )
-    said = _sentence(lines[0], gamma, hurts, none_helps, stable[0])
-    return Answer(said, tuple(lines), stable, gamma, hurts, none_helps, within, notes, taken)
+    return Answer(
+        sentence=_sentence(lines[0], gamma, hurts, none_helps, stable[0]),
+        lines=lines,
+        stable=stable,
+        gamma=gamma,
+        hurts=hurts,
+        none_helps=none_helps,
+        within=within,
+        notes=tuple(_notes(lines, options.within, within)),
+        assumptions=assumptions,
+    )
 
 
-def _seen(service: Service, rate: float, level: float) -> Simulated:
+def _line(services: Sequence[Service], stable: Sequence[float], rate: float, level: float) -> Line:
+    """Return the latencies at one rate, plain and with the best block length that keeps up with it."""
+    plain = services[0]
+    able = [gamma for gamma in range(1, len(services)) if rate < stable[gamma]]
+    best = min(able, key=lambda gamma: request_times(services[gamma], rate).total_s) if able else None
+    plain_times = request_times(plain, rate) if rate < stable[0] else None
+    draft_times = None if best is None else request_times(services[best], rate)
+    helps = draft_times is not None and (plain_times is None or draft_times.total_s < plain_times.total_s)
+    return Line(
+        rate=rate,
+        gamma=best if helps and best is not None else 0,
+        plain=plain_times,
+        plain_seen=None if plain_times is None else _simulated(plain, rate, level),
+        drafts=draft_times,
+        drafts_seen=None if best is None else _simulated(services[best], rate, level),
+    )
+
+
+def _simulated(service: Service, rate: float, level: float) -> Simulated:
     return simulate_requests(service, rate, requests=REQUESTS, runs=RUNS, level=level)
 
 
@@ -171,20 +187,21 @@ def _sentence(line: Line, gamma: int, hurts: float | None, none_helps: float | N
     return f"{where[0].upper()}{first[1:]}; {then}."
 
 
-def _notes(lines: Sequence[Line], asked: Asked, within: tuple[float | None, float | None] | None) -> list[str]:
-    said = []
+def _notes(lines: Sequence[Line], bound: float | None, within: tuple[float | None, float | None] | None) -> list[str]:
+    """Return notes: where the closed form is rough, and the rates that keep the bound on the mean latency."""
+    notes = []
     rough = [
         f"{line.rate:g}" for line in lines if any(t is not None and not t.holds for t in (line.plain, line.drafts))
     ]
     if rough:
-        said.append(
+        notes.append(
             f"at {', '.join(rough)} requests a second the closed form's assumptions fail (load, reading, or a full "
             "batch): the length there, and rates beyond, are rougher than the simulated times"
         )
     if within is not None:
         slow, fast = ("no rate" if reach is None else f"{reach:.4g} a second" for reach in within)
-        said.append(f"a mean latency within {asked.within:g} s holds up to: {slow} without drafts, {fast} with them")
-    return said
+        notes.append(f"a mean latency within {bound:g} s holds up to: {slow} without drafts, {fast} with them")
+    return notes
 
 
 def text(found: Answer, as_markdown: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What `specsim plan` is told: models, acceptance, batches and contexts, each checked before any work."""
+"""Readers of numbers and of acceptance, from the command line or from files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from specsim.base import check, extras
 from specsim.base.reading import MOST_BYTES, parsed_json, read_text
 from specsim.commands.plan.answers import acceptance_of_answers, of_every_step
+from specsim.commands.plan.options import PlanOptions
 from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
@@ -21,30 +22,30 @@ from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
 MOST = {"batch": 1 << 14, "context": 1 << 30, "tp": 1 << 16, "max_gamma": 1000, "nodes": 1024, "ranks": 1000}
 
 
-class Given(NamedTuple):
-    """Acceptance, and that of the siblings of a tree by rank, if given."""
+class PlanAcceptance(NamedTuple):
+    """Acceptance of a chain of drafts, and of siblings by rank if given."""
 
     acceptance: Acceptance
     ranks: tuple[float, ...] = ()
 
 
 def bounded(value: int, name: str, least: int) -> int:
-    """A whole number between `least` and the largest that is sensible."""
-    found = check.integer(value, name, least)
-    if found > MOST[name]:
-        raise ValueError(f"{name} is {found}; it must be at most {MOST[name]}")
-    return found
+    """Return a whole number between `least` and the largest that is sensible."""
+    number = check.integer(value, name, least)
+    if number > MOST[name]:
+        raise ValueError(f"{name} is {number}; it must be at most {MOST[name]}")
+    return number
 
 
-def whole_numbers(text: str, name: str, least: int) -> list[int]:
-    """Numbers as 1,8,64 or 1k,32k; k is 1024.
+def whole_numbers(text: str, name: str, least: int) -> tuple[int, ...]:
+    """Return the numbers of a list such as 1,8,64 or 1k,32k; k is 1024.
 
     Examples
     --------
     >>> whole_numbers("512,32k", "context", 0)
-    [512, 32768]
+    (512, 32768)
     """
-    found = []
+    values = []
     for part in text.split(","):
         digits = part.strip().lower()
         unit = 1024 if digits.endswith("k") else 1
@@ -52,45 +53,40 @@ def whole_numbers(text: str, name: str, least: int) -> list[int]:
             raise ValueError(f"{name} has {part.strip()!r}, which is no whole number; write 1,8,64 or 1k,32k")
         if len(digits) > 12 or int(digits.removesuffix("k")) * unit > MOST[name]:
             raise ValueError(f"{name} is {digits[:20]}; it must be at most {MOST[name]}")
-        found.append(check.integer(int(digits.removesuffix("k")) * unit, name, least))
-    return found
+        values.append(check.integer(int(digits.removesuffix("k")) * unit, name, least))
+    return tuple(values)
 
 
 def numbers(text: str, name: str, allowed: str) -> list[float]:
-    """Numbers as 0.7,0.12, each in an interval."""
+    """Return the numbers of a list such as 0.7,0.12, each in the interval `allowed`."""
     return [_number(part.strip(), f"{name}[{k}]", allowed) for k, part in enumerate(text.split(","))]
 
 
-def acceptance(
-    alpha: float | None,
-    ranks: str | None,
-    hazards: Path | None,
-    histogram: Path | None,
-    rows: Path | None,
-    *,
-    masked_draft: bool = True,
-    drafted_share: float | None = None,
-) -> Given:
-    """The one source of acceptance that was given."""
-    given = {"alpha": alpha, "ranks": ranks, "hazards": hazards, "histogram": histogram, "rows": rows}
-    named = [name for name, value in given.items() if value is not None]
+def acceptance(options: PlanOptions) -> PlanAcceptance:
+    """Read the one source of acceptance that the options name."""
+    sources = {name: getattr(options, name) for name in ("alpha", "ranks", "hazards", "histogram", "rows")}
+    named = [name for name, value in sources.items() if value is not None]
     if len(named) != 1:
         raise ValueError(
             f"give one of alpha, --ranks, --hazards, --histogram, --rows; got {', '.join(named) or 'none'}"
         )
-    if alpha is not None:
+    if options.alpha is not None:
+        alpha = float(check.scalar(options.alpha, "alpha", "[0, 1]"))
         words = f"every draft is kept with probability {alpha:g}, whatever came before: declared, not measured"
-        return Given(from_alpha(float(check.scalar(alpha, "alpha", "[0, 1]")), words))
-    if ranks is not None:
-        return read_ranks(ranks)
-    if hazards is not None:
-        return Given(of_every_step(hazards, drafted_share, read_hazards(hazards)))
-    if histogram is not None:
-        return Given(of_every_step(histogram, drafted_share, read_histogram(histogram)))
-    return Given(read_rows(Path(str(rows)), masked_draft))
+        return PlanAcceptance(from_alpha(alpha, words))
+    if options.ranks is not None:
+        return read_ranks(options.ranks)
+    if options.hazards is not None:
+        hazards = read_hazards(options.hazards)
+        return PlanAcceptance(of_every_step(options.hazards, options.drafted_share, hazards))
+    if options.histogram is not None:
+        hazards = read_histogram(options.histogram)
+        return PlanAcceptance(of_every_step(options.histogram, options.drafted_share, hazards))
+    assert options.rows is not None
+    return PlanAcceptance(read_rows(options.rows, masked_draft=not options.unmasked_draft))
 
 
-def read_ranks(text: str) -> Given:
+def read_ranks(text: str) -> PlanAcceptance:
     """Probabilities, as 0.7,0.12,0.05, that the first, second, ... sibling is the one kept; a chain has the first."""
     found = numbers(text, "ranks", "[0, 1]")
     if len(found) > MOST["ranks"]:
@@ -98,7 +94,7 @@ def read_ranks(text: str) -> Given:
     if sum(found) > 1:
         raise ValueError(f"ranks sum to {sum(found):g}; one sibling at most is kept")
     words = f"sibling k is the one kept with probability {text}, whatever came before: declared, not measured"
-    return Given(from_alpha(found[0], words), tuple(found))
+    return PlanAcceptance(from_alpha(found[0], words), tuple(found))
 
 
 def read_hazards(path: Path) -> Acceptance:

@@ -1,4 +1,4 @@
-"""An answer as a person reads it, and as a program does."""
+"""The answer as a person reads it, and as a program does."""
 
 from __future__ import annotations
 
@@ -10,70 +10,111 @@ import numpy as np
 from specsim.commands.plan.answer import Answer
 from specsim.commands.plan.emit import bounds
 from specsim.commands.plan.sentence import span
+from specsim.commands.plan.tree import Tree
 from specsim.report import text as style
-from specsim.speed.prediction import Estimate
+from specsim.speed.prediction import Estimate, Prediction
 
 
-def text(found: Answer, as_markdown: bool = False) -> str:
-    """What a person reads; the tables in Markdown if asked for."""
-    first = found.points[0]
-    scale, unit = (1e3, "ms") if first.unit == "s" else (1.0, "steps")
-    head = [
-        "batch",
-        "context",
-        "gamma",
-        "tau",
-        _speedup("speedup", [p.speedup for p in found.points], found.level),
-        "draft",
-        "verify",
-        f"cycle, {unit}",
-        *(["tokens/s"] if first.unit == "s" else []),
-    ]
-    rows = [
-        [str(p.batch), str(p.context), str(p.gamma) if p.gamma else "off", f"{p.tau.value:.2f}", span(p.speedup),
-         f"{p.draft / p.plain:.2f}", f"{p.verify / p.plain:.2f}", f"{scale * p.cycle.value:.2f}",
-         *([f"{p.tokens_per_time.value:.0f}"] if first.unit == "s" else [])]
-        for p in found.points
-    ]  # fmt: skip
-    lines = [found.sentence, "", style.table([head, *rows], as_markdown), ""]
-    if found.trees:
-        head = ["batch", "context", "nodes", "levels", "tau",
-                _speedup("speedup of the best tree", [t.speedup for t in found.trees], found.level),
-                "steps, top-k, tokens"]  # fmt: skip
-        rows = [[str(t.batch), str(t.context), str(len(t.parents)), str(t.levels), f"{t.tau:.2f}", span(t.speedup),
-                 ", ".join(map(str, bounds(t.parents))) if t.parents else ""]
-                for t in found.trees]  # fmt: skip
+def text(answer: Answer, as_markdown: bool = False) -> str:
+    """Return the text for a person, with tables in Markdown if asked for."""
+    # The answer and its tables.
+    lines = [answer.sentence, "", style.table(_chain_table(answer), as_markdown), ""]
+    if answer.trees:
         lines += [
-            style.table([head, *rows], as_markdown),
+            style.table(_tree_table(answer), as_markdown),
             "",
             "steps, top-k, tokens: the bounds that an engine takes for such a tree",
         ]
-    spot = f"batch {first.batch}, context {first.context}"
-    curve = ", ".join(f"{g}: {one.value:.2f}" for g, one in enumerate(found.curve))
-    lines.append(f"by gamma at {spot}: {curve}")
-    if found.break_even is not None:
-        lines.append(f"break-even acceptance there, the same at every position: {found.break_even:.2f}")
-    if found.doubts:
+
+    # The first point by block length, and what its plan depends on.
+    first = answer.points[0]
+    curve = ", ".join(f"{gamma}: {one.value:.2f}" for gamma, one in enumerate(answer.curve))
+    lines.append(f"by gamma at batch {first.batch}, context {first.context}: {curve}")
+    if answer.break_even is not None:
+        lines.append(f"break-even acceptance there, the same at every position: {answer.break_even:.2f}")
+    if answer.doubts:
         lines.append("the same plan, if one assumption fails:")
-    lines += [f"- {d.assumption}, if {d.failing}: {d.speedup:.2f}" for d in found.doubts]
-    if found.far is not None:
-        far = found.far
-        lines.append(
-            f"the plan of the longest context (batch {far.batch}, context {far.context}), if one assumption fails:"
-        )
+    lines += [f"- {d.assumption}, if {d.failing}: {d.speedup:.2f}" for d in answer.doubts]
+
+    # The longest context.
+    far = answer.far
+    if far is not None:
+        where = f"batch {far.batch}, context {far.context}"
+        lines.append(f"the plan of the longest context ({where}), if one assumption fails:")
         lines += [f"- {d.assumption}, if {d.failing}: {d.speedup:.2f}" for d in far.doubts]
         if far.break_even is not None:
             lines.append(f"break-even acceptance of {far.gamma} drafts there: {far.break_even:.2f}")
-    for batch, context in found.boundaries.items():
-        lines.append(f"S*({batch}): {_boundary(context, found.between.get(batch, []))}")
-    lines += [f"note: {note}" for note in found.notes]
-    lines += ["everything above is predicted; it takes for granted:", *(f"- {said}" for said in found.assumptions)]
+
+    # Boundaries, notes and assumptions.
+    for batch, context in answer.boundaries.items():
+        lines.append(f"S*({batch}): {_boundary(context, answer.between.get(batch, []))}")
+    lines += [f"note: {note}" for note in answer.notes]
+    lines.append("everything above is predicted; it takes for granted:")
+    lines += [f"- {assumption}" for assumption in answer.assumptions]
     return style.paragraphs(lines, as_markdown)
 
 
-def _speedup(name: str, found: Sequence[Estimate], level: float) -> str:
-    """The head of a column, with the level where a number has an interval."""
-    return f"{name}, {100 * level:g}%" if any("[" in span(one) for one in found) else name
+def as_json(answer: Answer) -> dict[str, Any]:
+    """Return the answer for a program: named fields throughout."""
+    record: dict[str, Any] = _plain(answer)
+    record["boundaries"] = [{"batch": batch, "from_context": context} for batch, context in answer.boundaries.items()]
+    record["between"] = [
+        {"batch": batch, "contexts": [list(pair) for pair in ranges]} for batch, ranges in answer.between.items()
+    ]
+    for tree, row in zip(answer.trees, record["trees"], strict=True):
+        row["bounds"] = bounds(tree.parents)._asdict() if tree.parents else None
+    return record
+
+
+def _chain_table(answer: Answer) -> list[list[str]]:
+    """Return a row per point for the best chains, under its heading."""
+    in_seconds = answer.points[0].unit == "s"
+    speedups = [point.speedup for point in answer.points]
+    speedup = _with_level("speedup", speedups, answer.level)
+    head = ["batch", "context", "gamma", "tau", speedup, "draft", "verify"]
+    head += ["cycle, ms", "tokens/s"] if in_seconds else ["cycle, steps"]
+
+    def row(point: Prediction) -> list[str]:
+        cells = [
+            str(point.batch),
+            str(point.context),
+            str(point.gamma) if point.gamma else "off",
+            f"{point.tau.value:.2f}",
+            span(point.speedup),
+            f"{point.draft / point.plain:.2f}",
+            f"{point.verify / point.plain:.2f}",
+        ]
+        if in_seconds:
+            return [*cells, f"{1e3 * point.cycle.value:.2f}", f"{point.tokens_per_time.value:.0f}"]
+        return [*cells, f"{point.cycle.value:.2f}"]
+
+    return [head, *(row(point) for point in answer.points)]
+
+
+def _tree_table(answer: Answer) -> list[list[str]]:
+    """Return a row per point for the best trees, under its heading."""
+    speedups = [tree.speedup for tree in answer.trees]
+    speedup = _with_level("speedup of the best tree", speedups, answer.level)
+    head = ["batch", "context", "nodes", "levels", "tau", speedup, "steps, top-k, tokens"]
+
+    def row(tree: Tree) -> list[str]:
+        return [
+            str(tree.batch),
+            str(tree.context),
+            str(len(tree.parents)),
+            str(tree.levels),
+            f"{tree.tau:.2f}",
+            span(tree.speedup),
+            ", ".join(map(str, bounds(tree.parents))) if tree.parents else "",
+        ]
+
+    return [head, *(row(tree) for tree in answer.trees)]
+
+
+def _with_level(name: str, estimates: Sequence[Estimate], level: float) -> str:
+    """Return the head of a column, with the confidence level if a number has an interval."""
+    has_interval = any("[" in span(estimate) for estimate in estimates)
+    return f"{name}, {100 * level:g}%" if has_interval else name
 
 
 def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:
@@ -85,19 +126,10 @@ def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:
     return f"none, as it does not help at the longest; it helps at contexts {ranges}"
 
 
-def as_json(found: Answer) -> dict[str, Any]:
-    """The same for a program: named fields throughout."""
-    shown: dict[str, Any] = _plain(found)
-    shown["boundaries"] = [{"batch": b, "from_context": s} for b, s in found.boundaries.items()]
-    shown["between"] = [{"batch": b, "contexts": [list(r) for r in ranges]} for b, ranges in found.between.items()]
-    for tree, one in zip(found.trees, shown["trees"], strict=True):
-        one["bounds"] = bounds(tree.parents)._asdict() if tree.parents else None
-    return shown
-
-
 def _plain(value: Any) -> Any:
+    """Return a record as dictionaries, lists and Python numbers."""
     if hasattr(value, "_asdict"):
-        return {key: _plain(v) for key, v in value._asdict().items()}
+        return {key: _plain(item) for key, item in value._asdict().items()}
     if isinstance(value, tuple):
-        return [_plain(v) for v in value]
+        return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value

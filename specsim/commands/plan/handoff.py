@@ -1,0 +1,155 @@
+"""The plan as an engine takes it, with notes on what it rests on and how to use it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from specsim.commands.plan import cells
+from specsim.commands.plan.answer import EVERYWHERE
+from specsim.commands.plan.emit import BY_BATCH, TABLES, emit
+from specsim.commands.plan.options import PlanOptions
+from specsim.commands.plan.problem import Problem
+from specsim.commands.plan.share import LOOKED_UP
+from specsim.speed.grid import batch_schedule
+from specsim.speed.shapes import fastest_shapes
+
+# Stands for a model that the engine can load, if only a name of the table or of a kind of drafter is known.
+PLACEHOLDER = "REPLACE-WITH-"
+# Drafters for which vLLM has not tested lengths by batch size.
+UNTESTED_BY_BATCH = ("model", "ngram", "mtp")
+
+Schedule = list[tuple[int, int, int]]
+
+
+def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
+    """Return what the engine reads, and notes for the person who pastes it."""
+    engine = str(options.emit)
+    _check_devices(options, problem)
+    if engine in TABLES:
+        return _table(engine, problem)
+
+    # Lengths by batch, or the length at the first batch for engines that take a single one.
+    schedule, schedule_notes = _schedule(engine, problem)
+    synthetic = engine.endswith("-synthetic")
+    if synthetic:
+        schedule_notes[0] += (
+            "; WARNING: acceptance is forced, so the text is no answer: for benchmarks only, never to be served"
+        )
+
+    # A tree, for the engine that takes one.
+    tree: tuple[int, ...] = ()
+    if problem.drafts.ranks and engine == "sglang":
+        tree = _best_tree(problem)
+    notes = _engine_notes(engine, problem, schedule)
+
+    # The engine's own words.
+    draft = loadable_draft(options.draft, engine)
+    text = emit(engine, schedule, problem.acceptance, draft=draft, method=problem.costs.method, tree=tree)
+    if draft.startswith(PLACEHOLDER) and draft in text:
+        what = "file (GGUF)" if engine == "llamacpp" else "folder or hub id"
+        schedule_notes[0] += f"; write the draft's {what} in place of {draft}"
+    if engine == "sglang-adaptive":
+        longest = [(1, max(problem.search.batches), max(gamma for _, _, gamma in schedule))]
+        line = emit("sglang", longest, problem.acceptance, draft=draft, method=problem.costs.method)
+        notes.append(f"- {line} --speculative-adaptive --speculative-adaptive-config FILE")
+    first, *others = _assumptions(problem)
+    return text, "\n".join([schedule_notes[0], first, *schedule_notes[1:], *notes, *others])
+
+
+def loadable_draft(draft: str | None, engine: str) -> str:
+    """Return the draft's folder or hub id if an engine can load it, else a placeholder for it.
+
+    Examples
+    --------
+    >>> loadable_draft("eagle3", "vllm"), loadable_draft("llama-3.2-1b", "llamacpp")
+    ('REPLACE-WITH-PATH-OF-eagle3', 'REPLACE-WITH-GGUF-OF-llama-3.2-1b')
+    """
+    path = Path(draft or "DRAFT")
+    path = path.parent if path.name == "config.json" else path
+    name = re.sub(r"[^\w.-]", "-", path.name or "DRAFT")
+    if engine.startswith("llamacpp"):
+        return f"{PLACEHOLDER}GGUF-OF-{name}"
+    if path.is_dir():
+        return str(path)
+    is_hub_id = draft is not None and not path.exists() and re.fullmatch(r"[^/\s]+/[^/\s]+", draft) is not None
+    return str(path) if is_hub_id else f"{PLACEHOLDER}PATH-OF-{name}"
+
+
+def _check_devices(options: PlanOptions, problem: Problem) -> None:
+    """Raise ValueError if the engine shares the draft among other devices than were planned."""
+    engine = str(options.emit)
+    shares_draft = engine.startswith(("vllm", "sglang")) and problem.costs.method not in LOOKED_UP
+    if shares_draft and options.tp != options.draft_tp:
+        name = "vLLM" if engine.startswith("vllm") else "SGLang"
+        raise ValueError(
+            f"{name} shares a draft model among the devices of its target: plan with --draft-tp {options.tp}"
+        )
+
+
+def _assumptions(problem: Problem) -> list[str]:
+    return [f"- {words}" for words in (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)]
+
+
+def _table(engine: str, problem: Problem) -> tuple[str, str]:
+    """Return the lengths by batch and context, and notes."""
+    table = cells.cells(problem)
+    text = cells.as_csv(table) if engine == "csv" else cells.as_json(table, problem)
+    note = "lengths by batch and context, each predicted at its first batch and context; no engine reads this file"
+    return text, "\n".join([note, *_assumptions(problem)])
+
+
+def _schedule(engine: str, problem: Problem) -> tuple[Schedule, list[str]]:
+    """Return (first batch, last batch, length) for each range of batches that the engine takes, and notes on them."""
+    latency, acceptance, search = problem.latency, problem.acceptance, problem.search
+    top, context = max(search.batches), search.contexts[0]
+    takes_batches = engine in BY_BATCH
+    if takes_batches and len(search.contexts) > 1:
+        table = cells.by_batch(latency, acceptance, search.contexts, max_batch=top, max_gamma=search.max_gamma)
+        contexts = ", ".join(map(str, search.contexts))
+        return table.schedule, [
+            f"predicted for contexts {contexts} and batches up to {top}, the last entry beyond",
+            f"- no engine takes lengths by context: these lose {table.lost:.1%} at most, at batch {table.batch}, "
+            f"context {table.context}",
+        ]
+    schedule = batch_schedule(latency, acceptance, max_batch=top, context=context, max_gamma=search.max_gamma)
+    if takes_batches:
+        return schedule, [f"predicted for context {context} and batches up to {top}, the last entry beyond"]
+    batch = search.batches[0]
+    entry = [(first, last, gamma) for first, last, gamma in schedule if first <= batch <= last]
+    return entry, [f"predicted for context {context} and batch {batch}"]
+
+
+def _best_tree(problem: Problem) -> tuple[int, ...]:
+    """Return the parents of the fastest tree at the first point."""
+    search = problem.search
+    best = fastest_shapes(
+        problem.latency,
+        problem.drafts.ranks,
+        nodes=search.nodes,
+        depth=search.max_gamma,
+        draft_s=problem.costs.level_steps or None,
+        batch=search.batches[0],
+        context=search.contexts[0],
+    )
+    return tuple(int(parent) for parent in best.tree.parents)
+
+
+def _engine_notes(engine: str, problem: Problem, schedule: Schedule) -> list[str]:
+    """Return notes on what the engine cannot do with this plan."""
+    notes = []
+    if problem.drafts.ranks:
+        if engine == "sglang":
+            notes.append("- bounds of the best tree; SGLang fills them by the draft's confidence, not by this shape")
+        elif engine == "sglang-adaptive":
+            notes.append(
+                "- the first of the ranks alone: SGLang adapts the length of chains (top-k 1), and no tree; --emit "
+                "sglang gives the tree of one batch"
+            )
+        else:
+            notes.append("- the first of the ranks alone: this engine takes no trees")
+    if engine.startswith("vllm") and len(schedule) > 1:
+        if problem.costs.method in UNTESTED_BY_BATCH:
+            notes.append("- vLLM says that a length by batch size is tested with EAGLE heads alone: try it first")
+        notes.append("- its V2 model runner ignores lengths by batch size: start it with VLLM_USE_V2_MODEL_RUNNER=0")
+    return notes

@@ -1,0 +1,124 @@
+"""What a plan is computed from: costs, acceptance, and the points and lengths to try. Each is read once, here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from specsim.base import check
+from specsim.commands.plan import read
+from specsim.commands.plan.comparison import Comparison, read_comparison
+from specsim.commands.plan.costs import Costs, plan_costs
+from specsim.commands.plan.options import PlanOptions
+from specsim.commands.plan.read import PlanAcceptance
+from specsim.commands.plan.share import mixed_acceptance, mixed_costs
+from specsim.latency import LatencyModel
+from specsim.lengths.acceptance import Acceptance
+
+# A schedule predicts every batch and length: so many predictions take some seconds.
+MAX_PREDICTIONS = 1 << 18
+
+
+class Search(NamedTuple):
+    """The points to plan, and the limits of what is tried at each.
+
+    batches, contexts: the points are all pairs of them. max_gamma: longest block, and deepest tree. nodes: largest
+    tree. level: confidence level of the intervals.
+    """
+
+    batches: tuple[int, ...]
+    contexts: tuple[int, ...]
+    max_gamma: int
+    nodes: int
+    level: float
+
+
+class Problem(NamedTuple):
+    """Everything that a plan is computed from.
+
+    costs, drafts: of target calls that have a draft. latency, acceptance: of the mean target call, if some have none.
+    notes: remarks on the costs for the reader.
+    """
+
+    costs: Costs
+    drafts: PlanAcceptance
+    latency: LatencyModel
+    acceptance: Acceptance
+    search: Search
+    notes: tuple[str, ...]
+
+
+def read_problem(options: PlanOptions) -> Problem:
+    """Read the problem from the options; raise ValueError for anything that is wrong, before any work."""
+    # The points, and a record that may hold times and acceptance.
+    search = read_search(options)
+    record = None if options.comparison is None else read_comparison(options.comparison)
+
+    # Acceptance and costs of target calls that have a draft.
+    drafts = _drafts(options, record)
+    costs = plan_costs(options, record, drafts.acceptance, search.batches, search.contexts)
+    if drafts.ranks and costs.share < 1:
+        raise ValueError("drafts that are looked up are chains: give --hazards or --alpha instead of --ranks")
+
+    # The search stays within what the costs cover.
+    notes = costs.notes
+    if costs.latency.unit != "s" and len(search.batches) * len(search.contexts) > 1:
+        notes += ("the costs given are the same at every batch and context: one point says all",)
+    return Problem(
+        costs=costs,
+        drafts=drafts,
+        latency=mixed_costs(costs.latency, costs.share),
+        acceptance=mixed_acceptance(drafts.acceptance, costs.share),
+        search=_limited(search, costs, record),
+        notes=notes,
+    )
+
+
+def read_search(options: PlanOptions) -> Search:
+    """Read the points and limits. With --rate there is one point: a full batch at the end of an answer."""
+    max_gamma = read.bounded(options.max_gamma, "max_gamma", 1)
+    nodes = read.bounded(options.nodes, "nodes", 1)
+    level = float(check.scalar(options.level, "level", "(0, 1)"))
+    batches: tuple[int, ...]
+    contexts: tuple[int, ...]
+    if options.rate is not None:
+        batches = (options.batch_limit,)
+        contexts = (options.prompt_tokens + options.output_tokens,)
+    else:
+        batches = read.whole_numbers(options.batch, "batch", 1)
+        contexts = read.whole_numbers(options.context, "context", 0)
+    return Search(batches, contexts, max_gamma, nodes, level)
+
+
+def check_size(search: Search, *, whole_schedule: bool, all_contexts: bool) -> None:
+    """Raise ValueError if so many points and lengths would take too long.
+
+    whole_schedule: every batch up to the largest is predicted. all_contexts: at every context, not at the first alone.
+    """
+    points = max(search.batches) if whole_schedule else len(search.batches)
+    points *= len(search.contexts) if all_contexts else 1
+    if points * search.max_gamma > MAX_PREDICTIONS:
+        raise ValueError(
+            f"{points} points of {search.max_gamma} lengths are too many; their product may be {MAX_PREDICTIONS} at "
+            "most"
+        )
+
+
+def _drafts(options: PlanOptions, record: Comparison | None) -> PlanAcceptance:
+    """Return the acceptance that the options give, else that of the comparison."""
+    sources = (options.alpha, options.ranks, options.hazards, options.histogram, options.rows)
+    if record is not None and all(source is None for source in sources):
+        return record.drafts
+    return read.acceptance(options)
+
+
+def _limited(search: Search, costs: Costs, record: Comparison | None) -> Search:
+    """Return the search within what the costs cover, at one point if they are the same everywhere."""
+    max_gamma, nodes = search.max_gamma, search.nodes
+    for limit in (costs.max_drafts, costs.latency.longest):
+        if limit is not None:
+            max_gamma = min(max_gamma, limit)
+    if record is not None:
+        nodes = min(nodes, record.most - 1)
+    if costs.latency.unit != "s":
+        search = search._replace(batches=search.batches[:1], contexts=search.contexts[:1])
+    return search._replace(max_gamma=max_gamma, nodes=nodes)
