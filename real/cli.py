@@ -20,13 +20,14 @@ from real.systems import _drafters as drafters
 from real.systems import _taxonomy as taxonomy
 from real.train import command as train
 from specsim.commands.errors import one_line
-from specsim.commands.options import examples
+from specsim.commands.options import Command, Group, examples
 
 HELP = """Speculative decoding on real models: predict, then measure.
 
 Ends with status 0; with 1 if the output could not be written; with 2 and one line for bad input; with 130 after Ctrl-C.
 """
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -78,7 +79,7 @@ def _options(
 
 
 for _name, (_command, _lines) in COMMANDS.items():
-    app.command(_name, epilog=examples(*_lines), short_help=SHORT[_name])(one_line(_command))
+    app.command(_name, cls=Command, epilog=examples(*_lines), short_help=SHORT[_name])(one_line(_command))
 
 if __name__ == "__main__":
     app()

@@ -8,7 +8,7 @@ import typer
 
 import specsim
 from specsim.commands import check, claims, conform, diagnose, log, plots, report, rules, simulate, validate
-from specsim.commands.options import examples
+from specsim.commands.options import Command, Group, examples
 from specsim.commands.plan.options import EXAMPLES as PLAN
 from specsim.commands.plan.options import plan
 from specsim.commands.sweep.options import EXAMPLES as SWEEP
@@ -21,6 +21,7 @@ Ends with status 0; with 1 if a check failed or the output could not be written;
 """
 # Plain help: what is printed is what is written, brackets and all, at any width.
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -46,17 +47,21 @@ def _options(
 
 
 # The short help is what `specsim --help` lists: within 80 columns, where typer would cut it off.
-app.command(epilog=rules.EXAMPLES, short_help="Print the table of shipped rules.")(rules.rules)
-app.command(epilog=check.EXAMPLES, short_help="Run every conformance check on a rule.")(check.check)
-app.command(cls=conform.Command, epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(
+app.command(cls=Command, epilog=rules.EXAMPLES, short_help="Print the table of shipped rules.")(rules.rules)
+app.command(cls=Command, epilog=check.EXAMPLES, short_help="Run every conformance check on a rule.")(check.check)
+app.command(cls=conform.ConformCommand, epilog=conform.EXAMPLES, short_help="Is somebody's verifier lossless?")(
     conform.conform
 )
-app.command(epilog=PLAN, short_help="Will speculation help, with how many drafts?")(plan)
-app.command(epilog=log.EXAMPLES, short_help="What does an engine's log say of acceptance?")(log.log)
-app.command(epilog=diagnose.EXAMPLES, short_help="It is on and slower: why?")(diagnose.diagnose)
-app.command(epilog=validate.EXAMPLES, short_help="Score the predictor on published speedups.")(validate.validate)
-app.command(epilog=claims.EXAMPLES, short_help="Which published claims hold?")(claims.claims)
-app.command(epilog=plots.EXAMPLES, short_help="Draw the plots of the documentation.")(plots.plots)
-app.command(epilog=simulate.EXAMPLES, short_help="Decode with a rule on toy models.")(simulate.simulate)
-app.command(epilog=report.EXAMPLES, short_help="Draw records as one page that works offline.")(report.report)
-app.command(epilog=SWEEP, short_help="Run a study over a grid, on many workers.")(sweep)
+app.command(cls=Command, epilog=PLAN, short_help="Will speculation help, with how many drafts?")(plan)
+app.command(cls=Command, epilog=log.EXAMPLES, short_help="What does an engine's log say of acceptance?")(log.log)
+app.command(cls=Command, epilog=diagnose.EXAMPLES, short_help="It is on and slower: why?")(diagnose.diagnose)
+app.command(cls=Command, epilog=validate.EXAMPLES, short_help="Score the predictor on published speedups.")(
+    validate.validate
+)
+app.command(cls=Command, epilog=claims.EXAMPLES, short_help="Which published claims hold?")(claims.claims)
+app.command(cls=Command, epilog=plots.EXAMPLES, short_help="Draw the plots of the documentation.")(plots.plots)
+app.command(cls=Command, epilog=simulate.EXAMPLES, short_help="Decode with a rule on toy models.")(simulate.simulate)
+app.command(cls=Command, epilog=report.EXAMPLES, short_help="Draw records as one page that works offline.")(
+    report.report
+)
+app.command(cls=Command, epilog=SWEEP, short_help="Run a study over a grid, on many workers.")(sweep)

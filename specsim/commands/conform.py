@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
 
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import Command, alone, examples, takes
 
 # Statuses of other commands are 0, 1 and 2 with 2 for bad input: here 2 is an answer, that nothing could be decided.
 UNDECIDED, BAD_INPUT = 2, 3
@@ -28,17 +27,10 @@ EXAMPLES = examples(
 MOST_BYTES_OF_A_LINE = 1 << 20
 
 
-class Command(TyperCommand):
-    """The command as typer runs it: what is wrong with its options is bad input, too."""
+class ConformCommand(Command):
+    """The command whose bad input has another status."""
 
-    def make_context(self, *args: Any, **named: Any) -> Any:
-        """As for any command; an error of usage ends with the status of bad input."""
-        try:
-            return super().make_context(*args, **named)
-        except Exception as error:
-            if getattr(error, "exit_code", None) == UNDECIDED:
-                error.exit_code = BAD_INPUT  # type: ignore[attr-defined]
-            raise
+    bad_input = BAD_INPUT
 
 
 class Conform(NamedTuple):

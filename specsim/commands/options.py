@@ -6,9 +6,74 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, get_type_hints
 
-from specsim.commands.errors import BAD, one_line
+from typer.core import TyperCommand, TyperGroup
+
+from specsim.commands.errors import BAD, fail, one_line
 
 Options = TypeVar("Options")
+
+
+class Command(TyperCommand):
+    """A command whose help groups options by panel, and whose usage errors are one line."""
+
+    bad_input = BAD
+
+    def make_context(self, info_name: str | None, *args: Any, **extra: Any) -> Any:
+        """Return the context of a call, or end with one line for options that cannot be read."""
+        try:
+            return super().make_context(info_name, *args, **extra)
+        except Exception as error:
+            parent = extra.get("parent")
+            program = f"{parent.command_path} {info_name}" if parent is not None else str(info_name)
+            _fail_in_one_line(error, program, self.bad_input)
+            raise
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, then options under the heading of their panel, in the order of the record."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            entry = parameter.get_help_record(ctx)
+            if entry is None:
+                continue
+            is_argument = parameter.param_type_name == "argument"
+            panel = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None)
+            sections.setdefault(panel or "Options", []).append(entry)
+        # Options without a panel, as --help, come last.
+        rest = sections.pop("Options", [])
+        for heading, entries in [*sections.items(), ("Options", rest)]:
+            if entries:
+                with formatter.section(heading):
+                    formatter.write_dl(entries)
+
+
+class Group(TyperGroup):
+    """A program whose usage errors are one line."""
+
+    def make_context(self, info_name: str | None, *args: Any, **extra: Any) -> Any:
+        """Return the context of a call, or end with one line for options that cannot be read."""
+        try:
+            return super().make_context(info_name, *args, **extra)
+        except Exception as error:
+            _fail_in_one_line(error, str(info_name), BAD)
+            raise
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named, or end with one line that names near ones."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            _fail_in_one_line(error, ctx.command_path, BAD)
+            raise
+
+
+def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
+    """End with one line if words of the command line cannot be read; return for any other exception."""
+    message = getattr(error, "format_message", None)
+    # A program without words prints its help, which is an error of this class.
+    if message is None or type(error).__name__ == "NoArgsIsHelpError":
+        return
+    words = message().rstrip(".")
+    fail(f"{words[0].lower()}{words[1:]}; `{program} -h` lists what there is", status)
 
 
 def takes(

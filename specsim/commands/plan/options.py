@@ -29,8 +29,8 @@ EXAMPLES = examples(
 
 # Headings under which `--help` lists the options.
 ACCEPTANCE = "Acceptance (give one)"
-MODELS = "Costs: models on a device"
-NUMBERS = "Costs: numbers"
+MODELS = "Costs of models on a device"
+NUMBERS = "Costs as numbers"
 DRAFTING = "Drafting method"
 LOAD = "Load"
 SEARCH = "Search"
