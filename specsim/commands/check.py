@@ -17,28 +17,29 @@ EXAMPLES = examples(
 
 
 class Check(NamedTuple):
-    """What `specsim check` is told."""
+    """The options of `specsim check`."""
 
     rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")]
     family: Annotated[
         str | None,
         typer.Option(
-            help="step, chain, tree, coupled, draft, process, control or objective; by default what the rule is.",
+            help="Family of the rule: step, chain, tree, coupled, draft, process, control or objective. Default: the "
+            "one that has it.",
             show_default=False,
         ),
     ] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
-    step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None
+    step: Annotated[str | None, typer.Option(help="Step rule of a tokenwise or lifted tree.")] = None
     step_param: Annotated[list[str] | None, typer.Option(help=STEP_PARAM)] = None
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a table as Markdown, when all is done.")] = (
-        False
-    )
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table as Markdown when all checks are done.")
+    ] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
 @takes(Check)
 def check(told: Check) -> None:
-    """Run every conformance check on a rule; status 1 if one fails. What is skipped says why."""
+    """Run every conformance check on a rule. Status 1 if one fails; a skipped check says why."""
     from specsim import discover
     from specsim.base.modules import own_rule
     from specsim.report.text import markdown

@@ -1,4 +1,4 @@
-"""`specsim claims`: what the literature states of its rules, and what became of it."""
+"""`specsim claims`: published statements about rules, with their verdicts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ EXAMPLES = examples("specsim claims", "specsim claims --run recursive_optimal", 
 
 
 class Claims(NamedTuple):
-    """What `specsim claims` is told."""
+    """The options of `specsim claims`."""
 
     run: Annotated[
-        str, typer.Option(metavar="NAME", help="Compute this claim anew, or all, and compare with the record.")
+        str, typer.Option(metavar="NAME", help="Compute this claim (or: all) again and compare with the record.")
     ] = ""
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, with why and with the numbers.")] = (
-        False
-    )
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with why and with the numbers.")] = False
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, with reasons and numbers.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with reasons and numbers.")] = False
 
 
 @takes(Claims)

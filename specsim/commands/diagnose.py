@@ -24,31 +24,32 @@ EXAMPLES = examples(
 
 
 class Diagnose(NamedTuple):
-    """What `specsim diagnose` is told."""
+    """The options of `specsim diagnose`."""
 
     off: Annotated[
         Path,
         typer.Argument(
-            help="Log with speculation off, of vLLM, SGLang, llama.cpp, TensorRT-LLM or ours; or an older log with it "
-            "on, to compare with."
+            help="Log with speculation off (vLLM, SGLang, llama.cpp, TensorRT-LLM or ours), or an older log with "
+            "speculation on, to compare with."
         ),
     ]
     on: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="ON", help="Logs with it on, the one to explain first; none if OFF is ours and holds both."
+            metavar="ON",
+            help="Logs with speculation on; the first one is explained. None if OFF holds both kinds of runs.",
         ),
     ] = None
-    length: Annotated[int | None, typer.Option(help="Drafts of a block, where a log does not say it.")] = None
-    noise: Annotated[float, typer.Option(help="Relative error of times whose spread a log does not show.")] = 0.02
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
+    length: Annotated[int | None, typer.Option(help="Draft tokens per block, if a log does not say it.")] = None
+    noise: Annotated[float, typer.Option(help="Relative error of times, if a log does not show their spread.")] = 0.02
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
 @takes(Diagnose)
 def diagnose(told: Diagnose) -> None:
-    """Why is speculation slower, or no faster? Which term eats the gain, from an engine's own logs, and what helps."""
+    """Explain from an engine's logs why speculation is slower or no faster, and what would help."""
     from specsim.commands import two_runs
     from specsim.logs.read import read_log
     from specsim.speed import diagnosis

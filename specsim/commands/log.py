@@ -31,22 +31,20 @@ WORDS = {
 
 
 class Log(NamedTuple):
-    """What `specsim log` is told."""
+    """The options of `specsim log`."""
 
     file: Annotated[Path, typer.Argument(help="Log of vLLM, SGLang, llama.cpp, TensorRT-LLM, or ours.")]
-    length: Annotated[int | None, typer.Option(help="The most drafts of a block, where the log does not say it.")] = (
-        None
-    )
+    length: Annotated[int | None, typer.Option(help="Longest block, if the log does not say it.")] = None
     drafted_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the decoding steps that had a draft, where the log does not say it: 1 for EAGLE, MTP or a "
+            help="Share of the target calls that had a draft, if the log does not say it: 1 for EAGLE, MTP or a "
             "draft model."
         ),
     ] = None
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95
     hazards: Annotated[
-        Path | None, typer.Option(help="Write a CSV of position, tried, kept, for `specsim plan --hazards`.")
+        Path | None, typer.Option(help="CSV file to write (position, tried, kept), for `specsim plan --hazards`.")
     ] = None
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
@@ -54,7 +52,7 @@ class Log(NamedTuple):
 
 @takes(Log)
 def log(told: Log) -> None:
-    """What is accepted: rates, hazards, tau and alpha, each by its right name and with its interval."""
+    """Read acceptance from a log: rates, hazards, tau and alpha, each with its interval."""
     from specsim.base import check
     from specsim.base.files import check_writable, write_bytes
     from specsim.logs.measures import check_coverage, counted_run, log_acceptance

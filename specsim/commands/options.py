@@ -114,8 +114,8 @@ def alone(name: str, given: bool, **others: object) -> None:
         raise ValueError(f"--{name} and {beside} are both given: the output has one form at a time")
 
 
-PARAM = "name=value of one of the rule's own parameters; may be given several times."
-STEP_PARAM = "The same of the rule given by --step."
+PARAM = "Parameter of the rule as name=value. Repeat for several parameters."
+STEP_PARAM = "Parameter of the rule of --step as name=value. Repeat for several parameters."
 
 
 def examples(*lines: str) -> str:

@@ -14,7 +14,7 @@ EXAMPLES = examples("specsim plots pictures")
 
 
 class Plots(NamedTuple):
-    """What `specsim plots` is told."""
+    """The options of `specsim plots`."""
 
     folder: Annotated[
         Path, typer.Argument(help="Where plan.png, validation.png and lengths.png go; made if it is not there.")

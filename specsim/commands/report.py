@@ -14,9 +14,9 @@ EXAMPLES = examples("specsim report page.html", "specsim report page.html compar
 
 
 class Report(NamedTuple):
-    """What `specsim report` is told."""
+    """The options of `specsim report`."""
 
-    out: Annotated[Path, typer.Argument(help="The page to write, as page.html.")]
+    out: Annotated[Path, typer.Argument(help="HTML file to write, e.g. page.html.")]
     records: Annotated[
         list[Path] | None,
         typer.Argument(

@@ -13,10 +13,10 @@ EXAMPLES = examples("specsim rules", "specsim rules --markdown > rules.md", "spe
 
 
 class Rules(NamedTuple):
-    """What `specsim rules` is told."""
+    """The options of `specsim rules`."""
 
     as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print Markdown: the whole tables, with acceptances, tau and costs.")
+        bool, typer.Option("--markdown", help="Print the whole tables as Markdown, with acceptance, tau and cost.")
     ] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 

@@ -1,4 +1,4 @@
-"""`specsim simulate`: what it is told; `simulate_run` does it."""
+"""The options of `specsim simulate`; `simulate_run` runs it."""
 
 from __future__ import annotations
 
@@ -21,44 +21,53 @@ EXAMPLES = examples(
 
 
 class Simulate(NamedTuple):
-    """What `specsim simulate` is told."""
+    """The options of `specsim simulate`."""
 
     target: Annotated[
         str,
         typer.Option(
-            help="law:1/2,.3,.2  or  markov:FILE.npy  or  text:FILE:ORDER  or  mixture:WEIGHTS.npy:LAWS.npy  or  "
-            "recorded:ROWS.npy (see specsim.markov, ngram, mixture, recorded)."
+            help="Target model: law:1/2,.3,.2 or markov:FILE.npy or text:FILE:ORDER or mixture:WEIGHTS.npy:LAWS.npy "
+            "or recorded:ROWS.npy (see specsim.markov, ngram, mixture, recorded)."
         ),
     ]
-    draft: Annotated[str, typer.Option(help="The same.")]
-    rule: Annotated[str, typer.Option(help="Name of a rule (see `specsim rules`), or its file.")] = "tokenwise"
-    gamma: Annotated[int | None, typer.Option(help="Drafted positions per block.")] = None
+    draft: Annotated[str, typer.Option(help="Draft model, in the same forms.")]
+    rule: Annotated[str, typer.Option(help="Verification rule: a name of `specsim rules`, or a rule file.")] = (
+        "tokenwise"
+    )
+    gamma: Annotated[int | None, typer.Option(help="Draft tokens per block.")] = None
     tree: Annotated[
-        str | None, typer.Option(help="Instead of gamma: children per level, as 2,2,1; paths or a beam, as 2x3.")
+        str | None,
+        typer.Option(
+            help="Draft tree instead of --gamma: children per level, e.g. 2,2,1; or paths or a beam, e.g. 2x3."
+        ),
     ] = None
-    num_drafts: Annotated[int, typer.Option(help="Candidates per position of a step rule.")] = 1
-    scheme: Annotated[str | None, typer.Option(help="How candidates, or a tree's children, are drawn.")] = None
-    step: Annotated[str | None, typer.Option(help="The step rule of a tokenwise or lifted tree.")] = None
+    num_drafts: Annotated[int, typer.Option(help="Draft tokens per position, for a step rule.")] = 1
+    scheme: Annotated[str | None, typer.Option(help="Scheme by which drafts, or a tree's children, are drawn.")] = None
+    step: Annotated[str | None, typer.Option(help="Step rule of a tokenwise or lifted tree.")] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
     step_param: Annotated[list[str] | None, typer.Option(help=STEP_PARAM)] = None
-    blocks: Annotated[float | None, typer.Option(help="Target calls in all; 1e5 if no tokens are given.")] = None
-    tokens: Annotated[float | None, typer.Option(help="Instead of blocks: tokens emitted in all.")] = None
-    burn_in: Annotated[int, typer.Option(help="First blocks of every text that are not counted.")] = 0
-    sequences: Annotated[int, typer.Option(help="Texts among which they are shared out.")] = 1024
-    seed: int = 0
-    backend: Annotated[str, typer.Option(help="numpy or jax.")] = "numpy"
+    blocks: Annotated[
+        float | None, typer.Option(help="Total number of target calls. Default: 1e5, unless --tokens is given.")
+    ] = None
+    tokens: Annotated[float | None, typer.Option(help="Total number of emitted tokens, instead of --blocks.")] = None
+    burn_in: Annotated[int, typer.Option(help="Number of first blocks of every text that are not counted.")] = 0
+    sequences: Annotated[int, typer.Option(help="Number of texts among which the blocks are divided.")] = 1024
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0
+    backend: Annotated[str, typer.Option(help="Array library: numpy or jax.")] = "numpy"
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="A .npz file to write, and to carry on from if it is of this very simulation."),
+        typer.Option(
+            help="A .npz file to write. If it holds an unfinished run of this simulation, carry on from there."
+        ),
     ] = None
-    force: Annotated[bool, typer.Option("--force", help="Begin anew, whatever the checkpoint holds.")] = False
+    force: Annotated[bool, typer.Option("--force", help="Ignore the checkpoint and begin anew.")] = False
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
 @takes(Simulate)
 def simulate(told: Simulate) -> None:
-    """Decode with a rule on toy models whose laws are known: tokens per block beside the exact value, hazards."""
+    """Decode with a rule on toy models with known laws; compare tokens per block and hazards with the exact values."""
     from specsim.commands import simulate_run
 
     alone("json", told.as_json, markdown=told.as_markdown)

@@ -18,17 +18,19 @@ EXAMPLES = examples(
 
 
 class Validate(NamedTuple):
-    """What `specsim validate` is told."""
+    """The options of `specsim validate`."""
 
-    file: Annotated[Path | None, typer.Argument(help="CSV of published rows; by default those shipped.")] = None
-    fit: Annotated[str, typer.Option(help="row_ids, as a,b,c: one overhead a machine is fitted on these only.")] = ""
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, all eleven columns.")] = False
+    file: Annotated[Path | None, typer.Argument(help="CSV of published speedups. Default: the shipped ones.")] = None
+    fit: Annotated[str, typer.Option(help="row_ids, e.g. a,b,c: fit one overhead per machine on these rows alone.")] = (
+        ""
+    )
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print all eleven columns as Markdown.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
 
 @takes(Validate)
 def validate(told: Validate) -> None:
-    """Score the predictor on published speedups: per source, and every row that cannot be or needs an explanation."""
+    """Score the predictor on published speedups; list every row that is impossible or needs an explanation."""
     from specsim.claims import rows as published
     from specsim.claims import score as scores
     from specsim.report import text

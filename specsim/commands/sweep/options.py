@@ -1,4 +1,4 @@
-"""`specsim sweep`: what it is told."""
+"""The options of `specsim sweep`."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ EXAMPLES = examples(
 
 
 class Sweep(NamedTuple):
-    """What `specsim sweep` is told."""
+    """The options of `specsim sweep`."""
 
     study: Annotated[
-        Path | None, typer.Argument(help="A TOML file: the kind of study and its grid. Not needed with --show alone.")
+        Path | None, typer.Argument(help="TOML file with the kind of study and its grid. Not needed with --show alone.")
     ] = None
     out: Annotated[
-        Path, typer.Option(help="Parquet file of the rows; unfinished ones stand in a folder beside it.")
+        Path, typer.Option(help="Parquet file of the rows. Unfinished rows are kept in a folder beside it.")
     ] = Path("rows.parquet")
     workers: Annotated[
-        int | None, typer.Option(help="Processes on this machine. [default: one a core]", show_default=False)
+        int | None,
+        typer.Option(help="Number of processes on this machine. [default: one per core]", show_default=False),
     ] = None
     scheduler: Annotated[
-        str | None, typer.Option(help="Instead: a Dask cluster, as tcp://host:8786, or local:4 to start one here.")
+        str | None,
+        typer.Option(help="Dask cluster instead of processes, e.g. tcp://host:8786; local:4 starts one here."),
     ] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Run the rows that are missing, and keep the others.")] = (
-        False
-    )
-    force: Annotated[bool, typer.Option("--force", help="Begin anew, whatever rows are there.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the finished rows and run the missing ones.")] = False
+    force: Annotated[bool, typer.Option("--force", help="Delete the finished rows and begin anew.")] = False
     trust: Annotated[
-        bool, typer.Option("--trust", help="Run rule files that the study names and that are not in its folder.")
+        bool, typer.Option("--trust", help="Allow rule files outside the folder of the study to be run.")
     ] = False
     show: Annotated[
-        str | None, typer.Option(help="SQL to run over the finished rows, a table called `rows` (DuckDB's dialect).")
+        str | None, typer.Option(help="SQL query (DuckDB) over the finished rows, a table named `rows`.")
     ] = None
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
