@@ -72,9 +72,10 @@ pygments_dark_style = "github-dark"
 
 
 def generate(app: Sphinx) -> None:
-    """Pages that the code makes: one for each rule and scheme, what lossy ones cost, the theorem notes of `proofs/`."""
-    from _generate import price, proofs, rules
+    """Write the pages that the code makes: commands, rules and schemes, the price of lossy rules, theorem notes."""
+    from _generate import commands, price, proofs, rules
 
+    commands.write(HERE / "commands")
     proofs.write(HERE / "proofs")
     price.write(HERE / "price")
     rules.write(HERE / "rules")
