@@ -13,6 +13,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from specsim.base.modules import own_rule
+from specsim.base.unknown import unknown
 
 FAMILIES = {
     "step": "specsim.verify.step",
@@ -45,7 +46,7 @@ Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
 def names(family: str) -> list[str]:
     """Names of the modules in a family's folder, sorted."""
     if family not in FAMILIES:
-        raise ValueError(f"family {family!r} is unknown; known: {', '.join(FAMILIES)}")
+        raise unknown("family", family, FAMILIES)
     package = importlib.import_module(FAMILIES[family])
     return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
 
@@ -86,7 +87,7 @@ def find(family: str, name: Rule) -> ModuleType:
     if loaded is not None and not str(name).startswith("_"):
         return loaded
     if name not in (known := names(family)):
-        raise ValueError(f"{called(family)} {name!r} is unknown; {called(family, many=True)}: {', '.join(known)}")
+        raise unknown(called(family), name, known, called(family, many=True))
     return importlib.import_module(f"{FAMILIES[family]}.{name}")
 
 

@@ -10,6 +10,8 @@ import importlib
 import pkgutil
 from types import ModuleType
 
+from specsim.base.unknown import unknown
+
 
 def names() -> list[str]:
     """Names of the drafters, sorted."""
@@ -20,7 +22,7 @@ def find(name: str) -> ModuleType:
     """The module of a drafter; ValueError for one that is not there, or that lacks what the contract asks."""
     known = names()
     if name not in known:
-        raise ValueError(f"drafter {name!r} is unknown; drafters: {', '.join(known)}")
+        raise unknown("drafter", name, known, "drafters")
     module = importlib.import_module(f"{__name__}.{name}")
     from real.draft._contract import flaw  # here: a command's help loads no torch
 

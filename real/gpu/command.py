@@ -10,6 +10,7 @@ import typer
 
 from real.gpu.parts import MINUTES, NAMES
 from specsim.base.files import check_writable, json_text
+from specsim.base.unknown import unknown
 from specsim.commands.options import examples
 
 app = typer.Typer(
@@ -70,7 +71,7 @@ def main(
 def _known(parts: list[str]) -> list[str]:
     for name in parts:
         if name not in NAMES:
-            raise ValueError(f"part {name!r} is unknown; known: {', '.join(NAMES)}")
+            raise unknown("part", name, NAMES)
     return parts
 
 

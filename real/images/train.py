@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from specsim.base.files import json_text
+from specsim.base.unknown import unknown
 from specsim.commands.options import alone
 
 EXAMPLES = (
@@ -55,7 +56,7 @@ def train_images(
     known = makers()
     for name in names or ():
         if name not in known:
-            raise ValueError(f"model {name!r} is unknown; known: {', '.join(known)}")
+            raise unknown("model", name, known)
     from real.images.store import path_of
 
     wanted = list(dict.fromkeys(names or known))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from specsim.base.unknown import unknown
+
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 WEIGHTS = ("int8", "int4")
 _QUANTISABLE = ("float32", "bfloat16")  # what the kernels of rounded weights compute in, on a CPU
@@ -14,7 +16,7 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.tx
 def check_dtype(name: str) -> str:
     """The name of a float type; ValueError for any other."""
     if name not in DTYPES:
-        raise ValueError(f"dtype {name!r} is unknown; known: {', '.join(DTYPES)}")
+        raise unknown("dtype", name, DTYPES)
     return name
 
 

@@ -17,6 +17,7 @@ from real.models import store
 from real.models.memory import check_memory
 from real.models.model import LanguageModel
 from real.models.weights import Layer, Weights, pack
+from specsim.base.unknown import unknown
 
 _THETA, _EPS = 500_000.0, 1e-5  # of Llama 3
 
@@ -170,7 +171,7 @@ def find_shape(name: str) -> Shape:
     5200
     """
     if name not in SHAPES:
-        raise ValueError(f"shape {name!r} is unknown; known: {', '.join(SHAPES)}")
+        raise unknown("shape", name, SHAPES)
     return SHAPES[name]
 
 

@@ -9,6 +9,8 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING, cast
 
+from specsim.base.unknown import unknown
+
 if TYPE_CHECKING:
     from real.systems._record import System
 
@@ -22,7 +24,7 @@ def find(name: str) -> System:
     """A system by the name of its file; ValueError for one that is not there, or that lacks what the contract asks."""
     known = names()
     if name not in known:
-        raise ValueError(f"system {name!r} is unknown; known: {', '.join(known) or 'none'}")
+        raise unknown("system", name, known)
     system = importlib.import_module(f"{__name__}.{name}")
     from real.systems._record import flaw  # here: a command's help loads no NumPy
 

@@ -16,6 +16,7 @@ from real.options import positive
 from real.studies.keep import Force, form_of
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
+from specsim.base.unknown import unknown
 
 if TYPE_CHECKING:
     from real.systems._keep import Held
@@ -53,7 +54,7 @@ def systems(
     known = registry.names()
     for name in names or ():
         if name not in known:
-            raise ValueError(f"system {name!r} is unknown; known: {', '.join(known) or 'none'}")
+            raise unknown("system", name, known)
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
     positive(threads, "threads", limits.MAX_THREADS)

@@ -12,6 +12,7 @@ import typer
 
 from real import draft
 from specsim.base.files import json_text
+from specsim.base.unknown import unknown
 from specsim.commands.options import alone
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def train_drafters(
     known = makers()
     for name in names or ():
         if name not in known:
-            raise ValueError(f"drafter {name!r} is unknown; known: {', '.join(known)}")
+            raise unknown("drafter", name, known)
     from real.draft._weights import path_of
 
     wanted = list(dict.fromkeys(names or known))

@@ -26,6 +26,7 @@ from real.studies.intervals import Estimate, bootstrap, ratio
 from real.systems._record import Lab
 from real.systems._texts import Texts
 from real.systems._writing import pair
+from specsim.base.unknown import unknown
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
 
@@ -150,7 +151,7 @@ def costs(lab: Lab, cost: Cost) -> Costs:
         Another kind of cost.
     """
     if cost not in get_args(Cost):
-        raise ValueError(f"cost {cost!r} is unknown; costs: {', '.join(get_args(Cost))}")
+        raise unknown("cost", cost, get_args(Cost), "costs")
     if lab.costs is not None:
         return lab.costs[cost]
     lab.said(f"time of cycles {SAID[cost]}")

@@ -18,6 +18,7 @@ import numpy as np
 from real import TINY
 from real.systems import _writing as on
 from real.systems._record import Lab
+from specsim.base.unknown import unknown
 from specsim.types import Array
 
 DATA = Path(__file__).parent / "data"
@@ -42,7 +43,7 @@ class Texts(NamedTuple):
     def of(self, part: Part, count: int | None = None) -> Texts:
         """Those of one part, or its first `count`; ValueError for a part that nobody defined."""
         if part not in get_args(Part):
-            raise ValueError(f"part {part!r} is unknown; parts: {', '.join(get_args(Part))}")
+            raise unknown("part", part, get_args(Part), "parts")
         which = np.flatnonzero(self.part == part)[:count]
         return Texts([self.prompts[i] for i in which], self.tokens[which], self.part[which], self.group[which])
 

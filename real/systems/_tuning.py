@@ -24,6 +24,7 @@ from real.train.recipe import learning_rate
 from real.train.step import batch_at, optimizers
 from specsim import discover
 from specsim.base.arrays import at, overlap
+from specsim.base.unknown import unknown
 from specsim.types import Array
 
 Source = Literal["corpus", "target", "draft", "mixed"]
@@ -225,7 +226,7 @@ def batches_of(source: Source, texts: Texts, ids: Tensor, plan: Plan, seed: int)
         ),
     }
     if source not in makers:
-        raise ValueError(f"source {source!r} is unknown; sources: {', '.join(makers)}")
+        raise unknown("source", source, makers, "sources")
     return makers[source]
 
 

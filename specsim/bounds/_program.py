@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from specsim.base import extras
+from specsim.base.unknown import unknown
 from specsim.types import Array
 
 
@@ -22,7 +23,7 @@ def solved(
     with extras.needed(caller):
         import cvxpy
     if solver not in cvxpy.installed_solvers():
-        raise ValueError(f"solver {solver!r} is unknown; installed: {', '.join(cvxpy.installed_solvers())}")
+        raise unknown("solver", solver, cvxpy.installed_solvers(), "installed")
     variable = cvxpy.Variable(count, nonneg=True)
     constraints = limits(variable)
     problem = cvxpy.Problem(cvxpy.Maximize(gains @ variable), constraints)

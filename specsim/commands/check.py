@@ -72,6 +72,7 @@ def check(told: Check) -> None:
 def _family(name: str) -> str:
     """The family of a shipped rule, or else of another module; ValueError where two have the name, or none."""
     from specsim import discover
+    from specsim.base.unknown import unknown_of_kinds
 
     known = {family: discover.names(family) for family in ("step", "chain", "tree", "coupled")}
     found = [family for family, names in known.items() if name in names]
@@ -84,5 +85,5 @@ def _family(name: str) -> str:
     for family, names in others.items():
         if name in names:
             return family
-    every = (f"{discover.called(family, many=True)}: {', '.join(names)}" for family, names in (known | others).items())
-    raise ValueError(f"rule {name!r} is unknown; {'; '.join(every)}")
+    kinds = {discover.called(family, many=True): names for family, names in (known | others).items()}
+    raise unknown_of_kinds("rule", name, kinds)

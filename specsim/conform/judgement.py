@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from specsim.base import check
+from specsim.base.unknown import unknown
 from specsim.conform import clock, declared
 from specsim.conform.calls import Broken
 from specsim.conform.cases import Case
@@ -143,7 +144,7 @@ def chosen(properties: Sequence[str] | None) -> list[str]:
         raise TypeError(f"properties must be a list of names, got {check.shown(properties)}")
     for name in properties or ():
         if name not in known:
-            raise ValueError(f"property {name!r} is unknown; known: {', '.join(known)}")
+            raise unknown("property", name, known)
     asked = known if properties is None else list(properties)
     return [name for name in FIRST if name in asked] + [name for name in asked if name not in FIRST]
 
@@ -151,7 +152,7 @@ def chosen(properties: Sequence[str] | None) -> list[str]:
 def asked(kind: str) -> list[str]:
     """Names of the properties that concern a kind of subject, in order; ValueError for a kind that there is not."""
     if kind not in KINDS:
-        raise ValueError(f"kind {kind!r} is unknown; known: {', '.join(KINDS)}")
+        raise unknown("kind", kind, KINDS)
     return [name for name in chosen(None) if kind in importlib.import_module(f"{PROPERTIES}.{name}").KINDS]
 
 

@@ -27,6 +27,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -70,8 +71,11 @@ def find(name: str) -> ModuleType:
     for family in SUBJECTS:
         if name in discover.names(family):
             return discover.find(family, name)
+    others = {name for family in SUBJECTS for name in discover.names(family)} | {*names(EXHIBITS), *names(EXONERATIONS)}
+    near = get_close_matches(name, [*names(ADAPTERS), *sorted(others)], 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
     known = ", ".join(names(ADAPTERS)) or "none"
-    raise ValueError(f"subject {name!r} is unknown; adapters: {known}; or the path of a file that ends in .py")
+    raise ValueError(f"subject {name!r} is unknown; {hint}adapters: {known}; or the path of a file that ends in .py")
 
 
 def subjects_of(module: ModuleType) -> list[Subject]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.base.arrays import array_namespace
+from specsim.base.unknown import unknown
 from specsim.types import Array, Signals
 
 READ = ("top", "own")  # signals that are confidences themselves
@@ -19,7 +20,7 @@ Layers = tuple[tuple[Array, Array], ...]  # (in, out) weights and (out,) shifts;
 def known(signal: str) -> str:
     """The name of a signal that is a confidence itself; ValueError for any other."""
     if signal not in READ:
-        raise ValueError(f"signal {signal!r} is unknown; known: {', '.join(READ)}")
+        raise unknown("signal", signal, READ)
     return signal
 
 

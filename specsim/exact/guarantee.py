@@ -20,6 +20,7 @@ from specsim import discover
 from specsim.base import arrays, check, limits
 from specsim.base.modules import own_rule
 from specsim.base.renamed import renamed
+from specsim.base.unknown import unknown, unknown_of_kinds
 from specsim.discover import Rule
 from specsim.draft import distinct
 from specsim.exact import racing
@@ -113,7 +114,7 @@ def guarantee(
     is_more_than_one = num_drafts not in (None, 1)
     check.scalar(temperature, "temperature", "[0, inf)")
     if family not in (None, *RULES):
-        raise ValueError(f"family {family!r} is unknown; known: {', '.join(RULES)}")
+        raise unknown("family", family, RULES)
     if process is None and process_params is not None:
         raise ValueError(f"process_params={check.shown(process_params)} are a process's: name it, by process")
     if process is not None:
@@ -135,8 +136,7 @@ def guarantee(
     elif family is None:
         family = discover.family_of(own)
     if family is None:
-        known = "; ".join(f"{kind} rules: {', '.join(found)}" for kind, found in names.items())
-        raise ValueError(f"rule {rule!r} is unknown; {known}")
+        raise unknown_of_kinds("rule", rule, {f"{kind} rules": known for kind, known in names.items()})
     if family == "tree":
         if is_more_than_one:
             raise ValueError(f"tree rule {rule!r} takes its drafts from the tree, got num_drafts={num_drafts}")

@@ -11,6 +11,7 @@ import numpy as np
 from specsim import discover
 from specsim.base import check, limits
 from specsim.base.modules import own_rule
+from specsim.base.unknown import unknown_of_kinds
 from specsim.discover import Rule
 from specsim.draft.distinct import draws
 from specsim.simulation.toys.pair import Pair
@@ -160,8 +161,7 @@ def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
     if other is not None:
         what = "verifies trees: give a tree's parents, not gamma"
         raise ValueError(f"rule {rule!r} {what if other == 'tree' else f'is a {other} rule: give gamma, not a tree'}")
-    listed = "; ".join(f"{family} rules: {', '.join(names)}" for family, names in known.items())
-    raise ValueError(f"rule {rule!r} is unknown; {listed}")
+    raise unknown_of_kinds("rule", rule, {f"{family} rules": names for family, names in known.items()})
 
 
 def _tree_loop(

@@ -17,6 +17,7 @@ from specsim.base import check, source
 from specsim.base.files import check_writable
 from specsim.base.locks import locked
 from specsim.base.renamed import renamed
+from specsim.base.unknown import unknown
 from specsim.base.warned import warn
 from specsim.discover import Rule
 from specsim.simulation.blocks import ready
@@ -154,7 +155,7 @@ def simulate(
     if sequences.stop > MAX_NUMBER or len(sequences) > MAX_SEQUENCES:
         raise ValueError(f"sequences must be at most {MAX_SEQUENCES}, of numbers up to {MAX_NUMBER}, got {sequences}")
     if backend not in BACKENDS:
-        raise ValueError(f"backend {backend!r} is unknown; known: {', '.join(BACKENDS)}")
+        raise unknown("backend", backend, BACKENDS)
     each_blocks, each_tokens = (
         None if n is None else -(-_amount(n, name, 1) // len(sequences))
         for name, n in (("blocks", blocks), ("tokens", tokens))

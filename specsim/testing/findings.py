@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from specsim import discover
+from specsim.base.unknown import unknown
 from specsim.base.values import shown
 from specsim.discover import Rule
 from specsim.exact.guarantee import try_siblings, verified_schemes
@@ -63,7 +64,7 @@ def checks(family: str) -> Checks:
     ['contract', 'draws_follow_probability']
     """
     if family not in _FAMILIES:
-        raise ValueError(f"family {family!r} is unknown; known: {', '.join(_FAMILIES)}")
+        raise unknown("family", family, _FAMILIES)
     return _FAMILIES[family]
 
 

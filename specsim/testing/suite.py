@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from specsim.base import check
+from specsim.base.unknown import unknown
 from specsim.conform import Report, Subject, judge
 from specsim.conform.judgement import asked
 from specsim.conform.report import line, text
@@ -169,7 +170,7 @@ def assert_lossless_batch(
     if not callable(verify):
         raise TypeError(f"verify must be callable, got {check.shown(verify)}")
     if layout not in ragged.LAYOUTS:
-        raise ValueError(f"layout {layout!r} is unknown; known: {', '.join(ragged.LAYOUTS)}")
+        raise unknown("layout", layout, ragged.LAYOUTS)
     report = judge(ragged.subject(verify, layout, facts), budget=budget, properties=properties)
     if report.status:
         raise _refused(report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import math
@@ -15,6 +14,7 @@ import numpy as np
 
 from specsim.base import source
 from specsim.base.reading import read_text
+from specsim.base.unknown import unknown
 from specsim.commands.sweep import kinds
 from specsim.commands.sweep.inputs import REQUIRED, RULE_FILE, Input, Kind
 
@@ -149,9 +149,7 @@ def _known(held: Iterable[str], known: Iterable[str], where: str) -> None:
     names = list(known)
     for name in held:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            raise ValueError(f"{where}: nobody reads {name!r:.60}{meant}; known are {', '.join(names)}")
+            raise unknown(f"{where}: field", name, names)
 
 
 def _cases(

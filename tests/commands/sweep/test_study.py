@@ -61,9 +61,9 @@ def test_a_key_is_of_all_inputs_and_of_nothing_else() -> None:
 
 BAD = [
     ("", 'study.toml has no kind; give kind = "plan"'),
-    ('kind = "plans"', "kind 'plans' is unknown (did you mean plan?); known are acceptance, block"),
-    ('kind = "plan"\ngird = 1', "study.toml: nobody reads 'gird' (did you mean grid?); known are kind, grid, case"),
-    ("[grid]\ngama = 3\n", "study.toml, [grid]: nobody reads 'gama' (did you mean gamma?); known are alpha, gamma"),
+    ('kind = "plans"', "kind 'plans' is unknown; did you mean 'plan'? known: acceptance, block"),
+    ('kind = "plan"\ngird = 1', "study.toml: field 'gird' is unknown; did you mean 'grid'? known: kind, grid, case"),
+    ("[grid]\ngama = 3\n", "study.toml, [grid]: field 'gama' is unknown; did you mean 'gamma'? known: alpha, gamma"),
     ("[grid]\nalpha = 0.8\ncost_ratio = 0\n", "study.toml does not give gamma, which a study of kind plan needs"),
     ("[grid]\nalpha = [0.8, 1.5]\n", "study.toml: alpha[1] is 1.5"),
     ("[grid]\nalpha = nan\n", "study.toml: alpha is nan"),
@@ -74,7 +74,7 @@ BAD = [
     ("[grid]\ngamma = 2.5\n", "study.toml: gamma is 2.5; it must be a whole number from 0 to 4096"),
     ("[grid]\ngamma = { from = 1, to = 99999 }\n", "study.toml: gamma.to is 99999; it must be a whole number"),
     ("[grid]\ngamma = { from = 5, to = 1 }\n", "study.toml: gamma has 0 values from 5 to 1"),
-    ("[grid]\ngamma = { from = 1, upto = 9 }\n", "study.toml: gamma: nobody reads 'upto' (did you mean to?)"),
+    ("[grid]\ngamma = { from = 1, upto = 9 }\n", "study.toml: gamma: field 'upto' is unknown; "),
     ("[grid]\ngamma = { from = 1 }\n", "study.toml: gamma has no 'to'"),
     ("[grid]\ngamma = { from = 1, to = 9, count = 3 }\n", "gamma is of whole numbers: give step, not count"),
     ("[grid]\nalpha = { from = 0, to = 1, step = 0.1 }\n", "study.toml: alpha.count is None"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from functools import lru_cache
 
+from specsim.base.unknown import unknown
 from specsim.commands.sweep.inputs import Kind, anything
 
 
@@ -25,9 +25,7 @@ def find(name: str) -> Kind:
     ('plan', 'int64')
     """
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
-        meant = f" (did you mean {near[0]}?)" if near else ""
-        raise ValueError(f"kind {name!r:.60} is unknown{meant}; known are {', '.join(names())}")
+        raise unknown("kind", name, names())
     module = importlib.import_module(f"{__name__}.{name}")
     given = vars(module)  # TIMED and check may be left out
     timed, check = given.get("TIMED", False), given.get("check", anything)

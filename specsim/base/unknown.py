@@ -1,0 +1,33 @@
+"""The error for a name that is not among the known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+
+def unknown(argument: str, name: object, known: Iterable[str], heading: str = "known") -> ValueError:
+    """Return an error that names the argument, the value, a near name if there is one, and all known names.
+
+    Examples
+    --------
+    >>> unknown("backend", "x", ["numpy", "jax"])
+    ValueError("backend 'x' is unknown; known: numpy, jax")
+    """
+    return unknown_of_kinds(argument, name, {heading: known})
+
+
+def unknown_of_kinds(argument: str, name: object, kinds: Mapping[str, Iterable[str]]) -> ValueError:
+    """Return such an error for known names of several kinds; `kinds` maps a heading to its names.
+
+    Examples
+    --------
+    >>> unknown_of_kinds("rule", "rejecton", {"step rules": ["rejection"], "chain rules": ["block"]})
+    ValueError("rule 'rejecton' is unknown; did you mean 'rejection'? step rules: rejection; chain rules: block")
+    """
+    lists = {heading: list(names) for heading, names in kinds.items()}
+    near = get_close_matches(str(name), [other for names in lists.values() for other in names], 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    listed = "; ".join(f"{heading}: {', '.join(names) or 'none'}" for heading, names in lists.items())
+    shown = f"{name!r:.60}"
+    return ValueError(f"{argument} {shown} is unknown; {hint}{listed}")
