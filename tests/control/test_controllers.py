@@ -150,7 +150,7 @@ WIDE = [(np.zeros((INPUTS, 2)), np.zeros(2))]
         ("classifier", {"weights": WIDE}, r"^weights\[0\]\[0\] has 2 columns; the last layer has 1$"),
         ("survival", {"weights": [*WIDE, *WIDE]}, r"^weights\[1\]\[0\] has shape \(12, 2\); it must have 2 rows$"),
         ("static", {"eta": 0.5}, "^controller 'static' has no parameter 'eta'; known: gamma$"),
-        ("statik", {}, "^controller 'statik' is unknown; controllers: clairvoyant, classifier, heuristic, roc,"),
+        ("statik", {}, "^controller 'statik' is unknown; did you mean 'static'[?] controllers: clairvoyant,"),
         ("jacobi.py", {}, "^rule file jacobi.py does not exist$"),
     ],
 )  # fmt: skip

@@ -100,7 +100,7 @@ def test_a_target_with_zeros_is_finite_but_for_what_must_not_be() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: loss("tvdd", P, np.log(Q)), "^objective 'tvdd' is unknown; objectives: cross_entropy, fkl, jsd, rkl,"),
+        (lambda: loss("tvdd", P, np.log(Q)), "^objective 'tvdd' is unknown; did you mean 'tvd'[?] objectives: "),
         (lambda: loss("tvd_sampled", P, np.log(Q)), "^objective 'tvd_sampled' is sampled: it needs tokens"),
         (lambda: loss("tvdpp_sampled", P, np.log(Q)), "^objective 'tvdpp_sampled' is sampled: it needs tokens"),
         (lambda: loss("tvd_sampled", P, np.log(Q), 3), "^tokens is token 3, outside the vocabulary"),

@@ -166,7 +166,7 @@ def test_survival_of_wild_ratios() -> None:
         (
             (TOY_P, TOY_Q, 2, "blocks"),
             ValueError,
-            "rule 'blocks' is unknown; chain rules: block, capped, greedy_block",
+            "rule 'blocks' is unknown; did you mean 'block'[?] chain rules: block, capped, greedy_block",
         ),
         ((TOY_P, lambda _: TOY_Q, 2, "block"), TypeError, "must both be models"),
         (([TOY_P], TOY_Q, 2, "block"), ValueError, r"must be one law each, got shapes \(1, 2\), \(2,\)"),

@@ -125,7 +125,7 @@ def test_cones_of_exponentials() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: emit("races", P, Q, [0.5] * 3), "^rule 'races' is unknown; coupled rules: list_race, race, "),
+        (lambda: emit("races", P, Q, [0.5] * 3), "^rule 'races' is unknown; did you mean 'race'[?] coupled rules: "),
         (lambda: emit("race", P, Q, [0.5] * 2), r"^u has shape \(2,\)"),
         (lambda: emit("race", P, Q, [0.5, 0.5, 1.0]), "^u"),
         (lambda: emit("race", P, Q[:2], [0.5] * 3), "^q sums to|^p has 3 tokens"),
