@@ -29,7 +29,7 @@ class Diagnose(NamedTuple):
     off: Annotated[
         Path,
         typer.Argument(
-            help="Log with speculation off (vLLM, SGLang, llama.cpp, TensorRT-LLM or ours), or an older log with "
+            help="Log with speculation off (TensorRT-LLM, vLLM, SGLang, llama.cpp or ours), or an older log with "
             "speculation on, to compare with."
         ),
     ]
