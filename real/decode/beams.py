@@ -7,7 +7,7 @@ Cost.    One pass of the draft a level, over the beams of the level above, and o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from real.decode.cycle import plain
 from real.decode.fixed import begin, made
+from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreePlan, planned
 from real.decode.trees_block import Texts, Trees, move, nodes_logits, only, place_of, root_logits
 from real.decode.warp import Warping, probabilities
@@ -141,7 +142,7 @@ class _Drawn(NamedTuple):
 class BeamCycle:
     """A cycle whose blocks are stochastic beams, one text after another.
 
-    Parameters are those of `real.decode.trees_cycle.TreeCycle`; the rule is a `BeamVerifier`.
+    The rule is a `BeamVerifier`. longest: positions that texts may reach.
     """
 
     def __init__(
@@ -149,16 +150,15 @@ class BeamCycle:
         target: LanguageModel,
         draft: LanguageModel | None,
         batch: int,
-        warping: Warping,
-        rule: BeamVerifier,
-        mark: Callable[[str], None],
         longest: int,
-        gamma: int,
+        options: DecodeOptions,
     ) -> None:
+        rule: BeamVerifier = options.rule
         if rule.vocab != target.vocab_size:
             raise ValueError(f"the rule is for {rule.vocab} tokens; the target has {target.vocab_size}")
-        fixed = made(target, draft, batch, warping, rule, pick, longest + rule.nodes(gamma) + 1)
-        self._on, self._rule, self._mark = Trees(fixed, rule, plain, mark), rule, mark
+        capacity = longest + rule.nodes(options.gamma) + 1
+        fixed = made(target, draft, batch, options.warping, rule, pick, capacity)
+        self._on, self._rule, self._mark = Trees(fixed, rule, plain, options.mark), rule, options.mark
 
     def read(self, i: int, text: list[int]) -> None:
         """Read the beginning of text i."""

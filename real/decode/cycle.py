@@ -13,15 +13,14 @@ from torch import Tensor
 
 from real.decode.control import Control, Growing
 from real.decode.draft import LMDraft, readable
-from real.decode.proposer import Drafter, Draw, Proposed, Proposer
-from real.decode.warp import Warping, probabilities, seen_rows
+from real.decode.options import DecodeOptions
+from real.decode.proposer import Proposed, Proposer
+from real.decode.warp import probabilities, seen_rows
 from real.models.model import LanguageModel
 from real.signals import BlockSignals, logit_signals
 from specsim.base.arrays import at
-from specsim.types import Array, Controller, Signals
+from specsim.types import Array, Signals
 from specsim.verify.raced import Raced
-
-Log = Callable[[int, BlockSignals], None]  # is told which text it is, and its block
 
 
 class Verifier(Protocol):
@@ -79,33 +78,25 @@ class Drafts(NamedTuple):
 class Eager:
     """A cycle of ordinary calls: any model, any warping, any drafter, any controller.
 
-    Parameters are those of `real.decode.loop.decode_batch`; the draft model is a drafter, too.
+    The rule is a chain rule or a coupled rule; the draft model is a drafter, too.
     """
 
-    def __init__(
-        self,
-        target: LanguageModel,
-        draft: LanguageModel | None,
-        batch: int,
-        warping: Warping,
-        rule: Verifier | Raced,
-        draw: Draw,
-        mark: Callable[[str], None],
-        drafter: Drafter | None = None,
-        controller: Controller | None = None,
-        log: Log | None = None,
-    ) -> None:
-        self._target, self._warping, self._rule, self._mark = target, warping, rule, mark
+    def __init__(self, target: LanguageModel, draft: LanguageModel | None, batch: int, options: DecodeOptions) -> None:
+        self._target, self._warping, self._mark = target, options.warping, options.mark
+        self._rule: Verifier | Raced = options.rule
         self._cache = target.cache(batch)
+        self._log = options.log
+
+        # What drafts: a drafter, or the draft model, or nothing in plain decoding.
+        drafter = options.proposer
         self._proposer: Proposer | None = None
         if drafter is not None:
-            self._proposer = drafter.start(target, warping, draw, batch, mark)
+            self._proposer = drafter.start(target, options.warping, options.draw, batch, options.mark)
         elif draft is not None:
-            self._proposer = LMDraft(draft, warping, draw, batch, mark)
+            self._proposer = LMDraft(draft, options.warping, options.draw, batch, options.mark)
         self._layers = () if drafter is None else drafter.layers
         self._stepwise = drafter is None or drafter.stepwise
-        self._control = None if controller is None else Control(controller, batch)
-        self._log = log
+        self._control = None if options.controller is None else Control(options.controller, batch)
 
     def read(self, i: int, text: list[int]) -> None:
         """Read the beginning of text i."""

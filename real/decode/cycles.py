@@ -1,60 +1,58 @@
-"""Which cycle runs the blocks of a loop: of chains in ordinary calls or in fixed shapes, or of trees."""
+"""The choice of the cycle that runs the blocks of a loop: of chains, in ordinary calls or fixed shapes, or of trees."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from real.decode import graphs
 from real.decode.beams import BeamCycle, BeamVerifier
-from real.decode.cycle import Cycle, Eager, Log, Verifier
-from real.decode.proposer import Drafter, Draw
+from real.decode.cycle import Cycle, Eager
+from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreeVerifier, check_trees
 from real.decode.trees_cycle import TreeCycle
-from real.decode.warp import Warping
 from real.models.model import LanguageModel
-from specsim.types import Controller
 from specsim.verify.raced import Raced
 
 
-def cycle_for(
-    target: LanguageModel,
-    draft: LanguageModel | None,
-    warping: Warping,
-    rule: Verifier | TreeVerifier | BeamVerifier | Raced,
-    draw: Draw,
-    mark: Callable[[str], None],
-    ends: list[int],
-    gamma: int,
-    fixed: bool | None,
-    kept: graphs.Kept | None = None,
-    proposer: Drafter | None = None,
-    controller: Controller | None = None,
-    log: Log | None = None,
-) -> Cycle:
-    """The cycle that runs these blocks, once what it needs of the models is there.
+def cycle_for(target: LanguageModel, draft: LanguageModel | None, ends: list[int], options: DecodeOptions) -> Cycle:
+    """Return the cycle that runs these blocks; raise ValueError for options that do not go together.
 
-    Parameters are those of `real.decode.loop.decode_batch`, and `ends`, the lengths that the texts may reach; the draft
-    is None in plain decoding.
+    draft: None in plain decoding, or beside a drafter. ends: the lengths that the texts may reach.
     """
-    told = {"proposer": proposer, "controller": controller, "log": log}
-    ordinary = [name for name, value in told.items() if value is not None]
-    ordinary += ["coupled rule"] if isinstance(rule, Raced) else []
-    if ordinary and isinstance(rule, TreeVerifier | BeamVerifier):
-        raise ValueError(f"{ordinary[0]} is for chains: a tree is drafted by a model, in one shape")
-    beams = isinstance(rule, BeamVerifier)
-    possible = not ordinary and not beams and graphs.supports(target, draft, warping)
-    if fixed and not possible:
-        why = f"a {ordinary[0]}" if ordinary else "a beam" if beams else "these models or this warping"
-        raise ValueError(f"fixed: {why} cannot run in fixed shapes (see real.decode.graphs)")
-    fixed = possible and (target.device.type == "cuda" if fixed is None else fixed)
-    if isinstance(rule, TreeVerifier | BeamVerifier):
-        check_trees(target, draft, warping, rule, gamma)
+    rule, batch, longest = options.rule, len(ends), max(ends)
+    is_tree, is_beam = isinstance(rule, TreeVerifier), isinstance(rule, BeamVerifier)
+
+    # Drafters, controllers, logs and coupled rules are for chains, in ordinary calls.
+    named = {"proposer": options.proposer, "controller": options.controller, "log": options.log}
+    ordinary = [name for name, value in named.items() if value is not None]
     if isinstance(rule, Raced):
-        return Eager(target, draft, len(ends), warping, rule, draw, mark, proposer, controller, log)
-    if isinstance(rule, BeamVerifier):
-        return BeamCycle(target, draft, len(ends), warping, rule, mark, max(ends), gamma)
+        ordinary.append("coupled rule")
+    if ordinary and (is_tree or is_beam):
+        raise ValueError(f"{ordinary[0]} is for chains: a tree is drafted by a model, in one shape")
+
+    # Fixed shapes, where the models allow them: by default on a GPU.
+    fixed = _runs_fixed(target, draft, options, ordinary, is_beam)
+    if is_tree or is_beam:
+        check_trees(target, draft, options.warping, rule, options.gamma)
+    if is_beam:
+        return BeamCycle(target, draft, batch, longest, options)
     if fixed:
-        return graphs.Graphs(target, draft, len(ends), warping, rule, draw, mark, max(ends), gamma, kept)
-    if isinstance(rule, TreeVerifier):
-        return TreeCycle(target, draft, len(ends), warping, rule, mark, max(ends), gamma)
-    return Eager(target, draft, len(ends), warping, rule, draw, mark, proposer, controller, log)
+        return graphs.Graphs(target, draft, batch, longest, options)
+    if is_tree:
+        return TreeCycle(target, draft, batch, longest, options)
+    return Eager(target, draft, batch, options)
+
+
+def _runs_fixed(
+    target: LanguageModel, draft: LanguageModel | None, options: DecodeOptions, ordinary: list[str], is_beam: bool
+) -> bool:
+    """Return whether cycles run in fixed shapes; raise ValueError if that is asked for and cannot be."""
+    possible = not ordinary and not is_beam and graphs.supports(target, draft, options.warping)
+    if options.fixed is None:
+        return possible and target.device.type == "cuda"
+    if options.fixed and not possible:
+        why = "these models or this warping"
+        if ordinary:
+            why = f"a {ordinary[0]}"
+        elif is_beam:
+            why = "a beam"
+        raise ValueError(f"fixed: {why} cannot run in fixed shapes (see real.decode.graphs)")
+    return options.fixed

@@ -20,6 +20,7 @@ from torch import Tensor
 from real.decode.cycle import Verifier
 from real.decode.draft import readable
 from real.decode.fixed import Fixed, cycle, made
+from real.decode.options import DecodeOptions
 from real.decode.proposer import Draw
 from real.decode.tree_plan import TreeVerifier
 from real.decode.trees_block import Trees
@@ -138,8 +139,8 @@ def _engine_on(fixed: Fixed, pool: Any) -> Engine:
 class Graphs:
     """A `real.decode.cycle.Cycle` of fixed shapes, of chains or of trees.
 
-    Parameters are those of `real.decode.cycle.Eager`, `longest`, the number of positions that texts may reach, `gamma`,
-    the length to be captured, and `kept`, where the engine comes from and goes to when this is let go.
+    The rule is a chain rule or a `TreeVerifier`; blocks of `options.gamma` drafts are captured. longest: positions that
+    texts may reach. The engine comes from `options.kept` and goes back there when this is let go.
     """
 
     def __init__(
@@ -147,20 +148,24 @@ class Graphs:
         target: LanguageModel,
         draft: LanguageModel | None,
         batch: int,
-        warping: Warping,
-        rule: Verifier | TreeVerifier,
-        draw: Draw,
-        mark: Callable[[str], None],
         longest: int,
-        gamma: int,
-        kept: Kept | None = None,
+        options: DecodeOptions,
     ) -> None:
+        rule, gamma = options.rule, options.gamma
+        kept: Kept | None = options.kept
         most = rule.nodes(gamma) if isinstance(rule, TreeVerifier) else gamma
         capacity = _ROUND * math.ceil((longest + most + 1) / _ROUND)  # texts that wait may run past their end
         self._engine = _engine(
-            kept, target=target, draft=draft, batch=batch, warping=warping, rule=rule, draw=draw, capacity=capacity
+            kept,
+            target=target,
+            draft=draft,
+            batch=batch,
+            warping=options.warping,
+            rule=rule,
+            draw=options.draw,
+            capacity=capacity,
         )
-        self._mark = mark
+        self._mark = options.mark
         self._capture(gamma)
         if kept is not None:
             weakref.finalize(self, kept.give, self._engine).atexit = False  # also where a loop is driven by hand

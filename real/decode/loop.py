@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,9 +13,10 @@ from torch import Tensor
 from real.decode import graphs
 from real.decode.beams import BeamVerifier
 from real.decode.clock import silent
-from real.decode.cycle import Log, Verifier
+from real.decode.cycle import Verifier
 from real.decode.cycles import cycle_for
 from real.decode.fit import check_batch
+from real.decode.options import DecodeOptions, Log
 from real.decode.proposer import Drafter, Draw
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, check_vocabulary
@@ -77,8 +78,21 @@ def decode(
     kept: graphs.Kept | None = None,
 ) -> Decoded:
     """Write up to `max_tokens` tokens after one prompt: `decode_batch` with a batch of one."""
-    more: dict[str, Any] = {"warping": warping, "stop": stop, "rule": rule, "draw": draw, "mark": mark, "kept": kept}
-    return decode_batch(target, draft, [prompt], max_tokens=max_tokens, gamma=gamma, uniforms=[uniforms], **more)[0]
+    (decoded,) = decode_batch(
+        target,
+        draft,
+        [prompt],
+        max_tokens=max_tokens,
+        gamma=gamma,
+        uniforms=[uniforms],
+        warping=warping,
+        stop=stop,
+        rule=rule,
+        draw=draw,
+        mark=mark,
+        kept=kept,
+    )
+    return decoded
 
 
 def decode_batch(
@@ -161,8 +175,19 @@ def decode_batch(
         Empty prompt, ids out of range, prompt and max_tokens beyond a context, gamma < 0 or without a draft, a tree
         that these models cannot run; during the run, logits that are not finite, with the position.
     """
-    more = (fixed, kept, proposer, controller, log)
-    loop = Loop(target, draft, prompts, max_tokens, gamma, uniforms, warping, rule, draw, mark, *more)
+    options = DecodeOptions(
+        gamma=gamma,
+        warping=warping,
+        rule=rule,
+        draw=draw,
+        mark=mark,
+        fixed=fixed,
+        kept=kept,
+        proposer=proposer,
+        controller=controller,
+        log=log,
+    )
+    loop = Loop(target, draft, prompts, max_tokens, uniforms, options)
     ends = stop if callable(stop) else at_tokens(stop)
     began = time.perf_counter()
     mark("")
@@ -185,9 +210,9 @@ def decode_batch(
 class Loop:
     """The texts of a batch while they are written.
 
-    Parameters are those of `decode_batch`. `texts`, `blocks`, `open` (texts not finished) and `drafted` (drafts of each
-    text's last block) can be read; whoever drives the loop calls `block` for texts that may draft equally many tokens,
-    then `keep` for each.
+    Parameters are those of `decode_batch`, with its options in one record. `texts`, `blocks`, `open` (texts not
+    finished) and `drafted` (drafts of each text's last block) can be read. To drive the loop, call `block` for texts
+    that may draft equally many tokens, then `keep` for each.
     """
 
     def __init__(
@@ -196,21 +221,14 @@ class Loop:
         draft: LanguageModel | None,
         prompts: Sequence[list[int]],
         max_tokens: int,
-        gamma: int,
         uniforms: Sequence[Uniforms],
-        warping: Warping,
-        rule: Verifier | TreeVerifier | BeamVerifier | Raced,
-        draw: Draw,
-        mark: Callable[[str], None],
-        fixed: bool | None = None,
-        kept: graphs.Kept | None = None,
-        proposer: Drafter | None = None,
-        controller: Controller | None = None,
-        log: Log | None = None,
+        options: DecodeOptions,
     ) -> None:
-        check.integer(gamma, "gamma", 0)
-        check_batch(target, draft, prompts, max_tokens, gamma, len(uniforms), proposer)
-        check_vocabulary(warping, target.vocab_size)
+        gamma = check.integer(options.gamma, "gamma", 0)
+        check_batch(target, draft, prompts, max_tokens, gamma, len(uniforms), options.proposer)
+        check_vocabulary(options.warping, target.vocab_size)
+
+        # The state of every text.
         self.texts = [list(prompt) for prompt in prompts]
         self.blocks: list[list[Block]] = [[] for _ in prompts]
         self.drafted = [0] * len(prompts)
@@ -218,11 +236,17 @@ class Loop:
         self._starts = [len(prompt) for prompt in prompts]
         self._ends = [len(prompt) + max_tokens for prompt in prompts]
         self.gamma, self._target, self._uniforms = gamma, target, uniforms
-        self._rule, self._mark = rule, mark
-        draft, draw = draft if gamma else None, rule.draw if isinstance(rule, Raced) else draw
+        self._rule = options.rule
+
+        # Plain decoding needs nothing that drafts; a coupled rule draws the drafts itself.
+        if not gamma:
+            draft, options = None, options._replace(proposer=None, controller=None)
+        if isinstance(options.rule, Raced):
+            options = options._replace(draw=options.rule.draw)
         with explain_oom(f"a pass over {gamma + 1} tokens of {len(prompts)} texts", "a smaller gamma or fewer texts"):
-            more = (proposer if gamma else None, controller if gamma else None, log)
-            self._cycle = cycle_for(target, draft, warping, rule, draw, mark, self._ends, gamma, fixed, kept, *more)
+            self._cycle = cycle_for(target, draft, self._ends, options)
+
+        # The prompts, all but their last tokens.
         for i, prompt in enumerate(prompts):
             with explain_oom(f"a pass over the {len(prompt)} tokens of prompt {i}", "a shorter prompt"):
                 self._cycle.read(i, prompt[:-1])

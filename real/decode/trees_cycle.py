@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from real.decode.cycle import plain
 from real.decode.fixed import begin, made
+from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreeVerifier
 from real.decode.trees_block import Texts, Trees, block
-from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from specsim.base.arrays import pick
 
@@ -19,14 +19,7 @@ from specsim.base.arrays import pick
 class TreeCycle:
     """A cycle whose blocks are trees of one shape, cut to the levels that can still be used.
 
-    Parameters
-    ----------
-    target, draft, batch, warping, rule, mark
-        As for `real.decode.cycle.Eager`; the rule is a `TreeVerifier`, and the draft None only in plain decoding.
-    longest : int
-        Positions that texts may reach.
-    gamma : int
-        Levels of a tree at most.
+    The rule is a `TreeVerifier`; the draft is None only in plain decoding. longest: positions that texts may reach.
     """
 
     def __init__(
@@ -34,14 +27,13 @@ class TreeCycle:
         target: LanguageModel,
         draft: LanguageModel | None,
         batch: int,
-        warping: Warping,
-        rule: TreeVerifier,
-        mark: Callable[[str], None],
         longest: int,
-        gamma: int,
+        options: DecodeOptions,
     ) -> None:
-        self._fixed = made(target, draft, batch, warping, rule, pick, longest + rule.nodes(gamma) + 1)
-        self._on, self._mark = Trees(self._fixed, rule, plain, mark), mark
+        rule: TreeVerifier = options.rule
+        capacity = longest + rule.nodes(options.gamma) + 1
+        self._fixed = made(target, draft, batch, options.warping, rule, pick, capacity)
+        self._on, self._mark = Trees(self._fixed, rule, plain, options.mark), options.mark
 
     def read(self, i: int, text: list[int]) -> None:
         """Read the beginning of text i."""

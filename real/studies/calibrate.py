@@ -17,12 +17,12 @@ import torch
 from real.decode.clock import PHASES, Clock, silent
 from real.decode.cycle import Verifier
 from real.decode.loop import Loop, keyed
+from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from real.studies.costs import Costs, Visit, costs_of
 from specsim.base import check
-from specsim.base.arrays import pick
 from specsim.verify.raced import Raced
 
 _WARM_UP = 2
@@ -77,8 +77,10 @@ class Calibration:
         mark = silent if target.device.type == "cuda" else self._clock.mark
         room = max(lengths) + 1 if max_tokens is None else max_tokens
         uniforms = [keyed(0, i) for i in range(len(texts))]
-        more = (warping, rule, pick, mark, fixed)
-        self._loops = {g: Loop(target, draft if g else None, texts, room, g, uniforms, *more) for g in lengths}
+        options = DecodeOptions(0, warping=warping, rule=rule, mark=mark, fixed=fixed)
+        self._loops = {
+            g: Loop(target, draft if g else None, texts, room, uniforms, options._replace(gamma=g)) for g in lengths
+        }
         self._visits: dict[int, list[Visit]] = {g: [] for g in lengths}
         for gamma in lengths:  # to warm up
             self.visit(gamma)

@@ -25,14 +25,13 @@ import typer
 
 import real
 from real.decode.loop import Loop, keyed
+from real.decode.options import DecodeOptions
 from real.decode.score import score
 from real.decode.warp import Warping
 from real.models.model import full_logits
 from real.options import read_prompts
 from real.pair import Pair, load
 from real.studies.calibrate import again
-from specsim.base.arrays import pick
-from specsim.verify.chain import tokenwise
 
 TINY = Path(real.__file__).parent / "tiny"
 KINDS = ("float32", "int8", "int4")
@@ -82,8 +81,8 @@ def part(kind: str, millions: int, prompts: list[str], tokens: int, gammas: list
 
 def loop(pair: Pair, text: list[int], gamma: int, clock: CpuClock) -> Loop:
     """Blocks of gamma drafts after one text, on a clock."""
-    more = (Warping(), tokenwise, pick, clock.mark)
-    return Loop(pair.target, pair.draft if gamma else None, [text], gamma + 1, gamma, [keyed(0, 0)], *more)
+    options = DecodeOptions(gamma, mark=clock.mark)
+    return Loop(pair.target, pair.draft if gamma else None, [text], gamma + 1, [keyed(0, 0)], options)
 
 
 def timed(parts: dict[str, Part], gammas: list[int], rounds: int) -> dict[str, dict[int, dict[str, float]]]:

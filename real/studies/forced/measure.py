@@ -17,14 +17,14 @@ import torch
 from array_api_compat import array_namespace
 from torch import Tensor
 
-from real.decode.clock import silent, synchronize
+from real.decode.clock import synchronize
 from real.decode.loop import Loop, Uniforms, keyed
+from real.decode.options import DecodeOptions
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 from real.studies.calibrate import Calibration
 from real.studies.costs import Costs
 from specsim.base import check as _check
-from specsim.base.arrays import pick
 from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 from specsim.verify.chain import tokenwise
@@ -164,8 +164,8 @@ def measure(
     tau = {g: float(block_efficiency(hazards[:g])) if g else 1.0 for g in (0, *gammas)}
     begun = {g: [text[: max(len(text) - int(turns * cycles * tau[g] / 2), 2)] for text in texts] for g in tau}
     uniforms = [even(i) for i in range(batch)]
-    more = (warping, rule, pick, silent, fixed)
-    loops = {g: Loop(target, draft if g else None, begun[g], longest, g, uniforms, *more) for g in tau}
+    options = DecodeOptions(0, warping=warping, rule=rule, fixed=fixed)
+    loops = {g: Loop(target, draft if g else None, begun[g], longest, uniforms, options._replace(gamma=g)) for g in tau}
     seconds: dict[int, list[float]] = {g: [] for g in tau}
     for turn in range(turns + 1):
         step(f"turn {turn} of {turns}")

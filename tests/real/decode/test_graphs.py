@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,11 +17,10 @@ import real
 from real.decode import graphs
 from real.decode.graphs import Graphs, Kept
 from real.decode.loop import Loop, keyed
-from real.decode.warp import Warping
+from real.decode.options import DecodeOptions
 from real.models import llama, store
 from real.models.model import from_hf
 from real.studies.forced.measure import Forced
-from specsim.base.arrays import pick
 from specsim.trees import chain
 from specsim.verify.chain import block, tokenwise
 
@@ -132,10 +130,11 @@ def test_what_an_earlier_text_left_is_not_read(rule: Any, monkeypatch: pytest.Mo
 def test_an_engine_in_use_is_no_one_elses() -> None:
     kept, (target, draft) = Kept(), PAIR
     write(kept)
-    work: Callable[[], Loop] = lambda: Loop(  # noqa: E731
-        target, draft, [[1, 2], [3]], 12, 3, [keyed(0, i) for i in (0, 1)], Warping(), tokenwise, pick,
-        lambda phase: None, True, kept,
-    )  # fmt: skip
+    options = DecodeOptions(3, fixed=True, kept=kept)
+
+    def work() -> Loop:
+        return Loop(target, draft, [[1, 2], [3]], 12, [keyed(0, i) for i in (0, 1)], options)
+
     one, other = work(), work()
     assert one._cycle.fixed is not other._cycle.fixed  # type: ignore[attr-defined]
     for loop in (one, other):

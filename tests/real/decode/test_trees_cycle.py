@@ -15,14 +15,13 @@ from helpers.tiny_models import tiny_llama, tiny_qwen2, tiny_qwen3, tiny_windowe
 from helpers.tree_texts import forked_tree_law, planted, uncached_text
 
 from real.decode import trees_block, trees_cycle
-from real.decode.clock import silent
 from real.decode.graphs import Graphs
 from real.decode.loop import Loop, decode, decode_batch, keyed
+from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.models import llama
 from real.models.model import LanguageModel, from_hf, full_logits
-from specsim.base.arrays import pick
 from specsim.trees import k_ary, mask, paths
 
 VOCAB = 8
@@ -52,7 +51,7 @@ def assert_logits_of_every_node(
         patched.setattr(module, "probabilities", lambda logits, w: told.append(logits.clone()) or honest(logits, w))
         patched.setattr(rule.rule, "prepare", _told(rule.rule.prepare, told))
         sources = [keyed(3, i) for i in range(len(prompts))]
-        loop = Loop(target, draft, prompts, 40, rule.depth, sources, Warping(), rule, pick, silent, fixed)
+        loop = Loop(target, draft, prompts, 40, sources, DecodeOptions(rule.depth, rule=rule, fixed=fixed))
         for _ in range(6):
             ((length, group),) = loop.groups()
             texts = [list(text) for text in loop.texts]
@@ -182,7 +181,7 @@ def test_a_loop_with_trees_goes_back() -> None:
     """After `rewind` the same uniforms write the same text, as for chains."""
     target, draft = models(VOCAB, 1)
     rule = TreeVerifier("traversal", k_ary((2, 1, 1)), "without_replacement")
-    loop = Loop(target, draft, [[1, 2], [3]], 40, 3, [keyed(0, 0), keyed(0, 1)], Warping(), rule, pick, silent)
+    loop = Loop(target, draft, [[1, 2], [3]], 40, [keyed(0, 0), keyed(0, 1)], DecodeOptions(3, rule=rule))
     written = []
     for _ in range(2):
         for _ in range(4):
@@ -198,7 +197,7 @@ def test_a_cycle_of_trees_reads_nothing_back(monkeypatch: pytest.MonkeyPatch) ->
     """On meta tensors, which hold no values, any look at one fails: a GPU could capture this cycle."""
     target, draft = (from_hf(tiny_llama(VOCAB, seed=s).to("meta")) for s in (0, 1))
     rule = TreeVerifier("traversal", k_ary((2, 1, 1)), "without_replacement")
-    cycle = Graphs(target, draft, 2, Warping(), rule, pick, silent, 20, 3)
+    cycle = Graphs(target, draft, 2, 20, DecodeOptions(3, rule=rule))
     texts = torch.zeros(2, 3, dtype=torch.int64, device="meta")
     u = torch.zeros(2, 3 + rule.uniforms(3), dtype=torch.float64, device="meta")
     assert cycle._cycle(3)(texts, u).shape == (2, 2 + 3 + 4 + 3)

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import real.cli
 from real.decode.clock import PHASES
 from real.decode.loop import Loop, decode_batch, keyed
+from real.decode.options import DecodeOptions
 from real.decode.warp import Warping
 from real.models.model import LanguageModel, from_hf
 from real.studies.calibrate import calibrate, copy_bandwidth, read_bandwidth
@@ -26,7 +27,6 @@ from real.studies.costs import Costs, costs_of
 from real.studies.forced import report as forced_report
 from real.studies.forced.measure import Forced, Timing, even, measure
 from specsim import accepted_length_law, block_efficiency
-from specsim.base.arrays import pick
 from specsim.exact import forking
 from specsim.verify.chain import tokenwise
 
@@ -153,9 +153,9 @@ def assert_a_rewound_loop_repeats_its_rows() -> None:
         return tokenwise.prepare(p, q)
 
     rule: Any = SimpleNamespace(prepare=prepare, uniforms=tokenwise.uniforms, verify=tokenwise.verify)
-    options = 9, 3, [keyed(0, 0), keyed(0, 1)], Warping(), rule, pick, lambda _: None
+    uniforms, options = [keyed(0, 0), keyed(0, 1)], DecodeOptions(3, rule=rule)
     prompts = [[1, 2, 3], [4, 5, 6, 7, 1]]
-    loop = Loop(*models(), prompts, *options)
+    loop = Loop(*models(), prompts, 9, uniforms, options)
     first = loop.block([0, 1], 3)
     for i, new in enumerate(first):
         loop.keep(i, new, 3, lambda text, safe: None)
