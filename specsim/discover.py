@@ -77,12 +77,11 @@ def find(family: str, name: Rule) -> ModuleType:
 
     A module, or the path of a file that ends in .py, is one's own rule.
     """
-    module = own_rule(name)
-    if module is not None and family_of(module) != family:
+    if (module := own_rule(name)) is not None:
+        if family_of(module) == family:
+            return module
         found, wanted = ((f"an {w}" if w[0] == "o" else f"a {w}") for w in map(kind, (family_of(module), family)))
         raise ValueError(f"rule {name_of(module)!r} is {found}, not {wanted}")
-    if module is not None:
-        return module
     loaded = sys.modules.get(f"{FAMILIES.get(family)}.{name}")  # listing a folder takes as long as some sorts
     if loaded is not None and not str(name).startswith("_"):
         return loaded

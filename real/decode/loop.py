@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -78,21 +78,9 @@ def decode(
     kept: graphs.Kept | None = None,
 ) -> Decoded:
     """Write up to `max_tokens` tokens after one prompt: `decode_batch` with a batch of one."""
-    (decoded,) = decode_batch(
-        target,
-        draft,
-        [prompt],
-        max_tokens=max_tokens,
-        gamma=gamma,
-        uniforms=[uniforms],
-        warping=warping,
-        stop=stop,
-        rule=rule,
-        draw=draw,
-        mark=mark,
-        kept=kept,
-    )
-    return decoded
+    batch: dict[str, Any] = {"max_tokens": max_tokens, "uniforms": [uniforms], "stop": stop}
+    options: dict[str, Any] = {"gamma": gamma, "warping": warping, "rule": rule, "draw": draw}
+    return decode_batch(target, draft, [prompt], **batch, **options, mark=mark, kept=kept)[0]
 
 
 def decode_batch(
