@@ -17,6 +17,8 @@ _STAMP = re.compile(r"(?:INFO|WARNING|DEBUG) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)"
 TIMED = 0.9
 # Fewer steps than this share of the blocks: lines and counts are not of the same intervals.
 MISCOUNTED = 0.7
+# What rounding leaves of a mean that is printed with two digits, and of a rate with three.
+MEAN_ROUNDING, RATE_ROUNDING = 0.0051, 0.00051
 # Methods that look drafts up, and find none in many steps, begin with these words.
 LOOKED_UP = ("ngram", "suffix", "prompt_lookup")
 
@@ -180,7 +182,7 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
     # Count blocks and what they kept, line by line.
     lines = [one for interval in intervals for one in interval.drafts]
     accepted, drafted = sum(one.accepted for one in lines), sum(one.drafted for one in lines)
-    counts = [_drafts(one.accepted, one.drafted, len(one.shares), one.mean) for one in lines]
+    counts = [_drafts(line) for line in lines]
     blocks = sum(n for n in counts if n is not None)
     kept: list[int] = []
     for one, n in zip(lines, counts, strict=True):
@@ -235,7 +237,7 @@ def _coverage(intervals: Sequence[Interval], method: str | None) -> float | None
     # A log may end between the two lines of an interval.
     whole_ones = intervals if not intervals or intervals[-1].drafts else intervals[:-1]
     for one in whole_ones:
-        n = [_drafts(d.accepted, d.drafted, len(d.shares), d.mean) or _counted(d) for d in one.drafts]
+        n = [_drafts(line) or _counted(line) for line in one.drafts]
         if one.seconds is None or None in n:
             continue
         blocks += sum(v for v in n if v is not None)
@@ -261,22 +263,28 @@ def _printed_tau(lines: Sequence[Drafts]) -> Timing | None:
     return Timing(1 + sum(line.accepted for line in lines) / sum(n for n in blocks if n is not None), None)
 
 
-def _drafts(accepted: int, drafted: int, length: int, mean: float | None) -> int | None:
-    """The number of blocks of a line, where all have one length and the printed mean agrees."""
-    if not length or drafted % length:
+def _drafts(line: Drafts) -> int | None:
+    """The number of blocks of a line, where all have one length and the printed mean and rates agree."""
+    length = len(line.shares)
+    if not length or line.drafted % length:
         return None
-    n = drafted // length
-    if mean is not None and n and abs(1 + accepted / n - mean) > 0.0051:
+    n = line.drafted // length
+    if n and line.mean is not None and abs(1 + line.accepted / n - line.mean) > MEAN_ROUNDING:
+        return None
+    if n and abs(sum(line.shares) - line.accepted / n) > length * RATE_ROUNDING:
         return None
     return n
 
 
 def mended(kept: list[int], total: int) -> list[int]:
-    """The counts with rounding taken off where it stays within what may be: not increasing, the sum as printed."""
-    fixed, off = list(kept), total - sum(kept)
-    for k in range(len(fixed)) if off > 0 else reversed(range(len(fixed))):
-        low = fixed[k + 1] if k + 1 < len(fixed) else 0
-        high = fixed[k - 1] if k else total
-        new = min(max(fixed[k] + off, low), high)
-        fixed[k], off = new, off - (new - fixed[k])
-    return fixed if not off else kept
+    """Return counts that sum to the total, as rounded rates do not; as they are where they would increase."""
+    off = total - sum(kept)
+    # Nothing stands above the first count: it takes all that is missing.
+    if off >= 0:
+        return [kept[0] + off, *kept[1:]]
+    # What is too much comes off the last counts, none of which falls below the one behind it.
+    fixed, least = list(kept), 0
+    for k in reversed(range(len(fixed))):
+        fixed[k], before = max(fixed[k] + off, least), fixed[k]
+        off, least = off + before - fixed[k], fixed[k]
+    return kept if off else fixed
