@@ -1,25 +1,30 @@
-"""`Pair.generate` as a subject of our own judge: `specsim conform real/conform.py`.
+"""The decode loop as a subject of our own judge: `specsim conform real/conform.py`.
 
 The models look laws up, so that what is judged is all that stands around a model: prompts, cycles, the rollback of what
-was read, the rule, sampling parameters, end tokens, limits, and random numbers keyed by a seed: no script follows them.
-A call of `generate` writes many texts, each of which is handed out once.
+was read, the draws, the rule, sampling parameters, end tokens and limits. The loop takes its uniforms as an argument:
+it is handed those of the judge, which are followed exactly. That `Pair.generate` gives every block of every text
+uniforms of its own is tested in tests/real/decode/test_uniforms.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from real.decode.cycle import Verifier
+from real.decode.loop import Uniforms, decode
+from real.decode.verifier import verifier_of
 from real.decode.warping import Warping
 from real.models.model import LanguageModel
-from real.pair import Pair
+from specsim.base.arrays import pick
 from specsim.conform import Model, SamplingParams, Subject
+from specsim.types import Array
 
-BATCH = 256  # texts of one call
 GAMMA = 2
 RULES = ("tokenwise", "block")
 CONTEXT = 64
@@ -28,53 +33,78 @@ CONTEXT = 64
 def subjects() -> list[Subject]:
     """The decode loop under each of the chain rules that it runs by name."""
     made = Subject("", "decoder", print, sizes=(1, 2), warps=True, stops=True)
-    return [made._replace(name=f"real.pair.Pair.generate, {rule}", run=written(rule)) for rule in RULES]
+    return [made._replace(name=f"real.decode.loop.decode, {rule}", run=partial(written, rule)) for rule in RULES]
 
 
-def written(rule: str) -> Callable[..., list[int]]:
-    """Texts of one rule: as many as a batch has are written at once."""
-    held: dict[Any, list[list[int]]] = {}
-
-    def run(
-        target: Model,
-        draft: Model,
-        prompt: tuple[int, ...],
-        n: int,
-        sampling_params: SamplingParams,
-        random: Any,
-        *,
-        end: int | None = None,
-    ) -> list[int]:
-        key = (target, draft, prompt, n, sampling_params, end)
-        if not held.get(key):
-            pair = Pair(table(target), table(draft), Digits(end))
-            how: dict[str, Any] = {"rule": rule, "gamma": GAMMA, "max_tokens": n, "warping": Warping(*sampling_params)}
-            texts: Any = pair.generate([spelled(prompt)] * BATCH, seed=int(random.integers(2**31)), **how)
-            held.clear()
-            held[key] = [one.tokens for one in texts]
-        return held[key].pop()
-
-    return run
-
-
-def spelled(prompt: tuple[int, ...]) -> str:
-    """A prompt as `Digits` reads it; a text needs a token before the first, which the models do not look at."""
-    return "".join(map(str, (0, *prompt)))
+def written(
+    rule: str,
+    target: Model,
+    draft: Model,
+    prompt: tuple[int, ...],
+    n: int,
+    sampling_params: SamplingParams,
+    random: Any,
+    *,
+    end: int | None = None,
+) -> list[int]:
+    """The text that the loop writes with the uniforms of a generator."""
+    return decode(
+        table(target),
+        table(draft),
+        [0, *prompt],  # a text needs a token before the first, which the models do not look at
+        max_tokens=n,
+        gamma=GAMMA,
+        uniforms=by_position(random),
+        warping=Warping(*sampling_params),
+        stop=frozenset() if end is None else frozenset([end]),
+        rule=followed(rule),
+        draw=lambda rows, u: torch.from_numpy(np.asarray(pick(rows.numpy(), numbers(u)))),
+    ).tokens
 
 
-class Digits:
-    """A tokenizer: token 3 is the character 3."""
+def by_position(random: Any) -> Uniforms:
+    """Uniforms of a text: whoever asks for a position again is given the same ones again, as by `keyed`."""
+    drawn: dict[int, Tensor] = {}
 
-    def __init__(self, end: int | None) -> None:
-        self.eos_token_id = end
+    def uniforms(position: int, count: int) -> Tensor:
+        if position not in drawn:
+            drawn[position] = torch.from_numpy(random.random(2 * GAMMA + 1))
+        return drawn[position][:count]
 
-    def __call__(self, text: str) -> dict[str, list[int]]:
-        """Ids of a text."""
-        return {"input_ids": [int(digit) for digit in text]}
+    return uniforms
 
-    def decode(self, ids: list[int], **_: Any) -> str:
-        """The text of ids."""
-        return "".join(map(str, ids))
+
+@cache
+def followed(rule: str) -> Followed:
+    """The rule of this name, as `Pair.generate` finds it."""
+    verifier, _ = verifier_of(rule, GAMMA, None, None, None, temperature=1.0)
+    return Followed(verifier)
+
+
+class Followed(NamedTuple):
+    """A rule that is handed its uniforms one by one: arrays of objects, on which every rule runs."""
+
+    rule: Verifier
+
+    def prepare(self, p: Array, q: Array) -> Any:
+        """Return the rule's own plan."""
+        return self.rule.prepare(p, q)
+
+    def uniforms(self, gamma: int) -> int:
+        """Return how many uniforms the rule takes."""
+        return self.rule.uniforms(gamma)
+
+    def verify(self, plan: Any, drafts: Array, u: Array) -> tuple[Array, Array]:
+        """Return what the rule decides."""
+        return self.rule.verify(plan, drafts, numbers(u))
+
+
+def numbers(u: Any) -> Array:
+    """The uniforms of an array as objects, so that NumPy leaves the arithmetic to each of them."""
+    out = np.empty(u.shape, dtype=object)
+    for place in np.ndindex(*u.shape):
+        out[place] = u[place].item()
+    return out
 
 
 def table(model: Model) -> LanguageModel:

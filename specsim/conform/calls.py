@@ -191,7 +191,7 @@ def _coins(subject: Subject, u: Any) -> Any:
     if isinstance(u, np.ndarray):
         return array(subject._replace(logits=False), u)
     if subject.arrays == "torch":
-        return u.to("torch")
+        return u.as_tensor()
     out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
     for index in np.ndindex(*u.shape):
         out[index] = u[index].item()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from specsim import discover
 from specsim.conform import judge, likeness, rules
+from specsim.conform.properties import batches
 from specsim.types import Array
 
 
@@ -68,3 +70,41 @@ def test_rows_that_share_a_correction_hang_together(monkeypatch: pytest.MonkeyPa
     (found,) = judge(subject, properties=["batches"]).verdicts
     assert (found.outcome, found.evidence) == ("convicted", "scripted")
     assert found.reach.endswith("2 equal rows that reject")
+
+
+ROWS = 8  # of the largest batch that is judged exactly
+
+
+def shared_by_many(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+    """Rows of larger batches all take the numbers of the first one."""
+    rule = discover.find("chain", "tokenwise")
+    return rule.verify(rule.prepare(p, q), drafts, u if len(u) <= ROWS else np.stack([u[0]] * len(u)))
+
+
+def refused_to_many(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+    """Buffers that are made for so many rows take no more."""
+    if len(u) > ROWS:
+        raise ValueError("no buffer for so many rows")
+    return shared_by_many(p, q, drafts, u)
+
+
+@pytest.mark.parametrize(
+    ("batch", "outcome", "evidence", "words"),
+    [
+        (shared_by_many, "convicted", "Monte Carlo", "has probability"),
+        (refused_to_many, "lossless", "scripted", "of more rows nothing is known: raised ValueError: no buffer"),
+    ],
+)
+@pytest.mark.fast
+def test_small_batches_do_not_answer_for_larger_ones(
+    batch: Any, outcome: str, evidence: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly lossless in few rows: in many the frequencies decide, or the verdict says that nothing is known."""
+    every = batches.batches
+    monkeypatch.setattr(batches, "batches", lambda subject: itertools.islice(every(subject), 1))
+    monkeypatch.setattr(likeness, "names", lambda folder: [])
+    subject = rules.subject(discover.find("chain", "tokenwise"))._replace(batch=batch, sizes=(1,))
+    (found,) = judge(subject, properties=["batches"]).verdicts
+    assert (found.outcome, found.evidence) == (outcome, evidence)
+    assert words in found.words
+    assert "many rows" not in found.reach

@@ -14,9 +14,7 @@ from specsim.types import Array
 
 
 class Exponentials(StandIn):
-    """factor * e, e exponential with rate 1; with `_gumbel` set, its logarithm (1) or the negative of that (-1)."""
-
-    _gumbel = 0
+    """factor * e, e exponential with rate 1; or its logarithm, where `_form` is 1, or the negative of that (-1)."""
 
     @classmethod
     def fresh(cls, script: Script, shape: tuple[int, ...], library: str) -> Exponentials:
@@ -24,15 +22,10 @@ class Exponentials(StandIn):
         cells = np.array([script.fresh() for _ in range(int(np.prod(shape, dtype=int)))], dtype=np.int64)
         return cls(script, cells.reshape(shape), np.ones(shape), library)
 
-    def _with(self, cells: Array, factor: Array) -> Any:
-        out = type(self)(self._script, cells, factor, self._library)
-        out._gumbel = self._gumbel
-        return out
-
     def redraw(self, rate: float = 1.0) -> Exponentials:
         """New numbers in the same places, seen by every view."""
-        if rate != 1 or not self._cells.flags.writeable or not self._factor.flags.writeable:
-            self._refuse("drawn anew with another rate, or in an expanded view")
+        if rate != 1 or self._form or not self._cells.flags.writeable or not self._factor.flags.writeable:
+            self._refuse("drawn anew with another rate, in an expanded view, or where their logarithms are")
         for index in np.ndindex(*self._cells.shape):
             self._cells[index] = self._script.fresh()
         return self  # its factor is 1, as that of all exponentials: they cannot be scaled
@@ -46,7 +39,7 @@ class Exponentials(StandIn):
     def __rtruediv__(self, weights: Any) -> Race:
         """weights / e"""
         given = numbers(self._script, weights)
-        if self._gumbel or not (self._factor > 0).all():
+        if self._form or not (self._factor > 0).all():
             self._refuse("divided by")
         return self._race(given / self._factor, is_tensor(weights))
 
@@ -55,26 +48,26 @@ class Exponentials(StandIn):
         return 1.0 / self
 
     def log(self) -> Any:
-        if self._gumbel or not (self._factor == 1).all():
+        if self._form or not (self._factor == 1).all():
             self._refuse("logarithm")
         out: Any = self._shaped(np.copy)
-        out._gumbel = 1
+        out._form = 1
         return out
 
     __log__ = log
 
     def __neg__(self) -> Any:
-        if not self._gumbel:
+        if not self._form:
             self._refuse("negated")
         out: Any = self._shaped(np.copy)
-        out._gumbel = -self._gumbel
+        out._form = -self._form
         return out
 
     neg = __neg__
 
     def __add__(self, logits: Any) -> Race:
         """logits + (-log e), a Gumbel"""
-        if self._gumbel != -1:
+        if self._form != -1:
             self._refuse("a number added")
         return self._race(np.exp(numbers(self._script, logits)), is_tensor(logits))
 
@@ -82,7 +75,7 @@ class Exponentials(StandIn):
 
     def __rsub__(self, logits: Any) -> Race:
         """logits - log e"""
-        if self._gumbel != 1:
+        if self._form != 1:
             self._refuse("subtracted")
         return self._race(np.exp(numbers(self._script, logits)), is_tensor(logits))
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -44,12 +44,16 @@ def numbers(script: Script, value: Any) -> Array:
 class StandIn:
     """An array of cells, each a number of the script, seen through factors; of the shape of the program's array."""
 
+    _form = 0  # which function of the numbers it is; 0: themselves
+
     def __init__(self, script: Script, cells: Array, factor: Array, library: str) -> None:
         self._script, self._cells, self._factor, self._library = script, cells, factor, library
         script.held = True
 
-    def _with(self, cells: Array, factor: Array) -> Any:
-        return type(self)(self._script, cells, factor, self._library)
+    def _with(self, cells: Array, factor: Array, library: str = "") -> Self:
+        out = type(self)(self._script, cells, factor, library or self._library)
+        out._form = self._form
+        return out
 
     def _shaped(self, change: Callable[..., Array]) -> Any:
         return self._with(np.asarray(change(self._cells)), np.asarray(change(self._factor)))
@@ -69,6 +73,10 @@ class StandIn:
     @property
     def device(self) -> Any:
         return sys.modules["torch"].device("cpu") if self._library == "torch" else "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
 
     def dim(self) -> int:
         return int(self._cells.ndim)
@@ -98,7 +106,9 @@ class StandIn:
 
     view = reshape
 
-    def flatten(self, *_: Any) -> Any:
+    def flatten(self, *ends: Any) -> Any:
+        if ends not in ((), (0,), (0, -1), ("C",)):
+            self._refuse(f"flattened with {ends}")
         return self._shaped(np.ravel)
 
     ravel = flatten
@@ -123,7 +133,9 @@ class StandIn:
         return self._shaped(lambda w: np.swapaxes(w, *axes) if swap else np.transpose(w, *axes))
 
     def gather(self, dim: int, index: Any) -> Any:
-        return self._shaped(lambda w: np.take_along_axis(w, np.asarray(index), dim))
+        places = np.asarray(index)
+        part = [slice(None) if axis == dim % self.ndim else slice(n) for axis, n in enumerate(places.shape)]
+        return self._shaped(lambda w: np.take_along_axis(w[tuple(part)], places, dim))
 
     def unbind(self, dim: int = 0) -> tuple[Any, ...]:
         return tuple(self._shaped(partial(np.take, indices=i, axis=dim)) for i in range(self._cells.shape[dim]))
@@ -149,13 +161,16 @@ class StandIn:
     copy = clone
 
     def numpy(self) -> Any:
-        return type(self)(self._script, self._cells, self._factor, "numpy")
+        return self._with(self._cells, self._factor, "numpy")
+
+    def as_tensor(self) -> Any:
+        return self._with(self._cells, self._factor, "torch")
 
     def item(self, *index: Any) -> Any:
         one = self[index] if index else self
         if one._cells.size != 1:
             raise ValueError("item() of an array of more than one random number")
-        return type(self)(self._script, one._cells.reshape(()), one._factor.reshape(()), "python")
+        return self._with(one._cells.reshape(()), one._factor.reshape(()), "python")
 
     def tolist(self) -> Any:
         return self.item() if self.ndim == 0 else [one.tolist() for one in self]
@@ -185,12 +200,39 @@ class StandIn:
             return self._place(args[0], kwargs.get("side", "left") == "right")
         if function.__name__ in ("argmax", "argmin") and args[0] is self:
             return getattr(self, function.__name__)(*args[1:], **kwargs)
+        if function.__name__ in JOINS:
+            return joined(self._script, function.__name__, *args, **kwargs)
         self._refuse(f"numpy.{function.__name__}")
 
 
 def _refused(held: StandIn, function: Any) -> BaseException:
     held._script.refused = held._script.refused or f"{getattr(function, '__name__', function)} called from elsewhere"
     return NotScriptable(held._script.refused)
+
+
+# What puts arrays together, by its name in NumPy or torch: along a new axis, or along one that they have.
+JOINS: dict[str, Callable[..., Array]] = {
+    "stack": np.stack, "concatenate": np.concatenate, "cat": np.concatenate, "concat": np.concatenate
+}  # fmt: skip
+
+
+def joined(script: Script, name: str, parts: Sequence[Any], axis: int = 0, **more: Any) -> Any:
+    """Stand-ins of one kind as one array, as `numpy.stack` and `torch.cat` make it."""
+    along = more.pop("dim", axis)
+    kinds = {(type(part), part._form) if isinstance(part, StandIn) else None for part in parts}
+    if len(kinds) > 1 or None in kinds or more:
+        script.refuse(f"{name} of random numbers and others")
+    cells, factors = ([getattr(part, field) for part in parts] for field in ("_cells", "_factor"))
+    return parts[0]._with(JOINS[name](cells, along), JOINS[name](factors, along))
+
+
+def tensor(script: Script, value: Any) -> Any:
+    """A stand-in, or lists of them, as torch's."""
+    if isinstance(value, list | tuple):
+        return joined(script, "stack", [tensor(script, one) for one in value])
+    if not isinstance(value, StandIn):
+        script.refuse("random numbers and others in one tensor")
+    return value.as_tensor()
 
 
 def _plain(part: Any) -> Any:

@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from specsim.conform.evidence._races import Exponentials
 from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import LOW, StandIn, apply
+from specsim.conform.evidence._standins import JOINS, LOW, StandIn, apply, joined, tensor
 from specsim.conform.evidence._uniforms import Uniforms
 
 OPERATORS = {
@@ -89,6 +89,11 @@ class Mode(TorchFunctionMode):
         if plain == "searchsorted" and isinstance(args[1], Uniforms) and len(args) == 2:
             right = bool(kwargs.pop("right", False)) or kwargs.pop("side", "left") == "right"
             return args[1]._place(args[0], right) if not kwargs else self.script.refuse("searchsorted")
+        if name in JOINS:
+            return joined(self.script, name, [self._known(part) for part in args[0]], *args[1:], **kwargs)
+        if name in ("tensor", "as_tensor", "asarray"):
+            made = tensor(self.script, args[0]).to(*args[1:], *kwargs.values())
+            return made.clone() if name == "tensor" else made
         if name in METHODS and isinstance(args[0], StandIn):
             return getattr(args[0], name)(*args[1:], **kwargs)
         self.script.refuse(f"torch.{name} of random numbers")

@@ -13,11 +13,11 @@ from specsim.conform.evidence._script import Script
 from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
+LOG = 1
+
 
 class Uniforms(StandIn):
-    """factor * u, u on [0, 1); or, in logarithms, log(factor * u)."""
-
-    _log = False
+    """factor * u, u on [0, 1); or, where `_form` is LOG, log(factor * u)."""
 
     @classmethod
     def fresh(cls, script: Script, shape: tuple[int, ...], library: str) -> Uniforms:
@@ -25,17 +25,16 @@ class Uniforms(StandIn):
         cells = np.array([script.fresh() for _ in range(int(np.prod(shape, dtype=int)))], dtype=np.int64)
         return cls(script, cells.reshape(shape), np.ones(shape), library)
 
-    def _with(self, cells: Array, factor: Array) -> Uniforms:
-        out = Uniforms(self._script, cells, factor, self._library)
-        out._log = self._log
-        return out
+    @property
+    def _log(self) -> bool:
+        return self._form == LOG
 
     def redraw(self, low: float = 0.0, high: float = 1.0) -> Uniforms:
         """New numbers in the same places, seen by every view."""
         if low != 0 or not high > 0:
             self._refuse(f"uniform on [{low}, {high})")
-        if not self._cells.flags.writeable or not self._factor.flags.writeable:
-            self._refuse("drawn anew in an expanded view")
+        if self._log or not self._cells.flags.writeable or not self._factor.flags.writeable:
+            self._refuse("drawn anew in an expanded view, or where their logarithms are")
         for index in np.ndindex(*self._cells.shape):
             self._cells[index] = self._script.fresh()
         self._factor[...] = high
@@ -75,7 +74,7 @@ class Uniforms(StandIn):
         if self._log:
             self._refuse("a logarithm of a logarithm")
         out: Any = self._shaped(np.copy)
-        out._log = True
+        out._form = LOG
         return out
 
     __log__ = log
@@ -84,7 +83,7 @@ class Uniforms(StandIn):
         if not self._log:
             self._refuse("exponential")
         out: Any = self._shaped(np.copy)
-        out._log = False
+        out._form = 0
         return out
 
     __exp__ = exp

@@ -23,6 +23,7 @@ from specsim.conform.evidence._generator import Generator
 from specsim.conform.evidence._script import Exact, NotReproducible, NotScriptable, Path, Script, TooLong
 from specsim.conform.evidence._script import law as followed
 from specsim.conform.evidence._script import replay as again
+from specsim.conform.evidence._standins import StandIn
 from specsim.conform.evidence._uniforms import Uniforms
 
 __all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "Path", "TooLong", "Uniforms", "law", "replay"]
@@ -117,6 +118,9 @@ def _replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
                     getattr(own, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
                 )
 
+    if (torch := sys.modules.get("torch")) is not None:  # no mode of torch's is asked about it
+        made = torch.from_numpy
+        yield torch, "from_numpy", lambda value: value.as_tensor() if isinstance(value, StandIn) else made(value)
     for module, name in ((os, "urandom"), (random, "_urandom")):  # also what makes `secrets` and new generators
         yield module, name, _Refused(script, "the system's random numbers")
 
