@@ -181,13 +181,18 @@ def test_rows_of_another_version_or_other_columns_stay(tmp_path: Path, monkeypat
     assert out.read_bytes() == whole
 
 
-def test_force_takes_nothing_from_an_interrupted_run(tmp_path: Path) -> None:
-    study = read(study_file(tmp_path))
+def test_force_takes_nothing_from_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that an earlier run left stays away, also if the forced run is interrupted before it comes to that row."""
+    study = read(study_file(tmp_path, SIMULATE))
     swept(tmp_path)
     out = tmp_path / "rows.parquet"
     whole, found = out.read_bytes(), rows_of(out)
-    store.write_part(out, study.kind, [{**found[4], "tau": 99.0}], {})
-    assert swept(tmp_path, force=True)[1]
+    store.write_part(out, study.kind, [{**found[-1], "tau": 99.0}], run.made_with(study))
+    with monkeypatch.context() as patch:
+        patch.setattr(gather, "AHEAD", 2)
+        patch.setattr(pools, "processes", lambda count: stopping(5)())
+        assert not swept(tmp_path, force=True)[1]
+    assert swept(tmp_path, resume=True)[1]
     assert out.read_bytes() == whole
 
 
