@@ -16,7 +16,7 @@ def test_yes_no_and_perhaps() -> None:
     assert as_json(f"{SMALL} --alpha 0.28")["helps"] == "perhaps"  # the interval holds 1
     no = as_json(f"{SMALL} --alpha 0.15")
     assert (no["helps"], no["doubts"]) == ("no", [])
-    assert no["sentence"].startswith("No: with 1 draft a block decoding is 0.9")
+    assert no["sentence"].startswith("No: with 1 draft per block, decoding is 0.9")
     assert as_json(f"{SMALL} --alpha 0.7 --batch 512,1 --context 0")["sentence"].endswith(
         " At 1 of the 2 points it helps."
     )
@@ -30,10 +30,10 @@ def test_yes_no_and_perhaps() -> None:
 FACTS = Facts("yes", 3, 1, 64, "1.50", "", 0, True, False, 0.4, ("other work", "it takes more", 1.2), 4, 0)
 
 
-CHAIN = "Yes: with 3 drafts a block decoding is 1.50 times as fast (predicted, batch 1, context 64); "
+CHAIN = "Yes: with 3 drafts per block, decoding is 1.50 times as fast (predicted, batch 1, context 64); "
 
 
-DOUBT = "of what this assumes other work matters most (if it takes more: 1.20)."
+DOUBT = "it depends most on other work (if it takes more: 1.20)."
 
 
 NO = CHAIN.replace("Yes", "No")
@@ -46,8 +46,8 @@ SENTENCES = [
     (FACTS._replace(tree="1.70", nodes=9), CHAIN + "with a tree of 9 nodes it is 1.70; " + DOUBT),
     (
         FACTS._replace(tree="1.70", nodes=9, chain_pays=False, helps="perhaps"),
-        "Perhaps: with a tree of 9 nodes decoding is 1.70 times as fast (predicted, batch 1, context 64); with 3 "
-        "drafts a block it is 1.50, and no other length does better; " + DOUBT,
+        "Perhaps: with a tree of 9 nodes, decoding is 1.70 times as fast (predicted, batch 1, context 64); with 3 "
+        "drafts per block it is 1.50, and no other length does better; " + DOUBT,
     ),
     (
         FACTS._replace(helps="no", worst=None, off=4),

@@ -8,20 +8,20 @@ from typing import NamedTuple
 from specsim.speed.prediction import Estimate, Prediction
 
 OPENINGS = {
-    "chain": "{helps}: with {drafts} a block decoding is {chain} times as fast {where}; ",
+    "chain": "{helps}: with {drafts} per block, decoding is {chain} times as fast {where}; ",
     "chain and tree": (
-        "{helps}: with {drafts} a block decoding is {chain} times as fast {where}; with a tree of {nodes} nodes it is "
-        "{tree}; "
+        "{helps}: with {drafts} per block, decoding is {chain} times as fast {where}; with a tree of {nodes} "
+        "nodes it is {tree}; "
     ),
     "tree alone": (
-        "{helps}: with a tree of {nodes} nodes decoding is {tree} times as fast {where}; with {drafts} a block it is "
-        "{chain}, and no other length does better; "
+        "{helps}: with a tree of {nodes} nodes, decoding is {tree} times as fast {where}; with {drafts} per block "
+        "it is {chain}, and no other length does better; "
     ),
 }
 REASONS = {
     "no chain": "no other length does better; {pays}.",
     "no tree": "no other length and no tree does better; {pays}.",
-    "worst doubt": "of what this assumes {assumption} matters most (if {failing}: {worse:.2f}).",
+    "worst doubt": "it depends most on {assumption} (if {failing}: {worse:.2f}).",
 }
 ELSEWHERE = {
     "": "",
@@ -58,7 +58,7 @@ def sentence(facts: Facts) -> str:
     Examples
     --------
     >>> sentence(Facts("no", 1, 1, 0, "0.95", "", 0, False, False, None, None, 1, 1))
-    'No: with 1 draft a block decoding is 0.95 times as fast (predicted, batch 1, context 0); no other length does better; it would not at any acceptance.'
+    'No: with 1 draft per block, decoding is 0.95 times as fast (predicted, batch 1, context 0); no other length does better; it would not at any acceptance.'
     """  # noqa: E501
     if not facts.tree:
         opening = "chain"
