@@ -26,7 +26,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
 ]
-exclude_patterns = ["_build", "_generate", "developer/skeletons"]
+exclude_patterns = ["_build", "_generate", "developer/skeletons", "developer/examples"]
 templates_path: list[str] = []
 nitpicky = False
 

@@ -10,6 +10,9 @@ from typing import Any
 
 TELLING = ("verify", "draw", "ask", "more", "loss")  # each family's modules have one of these functions
 
+# Modules that an extra of this package installs -> that extra.
+EXTRAS = {"jax": "jax", "jaxlib": "jax", "torch": "real", "transformers": "real"}
+
 
 def own_rule(rule: Any) -> ModuleType | None:
     """The rule that a module or the path of a Python file is; None for anything else, such as a rule's name."""
@@ -24,6 +27,10 @@ def read(path: Path, kind: str) -> ModuleType:
         raise ValueError(f"{kind} file {path} does not exist")
     try:
         return _loaded(path.resolve(), path.read_bytes())
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        remedy = f": install the extra `{extra}` (specsim-llm[{extra}])" if extra else ""
+        raise ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}{remedy}") from None
     except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
         raise ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}") from None
 

@@ -7,6 +7,7 @@ it, unless this one is killed by a signal that nobody can handle (they are not i
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import os
 import signal
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from specsim.base import check
-from specsim.conform import clock, guard, judgement
+from specsim.conform import clock, guard, judgement, libraries
 from specsim.conform.output import aside
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ALL, LARGER, Outcome, Report, Verdict
@@ -42,7 +43,7 @@ def judge(subject: Subject, *, budget: float, say: Callable[[Verdict], None], **
     Where processes cannot be forked safely, or the subject needs a device, it is judged in this one.
     """
     check.scalar(budget, "budget", f"(0, {judgement.LONGEST:g}]")
-    if sys.platform != "linux" or subject.needs_device:
+    if sys.platform != "linux" or subject.needs_device or libraries.is_running(subject):
         return judgement.judge(subject, budget=budget, say=say, **more)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -74,7 +75,7 @@ class _Waiting(NamedTuple):
 def _heard(child: Any, receiver: Any, waiting: _Waiting, say: Callable[[Verdict], None]) -> Report:
     """The report that a process sends, or what is known of one that died or is late."""
     verdicts: dict[str, Verdict] = {}
-    began, thread = time.monotonic(), Path(f"/proc/{child.pid}")
+    began, process = time.monotonic(), Path(f"/proc/{child.pid}")
     ends = waiting.budget + max(LATE * waiting.budget, AT_LEAST)
 
     def ended(outcome: Outcome, words: str) -> Report:
@@ -98,8 +99,10 @@ def _heard(child: Any, receiver: Any, waiting: _Waiting, say: Callable[[Verdict]
             continue
 
         # It says nothing: is it late? Time in which it had no processor does not count.
-        passed = clock.charged(time.monotonic() - began, clock.seconds_waited(thread))
         within, used = waiting.call.value, clock.seconds_used(child.pid)
+        threads, several = clock.threads(process, waiting.subject.arrays == "jax")
+        waited = math.fsum(map(clock.seconds_waited, threads))
+        passed = clock.charged(time.monotonic() - began, waited, used if several else 0.0)
         if passed < (HARNESS * ends if within == guard.OUTSIDE else ends):
             continue
         seconds = f"in {passed:.3g} s, {used:.2g} s of them of the processor, and was killed"

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.cases import Case, Text, Toy, logits
+from specsim.conform import libraries
+from specsim.conform.cases import Case, Text, Toy
 from specsim.conform.subject import Model, Subject
 from specsim.exact.tree import drawn_trees, texts
 from specsim.types import Array, TokenTree
@@ -102,11 +103,7 @@ def _mask(subject: Subject, case: Case, tree: TokenTree | None) -> Any:
     if tree is None:
         return lambda text: mask(tuple(int(x) for x in text), vocab)
     rows = np.stack([mask(case.prompt + text, vocab) for text in texts(tree)])
-    if subject.arrays == "torch":
-        import torch
-
-        return torch.from_numpy(rows[0] if subject.kind == "step" else rows)
-    return rows[0] if subject.kind == "step" else rows
+    return libraries.booleans(subject, rows[0] if subject.kind == "step" else rows)
 
 
 def _reported(subject: Subject, found: Any) -> tuple[Any, tuple[float, ...] | None]:
@@ -115,9 +112,8 @@ def _reported(subject: Subject, found: Any) -> tuple[Any, tuple[float, ...] | No
         return found, None
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise Broken(f"returned {_shown(found)}, not a pair (..., log-probabilities)")
-    said = found[1].detach().cpu().double() if hasattr(found[1], "detach") else found[1]
     try:
-        values = np.asarray(said, dtype=np.float64).ravel()
+        values = np.asarray(libraries.plain(found[1]), dtype=np.float64).ravel()
     except (TypeError, ValueError):
         raise Broken(f"returned {_shown(found[1])} as log-probabilities") from None
     if np.isnan(values).any():
@@ -132,7 +128,7 @@ def _drafted(case: Case, found: Any) -> Answer:
     text, vocab = tokens(found[0], case.draft.vocab, case.size), case.draft.vocab
     if found[1] is None:
         return Answer(text, 0)
-    rows = np.asarray(found[1].detach().cpu().double() if hasattr(found[1], "detach") else found[1], dtype=np.float64)
+    rows = np.asarray(libraries.plain(found[1]), dtype=np.float64)
     if rows.shape != (len(text), vocab) or not np.isfinite(rows).all():
         raise Broken(f"returned q of shape {rows.shape} for {len(text)} drafts, or not finite; V is {vocab}")
     return Answer(text, 0, q=tuple(tuple(row) for row in rows.round(6).tolist()))
@@ -142,8 +138,9 @@ def passed(subject: Subject, given: Input) -> tuple[Any, Any, Any]:
     """p, q and the drafts or the tree, in the subject's own arrays."""
     tree = given.tree
     assert tree is not None
-    p, q = array(subject, given.p), None if given.q is None else array(subject, given.q)
-    drafts = integers(subject, tree.tokens)
+    p = libraries.array(subject, given.p)
+    q = None if given.q is None else libraries.array(subject, given.q)
+    drafts = libraries.integers(subject, tree.tokens)
     if subject.kind == "tree":
         return p, q, tree._replace(tokens=drafts)
     if subject.kind == "step":
@@ -151,32 +148,12 @@ def passed(subject: Subject, given: Input) -> tuple[Any, Any, Any]:
     return p, None if q is None else q[:-1], drafts
 
 
-def array(subject: Subject, law: Array) -> Any:
-    """Laws or logits in the subject's library and dtype."""
-    numbers = logits(law) if subject.logits else np.array(law, dtype=np.float64)
-    if subject.arrays == "torch":
-        import torch
-
-        return torch.from_numpy(numbers).to(getattr(torch, subject.dtype))
-    return numbers.astype(subject.dtype)
-
-
-def integers(subject: Subject, tokens: Array) -> Any:
-    """Token ids in the subject's library."""
-    ids = np.array(tokens, dtype=np.int64)
-    if subject.arrays == "torch":
-        import torch
-
-        return torch.from_numpy(ids)
-    return ids
-
-
 def randomness(subject: Subject, case: Case, tree: Any, random: Any, rows: tuple[int, ...] = ()) -> tuple[Any, ...]:
     """What is appended to the arguments of a call, or of a batch of them."""
     if subject.randomness == "global":
         return ()
     if subject.randomness == "random":
-        return (random,)
+        return (libraries.key(random) if libraries.takes_key(subject) else random,)
     return (_coins(subject, random.random((*rows, number_of_coins(subject, case, tree)))),)
 
 
@@ -189,7 +166,7 @@ def number_of_coins(subject: Subject, case: Case, tree: Any) -> int:
 
 def _coins(subject: Subject, u: Any) -> Any:
     if isinstance(u, np.ndarray):
-        return array(subject._replace(logits=False), u)
+        return libraries.array(subject._replace(logits=False), u)
     if subject.arrays == "torch":
         return u.as_tensor()
     out = np.empty(u.shape, dtype=object)  # what runs on Fractions runs on these
@@ -237,8 +214,7 @@ def _path(tree: TokenTree, found: Any) -> Text:
 
 def tokens(found: Any, vocab: int, most: int) -> Text:
     """Token ids; -1 pads the end."""
-    if hasattr(found, "detach"):
-        found = found.detach().cpu().numpy()
+    found = libraries.plain(found)
     if not isinstance(found, tuple | list | np.ndarray):
         raise Broken(f"returned {_shown(found)}, not token ids")
     ids = [integer(one, "token") for one in (found.ravel() if isinstance(found, np.ndarray) else found)]
@@ -255,7 +231,7 @@ def tokens(found: Any, vocab: int, most: int) -> Text:
 def integer(found: Any, what: str) -> int:
     """A whole number, from whatever holds one."""
     try:
-        number = float(np.asarray(found.detach().cpu() if hasattr(found, "detach") else found).reshape(()))
+        number = float(np.asarray(libraries.plain(found)).reshape(()))
     except (TypeError, ValueError):
         raise Broken(f"returned {_shown(found)} as {what}") from None
     if math.isnan(number) or number != math.floor(number):

@@ -1,11 +1,14 @@
 """The time that a judgement is charged: that of the wall, less what this thread waited for a processor.
 
 On a busy machine a budget of 60 seconds may take longer by the wall clock, and is worth as much as on a quiet one.
+JAX compiles and runs in threads of its own, for which this one waits: where JAX is loaded, all threads count.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -15,13 +18,15 @@ STEP = 0.05
 LEAST = 0.1
 # Its second number is the nanoseconds for which a thread was ready and had no processor (Linux).
 WAITED = "schedstat"
+# What is loaded where JAX may have threads.
+JAX = "jaxlib"
 
 
 class _Reading:
     """The last reading: what the wall's clock said, what was waited until then, and what was charged."""
 
     wall = time.monotonic()
-    waited = 0.0
+    waited = used = 0.0
     charged = wall
 
 
@@ -35,19 +40,31 @@ def now() -> float:
     wall = time.monotonic()
     passed = wall - _Reading.wall
     if abs(passed) > STEP:
-        waited = seconds_waited(Path("/proc/thread-self"))
-        _Reading.charged += charged(passed, waited - _Reading.waited)
-        _Reading.wall, _Reading.waited, passed = wall, waited, 0.0
+        own, several = threads(Path("/proc/self"), JAX in sys.modules)
+        waited, used = math.fsum(map(seconds_waited, own)), time.process_time()
+        least = used - _Reading.used if several else 0.0
+        _Reading.charged += charged(passed, waited - _Reading.waited, least)
+        _Reading.wall, _Reading.waited, _Reading.used, passed = wall, waited, used, 0.0
     return _Reading.charged + passed
 
 
-def charged(passed: float, waited: float) -> float:
-    """Seconds that are charged of those that passed, of which some were waited.
+def threads(process: Path, has_jax: bool) -> tuple[list[Path], bool]:
+    """The threads of a process, a folder of /proc, whose waiting counts, and whether they are several.
 
-    >>> charged(2.0, 0.5), charged(2.0, 2.0)
-    (1.5, 0.2)
+    Where JAX is loaded, these are all that there are; else the one that asks, or the first.
     """
-    return max(passed - max(waited, 0.0), LEAST * passed)
+    if has_jax and (process / "task").is_dir():
+        return list((process / "task").iterdir()), True
+    return [Path("/proc/thread-self") if process.name == "self" else process], False
+
+
+def charged(passed: float, waited: float, used: float = 0.0) -> float:
+    """Seconds that are charged of those that passed, of which some were waited; at least those of the processor.
+
+    >>> charged(2.0, 0.5), charged(2.0, 2.0), charged(2.0, 2.0, used=0.7), charged(2.0, 2.0, used=3.5)
+    (1.5, 0.2, 0.7, 2.0)
+    """
+    return max(passed - max(waited, 0.0), LEAST * passed, min(used, passed))
 
 
 class _Used:

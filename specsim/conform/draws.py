@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specsim.conform import clock
-from specsim.conform.calls import Answer, Broken, Input, answer, array, inputs, integers, keywords, randomness
+from specsim.conform.calls import Answer, Broken, Input, answer, inputs, keywords, randomness
 from specsim.conform.cases import Case, rolled
-from specsim.conform.evidence import _shared
+from specsim.conform.evidence import _shared, scripted
+from specsim.conform.evidence._jax_keys import TRANSFORMED
 from specsim.conform.guard import OutOfTime
+from specsim.conform.libraries import plain, takes_key
+from specsim.conform.rows import TILE, Rows, arguments, parts_of
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
 
+FEW = 8  # rows of a batch that are as many as they are: they are looked at one by one
 PROBE = 20  # runs, after which it is known how long a first look would take
 
 
@@ -26,13 +30,14 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
     law, subject = weights / weights.sum(), watch.subject
     asked = (case.prompt, case.limit, case.end, case.mask) != ((), None, None, None) or subject.logprobs
-    if subject.batch is None or asked:  # what only single calls are asked for
+    rows = watch.rows if watch.rows.served(case, given) else None
+    if rows is None and (subject.batch is None or asked):  # what only single calls are asked for
         with repeated(watch, lambda own: watch.once(case, given[rng.choice(len(law), p=law)], own), seed) as draw:
             yield draw
         return
-    batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
+    batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]), rows)
     with seeded(seed) as own:  # one that hangs was broken just now, and is not waited for until the end
-        yield lambda count: batched(watch, case, given, rng.choice(len(law), size=count, p=law), own)
+        yield lambda count: batched(watch, case, given, rng.choice(len(law), size=count, p=law), own, rows)
 
 
 @contextmanager
@@ -100,39 +105,63 @@ def seeded(seed: int) -> Iterator[np.random.Generator]:
         _shared.restore(before)
 
 
-def batched(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any) -> list[Answer]:
-    """One call for all of them."""
+def batched(
+    watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any, rows: Rows | None = None
+) -> list[Answer]:
+    """One call for all of them, of the subject's `batch` or of `rows`; JAX gets as many rows each time."""
+    if watch.subject.arrays != "jax" or (rows is None and len(chosen) <= FEW):
+        return _called(watch, case, given, chosen, own, rows)
+    answers: list[Answer] = []
+    for first in range(0, len(chosen), TILE):
+        part = chosen[first : first + TILE]
+        answers += _called(watch, case, given, np.resize(part, TILE), own, rows)[: len(part)]
+        watch.runs += len(part) - TILE
+    return answers
+
+
+@contextmanager
+def followed(watch: Watch, random: Any) -> Iterator[None]:
+    """Say what a script cannot follow where JAX refuses a key's stand-in: it is no fault of the subject."""
+    try:
+        yield
+    except Broken as broken:
+        ours = isinstance(random, scripted.Generator) and takes_key(watch.subject)
+        if ours and isinstance(broken.__cause__, TypeError | AttributeError | ValueError):
+            raise scripted.NotScriptable(TRANSFORMED) from None
+        raise
+
+
+def _called(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any, rows: Rows | None) -> list[Answer]:
+    """The answers of one call."""
     subject = watch.subject
-    p, drafts = np.stack([one.p for one in given]), [one.tree for one in given if one.tree is not None]
-    q = np.stack([one.q for one in given if one.q is not None]) if subject.takes_q else None
-    rows: Any = {"step": 0, "chain": slice(None, -1)}.get(subject.kind, slice(None))
-    rows_p, rows_q = p[:, 0] if subject.kind == "step" else p, None if q is None else q[:, rows]
-    tokens = integers(subject, np.stack([tree.tokens for tree in drafts])[chosen])
-    tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
-    more = randomness(subject, case, drafts[0], own, (len(chosen),))
-    assert subject.batch is not None
+    drafts = [one.tree for one in given if one.tree is not None]
     watch.runs += len(chosen)
-    with watch.guarded(len(chosen)):
-        found = subject.batch(
-            array(subject, rows_p[chosen]),
-            None if rows_q is None else array(subject, rows_q[chosen]),
-            tree,
-            *more,
-            **keywords(subject, case, None),
-        )
-    found = found[0] if subject.logprobs else found
-    parts = found if isinstance(found, tuple) else (found,)
-    plain = [np.asarray(part.detach().cpu() if hasattr(part, "detach") else part) for part in parts]
-    if any(len(part) != len(chosen) for part in plain):
-        raise Broken(f"returned {[len(part) for part in plain]} rows for a batch of {len(chosen)}")
+    if rows is not None:
+        with watch.guarded(len(chosen)):
+            found = rows.call(case, given, chosen, own)
+    else:
+        assert subject.batch is not None
+        p, q, tokens = arguments(subject, given, chosen)
+        tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
+        more = randomness(subject, case, drafts[0], own, (len(chosen),))
+        with followed(watch, own), watch.guarded(len(chosen)):
+            found = subject.batch(p, q, tree, *more, **keywords(subject, case, None))
+    said = None
+    if subject.logprobs:
+        found, reported = found
+        said = None if rows is None else np.asarray(plain(reported), dtype=np.float64).round(6)
     pair = subject.kind in ("chain", "tree") and subject.returns == "kept"
+    parts = parts_of(found, pair)
+    if any(part.shape[:1] != (len(chosen),) for part in parts):
+        raise Broken(f"returned {[part.shape for part in parts]} for a batch of {len(chosen)}")
     known: dict[Any, Answer] = {}  # rows that are alike mean the same
 
     def meant(n: int, i: int) -> Answer:
-        row = tuple(part[n] for part in plain) if pair else plain[0][n]
-        key = (i, *(n if part.dtype == object else part[n].tobytes() for part in plain))
+        row = tuple(part[n] for part in parts) if pair else parts[0][n]
+        key = (i, *(n if part.dtype == object else part[n].tobytes() for part in parts))
         if key not in known:
             known[key] = answer(subject, case, drafts[i], row)
-        return known[key]
+        one = known[key]
+        return one if said is None else one._replace(logprobs=tuple(said[n][: len(one.text)].tolist()))
 
     return [meant(n, int(i)) for n, i in enumerate(chosen)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from specsim.base import check
 from specsim.base.unknown import unknown
-from specsim.conform import clock, declared
+from specsim.conform import clock, declared, libraries
 from specsim.conform.calls import Broken
 from specsim.conform.cases import Case
 from specsim.conform.guard import OutOfTime
@@ -97,8 +97,9 @@ def judge(
     declared.validate(subject)
     if say is not None and not callable(say):
         raise TypeError(f"say must be callable, got {check.shown(say)}")
-    if reason := _missing(subject):
+    if reason := libraries.missing(subject):
         return Report(subject.name, (Verdict(subject.name, ALL, "not available", words=reason),))
+    subject = libraries.settled(subject)
     began, imported = clock.now(), frozenset(sys.modules)
     watch = Watch(subject, deadline=began + seconds, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
     verdicts: dict[str, Verdict] = {}
@@ -187,15 +188,3 @@ def _unasked(name: str, subject: Subject) -> str:
     if subject.kind not in module.KINDS:
         return f"a {subject.kind} is not asked: it concerns {', '.join(module.KINDS)}"
     return str(vars(module).get("NEEDS", "it does not concern this subject"))
-
-
-def _missing(subject: Subject) -> str:
-    """Why it cannot be run here."""
-    if subject.arrays == "torch" or subject.needs_device:
-        try:
-            import torch
-        except ImportError:
-            return "torch is not installed: install the extra `real` (specsim-llm[real])"
-        if subject.needs_device == "cuda" and not torch.cuda.is_available():
-            return "it needs a CUDA device"
-    return ""

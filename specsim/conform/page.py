@@ -51,7 +51,7 @@ code, td.code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 def about(module: ModuleType | None = None) -> dict[str, str]:
     """Versions of whatever had a part in a judgement."""
     held = {"specsim": specsim.__version__, "Python": platform.python_version()}
-    held |= {name: metadata.version(name) for name in ("numpy", "torch") if name in sys.modules}
+    held |= {name: metadata.version(name) for name in ("numpy", "torch", "jax") if name in sys.modules}
     distribution = str(vars(module).get("DISTRIBUTION", "")) if module is not None else ""
     try:
         return held | ({distribution: metadata.version(distribution)} if distribution else {})

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["step", "chain", "tree", "decoder", "drafter"]
-Library = Literal["numpy", "torch"]
+Library = Literal["numpy", "torch", "jax"]
 Randomness = Literal["coins", "global", "random"]
 KINDS: tuple[Kind, ...] = ("step", "chain", "tree", "decoder", "drafter")
 
@@ -102,11 +102,12 @@ FIELDS = {
     "name": "what it is called in reports",
     "kind": "step, chain, tree, decoder or drafter: how `run` is called",
     "run": "the verifier or decoder; its exceptions are verdicts",
-    "arrays": "library of p, q, drafts and coins: numpy or torch",
-    "dtype": "type of laws and coins: float64, float32, bfloat16, ...; drafts are int64",
+    "arrays": "library of p, q, drafts and coins: numpy, torch or jax, which brings a key (`randomness`)",
+    "dtype": "type of laws and coins: float64, float32, bfloat16, ...; drafts are int64. Of jax, float32 and int32 "
+    "unless JAX's own `jax_enable_x64` is on",
     "randomness": "where random numbers come from. random: a last argument like `numpy.random.Generator` (random, "
-    "uniform, choice, exponential). coins: a last argument (c,) of uniforms on [0, 1). global: it calls torch, NumPy "
-    "or `random` itself, and takes no argument for it",
+    "uniform, choice, exponential); of jax a key of `jax.random`. coins: a last argument (c,) of uniforms on [0, 1). "
+    "global: it calls torch, NumPy or `random` itself, and takes no argument for it",
     "coins": "number of drafts, or the tree -> number of coins it takes; None: one more than drafts",
     "lossless": "False: it says that it is lossy, and is priced instead of convicted",
     "takes_q": "False: q is passed as None, and drafts are one-hot (a lookup, an argmax)",

@@ -13,10 +13,11 @@ import numpy as np
 from specsim.conform import clock, coin_laws
 from specsim.conform.calls import Answer, Broken, Input, call, inputs
 from specsim.conform.cases import Case
-from specsim.conform.draws import neighboured, repeated, sampler
+from specsim.conform.draws import followed, neighboured, repeated, sampler
 from specsim.conform.evidence import hidden, montecarlo, scripted
 from specsim.conform.guard import OutOfTime, within
 from specsim.conform.observation import ROUNDING, Observation, add, continued, distance
+from specsim.conform.rows import Rows
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Evidence
 
@@ -59,6 +60,8 @@ class Watch:
         self.hidden = False  # whether it has randomness that no script sees
         self.pace = 0.0  # seconds of a single run, once it was too slow for a first look
         self.called = False  # a call of the subject has come back
+        self.shapes: set[Any] = set()  # of the calls that came back, of what compiles anew for each
+        self.rows = Rows(self)
 
     def left(self) -> float:
         """Seconds."""
@@ -133,12 +136,15 @@ class Watch:
     def once(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
         """One call, guarded; of the `run` of a text that was begun before, if there is one."""
         subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
+        shape = _size(case) if subject.arrays == "jax" else None
+        self.called = self.called and shape in {None, *self.shapes}
         for _ in range(LEFT_OVER):
             self.runs += 1
             try:
                 with self.guarded():
                     answer = call(subject, case, given, random)
                 self.called = True
+                self.shapes.add(shape)
                 return answer
             except scripted.NotScriptable:
                 if isinstance(random, scripted.Generator):
@@ -155,7 +161,8 @@ class Watch:
     def guarded(self, rows: int = 1) -> AbstractContextManager[None]:
         """A call that hangs is broken; one that was begun too late, or has many rows, only ends the time.
 
-        The first may use all of the time: it may import or compile the half of a library.
+        The first may use all of the time: it may import or compile the half of a library. So may the first of every
+        shape where JAX compiles.
         """
         patience = self.patience if rows <= FEW else math.inf
         return within(patience, max(self.left(), 0) + self.grace, early=self.called)
@@ -200,7 +207,8 @@ class Watch:
 
     def _scripted(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
         try:
-            return self.once(case, given, random, run)
+            with followed(self, random):
+                return self.once(case, given, random, run)
         except Broken as broken:  # by what a stand-in is, or by itself?
             cause = broken.__cause__
             if isinstance(cause, TypeError | AttributeError) or any(name in str(broken) for name in _OURS):

@@ -14,8 +14,8 @@ import numpy as np
 
 from specsim.base import check
 from specsim.conform import SamplingParams, Subject
-from specsim.conform.calls import array, integers
 from specsim.conform.cases import logits, warped
+from specsim.conform.libraries import array, booleans, generator, integers, plain, takes_key
 from specsim.conform.subject import UNCHANGED
 from specsim.types import Array
 
@@ -39,14 +39,15 @@ def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -
     """The verifier as a chain rule, of which a single call is a ragged batch, too."""
     if decided := [name for name in DECIDED if name in facts]:
         raise TypeError(f"{decided[0]}={check.shown(facts[decided[0]])} is decided by the layout, and cannot be told")
-    source = facts.get("randomness", "global")
+    source = facts.get("randomness", "random" if facts.get("arrays") == "jax" else "global")
     if source not in SOURCES:
         raise ValueError(f"randomness {source!r} is not one of a batch; known: {', '.join(SOURCES)}")
     told = {"arrays": "torch", "dtype": "float32"} | facts | {"returns": "tokens", "randomness": "random"}
     own = Subject(getattr(verify, "__name__", "verify"), "chain", print, **told)
 
     def call(blocks: list[Block], random: Any, named: dict[str, Any]) -> Any:
-        parts = _LAYOUTS[layout](own, blocks, lambda: _bonus(own, blocks, random, named))
+        numbers = generator(random) if takes_key(own) else random
+        parts = _LAYOUTS[layout](own, blocks, lambda: _bonus(own, blocks, numbers, named))
         more = () if source == "global" else (random,)
         names = dict(named)
         if named.get("mask") is not None:
@@ -95,6 +96,9 @@ def arranged(own: list[Block], subject: Subject) -> tuple[list[Block], list[int]
         places.append(len(blocks))
         blocks.append(one)
     blocks.append(neighbour(own[-1], subject, noise))
+    if subject.arrays == "jax":  # which compiles anew for every number of blocks
+        most = 3 * len(own) + 2 if len(own) <= FEW else len(own) + max(len(own) // 2, 8) + 1
+        blocks += [neighbour(own[-1], subject, noise) for _ in range(most - len(blocks))]
     return blocks, places
 
 
@@ -137,9 +141,7 @@ def _numbers(given: Any) -> Array | None:
     """Return the harness's arguments as NumPy arrays."""
     if given is None:
         return None
-    if hasattr(given, "detach"):
-        return np.asarray(given.double() if given.is_floating_point() else given)
-    return np.asarray(given)
+    return np.asarray(plain(given))
 
 
 def _rows(subject: Subject, rows: Sequence[Array]) -> Any:
@@ -172,7 +174,7 @@ def _vllm(subject: Subject, blocks: list[Block], bonus: Callable[[], Array]) -> 
 def _padded(subject: Subject, blocks: list[Block], bonus: Callable[[], Array]) -> tuple[Any, ...]:
     """Past a block's count stands a law that is nobody's: certain of the last token."""
     counts, vocab = [len(block.drafts) for block in blocks], blocks[0].p.shape[-1]
-    longest, certain = max(counts), np.eye(vocab)[-1]
+    longest, certain = _longest(subject, counts), np.eye(vocab)[-1]
     spread = np.full(vocab, 1 / vocab)
     if subject.logits:
         certain, spread = logits(certain), logits(spread)
@@ -191,20 +193,20 @@ def _mask(subject: Subject, blocks: list[Block], layout: Layout) -> Any:
     """Return the mask of allowed tokens, with the shape of p."""
     masks = [block.mask for block in blocks if block.mask is not None]
     if layout == "padded":
-        longest = max(len(one) for one in masks)
+        longest = _longest(subject, [len(one) - 1 for one in masks]) + 1
         masks = [np.concatenate([one, np.ones((longest - len(one), one.shape[-1]), dtype=bool)]) for one in masks]
-        return _library(subject, np.stack(masks))
-    return _library(subject, np.concatenate([one[:-1] for one in masks]))
+        return booleans(subject, np.stack(masks))
+    return booleans(subject, np.concatenate([one[:-1] for one in masks]))
 
 
-def _library(subject: Subject, mask: Array) -> Any:
-    return integers(subject, mask) > 0 if subject.arrays != "numpy" else mask
+def _longest(subject: Subject, counts: list[int]) -> int:
+    """The drafts of the longest block; for JAX, which compiles every shape anew, of the longest that there can be."""
+    return max((*counts, *LENGTHS, *subject.sizes) if subject.arrays == "jax" else counts)
 
 
 def _padded_rows(found: Any) -> Array:
     """Token ids (N, T), whatever holds them."""
-    if hasattr(found, "detach"):
-        found = found.detach().cpu().numpy()
+    found = plain(found)
     if isinstance(found, list | tuple):
         longest = max((len(row) for row in found), default=0)
         found = [[*(int(x) for x in row), *[-1] * (longest - len(row))] for row in found]

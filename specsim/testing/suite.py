@@ -131,8 +131,9 @@ def assert_lossless_batch(
         What is asked; all that concerns it if not given.
     **facts
         Whatever else `specsim.conform.Subject` can be told: dtype, sizes, takes_q, logits, warps, logprobs, ...;
-        arrays="numpy" (torch if not told); randomness="random", where a generator is the last argument (if not told,
-        nothing is passed).
+        arrays="numpy" or "jax" (torch if not told); randomness="random", where a generator is the last argument (if
+        not told, nothing is passed). With arrays="jax" the last argument is a key of `jax.random`, and in the layout
+        "padded" all calls have the same shape.
 
     Returns
     -------

@@ -21,6 +21,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     said = {"wall": 0.0, "waited": 0.0}
     monkeypatch.setattr(time, "monotonic", lambda: said["wall"])
     monkeypatch.setattr(clock, "seconds_waited", lambda thread: said["waited"])
+    monkeypatch.setattr(clock, "JAX", "no such module")
     for name, value in (("wall", 0.0), ("waited", 0.0), ("charged", 0.0)):
         monkeypatch.setattr(clock._Reading, name, value)
     return said

@@ -44,7 +44,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
     ],
 }
 HEAVY = {
-    "jax": {"testing", "simulation"},
+    "jax": {"testing", "simulation", "conform"},
     "torch": {"base", "conform", "testing"},
     "hypothesis": {"testing"},
     "cvxpy": {"bounds"},

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from specsim.conform.evidence._jax_keys import Keys
 from specsim.conform.evidence._races import Exponentials
 from specsim.conform.evidence._script import Script
 from specsim.conform.evidence._standins import numbers
@@ -132,6 +133,10 @@ class Generator:
         return sum(
             (np.eye(len(law), dtype=np.int64)[self._script.choose(law)] for _ in range(int(n))), 0 * law.astype(int)
         )
+
+    def key(self) -> Keys:
+        """The stand-in for a key of `jax.random`."""
+        return Keys.fresh(self._script)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):

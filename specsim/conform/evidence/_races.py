@@ -9,7 +9,7 @@ import numpy as np
 
 from specsim.conform.evidence import _simplices
 from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
+from specsim.conform.evidence._standins import StandIn, in_library, is_tensor, numbers
 from specsim.types import Array
 
 
@@ -115,10 +115,8 @@ class Race(StandIn):
             out[index] = self._winner(cells[index], weights[index])
         if keep:
             out = out.reshape((1,) * self.ndim) if flat else np.expand_dims(out, where)
-        if self._library == "torch":
-            import torch
-
-            return torch.from_numpy(out)
+        if self._library in ("torch", "jax"):
+            return in_library(out, self._library)
         return out if out.ndim else out[()]
 
     def _winner(self, cells: Array, weights: Array) -> int:

@@ -56,6 +56,7 @@ class Script:
         self.path: list[tuple[int, tuple[float, ...]]] = []
         self.asked, self.frozen, self.refused = 0, False, ""
         self.held = False  # whether this run holds a stand-in
+        self.roots, self.keys = 0, dict[Any, str]()  # of JAX: keys that were handed out, and what each was used for
         self.first = 0  # number of the first uniform of this run; those of earlier runs have smaller numbers
         self.intervals: list[tuple[float, float]] = []  # of the uniforms of this run: where each is known to lie
         self.closed = False  # whether all paths were followed: whoever holds a stand-in now kept it
@@ -68,6 +69,7 @@ class Script:
         self.asked, self.frozen, self.thread = 0, frozen, threading.get_ident()
         self.first += len(self.intervals)
         self.intervals, self.races, self.held = [], {}, False
+        self.roots, self.keys = 0, {}
         _running[:] = [self]
 
     def choose(self, weights: Sequence[float]) -> int:

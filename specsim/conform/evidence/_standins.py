@@ -177,7 +177,7 @@ class StandIn:
 
     # what is refused: everything else
     def __getattr__(self, name: str) -> NoReturn:
-        if name == "_script":  # before __init__, as copying does it
+        if name in ("_script", "__jax_array__"):  # before __init__, as copying does it; JAX then asks the stand-in
             raise AttributeError(name)
         if self._library == "python" and name.startswith("__array_") and self._cells.ndim == 0:
             raise AttributeError(name)  # an entry of an array of objects, each operation on which comes here
@@ -237,6 +237,19 @@ def tensor(script: Script, value: Any) -> Any:
 
 def _plain(part: Any) -> Any:
     return part.detach().cpu().numpy() if is_tensor(part) else part
+
+
+def in_library(values: Array, library: str) -> Any:
+    """Numbers, or answers, in the arrays of a library."""
+    if library == "torch":
+        import torch
+
+        return torch.from_numpy(values)
+    if library == "jax":
+        import jax
+
+        return jax.numpy.asarray(values)
+    return values
 
 
 def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim.conform.evidence._races import Exponentials
 from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
+from specsim.conform.evidence._standins import StandIn, in_library, is_tensor, numbers
 from specsim.types import Array
 
 LOG = 1
@@ -124,10 +124,9 @@ class Uniforms(StandIn):
                 self._refuse("compared after a race")
             below = scale > 0 and self._script.below(int(cells[index]), limit / scale)
             out[index] = answer(scale, below, limit)
-        if self._library == "torch" or is_tensor(other):
-            import torch
-
-            return torch.from_numpy(out)
+        library = "torch" if is_tensor(other) else self._library
+        if library in ("torch", "jax"):
+            return in_library(out, library)
         return bool(out) if out.ndim == 0 else out
 
     # at a positive scale < and <= differ on a set of measure zero
@@ -153,8 +152,7 @@ class Uniforms(StandIn):
             row, one = rows if rows.ndim == 1 else rows[index[:-1]], self[index]
             above = (bool(np.asarray(one >= c if right else one > c)) for c in row)
             out[index] = sum(itertools.takewhile(bool, above))
-        if self._library == "torch" or is_tensor(cuts):
-            import torch
-
-            return torch.from_numpy(out)
+        library = "torch" if is_tensor(cuts) else self._library
+        if library in ("torch", "jax"):
+            return in_library(out, library)
         return out if out.ndim else out[()]

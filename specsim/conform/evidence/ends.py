@@ -2,8 +2,8 @@
 
 A generator gives either once in 2^24 (float32) or 2^53 calls, so no law shows what a program does there: `u * q <= p`
 keeps a draft that the target excludes at u = 0, and a cumulative sum that rounds below 1 falls off its end at 1 - ulp.
-While a program runs, the uniforms of NumPy, Python and torch are real numbers of their own type, of which one is at an
-end. Draws from a law (choice, multinomial, exponentials) are the library's own.
+While a program runs, the uniforms of NumPy, Python, torch and JAX (but for what is compiled) are real numbers of their
+own type, of which one is at an end. Draws from a law (choice, multinomial, exponentials) are the library's own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.evidence import _shared
+from specsim.conform.evidence import _jax_ends, _shared
 from specsim.types import Array
 
 BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}  # uniforms are multiples of 2^-bits
@@ -130,6 +130,7 @@ def _replaced(counter: Counter) -> Iterator[None]:
     names += [(random, name, getattr(own, name)) for name in ("random", "uniform")]
     made = np.random.default_rng
     names.append((np.random, "default_rng", lambda seed=None: own if seed is None else made(seed)))
+    names += _jax_ends.replacements(counter)
     before = [(module, name, getattr(module, name)) for module, name, _ in names]
     with contextlib.ExitStack() as stack:
         if "torch" in sys.modules:

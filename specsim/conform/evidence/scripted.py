@@ -1,8 +1,9 @@
 """Scripted randomness: the exact law of an unmodified program, run once for every path of its random decisions.
 
-While it runs, torch's, NumPy's and Python's random numbers are stand-ins. A uniform may be scaled by a non-negative
-number, taken the logarithm of, and compared with numbers: each comparison splits its interval. A categorical draw forks
-over its weights, and so does the argmax of weights over exponentials. Any other use of a stand-in is refused.
+While it runs, torch's, NumPy's and Python's random numbers are stand-ins, and so are JAX's keys. A uniform may be
+scaled by a non-negative number, taken the logarithm of, and compared with numbers: each comparison splits its interval.
+A categorical draw forks over its weights, and so does the argmax of weights over exponentials. Any other use of a
+stand-in is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.evidence import _shared, hidden
+from specsim.conform.evidence import _jax_keys, _shared, hidden
 from specsim.conform.evidence._generator import Generator
 from specsim.conform.evidence._script import Exact, NotReproducible, NotScriptable, Path, Script, TooLong
 from specsim.conform.evidence._script import law as followed
@@ -100,7 +101,7 @@ def _replaced(script: Script) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if "torch._dynamo" in sys.modules:  # a compiled function would not ask the mode
             stack.enter_context(sys.modules["torch"].compiler.set_stance("force_eager"))
-        stack.callback(_replace, _replace(list(_replacements(script))))
+        stack.callback(_replace, _replace([*_replacements(script), *_jax_keys.replacements(script)]))
         yield
 
 

@@ -3,7 +3,8 @@
 Small batches are judged exactly, by the joint law of all their rows: 3, 5 and 8 equal ones, two that draw a
 correction or a bonus, two of different laws, and two among certain ones. After that, and where it cannot be had, the
 frequencies over the rows of large batches are judged: rows that share random numbers are further from the law than
-independent ones can be. There, rows of two laws stand at random places, and all of them count.
+independent ones can be. There, rows of two laws stand at random places, and all of them count. Where no small batch can
+be followed, equal rows that agree too often convict, too: of few that share a random number the frequencies are right.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
+from specsim.conform.independence import dependence
 from specsim.conform.observation import ROUNDING, continued, distance
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
+from specsim.conform.rows import TILE
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Counterexample, Verdict
 from specsim.conform.watch import Watch
@@ -36,6 +39,7 @@ KINDS = ("step", "chain", "tree")
 NEEDS = "the subject takes no batches (batch)"
 SHARE = 6  # one batch takes at most this part of the time that is left
 EQUAL = (3, 5, 8)  # rows of the batches in which all are alike
+CALLS = 4  # batches of equal rows of which it is seen whether they are independent
 UNFOLLOWED = (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong)
 Texts = dict[Any, float]  # the texts of all rows -> probability
 
@@ -65,6 +69,8 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         return None
     found = _exactly(subject, watch)
     if found.evidence == "none":
+        if (shared := _shared(subject, watch)) is not None:
+            return shared
         many = each("batches", subject, watch, cases(subject), look, watch.batches)
         return many._replace(words="; ".join(filter(None, [many.words, found.words])))
     if found.outcome != "lossless":
@@ -113,6 +119,46 @@ def _exactly(subject: Subject, watch: Watch) -> Verdict:
         reach.append(batch.words)
     where = f"{'; '.join(dict.fromkeys(reach))} of the smallest size"
     return Verdict(subject.name, "batches", "lossless", "scripted", where, watch.runs - before, worst)
+
+
+def _shared(subject: Subject, watch: Watch) -> Verdict | None:
+    """A verdict where rows of large batches agree more often than independent ones; None where they do not.
+
+    Frequencies of single rows do not show it where few rows share a random number.
+    """
+    rng, before = np.random.default_rng(watch.seed), watch.runs
+    kinds = dict(zip(("even", "rejected", "kept"), (even(subject), *drawn(subject)), strict=True))
+    for words, row in kinds.items():
+        texts = continued(row.case.p, (), row.case.length)
+        if [chance for _, chance in texts] != [0.5, 0.5]:  # such as a step, which emits no bonus
+            continue
+        weights = np.array([one.weight for one in row.given])
+        tiles: list[Any] = []
+        for seed in range(CALLS):
+            if watch.left() <= 0:
+                raise OutOfTime
+            chosen = rng.choice(len(weights), size=TILE, p=weights / weights.sum())
+            found = batched(watch, row.case, row.given, chosen, np.random.default_rng([watch.seed, seed]))
+            tiles.append(
+                np.array([[one.text[: len(text)] == text[: len(one.text)] for text, _ in texts] for one in found])
+            )
+        if not all(
+            (tile.sum(axis=1) == 1).all() for tile in tiles
+        ):  # the bonus is left to the caller, or a law is wrong
+            continue
+        tiles = [tile[:, 0] for tile in tiles]
+        seen = dependence(tiles)
+        if seen.surprise < montecarlo.share(watch.delta, 1) / len(kinds):
+            share = seen.agreeing / seen.pairs
+            where = f"{row.case.words}, {CALLS} batches of {TILE} equal rows"
+            told = f"{seen.words} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({words})"
+            law, goal = {"the same": share}, {"the same": 0.5}
+            shown = Counterexample(where, row.given[0].p.tolist(), None, None, "the same", goal, law)
+            outcome: Any = "convicted" if subject.lossless else "lossy by design"
+            runs = watch.runs - before
+            return Verdict(subject.name, "batches", outcome, "Monte Carlo", where, runs, abs(share - 0.5), shown, told)
+    watch.runs = before  # they add nothing to a law
+    return None
 
 
 def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts, runs: int) -> Verdict:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.calls import array
+from specsim.conform import libraries
 from specsim.conform.cases import Case, Text, logits, standard
 from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
@@ -62,8 +62,7 @@ def _paths(subject: Subject, case: Case) -> tuple[Callable[[Text], Any], Callabl
         return lambda text: paths(target, text)[0], lambda text: paths(target, text)[1]
 
     def rounded(text: Text) -> Any:
-        passed = array(subject, case.target.law(text))
-        law = np.asarray(passed.double().numpy() if hasattr(passed, "detach") else passed, dtype=np.float64)
+        law = np.asarray(libraries.plain(libraries.array(subject, case.target.law(text))), dtype=np.float64)
         return law if subject.logits else logits(law)
 
     return lambda text: logits(case.target.law(text)), rounded

@@ -48,10 +48,11 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     if not subject.dtypes:
         return None
     own = list(watch.through(cases(subject)))
-    exact = law(subject._replace(dtype=REFERENCE), watch, own)
+    reference = subject.dtype if subject.arrays == "jax" else REFERENCE  # JAX's own setting decides what there is
+    exact = law(subject._replace(dtype=reference), watch, own)
     runs, said, distances = exact.runs, list[str](), list[float]()
     if not exact.seen:
-        return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{REFERENCE} {exact.reason}")
+        return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{reference} {exact.reason}")
     for dtype in subject.dtypes:
         found = law(subject._replace(dtype=dtype), watch, own)
         runs += found.runs
@@ -65,7 +66,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         said.append(f"{dtype} {distances[-1]:.2g}" if looks else f"{dtype} {found.reason}")
     if not distances:
         return Verdict(subject.name, "numerics", "not available", runs=runs, words="; ".join(said))
-    words = f"total variation from its law in {REFERENCE}: {'; '.join(said)}"
+    words = f"total variation from its law in {reference}: {'; '.join(said)}"
     reach = "; ".join(dict.fromkeys(case.words.partition(": ")[0] for case in own))
     return Verdict(
         subject.name, "numerics", "measured", exact.seen[0].evidence, reach, runs, max(distances), None, words

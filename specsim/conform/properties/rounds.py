@@ -3,8 +3,9 @@
 A round alone may be right, and each of two rounds have its law, while the second reuses noise of the first, a residual
 that was kept, or a position that was not moved on. So the joint law of all tokens of both rounds is compared, the
 second drafted after what the first emitted. What gave the same answers whenever a path was run again, in whatever
-order, cannot remember: it is asked only if it says that it is stateful, or if it was judged by frequencies. One that
-says so may count, too: of single drafts three rounds are compared.
+order, cannot remember: it is asked only if it says that it is stateful, or if it was judged by frequencies and is no
+JAX function that gives the same whenever it gets the same key. One that says so may count, too: of single drafts three
+rounds are compared.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ FAR = (0, 1, 1, 0, 2, 0)  # a prompt of more tokens than a block has
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     """At the smallest size, on two tokens; of a decoder, one token more than a block can have."""
-    declared = subject.kind == "decoder" or subject.stateful
-    if not declared and watch(next(standard(subject))).evidence != "Monte Carlo":
+    declared, first = subject.kind == "decoder" or subject.stateful, next(standard(subject))
+    if not declared and watch(first).evidence != "Monte Carlo":
+        return None
+    if not declared and watch.rows.decided_by_keys(first, inputs(subject, first)):
         return None
 
     def observe(case: Case, *, exact: bool = False) -> Observation:

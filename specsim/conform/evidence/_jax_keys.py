@@ -1,0 +1,216 @@
+"""The stand-in for a key of `jax.random`, and the functions of JAX that take one while a script runs.
+
+Each key is drawn from once, so that its numbers are new ones. A key that serves twice is refused: what its numbers have
+in common is a matter of bits, and shows in frequencies. So is one that is handed to a transformation (jit, vmap, scan).
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from specsim.conform.evidence._races import Exponentials
+from specsim.conform.evidence._script import NEGLIGIBLE, Script
+from specsim.conform.evidence._standins import LOW, StandIn, in_library, numbers
+from specsim.conform.evidence._uniforms import Uniforms
+from specsim.types import Array
+
+LIBRARY = "jax"
+# What JAX asks of an argument before it traces a function.
+TRACED = ("dtype", "aval", "weak_type")
+# Functions of numbers that a program may call as `jax.numpy.NAME` on a stand-in; the other arguments are numbers.
+FOLLOWED = ("log", "exp", "negative", "argmax", "searchsorted")
+TRANSFORMED = "a key that is handed to jax.jit, vmap, scan or another transformation"
+# What a key is used for.
+DRAWN, SPLIT = "drawn", "split"
+
+
+class Keys:
+    """An array of keys: each is known by the way from the first key of the call, and nothing else is known of it."""
+
+    def __init__(self, script: Script, ways: Array) -> None:
+        self._script, self._ways = script, ways
+
+    @classmethod
+    def fresh(cls, script: Script) -> Keys:
+        """A key that has nothing to do with those before."""
+        script.roots += 1
+        return cls(script, _objects([(script.roots,)], ()))
+
+    shape = property(lambda self: self._ways.shape)
+    ndim = property(lambda self: self._ways.ndim)
+    size = property(lambda self: self._ways.size)
+
+    def __len__(self) -> int:
+        return len(self._ways)
+
+    def __iter__(self) -> Iterator[Keys]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Keys:
+        part = np.empty((), dtype=object)
+        held = self._ways[index]
+        if isinstance(held, np.ndarray):
+            return Keys(self._script, held)
+        part[()] = held
+        return Keys(self._script, part)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in TRACED:
+            self._script.refuse(TRANSFORMED)
+        self._script.refuse(f"attribute {name} of a key")
+
+    def as_generator(self) -> Any:
+        """The stand-in for a generator of NumPy's, with numbers of its own."""
+        from specsim.conform.evidence._generator import Generator
+
+        return Generator(self._script)
+
+    def split(self, num: Any = 2) -> Keys:
+        """jax.random.split"""
+        shape = tuple(num) if isinstance(num, tuple | list) else (int(num),)
+        way = self._used(SPLIT)
+        return Keys(self._script, _objects([(*way, i) for i in range(int(np.prod(shape)))], shape))
+
+    def fold_in(self, data: Any) -> Keys:
+        """jax.random.fold_in, whose keys are those of `split`"""
+        return Keys(self._script, _objects([(*self._used(SPLIT), int(data))], ()))
+
+    def uniform(self, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, **more: Any) -> Any:
+        """jax.random.uniform on [0, maxval); a `minval` that keeps a logarithm finite is no other law"""
+        self._drawn("uniform", dtype, more)
+        if np.ndim(minval) or np.ndim(maxval) or not 0 <= minval <= NEGLIGIBLE or not maxval > 0:
+            self._script.refuse(f"jax.random.uniform on [{minval}, {maxval})")
+        made = Uniforms.fresh(self._script, _shape(shape), LIBRARY)
+        return made if maxval == 1 else made * maxval
+
+    def exponential(self, shape: Any = (), dtype: Any = None, **more: Any) -> Any:
+        """jax.random.exponential"""
+        self._drawn("exponential", dtype, more)
+        return Exponentials.fresh(self._script, _shape(shape), LIBRARY)
+
+    def gumbel(self, shape: Any = (), dtype: Any = None, **more: Any) -> Any:
+        """jax.random.gumbel: the negative logarithm of an exponential"""
+        more.pop("mode", None)
+        return -self.exponential(shape, dtype, **more).log()
+
+    def categorical(self, logits: Any, axis: int = -1, shape: Any = None, **more: Any) -> Any:
+        """jax.random.categorical: a draw for every row of logits"""
+        more.pop("mode", None)
+        self._drawn("categorical", None, more)
+        rows = np.moveaxis(numbers(self._script, logits), axis, -1)
+        batch = rows.shape[:-1] if shape is None else _shape(shape)
+        rows = np.broadcast_to(rows, (*batch, rows.shape[-1]))
+        top = rows.max(axis=-1, keepdims=True)
+        top[np.isneginf(top)] = 0.0
+        weights = np.exp(rows - top)
+        weights[..., 0] = np.where(weights.any(axis=-1), weights[..., 0], 1.0)  # the first of equals
+        return self._choices(weights)
+
+    def bernoulli(self, p: Any = 0.5, shape: Any = None, **more: Any) -> Any:
+        """jax.random.bernoulli"""
+        more.pop("mode", None)
+        self._drawn("bernoulli", None, more)
+        chance = numbers(self._script, p).clip(0, 1)
+        chance = chance if shape is None else np.broadcast_to(chance, _shape(shape))
+        return self._choices(np.stack([1 - chance, chance], axis=-1)) > 0
+
+    def choice(self, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, **more: Any) -> Any:
+        """jax.random.choice of the entries of one array, or of 0..a-1"""
+        more.pop("mode", None)
+        self._drawn("choice", None, more)
+        entries = np.arange(int(a)) if np.ndim(a) == 0 else np.asarray(a)
+        if entries.ndim != 1 or axis != 0 or not (replace or shape in ((), (1,))):
+            self._script.refuse("jax.random.choice without replacement, or from an array of more than one axis")
+        weights = np.ones(len(entries)) if p is None else numbers(self._script, p)
+        return in_library(entries, LIBRARY)[self._choices(np.broadcast_to(weights, (*_shape(shape), len(entries))))]
+
+    def _choices(self, weights: Array) -> Any:
+        """A draw from every row of weights."""
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any(axis=-1).all()):
+            self._script.refuse("a draw from weights that are not finite, non-negative and positive somewhere")
+        out = np.zeros(weights.shape[:-1], dtype=np.int64)
+        for index in np.ndindex(*out.shape):
+            out[index] = self._script.choose(weights[index].tolist())
+        return in_library(out, LIBRARY)
+
+    def _drawn(self, name: str, dtype: Any, more: dict[str, Any]) -> None:
+        """This key has given its numbers."""
+        if more:
+            self._script.refuse(f"jax.random.{name} with {', '.join(more)}")
+        if dtype is not None and np.dtype(dtype).name in LOW:
+            self._script.refuse(f"jax.random.{name} of {np.dtype(dtype).name}")
+        self._used(DRAWN)
+
+    def _used(self, how: str) -> Any:
+        """The way to this key, which is used up; it may be split again, as that gives the same keys."""
+        if self._ways.ndim:
+            self._script.refuse("an array of keys in the place of a key")
+        way = self._ways[()]
+        before = self._script.keys.get(way, how)
+        if (before == DRAWN and way in self._script.keys) or before != how:
+            self._script.refuse("a key that is used twice")
+        self._script.keys[way] = how
+        return way
+
+
+def _objects(ways: list[Any], shape: tuple[int, ...]) -> Array:
+    held = np.empty(len(ways), dtype=object)
+    held[:] = ways
+    return held.reshape(shape)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in shape) if isinstance(shape, tuple | list) else (int(shape),)
+
+
+def replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
+    """(module, name, stand-in) for the functions of JAX that may get a stand-in; none before JAX is imported."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "random"):
+        return
+    for name in dir(jax.random):
+        whole = getattr(jax.random, name)
+        if name[0].islower() and callable(whole):
+            yield jax.random, name, _of_key(script, name, whole)
+    for name in FOLLOWED:
+        yield jax.numpy, name, _of_number(script, name, getattr(jax.numpy, name))
+
+
+def _of_key(script: Script, name: str, whole: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of that name, followed where its first argument is a stand-in."""
+
+    @functools.wraps(whole)
+    def call(*args: Any, **named: Any) -> Any:
+        first = args[0] if args else named.get("key")
+        if not isinstance(first, Keys):
+            return whole(*args, **named)
+        method = vars(Keys).get(name)
+        if method is None or name.startswith("_") or name in ("fresh", "as_generator"):
+            script.refuse(f"jax.random.{name}")
+        return method(first, *args[1:], **{key: value for key, value in named.items() if key != "key"})
+
+    return call
+
+
+def _of_number(script: Script, name: str, whole: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of that name of `jax.numpy`, followed where an argument is a stand-in."""
+
+    @functools.wraps(whole)
+    def call(*args: Any, **named: Any) -> Any:
+        if name == "searchsorted" and len(args) > 1 and isinstance(args[1], Uniforms):
+            return args[1]._place(args[0], named.get("side", "left") == "right")
+        if not args or not isinstance(args[0], StandIn):
+            return whole(*args, **named)
+        if name == "searchsorted":
+            script.refuse("jax.numpy.searchsorted among random numbers")
+        method = {"negative": "neg"}.get(name, name)
+        return getattr(args[0], method)(*args[1:], **named)
+
+    return call

@@ -1,0 +1,132 @@
+"""The arrays of a subject's library: what it is passed in them, and what it returns as NumPy's.
+
+A JAX function takes its random numbers from a key, an argument: two calls with one key give the same. JAX's own setting
+decides whether laws are float64 and drafts int64 (`jax_enable_x64`), or float32 and int32.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.cases import logits
+from specsim.conform.evidence.scripted import Generator
+from specsim.conform.subject import Subject
+from specsim.types import Array
+
+# The generator of all keys: rows of a batch draw from it what they draw alone, which is not so of all of JAX's.
+THREEFRY = "threefry2x32"
+# Numbers of 32 bits in one of its keys.
+WORDS = 2
+
+
+def missing(subject: Subject) -> str:
+    """Why a subject's library or device cannot be had here; an empty text if it can."""
+    if subject.arrays == "jax":
+        try:
+            import jax
+        except ImportError:
+            return "jax is not installed: install the extra `jax` (specsim-llm[jax])"
+        has_cuda = subject.needs_device != "cuda" or jax.default_backend() == "gpu"
+        return "" if has_cuda else "it needs a CUDA device"
+    if subject.arrays == "torch" or subject.needs_device:
+        try:
+            import torch
+        except ImportError:
+            return "torch is not installed: install the extra `real` (specsim-llm[real])"
+        if subject.needs_device == "cuda" and not torch.cuda.is_available():
+            return "it needs a CUDA device"
+    return ""
+
+
+def settled(subject: Subject) -> Subject:
+    """The subject with the type that its laws will have: JAX has no float64 unless `jax_enable_x64` is on."""
+    if subject.arrays != "jax" or subject.dtype != "float64":
+        return subject
+    import jax
+
+    return subject if jax.config.jax_enable_x64 else subject._replace(dtype="float32")
+
+
+def is_running(subject: Subject) -> bool:
+    """Whether JAX has started its threads, without which a forked process waits for ever."""
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    if subject.arrays != "jax" or bridge is None:
+        return False
+    return bool(getattr(bridge, "backends_are_initialized", lambda: True)())
+
+
+def takes_key(subject: Subject) -> bool:
+    """Whether its last argument is a key of `jax.random`."""
+    return subject.arrays == "jax" and subject.randomness == "random"
+
+
+def array(subject: Subject, law: Array) -> Any:
+    """Laws or logits in the subject's library and dtype."""
+    numbers = logits(law) if subject.logits else np.array(law, dtype=np.float64)
+    if subject.arrays == "torch":
+        import torch
+
+        return torch.from_numpy(numbers).to(getattr(torch, subject.dtype))
+    if subject.arrays == "jax":
+        import jax
+
+        return jax.numpy.asarray(numbers, dtype=subject.dtype)
+    return numbers.astype(subject.dtype)
+
+
+def integers(subject: Subject, tokens: Array) -> Any:
+    """Token ids in the subject's library."""
+    return _as_they_are(subject, np.array(tokens, dtype=np.int64))
+
+
+def booleans(subject: Subject, mask: Array) -> Any:
+    """A mask in the subject's library."""
+    return _as_they_are(subject, np.array(mask, dtype=bool))
+
+
+def _as_they_are(subject: Subject, values: Array) -> Any:
+    if subject.arrays == "torch":
+        import torch
+
+        return torch.from_numpy(values)
+    if subject.arrays == "jax":
+        import jax
+
+        return jax.numpy.asarray(values)
+    return values
+
+
+def key(random: Any) -> Any:
+    """A key whose bits a generator draws, or the stand-in for one where the generator is a stand-in."""
+    if isinstance(random, Generator):
+        return random.key()
+    return keys(random, ())
+
+
+def keys(random: Any, shape: tuple[int, ...]) -> Any:
+    """Independent keys, whose bits a generator draws."""
+    import jax
+
+    words = random.integers(0, 2**32, size=(*shape, WORDS), dtype=np.uint32)
+    return jax.random.wrap_key_data(jax.numpy.asarray(words), impl=THREEFRY)
+
+
+def generator(key: Any) -> Any:
+    """A generator of NumPy's that begins with the bits of a key, or the stand-in that a key's stand-in came from."""
+    if hasattr(key, "as_generator"):
+        return key.as_generator()
+    import jax
+
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
+
+
+def plain(found: Any) -> Any:
+    """What a subject returned, a torch tensor or a JAX array as NumPy's array; anything else as it is."""
+    if hasattr(found, "detach"):
+        held = found.detach().cpu()
+        return (held.double() if held.is_floating_point() else held).numpy()
+    jax = sys.modules.get("jax")
+    return np.asarray(found) if jax is not None and isinstance(found, jax.Array) else found
