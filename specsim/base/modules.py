@@ -27,12 +27,17 @@ def read(path: Path, kind: str) -> ModuleType:
         raise ValueError(f"{kind} file {path} does not exist")
     try:
         return _loaded(path.resolve(), path.read_bytes())
-    except ModuleNotFoundError as error:
+    except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
+        raise not_imported(path, kind, error) from None
+
+
+def not_imported(path: Path, kind: str, error: BaseException) -> ValueError:
+    """Return the error for a user's file that cannot be imported, with the extra that has a missing module."""
+    remedy = ""
+    if isinstance(error, ModuleNotFoundError):
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         remedy = f": install the extra `{extra}` (specsim-llm[{extra}])" if extra else ""
-        raise ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}{remedy}") from None
-    except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
-        raise ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}") from None
+    return ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}{remedy}")
 
 
 @lru_cache

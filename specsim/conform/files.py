@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
+from specsim.base.modules import not_imported
+
 # Modules that were read from files of one's own, by their names, and the folders in which modules beside them lie.
 _READ: dict[str, ModuleType] = {}
 _FOLDERS: list[str] = []
@@ -25,7 +27,7 @@ def read(path: Path) -> ModuleType:
     try:
         return _loaded(path.resolve(), path.read_bytes())
     except (Exception, SystemExit) as error:  # the file is the user's: whatever it raises is the answer
-        raise ValueError(f"subject file {path} cannot be imported: {type(error).__name__}: {error}") from None
+        raise not_imported(path, "subject", error) from None
 
 
 def package(path: Path) -> list[str]:

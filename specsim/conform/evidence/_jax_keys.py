@@ -13,9 +13,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from specsim.conform.evidence._arrays import in_library
 from specsim.conform.evidence._races import Exponentials
 from specsim.conform.evidence._script import NEGLIGIBLE, Script
-from specsim.conform.evidence._standins import LOW, StandIn, in_library, numbers
+from specsim.conform.evidence._standins import LOW, StandIn, numbers
 from specsim.conform.evidence._uniforms import Uniforms
 from specsim.types import Array
 

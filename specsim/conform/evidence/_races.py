@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.evidence import _simplices
+from specsim.conform.evidence._arrays import in_library
 from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import StandIn, in_library, is_tensor, numbers
+from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
 

@@ -239,19 +239,6 @@ def _plain(part: Any) -> Any:
     return part.detach().cpu().numpy() if is_tensor(part) else part
 
 
-def in_library(values: Array, library: str) -> Any:
-    """Numbers, or answers, in the arrays of a library."""
-    if library == "torch":
-        import torch
-
-        return torch.from_numpy(values)
-    if library == "jax":
-        import jax
-
-        return jax.numpy.asarray(values)
-    return values
-
-
 def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
 
