@@ -153,7 +153,8 @@ def _checked(told: Conform, path: Path) -> None:
         typer.echo(json.dumps(said | held._asdict()))
         return
     _say(f"{told.source}: what {path} certifies is what is installed", told)
-    _say(f"subjects: {', '.join(held.subjects)}", told)
+    for name, words in zip(held.subjects, held.outcomes, strict=True):
+        _say(f"{name}: {words}", told)
     _say(f"hashed: {certificate.listed(held.sources)}, and nothing else", told)
     if held.versions:
         versions = ", ".join(f"{name} {version}" for name, version in held.versions.items())
@@ -183,7 +184,8 @@ def _reports(told: Conform) -> tuple[Any, list[Any]]:
         reports = _judged(told, module, subjects)
         if told.certificate is not None and draft is not None:
             certificate.write(told.certificate, draft, reports, told.false_alarm)
-            _say(f"{told.certificate} certifies {certificate.listed(draft.sources)}", told)
+            outcomes = report.short(reports)
+            _say(f"{told.certificate} certifies {certificate.listed(draft.sources)}: {outcomes}", told)
     if told.junit is not None:
         write_bytes(told.junit, ci.as_junit(reports).encode())
     if told.badge is not None:

@@ -24,6 +24,7 @@ ROWS = ("step", "chain", "tree")  # kinds that are handed laws; a vocabulary tha
 PROMPT = (0, 1)  # of whoever takes one; both end tokens are in it
 LONG = (2, *(0, 1, 1, 0, 1, 0, 0, 1, 1, 0) * 2)  # one of 21 tokens, whose first token stands nowhere else in it
 FOUR = 4  # from so many drafts on there are two tokens only
+FEW_NODES = 2  # of a tree that is drafted on eight tokens
 EIGHT = 8  # tokens of the cases in which each is drafted too often in turn
 LARGE = 300  # tokens, of which four are live: the first, the last, and the two where tiles of 128 meet
 PLACES = (0, 127, 128, LARGE - 1)
@@ -155,12 +156,14 @@ def sparse(*drafted: int) -> tuple[Toy, Toy]:
 def large(subject: Subject) -> Iterator[Case]:
     """Single drafts on more tokens, each of which is drafted too often in one of the cases; where laws are handed over.
 
-    A draft that is certain is one of them in turn.
+    A draft that is certain is one of them in turn. Of a tree its smallest shape is drafted, on eight tokens.
     """
-    size = sizes(subject)[0]
+    size, evens = sizes(subject)[0], tuple(range(0, EIGHT, 2))
+    if subject.kind == "tree" and len(subject.shapes[0]) <= FEW_NODES and subject.takes_q:
+        for often in (evens, tuple(token + 1 for token in evens)):
+            yield make(subject, *eight(*often), size, "")
     if subject.kind not in ("step", "chain") or size != 1:
         return
-    evens = tuple(range(0, EIGHT, 2))
     if subject.takes_q:
         for often in (evens, tuple(token + 1 for token in evens)):
             yield make(subject, *eight(*often), size, "")
@@ -241,13 +244,14 @@ def sizes(subject: Subject) -> range | Text:
 def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
     """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart.
 
-    Those with zeros follow a prompt, if the subject is told of one, and peaks a long one. Of four drafts and more there
-    are two tokens only. Where laws are handed over, one is on five tokens, two on eight, and one on many.
+    Those with zeros follow a prompt, if the subject is told of one, and peaks a long one. Of four drafts or nodes and
+    more there are two tokens only. Where laws are handed over, one is on five tokens, two on eight, and one on many.
     """
     untied = truncates(sampling_params)
     for size in sizes(subject):
-        few = subject.kind != "tree" and size >= FOUR
-        for vocab, seed, positive in ((2, 0, True),) if few else ((3, 0, True), (3, 1, False)):
+        for vocab, seed, positive in (
+            ((3, 0, True), (3, 1, False)) if not _are_many(subject, size) else (_few(subject),)
+        ):
             one_hot, target = not subject.takes_q, toy(vocab, seed, positive=positive, untied=untied)
             other = seed + (CERTAIN if one_hot else 10)
             draft = toy(vocab, other, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
@@ -261,6 +265,17 @@ def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, word
         if subject.kind in ROWS:
             yield make(subject, *wide(one_hot), sizes(subject)[0], "")
             yield from large(subject)
+
+
+def _are_many(subject: Subject, size: int) -> bool:
+    """Whether there are so many drafts that laws on three tokens take too long."""
+    return (len(subject.shapes[size]) if subject.kind == "tree" else size) >= FOUR
+
+
+def _few(subject: Subject) -> tuple[int, int, bool]:
+    """Two tokens, and a seed of positive laws; three, where three siblings of a tree are to differ."""
+    differ = subject.kind == "tree" and subject.scheme not in ("iid", "paths", "independent")
+    return (3 if differ else 2), 0, True
 
 
 def truncates(sampling_params: SamplingParams) -> bool:

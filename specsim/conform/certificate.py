@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 import specsim
 from specsim.base.files import check_writable, write_bytes
 from specsim.conform import registry
-from specsim.conform.report import as_json
+from specsim.conform.report import as_json, outcome
 from specsim.conform.sources import CODE, label, origins, since, sources
 from specsim.conform.subject import Subject
-from specsim.conform.verdict import STATUS, Report
+from specsim.conform.verdict import STATUS, Report, Verdict
 
 # Bytes of the largest certificate that is read.
 LARGEST = 64 * 2**20
 SHOWN = 12  # names of files in a list of them
+SAID = ("property", "outcome", "evidence", "reach", "words")  # of a verdict, which its outcome in words needs
 
 
 class NotHeld(Exception):
@@ -49,6 +50,7 @@ class Held(NamedTuple):
     """Identify the code that a certificate covers."""
 
     subjects: list[str]
+    outcomes: list[str]  # of each, in words, with their reach
     judged: list[str]  # properties that every one of them was judged by
     sources: dict[str, str]
     versions: dict[str, str]
@@ -126,7 +128,13 @@ def check(
     for name in properties:
         if name not in common:
             raise NotHeld(f"{path} says nothing of the property {name}: it is of {', '.join(common)}")
-    return Held(names, common, held["sources"], held["versions"])
+    return Held(names, [outcome(_report(one)) for one in reports], common, held["sources"], held["versions"])
+
+
+def _report(held: dict[str, Any]) -> Report:
+    """Return as much of a report as its outcome in words needs."""
+    verdicts = [Verdict(held["subject"], **{name: one[name] for name in SAID}) for one in held["verdicts"]]
+    return Report(held["subject"], tuple(verdicts), held.get("complete") is True)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -190,7 +198,8 @@ def _read(path: Path) -> dict[str, Any]:
         for name in ("sources", "versions"):
             texts += [part for pair in held[name].items() for part in pair]
         for report in reports:
-            texts += [report["subject"], report["outcome"], *(one["property"] for one in report["verdicts"])]
+            texts += [report["subject"], report["outcome"]]
+            texts += [one[name] for one in report["verdicts"] for name in SAID]
         edited = digest != _digest(held)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong from None

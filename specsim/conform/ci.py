@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from specsim.conform.report import ending, line
+from specsim.conform.report import ending, line, outcome, short
 from specsim.conform.verdict import ORDER, Report, Verdict
 
 # How a verdict ends a test; what is undecided is skipped, as under pytest.
@@ -28,8 +28,12 @@ def as_junit(reports: Sequence[Report]) -> str:
         counts = {name + "s": str(ends.count(name)) for name in ("failure", "error")}
         about = {"name": plain(report.subject), "tests": str(len(ends)), "skipped": str(ends.count("skipped"))}
         suite = xml.SubElement(root, "testsuite", about | counts | {"time": f"{report.seconds:.3f}"})
+        about_all = xml.SubElement(suite, "properties")
+        xml.SubElement(about_all, "property", name="outcome", value=plain(outcome(report)))
         for verdict, end in zip(report.verdicts, ends, strict=True):
             case = xml.SubElement(suite, "testcase", classname=plain(report.subject), name=verdict.property)
+            if verdict.outcome in PASSED:
+                xml.SubElement(case, "system-out").text = plain(line(verdict))
             if end:
                 shown = "\n".join([line(verdict), *ending(report._replace(verdicts=(verdict,)))])
                 xml.SubElement(case, end, type=verdict.outcome, message=plain(verdict.words)).text = plain(shown)
@@ -40,14 +44,12 @@ def as_junit(reports: Sequence[Report]) -> str:
 def as_badge(reports: Sequence[Report]) -> dict[str, Any]:
     """The worst outcome of all subjects, as the endpoint of shields.io reads it.
 
-    >>> as_badge([Report("mine", (Verdict("mine", "joint", "lossless", "scripted"),))])["message"]
-    'lossless (scripted)'
+    >>> as_badge([Report("mine", (Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts"),))])["message"]
+    'lossless where tried (scripted up to V=3, 2 drafts)'
     """
-    outcome = max(reports, key=lambda report: (report.status != 0, ORDER.index(report.outcome))).outcome
-    kinds = {verdict.evidence for report in reports for verdict in report.verdicts} - {"none"}
-    evidence = f" ({', '.join(sorted(kinds))})" if outcome in PASSED and kinds else ""
-    colour = COLOURS.get(outcome, OTHERS)
-    return {"schemaVersion": 1, "label": "specsim conform", "message": f"{outcome}{evidence}", "color": colour}
+    worst = max(reports, key=lambda report: (report.status != 0, ORDER.index(report.outcome))).outcome
+    colour = COLOURS.get(worst, OTHERS)
+    return {"schemaVersion": 1, "label": "specsim conform", "message": short(reports), "color": colour}
 
 
 def plain(text: str) -> str:

@@ -10,12 +10,15 @@ import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.calls import Answer, Broken, Input, answer, inputs, keywords, randomness
-from specsim.conform.cases import Case, rolled
+from specsim.conform.cases import ROWS, Case, Toy, rolled
 from specsim.conform.evidence import _shared, scripted
 from specsim.conform.evidence._jax_keys import TRANSFORMED
 from specsim.conform.guard import OutOfTime
 from specsim.conform.libraries import plain, takes_key
 from specsim.conform.rows import TILE, Rows, arguments, parts_of
+from specsim.conform.subject import Subject
+from specsim.trees import draw_tree, uniforms
+from specsim.types import Array
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
@@ -92,6 +95,30 @@ def repeated(watch: Watch, program: Callable[[Any], Answer], seed: int) -> Itera
             return out
 
         yield draw
+
+
+def drafted(subject: Subject, case: Case, count: int, rng: np.random.Generator) -> list[Input]:
+    """Return inputs whose drafts are drawn, not enumerated; the models look at the last token alone."""
+    if subject.kind not in ROWS:
+        return inputs(subject, case) * count
+
+    def after(toy: Toy) -> Callable[[tuple[Any, ...]], Array]:
+        return lambda text: np.stack([toy.table[token,] for token in text[-1].tolist()]) if text else toy.table[()]
+
+    u = rng.random((count, uniforms(case.parents, subject.scheme)))
+    tree, q = draw_tree(after(case.draft), case.parents, u, scheme=subject.scheme)
+    out = []
+    for tokens, rows in zip(tree.tokens, q, strict=True):
+        p = np.stack([case.target.table[()], *(case.target.table[token,] for token in tokens.tolist())])
+        out.append(Input(tree._replace(tokens=tokens), p, rows if subject.takes_q else None, 1.0))
+    return out
+
+
+def once_each(watch: Watch, case: Case, given: list[Input], own: Any, *, rows: bool) -> list[Answer]:
+    """Return the answers to inputs that are used once each: one by one, or as the rows of a batch."""
+    if rows:
+        return batched(watch, case, given, np.arange(len(given)), own)
+    return [watch.once(case, one, own) for one in given]
 
 
 @contextmanager

@@ -21,6 +21,9 @@ from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
 FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
+# Asked at the end, and only of what nothing convicted before: it looks for what the others cannot see.
+LAST = "larger"
+DECIDED = ("convicted", "lossy by design", "broken")
 GRACE = 0.1  # of the budget, for the call that is under way when it ends
 # Seconds of the processor that one call may use before it is called broken; the first one may use the whole budget.
 PATIENCE = 10.0
@@ -106,10 +109,11 @@ def judge(
 
     def ask(names: Sequence[str]) -> None:
         """Judge properties one after the other; every verdict is kept and said."""
-        planned = [_cases(name, subject) for name in names]
+        planned = [_cases(name, subject) if name != LAST else [] for name in names]
         for i, name in enumerate(names):
             watch.ahead, watch.telling = [case for later in planned[i + 1 :] for case in later], name in FIRST
-            verdict = _one(name, subject, watch)
+            is_settled = name == LAST and any(one.outcome in DECIDED for one in verdicts.values())
+            verdict = None if is_settled else _one(name, subject, watch)
             if verdict is None and properties is not None:
                 verdict = Verdict(subject.name, name, "not available", words=_unasked(name, subject))
             if verdict is None:
@@ -147,7 +151,8 @@ def chosen(properties: Sequence[str] | None) -> list[str]:
         if name not in known:
             raise unknown("property", name, known)
     asked = known if properties is None else list(properties)
-    return [name for name in FIRST if name in asked] + [name for name in asked if name not in FIRST]
+    between = [name for name in asked if name not in (*FIRST, LAST)]
+    return [*(name for name in FIRST if name in asked), *between, *(name for name in asked if name == LAST)]
 
 
 def asked(kind: str) -> list[str]:

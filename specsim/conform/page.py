@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import specsim
-from specsim.conform.report import measure, simple, unfinished_words
+from specsim.conform.report import measure, outcome, short, simple, unfinished_words
 from specsim.conform.verdict import Counterexample, Report, Verdict
 
 CODE = re.compile(r"`([^`<>]+)`")  # in a text that is escaped already
@@ -66,7 +66,7 @@ def page(reports: Sequence[Report], facts: dict[str, str]) -> str:
     2
     """
     title = f"specsim conform: {', '.join(report.subject for report in reports)}"
-    said = [outcome for outcome in MEANING if any(outcome == v.outcome for r in reports for v in r.verdicts)]
+    said = [one for one in MEANING if any(one == v.outcome for r in reports for v in r.verdicts)]
     return "\n".join(
         [
             "<!doctype html>",
@@ -86,7 +86,10 @@ def page(reports: Sequence[Report], facts: dict[str, str]) -> str:
 
 
 def _report(report: Report) -> Iterable[str]:
-    yield f"<h2><code>{escape(report.subject)}</code>: {_marked(report.outcome)}</h2>"
+    where = short([report]).removeprefix(report.outcome)
+    yield f"<h2><code>{escape(report.subject)}</code>: {_marked(report.outcome)}{escape(where)}</h2>"
+    if where:
+        yield f"<p>It is {escape(outcome(report))}.</p>"
     if not report.complete:
         yield f"<p>This is a part: {escape(unfinished_words(report))}.</p>"
     if report.resemblance is not None:
@@ -157,13 +160,13 @@ def _bar(share: float) -> str:
     return f'<td class="bars"><span class="bar" style="width: {100 * share:.0f}%"></span></td>'
 
 
-def _outcome(outcome: str) -> str:
-    return f"<td>{_marked(outcome)}</td>"
+def _outcome(word: str) -> str:
+    return f"<td>{_marked(word)}</td>"
 
 
-def _marked(outcome: str) -> str:
-    kind = {"lossless": "good", "lossy by design": "good", "convicted": "bad", "broken": "bad"}.get(outcome, "open")
-    return f'<span class="{kind}">{escape(outcome)}</span>'
+def _marked(word: str) -> str:
+    kind = {"lossless": "good", "lossy by design": "good", "convicted": "bad", "broken": "bad"}.get(word, "open")
+    return f'<span class="{kind}">{escape(word)}</span>'
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

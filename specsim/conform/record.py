@@ -25,8 +25,9 @@ from specsim.conform import clock, registry
 from specsim.conform.cases import standard
 from specsim.conform.judgement import judge
 from specsim.conform.observation import distance
-from specsim.conform.report import as_json
+from specsim.conform.report import as_json, short
 from specsim.conform.subject import Subject
+from specsim.conform.verdict import Report, Verdict
 from specsim.conform.watch import Watch
 
 KEPT = ("property", "outcome", "evidence", "runs", "distance", "reach", "words")  # of a verdict
@@ -87,6 +88,7 @@ def here(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
         return {"reason": found, "subjects": []}
     for subject in found:
         report = as_json(judge(subject, budget=budget, patience=CALL))
+        del report["words"]
         verdicts = [{key: verdict[key] for key in KEPT} for verdict in report.pop("verdicts")]
         more = {"kind": subject.kind, "note": subject.note, "two drafts": two_drafts(subject, timed=timed)}
         out.append(report | more | {"verdicts": verdicts})
@@ -130,9 +132,10 @@ def markdown(record: dict[str, Any]) -> str:
 
 
 def _said(one: dict[str, Any]) -> str:
-    """The verdict of a subject, and of the properties that say the same as it (all of them say `lossless`)."""
+    """The verdict of a subject: of *lossless* the reach, of others the properties that say the same as it."""
     if one["outcome"] == "lossless":
-        return "lossless"
+        held = [Verdict("", v["property"], v["outcome"], v["evidence"], v["reach"]) for v in one["verdicts"]]
+        return short([Report(one["subject"], tuple(held))])
     same = [v for v in one["verdicts"] if v["outcome"] == one["outcome"]]
     why = [f"{v['property']} {v['distance']:.3g}" if v["distance"] else v["property"] for v in same]
     return f"**{one['outcome']}**: {', '.join(why)}"
@@ -170,7 +173,7 @@ def main(
             "specsim": specsim.__version__,
         }
         out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        outcomes = ", ".join(one["outcome"] for one in found["subjects"]) or f"not available: {found['reason']}"
+        outcomes = "; ".join(map(_said, found["subjects"])) or f"not available: {found['reason']}"
         typer.echo(f"{name:34} {outcomes}")
 
 

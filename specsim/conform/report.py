@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from specsim.conform.verdict import Counterexample, Report, Verdict
+from specsim.conform.verdict import ORDER, Counterexample, Report, Verdict
 
 SHOWN = 8  # outcomes of a counterexample
 TELLING = ("joint", "contract", "marginal")  # properties whose reach says the most, the best first
+BEYOND = "larger"  # the property whose reach, or lack of it, is always said beside theirs
+NO_REACH = "where it was tried, which is not recorded"
+SIZES = re.compile(r"V=(\d+), (?:(\d+) drafts?|tree \[([^]]*)\])")  # of a case, in the words of a reach
 
 
 def line(verdict: Verdict) -> str:
@@ -22,6 +26,8 @@ def line(verdict: Verdict) -> str:
     said = [verdict.reach] if verdict.outcome == "lossless" else [verdict.words]
     if verdict.property == "vacuity" and verdict.outcome == "lossless":
         said = [verdict.words, verdict.reach]  # what the name of the property does not say
+    if verdict.outcome == "lossless" and not any(said):
+        said = [NO_REACH]
     seen = f"{verdict.outcome:16} {verdict.property:11} {evidence(verdict)}{distance(verdict)}"
     return ": ".join([seen, "; ".join(filter(None, said))]).rstrip(": ")
 
@@ -74,12 +80,54 @@ def outcome(report: Report) -> str:
     """
     if report.outcome != "lossless":
         return report.outcome
-    by_name = {verdict.property: verdict for verdict in report.verdicts if verdict.reach}
-    telling = [by_name[name] for name in TELLING if name in by_name] or list(by_name.values())
+    by_name = {verdict.property: verdict for verdict in report.verdicts}
+    reaching = {name: verdict for name, verdict in by_name.items() if verdict.reach}
+    telling = [reaching[name] for name in TELLING if name in reaching] or list(reaching.values())
     if not telling:
-        return "lossless as far as its properties reach"
-    edge = next((v.words for v in report.verdicts if v.property == "degenerate" and v.outcome == "measured"), "")
-    return f"lossless where it was tried ({telling[0].evidence}: {telling[0].reach}){'; but ' * bool(edge)}{edge}"
+        return f"lossless {NO_REACH}"
+    where = [f"{telling[0].evidence}: {telling[0].reach}"]
+    beyond = by_name.get(BEYOND)
+    if beyond is not None and beyond is not telling[0]:
+        where.append(f"{beyond.evidence}: {beyond.reach}" if beyond.reach else beyond.words)
+    edge = _edge(report)
+    return f"lossless where it was tried ({'; '.join(where)}){'; but ' * bool(edge)}{edge}"
+
+
+def _edge(report: Report) -> str:
+    """Return what a coin at its end does, which convicts nobody whose generator hardly ever draws it."""
+    return next((v.words for v in report.verdicts if v.property == "degenerate" and v.outcome == "measured"), "")
+
+
+def short(reports: Sequence[Report]) -> str:
+    """Return the worst outcome in a few words; "lossless" comes with the largest sizes tried of every subject.
+
+    >>> short([Report("mine", (Verdict("mine", "joint", "lossless", "scripted", "V=3, 2 drafts; V=8, 1 draft"),))])
+    'lossless where tried (scripted up to V=8, 2 drafts)'
+    """
+    worst = max(reports, key=lambda report: (report.status != 0, ORDER.index(report.outcome))).outcome
+    if worst != "lossless":
+        return worst
+    extents = [extent(report) for report in reports]
+    common = [kind for kind in extents[0] if all(kind in one for one in extents)]
+    where = [f"{kind} up to {_least([one[kind] for one in extents])}" for kind in common]
+    ends = "; but not at the ends of its coins" * any(_edge(report) != "" for report in reports)
+    return (f"lossless where tried ({'; '.join(where)})" if where else f"lossless {NO_REACH}") + ends
+
+
+def extent(report: Report) -> dict[str, tuple[int, int]]:
+    """Return the largest vocabulary and the largest number of drafts that were tried, by the kind of evidence."""
+    out: dict[str, tuple[int, int]] = {}
+    for verdict in report.verdicts:
+        for vocab, drafts, tree in SIZES.findall(verdict.reach):
+            size = int(vocab), int(drafts) if drafts else tree.count(",") + 1
+            known = out.get(verdict.evidence, (0, 0))
+            out[verdict.evidence] = max(known[0], size[0]), max(known[1], size[1])
+    return out
+
+
+def _least(sizes: Sequence[tuple[int, int]]) -> str:
+    vocab, drafts = (min(one) for one in zip(*sizes, strict=True))
+    return f"V={vocab}, {drafts} draft{'s' * (drafts != 1)}"
 
 
 def unfinished_words(report: Report) -> str:
@@ -89,8 +137,15 @@ def unfinished_words(report: Report) -> str:
 
 def rows(report: Report) -> list[list[str]]:
     """The verdicts as rows of a table, the head first."""
-    found = [[v.outcome, v.property, v.evidence, str(v.runs), v.words or v.reach] for v in report.verdicts]
+    found = [[v.outcome, v.property, v.evidence, str(v.runs), _seen(v)] for v in report.verdicts]
     return [["outcome", "property", "evidence", "runs", "seen, or as far as it reaches"], *found]
+
+
+def _seen(verdict: Verdict) -> str:
+    """Return what was seen; of what is lossless its reach before all else."""
+    if verdict.outcome != "lossless":
+        return verdict.words or verdict.reach
+    return "; ".join(filter(None, [verdict.reach or NO_REACH, verdict.words]))
 
 
 def counterexample(shown: Counterexample) -> Iterator[str]:
@@ -137,4 +192,5 @@ def as_json(report: Report) -> dict[str, Any]:
         verdicts.append(held)
     likeness = None if report.resemblance is None else report.resemblance._asdict()
     held = {"subject": report.subject, "outcome": report.outcome, "complete": report.complete}
+    held |= {"words": outcome(report)}
     return held | {"resemblance": likeness, "verdicts": verdicts}

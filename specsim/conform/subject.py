@@ -84,7 +84,7 @@ class Subject(NamedTuple):
     order: tuple[str, ...] = ORDER
     sizes: tuple[int, ...] = (1, 2, 3, 4)
     scheme: str = "iid"
-    shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0), (-1, -1, 1), (-1, 0, 0))
+    shapes: tuple[tuple[int, ...], ...] = ((-1, -1), (-1, 0), (-1, -1, 0), (-1, -1, 1), (-1, 0, 0), (-1, -1, -1, 0))
     block: bool = False
     stateful: bool = False
     stops: bool = False

@@ -26,6 +26,7 @@ SHARE = 4  # a Monte Carlo observation that decides nothing yet takes at most th
 EXACT = 3  # and an exact one that part,
 MANY = 3000  # paths of a case at most where rows of batches say enough: coins that are drawn up front have more
 SLACK = 3  # or so many times what each of those to come would have
+SMALL = 5  # tokens that every subject must take
 FEW = 8  # rows of a batch that take no longer than a call
 REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
 LEFT_OVER = 3000  # calls, after which a subject that keeps random numbers should have used up those of a script
@@ -41,6 +42,7 @@ class Watch:
         self, subject: Subject, *, deadline: float, patience: float, delta: float, seed: int, grace: float = 1.0
     ) -> None:
         self.subject, self.deadline, self.patience, self.delta, self.seed = subject, deadline, patience, delta, seed
+        self.begun_at = clock.now()
         self.grace = grace
         self.seen: dict[Any, Observation] = {}
         self.kinds: list[Evidence] = ["scripted", "Monte Carlo"]
@@ -59,6 +61,8 @@ class Watch:
         self.refused = ""  # why no verdict is possible at all
         self.hidden = False  # whether it has randomness that no script sees
         self.pace = 0.0  # seconds of a single run, once it was too slow for a first look
+        self.taken: set[int] = set()  # large vocabularies that were tried
+        self.untaken: dict[int, str] = {}  # those at which its first call raised, in words
         self.called = False  # a call of the subject has come back
         self.shapes: set[Any] = set()  # of the calls that came back, of what compiles anew for each
         self.rows = Rows(self)
@@ -66,6 +70,10 @@ class Watch:
     def left(self) -> float:
         """Seconds."""
         return self.deadline - clock.now()
+
+    def passed(self) -> float:
+        """Return the seconds since the judgement began."""
+        return clock.now() - self.begun_at
 
     def __call__(self, case: Case, *, exact: bool = False) -> Observation:
         """The observation of a case; `exact` ones only, on demand. Raises Broken, OutOfTime."""
@@ -76,10 +84,31 @@ class Watch:
 
     def through(self, cases: Iterable[Case]) -> Iterator[Case]:
         """The cases of a property, one after the other: those not seen yet share the time with those `ahead`."""
-        own = list(cases)
+        own = [case for case in cases if self.takes(case)]
         for i, case in enumerate(own):
             self.open = max(len({_key(one) for one in (*own[i:], *self.ahead)} - self.seen.keys()), 1)
             yield case
+
+    def takes(self, case: Case) -> bool:
+        """Return whether the subject takes a vocabulary as large as that of a case: the first call with it says so.
+
+        One that raises there may have a table of some size; where it says nothing wrong it is not broken.
+        """
+        vocab = case.target.vocab
+        if vocab <= SMALL or self.left() <= 0 or vocab in self.taken:
+            return vocab not in self.untaken
+        runs, random = self.runs, np.random.default_rng(self.seed)
+        self.taken.add(vocab)
+        try:
+            self.once(case, inputs(self.subject, case)[0], random)
+        except (OutOfTime, scripted.NotScriptable):
+            return True
+        except Broken as broken:
+            if broken.__cause__ is not None:
+                self.untaken[vocab] = f"it does not take V={vocab}: {broken}"
+        finally:
+            self.runs = runs
+        return vocab not in self.untaken
 
     def batches(self, case: Case, *, exact: bool = False, wanted: float | None = None) -> Observation:
         """The frequencies of whole batches, whatever the evidence for single calls."""

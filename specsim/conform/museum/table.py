@@ -6,6 +6,7 @@ import re
 
 from specsim.conform import judge
 from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjects_of
+from specsim.conform.report import short
 from specsim.conform.verdict import Report
 
 HEAD = "| {} | {} | thread | evidence | runs | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
@@ -23,7 +24,7 @@ def row(name: str, report: Report) -> str:
     module = find(name)
     evidence = ", ".join(sorted({v.evidence for v in report.verdicts}))
     runs, lacking = sum(v.runs for v in report.verdicts), f": {module.PROPERTY}" if module.PROPERTY else ""
-    return f"| `{name}` | {module.WRONG} | {link(module.THREAD)} | {evidence} | {runs:,} | {report.outcome}{lacking} |"
+    return f"| `{name}` | {module.WRONG} | {link(module.THREAD)} | {evidence} | {runs:,} | {short([report])}{lacking} |"
 
 
 def link(address: str) -> str:

@@ -41,7 +41,7 @@ def first(subject: Subject, watch: Watch, cases: Iterable[Case]) -> tuple[Imposs
     tried = 0
     try:
         with ends.trial(watch.seed, dtype) as run:
-            for case, given, program in _programs(watch, list(cases)):
+            for case, given, program in _programs(watch, [case for case in cases if watch.takes(case)]):
                 if clock.now() > until:
                     return None, "coins at 0 and at 1 - ulp in some of the cases" if tried else ""
                 _, count = run(program, None)

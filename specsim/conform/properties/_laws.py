@@ -91,7 +91,7 @@ def each(
     kind = min((one.evidence for _, one in looks), key=WEAKEST.index)
     widest = max(one.found for _, one in looks)
     words = "; ".join(watch.why)
-    where = "; ".join(dict.fromkeys(reach))
+    where = "; ".join(dict.fromkeys([*reach, *watch.untaken.values()]))
     if kind == "Monte Carlo":
         where += f"; total variations from {widest:.2g} would be seen"
         if widest > montecarlo.UNDECIDED:

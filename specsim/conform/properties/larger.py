@@ -1,0 +1,147 @@
+"""Nothing goes wrong at sizes beyond those of the exact cases: one look by frequencies at each.
+
+More tokens, longer blocks, more candidates and wider trees than an exact law can have. Only shares of tokens are
+compared, of kinds that tell what is wrong (`large_cases`). What cannot take such a size is not asked, and it is said.
+The time is a small part of what the other properties took, so that a slow subject has fewer runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.conform import clock
+from specsim.conform.calls import Answer, Broken, Input
+from specsim.conform.cases import Case
+from specsim.conform.draws import drafted, once_each, seeded
+from specsim.conform.evidence import montecarlo
+from specsim.conform.evidence.shares import Share, excess, nats, seen_from
+from specsim.conform.given import given
+from specsim.conform.guard import OutOfTime
+from specsim.conform.large_cases import Large, large, shares
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import LARGER, Counterexample, Outcome, Verdict
+from specsim.conform.watch import Watch
+
+KINDS = ("step", "chain", "tree", "decoder")
+NEEDS = "what is convicted, priced or broken at small sizes is not tried at larger ones"
+RUNS = 1000  # of a case
+FEWEST = 30  # runs of a case: a refused token that is always kept is seen by so many
+CHUNK = 250  # runs whose laws are held at a time
+PROBE = 10  # runs, after which it is known how many there is time for
+# Part of the seconds that the judgement took before, and the least number of them, that all of these looks may take.
+PART, LEAST = 0.1, 3.0
+# Types whose sums of so many probabilities are off by more than is looked for.
+SHORT = ("float16", "bfloat16")
+
+
+class Seen(NamedTuple):
+    """One look at a case: how far its share that is the furthest off may be, and what is seen from where."""
+
+    worst: Share
+    convicts: bool
+    runs: int
+    found: float  # the smallest deviation that every share would have shown
+    example: Input
+
+
+def cases(subject: Subject) -> Iterable[Case]:
+    """More tokens, and more drafts."""
+    return [one.case for one in large(subject)]
+
+
+def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+    """Of what was not decided otherwise before."""
+    before, begun = watch.runs, clock.now()
+    if subject.dtype in SHORT:
+        words = f"sums of many probabilities are no laws in {subject.dtype}"
+        return Verdict(subject.name, "larger", "not available", words=f"larger sizes were not tried: {words}")
+    until = begun + min(max(PART * watch.passed(), LEAST), watch.left() / 2)
+    some, reach, left_out, widest = list(large(subject)), list[str](), list[str](), 0.0
+    for i, one in enumerate(some):
+        where = one.case.words
+        try:
+            seen = _look(watch, one, clock.now() + (until - clock.now()) / (len(some) - i))
+        except _Refused as reason:
+            left_out.append(f"it does not take {where}: {reason}")
+            continue
+        except OutOfTime:
+            left_out.append(f"no time for {where}: give it {LARGER}")
+            continue
+        if seen.convicts:
+            return _convicted(subject, one, seen, watch.runs - before)
+        reach.append(f"{where} ({seen.runs} runs)")
+        widest = max(widest, seen.found)
+    without = "; ".join(dict.fromkeys(left_out))
+    if not reach:
+        words = f"larger sizes were not tried: {without}"
+        return Verdict(subject.name, "larger", "not available", runs=watch.runs - before, words=words)
+    where = "; ".join(
+        [*reach, f"shares of tokens that are off by {widest:.2g} would be seen", *filter(None, [without])]
+    )
+    return Verdict(subject.name, "larger", "lossless", "Monte Carlo", where, watch.runs - before)
+
+
+class _Refused(Exception):
+    """The first call at a size raised."""
+
+
+def _look(watch: Watch, one: Large, until: float) -> Seen:
+    """As many runs as there is time for, half of them in batches where the subject takes some."""
+    watch.sampled += 1
+    subject, case, seed = watch.subject, one.case, watch.seed + watch.sampled
+    rng = np.random.default_rng([seed, 3])
+    by_rows = subject.batch is not None and not subject.logprobs
+
+    # Does it take this size, and how long does a run take?
+    if watch.left() <= 0:
+        raise OutOfTime
+    with seeded(seed) as own:
+        first = drafted(subject, case, PROBE, rng)
+        begun = clock.now()
+        try:
+            once_each(watch, case, first[:1], own, rows=False)
+        except Broken as broken:
+            if broken.__cause__ is None:
+                raise
+            raise _Refused(str(broken)) from None
+        once_each(watch, case, first[1:], own, rows=False)
+        pace = (clock.now() - begun) / PROBE
+
+        # How many runs that makes is fixed before any of them is counted.
+        runs = min(RUNS, int((until - clock.now()) / max(pace, 1e-9)))
+        if runs < FEWEST:
+            raise OutOfTime
+        answers = list[Answer]()
+        while len(answers) < runs:
+            count = min(CHUNK, runs - len(answers))
+            rows = by_rows and len(answers) // CHUNK % 2 == 1
+            answers += once_each(watch, case, drafted(subject, case, count, rng), own, rows=rows)
+
+    # Which share is the furthest off?
+    found = shares(one, [answer.text for answer in answers])
+    limit = nats(len(found), montecarlo.share(watch.delta, watch.sampled))
+    worst = max(found, key=lambda share: excess(share, runs, watch.rounding))
+    seen_at = max(seen_from(share.expected, runs, limit) for share in found if 0 < share.expected < 1)
+    return Seen(worst, excess(worst, runs, watch.rounding) > limit, runs, seen_at, first[0])
+
+
+def _convicted(subject: Subject, one: Large, seen: Seen, runs: int) -> Verdict:
+    """The share that is the furthest off, with one of the inputs."""
+    words, observed, expected = seen.worst
+    p, q, drafts = _shown(subject, seen.example)
+    told = given(subject, one.case, seen.example.tree)
+    shown = Counterexample(one.case.words, p, q, drafts, words, {words: expected}, {words: observed}, told)
+    said = f"{words} have probability {observed:.4g}, not {expected:.4g} ({one.case.words}, {seen.runs} runs)"
+    outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
+    off = abs(observed - expected)
+    return Verdict(subject.name, "larger", outcome, "Monte Carlo", one.case.words, runs, off, shown, said)
+
+
+def _shown(subject: Subject, one: Input) -> tuple[Any, Any, Any]:
+    if one.tree is None:
+        return None, None, None
+    q = None if one.q is None else one.q.tolist()
+    return one.p.tolist(), q, np.asarray(one.tree.tokens).tolist()
