@@ -118,7 +118,7 @@ def extent(report: Report) -> dict[str, tuple[int, int]]:
     """Return the largest vocabulary and the largest number of drafts that were tried, by the kind of evidence."""
     out: dict[str, tuple[int, int]] = {}
     for verdict in report.verdicts:
-        for vocab, drafts, tree in SIZES.findall(verdict.reach):
+        for vocab, drafts, tree in SIZES.findall(verdict.reach if verdict.outcome == "lossless" else ""):
             size = int(vocab), int(drafts) if drafts else tree.count(",") + 1
             known = out.get(verdict.evidence, (0, 0))
             out[verdict.evidence] = max(known[0], size[0]), max(known[1], size[1])

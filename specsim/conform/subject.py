@@ -66,7 +66,7 @@ class Subject(NamedTuple):
     >>> Subject("mine", "step", mine).randomness
     'random'
     >>> print(Subject.sizes.__doc__)
-    numbers of drafts that it takes: K of a step, gamma of a chain
+    numbers of drafts that it takes: K of a step, gamma of a chain; of a chain with the default 6 and 8, too
     """
 
     name: str
@@ -118,9 +118,10 @@ FIELDS = {
     "and q are before it, drafts come from the warped q. A decoder or drafter, which always takes them, is judged at "
     "others than none",
     "order": "in which it applies temperature, top_k and top_p: what its own sampler does without drafts is no error",
-    "sizes": "numbers of drafts that it takes: K of a step, gamma of a chain",
+    "sizes": "numbers of drafts that it takes: K of a step, gamma of a chain; of a chain with the default 6 and 8, too",
     "scheme": "how several candidates for one place are drawn: a draft scheme of specsim, or paths",
-    "shapes": "trees that it takes, each as the parents of its nodes, -1 for the root",
+    "shapes": "trees that it takes, each as the parents of its nodes, -1 for the root; with the default one of eight "
+    "nodes, too",
     "block": "a decoder that returns one block, which is to be continued by the target",
     "stateful": "`run()` gives what is called as above, round after round of one text, and may remember",
     "stops": "it ends texts itself: a keyword `end`, a token id or None, and unless it is a decoder (which has n) "

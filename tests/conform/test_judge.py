@@ -73,7 +73,7 @@ def test_scripted(rule: Any) -> None:
     report = judge(Subject(rule.__name__, "chain", rule, sizes=(1, 2)), budget=60)
     assert report.outcome == ("lossless" if rule is right else "convicted")
     assert report.status == (0 if rule is right else 1)
-    assert {v.evidence for v in report.verdicts} <= {"scripted", "bound"}
+    assert {v.evidence for v in report.verdicts if v.property != "larger"} <= {"scripted", "bound"}
     if rule is wrong:
         shown = next(v.counterexample for v in report.verdicts if v.counterexample)
         assert len(shown.p[0]) == 2, "the counterexample is shrunk to two tokens"
@@ -229,7 +229,8 @@ def test_the_budget_is_kept() -> None:
     report = judge(Subject("slow", "chain", slow), budget=3)
     assert clock.now() - began < 3.6
     assert report.outcome == "inconclusive"
-    assert "larger" in report.verdicts[-1].words
+    undecided = [verdict for verdict in report.verdicts if verdict.outcome == "inconclusive"]
+    assert "larger" in undecided[-1].words
 
 
 def test_bad_arguments_are_named() -> None:

@@ -63,7 +63,7 @@ def test_an_exoneration_is_acquitted_of_everything(name: str, monkeypatch: pytes
     (subject,) = subjects_of(find(name))
     asked = {"contract"} if subject.kind == "drafter" else {"marginal", "degenerate"}
     assert {v.property for v in report.verdicts} >= asked
-    assert {v.evidence for v in report.verdicts} <= EXACT
+    assert {v.evidence for v in report.verdicts if v.property != "larger"} <= EXACT
     assert max(v.distance for v in report.verdicts) < 1e-9
     assert table.row(name, report) in PAGE, "make it anew: python docs/refresh.py"
 

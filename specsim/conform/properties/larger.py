@@ -32,7 +32,7 @@ FEWEST = 30  # runs of a case: a refused token that is always kept is seen by so
 CHUNK = 250  # runs whose laws are held at a time
 PROBE = 10  # runs, after which it is known how many there is time for
 # Part of the seconds that the judgement took before, and the least number of them, that all of these looks may take.
-PART, LEAST = 0.1, 3.0
+PART, LEAST = 0.1, 5.0
 # Types whose sums of so many probabilities are off by more than is looked for.
 SHORT = ("float16", "bfloat16")
 
@@ -100,15 +100,15 @@ def _look(watch: Watch, one: Large, until: float) -> Seen:
         raise OutOfTime
     with seeded(seed) as own:
         first = drafted(subject, case, PROBE, rng)
-        begun = clock.now()
         try:
             once_each(watch, case, first[:1], own, rows=False)
         except Broken as broken:
             if broken.__cause__ is None:
                 raise
             raise _Refused(str(broken)) from None
+        begun = clock.now()
         once_each(watch, case, first[1:], own, rows=False)
-        pace = (clock.now() - begun) / PROBE
+        pace = (clock.now() - begun) / (PROBE - 1)
 
         # How many runs that makes is fixed before any of them is counted.
         runs = min(RUNS, int((until - clock.now()) / max(pace, 1e-9)))
