@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, Verdict, judge, judgement
-from specsim.conform.evidence import shares
 from specsim.conform.large_cases import WIDER
 from specsim.conform.properties import _laws, larger
 from specsim.types import Array, TokenTree
@@ -281,35 +280,9 @@ def test_what_is_convicted_is_not_tried() -> None:
     assert [(one.property, one.outcome) for one in named] == [("marginal", "convicted"), ("larger", "not available")]
 
 
-@pytest.mark.fast
-@pytest.mark.parametrize("runs", [100, 1000])
-@pytest.mark.parametrize("expected", [0.002, 0.1, 0.5])
-def test_shares_raise_as_few_alarms_as_is_said(expected: float, runs: int) -> None:
-    """Exactly, by the binomial tails: not more than half of the rate on each side, and not 10,000 times less."""
-    from math import comb
-
-    delta = 1e-4
-    limit = shares.nats(1, delta)
-    tails = [0.0, 0.0]
-    for seen in range(runs + 1):
-        if shares.excess(shares.Share("", seen / runs, expected), runs, 0.0) > limit:
-            chance = comb(runs, seen) * expected**seen * (1 - expected) ** (runs - seen)
-            tails[seen / runs > expected] += chance
-    assert max(tails) <= delta / 2
-    assert sum(tails) > delta / 1e4
-
-
 @pytest.mark.parametrize("subjects", [3, pytest.param(300, marks=pytest.mark.slow)])
 def test_right_subjects_at_a_large_rate(subjects: int) -> None:
     """At a false-alarm rate of 5 % hardly one of them is convicted."""
     subject = Subject("right", "chain", chain(), sizes=(1, 2))
     judged = [judge(subject, properties=["larger"], false_alarm=0.05, seed=seed) for seed in range(subjects)]
     assert sum(report.outcome == "convicted" for report in judged) <= 0.05 * subjects
-
-
-@pytest.mark.fast
-def test_rounding_explains_what_it_can() -> None:
-    share = shares.Share("", 0.52, 0.5)
-    assert shares.excess(share, 10_000, 0.0) > 0 == shares.excess(share, 10_000, 0.02)
-    assert 0.02 < shares.seen_from(0.5, 10_000, 25.0) < 0.05
-    assert shares.seen_from(0.5, 10, 25.0) == 1.0
