@@ -125,7 +125,7 @@ def shares(one: Large, texts: list[Text]) -> list[Share]:
 
     They are counted in every place, in the first place where a token is not even, and by number in the first place.
     """
-    length, places = one.case.length, np.arange(one.case.length)
+    length, places = one.case.length, range(one.case.length)
     tokens = np.array([[*text[:length], *[-1] * (length - len(text))] for text in texts])
     emitted = tokens >= 0
     before = np.concatenate([np.full((len(tokens), 1), -1), tokens[:, :-1]], axis=1)

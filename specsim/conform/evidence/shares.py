@@ -27,7 +27,7 @@ def divergence(observed: float, expected: float) -> float:
     """Kullback-Leibler divergence of two coins, in nats; infinite where what cannot be was seen.
 
     >>> round(divergence(0.02, 0.002), 4), divergence(0.1, 0.0)
-    (0.0283, inf)
+    (0.0282, inf)
     """
     total = 0.0
     for seen, due in ((observed, expected), (1 - observed, 1 - expected)):
