@@ -6,14 +6,19 @@ from specsim import warp
 from specsim.conform import Subject
 
 
+def warped(law, s, temperature):
+    with np.errstate(divide="ignore"):
+        return warp(np.log(law), temperature=temperature, top_k=s.top_k, top_p=s.top_p)
+
+
 def propose(draft, prompt, gamma, sampling_params, random):
     text, rows = list(prompt), []
     for _ in range(gamma):
-        law = warp(draft(text), sampling_params.temperature, sampling_params.top_k, sampling_params.top_p)
+        law = warped(draft(text), sampling_params, sampling_params.temperature)
         text.append(int(random.choice(len(law), p=law)))
         rows.append(law)
     return text[len(prompt) :], np.stack(rows)
 
 
 def subject():
-    return Subject("tempered_drafter", "drafter", propose, sizes=(1, 2))
+    return Subject("tempered_drafter", "drafter", propose, warps=True, sizes=(1, 2))

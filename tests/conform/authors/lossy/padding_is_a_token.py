@@ -1,4 +1,4 @@
-"""Lossy: -1 of the padding indexes the last token: short rows go on below their drafts as if it had been drafted."""
+"""Lossy: the bonus of a short row is corrected by the padding's law, as if its draft had been rejected."""
 
 import torch
 
@@ -9,7 +9,7 @@ def verify(p, q, drafts, counts):
     n, g, v = q.shape
     rows = torch.arange(n)
     px, qx = p[rows[:, None], torch.arange(g), drafts], q[rows[:, None], torch.arange(g), drafts]
-    kept = (torch.rand(n, g) * qx < px).long().cumprod(1).sum(1)
+    kept = (torch.rand(n, g) * qx < px).long().cumprod(1).sum(1).minimum(counts)
     row = p[rows, kept]
     sub = torch.cat([q, torch.zeros(n, 1, v)], 1)[rows, kept]
     res = (row - sub).clamp(min=0)

@@ -6,15 +6,20 @@ from specsim import warp
 from specsim.conform import Subject
 
 
+def warped(law, s, temperature):
+    with np.errstate(divide="ignore"):
+        return warp(np.log(law), temperature=temperature, top_k=s.top_k, top_p=s.top_p)
+
+
 def propose(draft, prompt, gamma, sampling_params, random):
     text, rows = list(prompt), []
     for _ in range(gamma):
         raw = draft(text)
-        law = warp(raw, sampling_params.temperature, sampling_params.top_k, sampling_params.top_p)
+        law = warped(raw, sampling_params, sampling_params.temperature)
         text.append(int(random.choice(len(law), p=law)))
-        rows.append(warp(raw, 1.0, sampling_params.top_k, sampling_params.top_p))
+        rows.append(warped(raw, sampling_params, 1.0))
     return text[len(prompt) :], np.stack(rows)
 
 
 def subject():
-    return Subject("rows_before_temperature", "drafter", propose, sizes=(1, 2))
+    return Subject("rows_before_temperature", "drafter", propose, warps=True, sizes=(1, 2))

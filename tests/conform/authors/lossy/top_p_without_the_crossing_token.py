@@ -6,9 +6,14 @@ from specsim import warp
 from specsim.conform import Subject
 
 
+def warped(row, s):
+    with np.errstate(divide="ignore"):
+        return warp(np.log(row), temperature=s.temperature, top_k=s.top_k, top_p=s.top_p)
+
+
 def verify(p, q, drafts, random, *, sampling_params):
     s = sampling_params
-    p, q = (np.stack([warp(row, s.temperature, s.top_k, s.top_p) for row in rows]) for rows in (p, q))
+    p, q = (np.stack([warped(row, s) for row in rows]) for rows in (p, q))
     for i, x in enumerate(drafts):
         if random.random() * q[i, x] >= p[i, x]:
             res = np.maximum(p[i] - q[i], 0)
