@@ -60,6 +60,16 @@ def test_every_token_is_drafted_too_often_somewhere(at: str) -> None:
 
 
 @pytest.mark.fast
+def test_a_target_may_be_even() -> None:
+    """`lenient_where_flat` of the authors: no case had an even target and another draft."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        return often(p, q, drafts, random, at=lambda x, vocab: p.max() < 1.3 / vocab, keeps=np.inf)
+
+    assert judge(Subject("flat", "step", run, sizes=(1,)), properties=["degenerate"]).outcome == "convicted"
+
+
+@pytest.mark.fast
 @pytest.mark.parametrize("token", range(8))
 def test_every_certain_draft_is_tested(token: int) -> None:
     def run(p: Array, q: Any, drafts: Array, random: Any) -> int:

@@ -25,6 +25,7 @@ PAIRS = {
     "zeros in q": ("1/2 1/4 1/4", "1/2 0 1/2"),
     "zeros in p": ("1/2 0 1/2", "1/4 1/2 1/4"),
     "the same certain token": ("0 0 1", "0 0 1"),
+    "an even target": ("1/3 1/3 1/3", "1/2 1/4 1/4"),
     "nearly certain tokens": ("998/1000 1/1000 1/1000", "999/1000 1/2000 1/2000"),
     "rare tokens": ("9998/10000 1/10000 1/10000", "9990/10000 9/10000 1/10000"),  # one is drafted too often
     "rare tokens left over": ("49994/50000 5/50000 1/50000", "1 0 0"),
