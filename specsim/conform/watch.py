@@ -22,10 +22,10 @@ from specsim.conform.subject import Subject
 from specsim.conform.verdict import Evidence
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens
-SHARE = 4  # a Monte Carlo observation that decides nothing yet takes at most this part of the time that is left
-EXACT = 3  # and an exact one that part,
+# Parts of the time left that a Monte Carlo observation which decides nothing yet, and an exact one, take at most.
+SHARE, EXACT = 4, 3
 MANY = 3000  # paths of a case at most where rows of batches say enough: coins that are drawn up front have more
-SLACK = 3  # or so many times what each of those to come would have
+SLACK = 3  # an exact one takes so many times what each of those to come would have, if that is more
 SMALL = 5  # tokens that every subject must take
 FEW = 8  # rows of a batch that take no longer than a call
 REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
@@ -42,8 +42,7 @@ class Watch:
         self, subject: Subject, *, deadline: float, patience: float, delta: float, seed: int, grace: float = 1.0
     ) -> None:
         self.subject, self.deadline, self.patience, self.delta, self.seed = subject, deadline, patience, delta, seed
-        self.begun_at = clock.now()
-        self.grace = grace
+        self.begun_at, self.grace = clock.now(), grace
         self.seen: dict[Any, Observation] = {}
         self.kinds: list[Evidence] = ["scripted", "Monte Carlo"]
         if subject.randomness == "coins":
