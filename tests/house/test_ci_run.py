@@ -44,8 +44,14 @@ LAST = "README command: tests"
 SLOW = "slow tests, part 1 of 10"  # of a checkout without a commit
 
 
-def checkout(folder: Path, **lines: str) -> Path:
-    """A checkout with CI's own script and a stand-in for all that it calls: a line of shell, or nothing."""
+ALL_PARTS = "1 2 3 4 5 6 7 8 9 10"
+
+
+def checkout(folder: Path, *, ready: str = ALL_PARTS, **lines: str) -> Path:
+    """Return CI's own script in a checkout, with a stand-in for all that it calls: a line of shell, or nothing.
+
+    ready: the parts of the slow tier from which the script chooses.
+    """
     standins = folder / "standins"
     (folder / "checkout" / ".ci").mkdir(parents=True)
     standins.mkdir()
@@ -56,7 +62,9 @@ def checkout(folder: Path, **lines: str) -> Path:
     for name, path in (programs | scripts).items():
         path.write_text(f"#!/bin/sh\n{README if name == 'readme' else lines.get(name, 'exit')}\n")
     (standins / "python3").write_text(VENV)
-    (folder / "checkout" / ".ci" / "run").write_bytes((CI / "run").read_bytes())
+    script, found = re.subn(r"^READY=\(.*\)$", f"READY=({ready})", (CI / "run").read_text(), flags=re.MULTILINE)
+    assert found == 1
+    (folder / "checkout" / ".ci" / "run").write_text(script)
     for path in (*standins.iterdir(), *(folder / "checkout" / ".ci").iterdir()):
         path.chmod(0o755)
     subprocess.run(["git", "init", "-q"], cwd=folder / "checkout", check=True)
@@ -146,6 +154,21 @@ def test_the_part_follows_the_number_of_commits(tmp_path: Path) -> None:
     commit(script.parent, 11)
     assert slow_part(script, tmp_path) == "2"
     assert slow_part(script, tmp_path, SLOW_PART="5") == "5"
+
+
+def test_a_part_that_is_not_ready_is_left_out(tmp_path: Path) -> None:
+    """Only parts that have passed whole may fail a run of CI; any other is run by its number."""
+    script = checkout(tmp_path, ready="4 7", pytest='echo "suite: $*"')
+    commit(script.parent, 11)
+    assert slow_part(script, tmp_path) == "7"
+    assert slow_part(script, tmp_path, SLOW_PART="5") == "5"
+
+
+def test_without_a_ready_part_no_slow_test_runs(tmp_path: Path) -> None:
+    script = checkout(tmp_path, ready="")
+    done = subprocess.run([script], env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=True)
+    assert stages(done.stdout.splitlines())[-2:] == [LAST, "all of it"]
+    assert "== slow tests: of 10 parts 0 are ready for CI; SLOW_PART=K .ci/run runs any other" in done.stdout
 
 
 def test_a_copy_without_all_commits_takes_the_id_of_the_last(tmp_path: Path) -> None:
