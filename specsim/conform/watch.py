@@ -71,7 +71,6 @@ class Watch:
         return self.deadline - clock.now()
 
     def passed(self) -> float:
-        """Return the seconds since the judgement began."""
         return clock.now() - self.begun_at
 
     def __call__(self, case: Case, *, exact: bool = False) -> Observation:
@@ -83,16 +82,15 @@ class Watch:
 
     def through(self, cases: Iterable[Case]) -> Iterator[Case]:
         """The cases of a property, one after the other: those not seen yet share the time with those `ahead`."""
-        own = [case for case in cases if self.takes(case)]
+        own = list(cases)
         for i, case in enumerate(own):
+            if not self.takes(case):
+                continue
             self.open = max(len({_key(one) for one in (*own[i:], *self.ahead)} - self.seen.keys()), 1)
             yield case
 
     def takes(self, case: Case) -> bool:
-        """Return whether the subject takes a vocabulary as large as that of a case: the first call with it says so.
-
-        One that raises there may have a table of some size; where it says nothing wrong it is not broken.
-        """
+        """Return whether a call takes the case's vocabulary; a subject may have a table of some size, and raise."""
         vocab = case.target.vocab
         if vocab <= SMALL or self.left() <= 0 or vocab in self.taken:
             return vocab not in self.untaken
@@ -100,11 +98,12 @@ class Watch:
         self.taken.add(vocab)
         try:
             self.once(case, inputs(self.subject, case)[0], random)
-        except (OutOfTime, scripted.NotScriptable):
+        except scripted.NotScriptable:
             return True
         except Broken as broken:
-            if broken.__cause__ is not None:
-                self.untaken[vocab] = f"it does not take V={vocab}: {broken}"
+            if broken.__cause__ is None:
+                raise
+            self.untaken[vocab] = f"it does not take V={vocab}: {broken}"
         finally:
             self.runs = runs
         return vocab not in self.untaken

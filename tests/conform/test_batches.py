@@ -34,7 +34,9 @@ def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
     assert judge(subject, properties=["joint"]).outcome == "lossless", "single calls are right"
     found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
     assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
-    assert ("3 equal rows are not scripted" in found.words) is not followed
+    if not followed:
+        words = "rows 1 apart emit the same in" if shared else "3 equal rows are not scripted"
+        assert words in found.words
 
 
 def cut_by_the_first(p: Array, q: Array, drafts: Array, u: Array) -> Any:

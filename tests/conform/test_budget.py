@@ -223,4 +223,4 @@ def test_only_what_was_said_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> Non
         return int(random.choice(len(p), p=p))
 
     judge(Subject("plain", "step", run, sizes=(1,)), properties=["marginal", "degenerate"])
-    assert open_ == [(n, 10) for n in range(18, 10, -1)] + [(n, 0) for n in range(10, 0, -1)]
+    assert open_ == [(n, 11) for n in range(19, 11, -1)] + [(n, 0) for n in range(11, 0, -1)]
