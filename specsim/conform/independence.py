@@ -31,6 +31,7 @@ def dependence(tiles: list[Array]) -> Shared:
 
     Examples
     --------
+    >>> import numpy as np
     >>> coins = np.random.default_rng(0).integers(0, 2, size=1000)
     >>> dependence([coins]).surprise > 0.01
     True
