@@ -72,3 +72,18 @@ def add(law: dict[Answer, float], found: dict[Answer, float], weight: float) -> 
     """Add a law of so much weight to another."""
     for seen, mass in found.items():
         law[seen] = law.get(seen, 0.0) + weight * mass
+
+
+def size_of(case: Case) -> tuple[int, int]:
+    """Return tokens times drafts, and the tokens of the vocabulary."""
+    return case.length * len(case.parents), case.target.vocab
+
+
+def is_as_large(case: Case, size: tuple[int, int]) -> bool:
+    """Whether a case is no smaller in either: one of few tokens may be followed where one of many takes too long."""
+    return all(own >= most for own, most in zip(size_of(case), size, strict=True))
+
+
+def key_of(case: Case) -> Any:
+    """Return what tells a case from others: its models by identity, and all else that it says."""
+    return id(case.target), id(case.draft), case[2:]

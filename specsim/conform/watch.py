@@ -16,7 +16,7 @@ from specsim.conform.cases import Case
 from specsim.conform.draws import followed, neighboured, repeated, sampler
 from specsim.conform.evidence import hidden, montecarlo, scripted
 from specsim.conform.guard import OutOfTime, within
-from specsim.conform.observation import ROUNDING, Observation, add, continued, distance
+from specsim.conform.observation import ROUNDING, Observation, add, continued, distance, is_as_large, key_of, size_of
 from specsim.conform.rows import Rows
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Evidence
@@ -75,7 +75,7 @@ class Watch:
 
     def __call__(self, case: Case, *, exact: bool = False) -> Observation:
         """The observation of a case; `exact` ones only, on demand. Raises Broken, OutOfTime."""
-        key = _key(case)
+        key = key_of(case)
         if key not in self.seen:
             self.seen[key] = self._observed(case, exact)
         return self.seen[key]
@@ -86,27 +86,35 @@ class Watch:
         for i, case in enumerate(own):
             if not self.takes(case):
                 continue
-            self.open = max(len({_key(one) for one in (*own[i:], *self.ahead)} - self.seen.keys()), 1)
+            self.open = max(len({key_of(one) for one in (*own[i:], *self.ahead)} - self.seen.keys()), 1)
             yield case
 
     def takes(self, case: Case) -> bool:
-        """Return whether a call takes the case's vocabulary; a subject may have a table of some size, and raise."""
+        """Return whether a call takes the case's vocabulary: one that raises twice may have a table of some size."""
         vocab = case.target.vocab
         if vocab <= SMALL or self.left() <= 0 or vocab in self.taken:
             return vocab not in self.untaken
-        runs, random = self.runs, np.random.default_rng(self.seed)
         self.taken.add(vocab)
+        if (broken := self._probed(case)) is not None:
+            if self._probed(case) is None:
+                raise broken
+            self.untaken[vocab] = f"it does not take V={vocab}: {broken}"
+        return vocab not in self.untaken
+
+    def _probed(self, case: Case) -> Broken | None:
+        """Return what the subject raises in one call of a case, None if it answers; a wrong answer is raised."""
+        runs = self.runs
         try:
-            self.once(case, inputs(self.subject, case)[0], random)
+            self.once(case, inputs(self.subject, case)[0], np.random.default_rng(self.seed))
         except scripted.NotScriptable:
-            return True
+            return None
         except Broken as broken:
             if broken.__cause__ is None:
                 raise
-            self.untaken[vocab] = f"it does not take V={vocab}: {broken}"
+            return broken
         finally:
             self.runs = runs
-        return vocab not in self.untaken
+        return None
 
     def batches(self, case: Case, *, exact: bool = False, wanted: float | None = None) -> Observation:
         """The frequencies of whole batches, whatever the evidence for single calls."""
@@ -141,7 +149,7 @@ class Watch:
             case, given[0], np.random.default_rng(self.seed)
         )  # a subject that cannot be called is broken, not odd
         for kind in list(self.kinds):
-            if kind not in self.kinds or any(_is_as_large(case, most) for most in self.most.get(kind, ())):
+            if kind not in self.kinds or any(is_as_large(case, most) for most in self.most.get(kind, ())):
                 continue
             if exact and kind == "Monte Carlo":
                 raise OutOfTime
@@ -156,14 +164,14 @@ class Watch:
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
                 if self.telling:  # with less time it says nothing of cases that have fewer paths
-                    self.most.setdefault(kind, []).append(_size(case))
+                    self.most.setdefault(kind, []).append(size_of(case))
                 self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
 
     def once(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
         """One call, guarded; of the `run` of a text that was begun before, if there is one."""
         subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
-        shape = _size(case) if subject.arrays == "jax" else None
+        shape = size_of(case) if subject.arrays == "jax" else None
         self.called = self.called and shape in {None, *self.shapes}
         for _ in range(LEFT_OVER):
             self.runs += 1
@@ -283,17 +291,3 @@ class Watch:
         frequencies = {answer: n / counts.runs for answer, n in counts.counts.items()}
         rate = montecarlo.share(delta, counts.looks)
         return Observation(case, frequencies, "Monte Carlo", counts.runs, rate)
-
-
-def _size(case: Case) -> tuple[int, int]:
-    """Tokens times drafts, and the tokens of the vocabulary."""
-    return case.length * len(case.parents), case.target.vocab
-
-
-def _is_as_large(case: Case, size: tuple[int, int]) -> bool:
-    """Whether a case is no smaller in either: one of few tokens may be followed where one of many takes too long."""
-    return all(own >= most for own, most in zip(_size(case), size, strict=True))
-
-
-def _key(case: Case) -> Any:
-    return id(case.target), id(case.draft), case[2:]
