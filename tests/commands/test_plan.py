@@ -119,7 +119,7 @@ def test_a_tree_may_help_where_no_chain_does() -> None:
     nodes, speed = len(tree["parents"]), tree["speedup"]["value"]
     assert (found["points"][0]["gamma"], found["helps"]) == (0, "yes")
     assert found["sentence"].startswith(f"Yes: with a tree of {nodes} nodes, decoding is {speed:.2f} times as fast")
-    assert "; with 1 draft a block it is 0.93, and no other length does better; of what" in found["sentence"]
+    assert "; with 1 draft per block it is 0.93, and no other length does better; it depends" in found["sentence"]
     assert "does not help" not in found["sentence"]
     cycle = 0.4 * tree["levels"] + 1
     lower = float(specsim.tree_value(tree["parents"], np.array([0.3, 0.25, 0.2, 0.15]) * (0.8 / 0.9)))

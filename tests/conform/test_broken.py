@@ -92,3 +92,18 @@ def test_a_first_call_may_use_the_whole_budget() -> None:
     last = len(calls) + 3
     report = judge(subject, budget=20, patience=0.1, properties=["marginal"])
     assert report.outcome == "broken"
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("wrong", [1, 2])
+def test_one_call_that_raises_is_no_size_that_is_not_taken(wrong: int) -> None:
+    """A subject that raises in one of its first calls, whatever their size, is broken."""
+    calls = []
+
+    def once(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        calls.append(1)
+        if len(calls) == wrong:
+            raise RuntimeError("this call alone")
+        return int(random.choice(len(p), p=p))
+
+    assert judge(Subject("once", "step", once, sizes=(1,)), budget=10).outcome == "broken"

@@ -286,18 +286,3 @@ def test_right_subjects_at_a_large_rate(subjects: int) -> None:
     subject = Subject("right", "chain", chain(), sizes=(1, 2))
     judged = [judge(subject, properties=["larger"], false_alarm=0.05, seed=seed) for seed in range(subjects)]
     assert sum(report.outcome == "convicted" for report in judged) <= 0.05 * subjects
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize("wrong", [1, 2])
-def test_one_call_that_raises_is_no_size_that_is_not_taken(wrong: int) -> None:
-    """A subject that raises in one of its first calls, whatever their size, is broken."""
-    calls = []
-
-    def once(p: Array, q: Array, drafts: Array, random: Any) -> int:
-        calls.append(1)
-        if len(calls) == wrong:
-            raise RuntimeError("this call alone")
-        return int(random.choice(len(p), p=p))
-
-    assert judge(Subject("once", "step", once, sizes=(1,)), budget=10).outcome == "broken"

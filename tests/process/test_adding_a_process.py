@@ -62,7 +62,7 @@ def test_the_command_checks_it() -> None:
         (("jacobi", "--param", "slots=2"), "process 'jacobi' has no parameter 'slots'; known: window, first, width"),
         (("jacobi", "--family", "chain"), "rule 'jacobi' is unknown; chain rules: "),
         (("frames", "--step", "rejection"), "process rule 'frames' asks for no step rule, got step='rejection'"),
-        (("spiral",), "rule 'spiral' is unknown; step rules: "),
+        (("spiral",), "rule 'spiral' is unknown; did you mean 'typical'? step rules: "),
     ],
 )
 def test_wrong_words_end_in_one_line(words: tuple[str, ...], line: str) -> None:

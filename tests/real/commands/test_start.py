@@ -23,7 +23,7 @@ BAD = {
     "compare mute mute": "mute holds no tokenizer: looked for tokenizer.json",
     "drafts /no/such/dir x": "/no/such/dir is no directory",
     "rows /no/such/dir x --out r.safetensors": "/no/such/dir is no directory",
-    f"compare {FOLDERS} --dtype float8": "dtype 'float8' is unknown; known: float64, float32, bfloat16, float16",
+    f"compare {FOLDERS} --dtype float8": "dtype 'float8' is unknown; did you mean 'float64'? known: ",
     "rows --dtype int8 --out r.safetensors": "dtype 'int8' is unknown",
     "forced --dtype half": "dtype 'half' is unknown",
     "compare --weights int8 --device cuda": "weights int8 are for float32 and bfloat16 on a CPU, got float32 on cuda",
