@@ -177,7 +177,7 @@ def _printed(page: str) -> str:
 
 
 def _output(command: str) -> str:
-    """What a command of `specsim` prints; ValueError if it fails."""
+    """Return what a command of `specsim` prints; raise ValueError if it fails."""
     result = CliRunner().invoke(specsim.cli.app, shlex.split(command)[1:])
     if result.exit_code:
         raise ValueError(f"{command} ended with status {result.exit_code}: {result.output}")

@@ -34,7 +34,7 @@ class Times(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a statistic is of; each of the three is resampled by itself."""
+    """The measurements that a statistic is computed from; prompts, turns and times are resampled independently."""
 
     prompts: tuple[Array, ...]  # (prompts,) each
     turns: Array  # (steps, turns): seconds of each step, one after the other in every turn
@@ -53,8 +53,8 @@ def own_times(lab: Lab) -> Times:
 def timed(both: Pair, visits: int, seed: int = 0) -> Times:
     """Times of a pair's cycles, of so many visits of each length; batch 1 at T = 1, as `_text_lab.timed` has them."""
     opened = [list(range(5, 69))]
-    found = Calibration(both.target, both.draft, opened, warping=Warping(), rule=tokenwise, gammas=TIMED)
-    turns = [{gamma: found.visit(gamma) for gamma in (0, *TIMED)} for _ in range(visits)]
+    calibration = Calibration(both.target, both.draft, opened, warping=Warping(), rule=tokenwise, gammas=TIMED)
+    turns = [{gamma: calibration.visit(gamma) for gamma in (0, *TIMED)} for _ in range(visits)]
     return Times(_costs(turns), resampled(turns, seed))
 
 
@@ -68,13 +68,13 @@ def _costs(turns: Sequence[Mapping[int, Visit]]) -> Costs:
     return costs_of({gamma: [turn[gamma] for turn in turns] for gamma in turns[0]})
 
 
-def interval(found: Sample, statistic: Callable[..., Array], level: float = 0.95, seed: int = 0) -> Estimate:
+def interval(sample: Sample, statistic: Callable[..., Array], level: float = 0.95, seed: int = 0) -> Estimate:
     """A statistic with a percentile interval that holds the spread of prompts and of times.
 
     Parameters
     ----------
-    found : Sample
-        What was measured.
+    sample : Sample
+        The measurements.
     statistic : callable
         Of sums over prompts (each (...,)), median seconds of the steps (..., steps) and prices (..., numbers).
     level : float
@@ -88,16 +88,16 @@ def interval(found: Sample, statistic: Callable[..., Array], level: float = 0.95
         Endless where there is one prompt or one turn, which say nothing of a spread.
     """
     rng = np.random.default_rng(seed)
-    prompts = [np.asarray(values, dtype=np.float64) for values in found.prompts]
-    told = np.array(found.prices(found.times.costs), dtype=np.float64)
-    value = float(statistic(*(w.sum(-1) for w in prompts), np.median(found.turns, axis=-1), told))
-    counts = len(prompts[0]), found.turns.shape[-1]
+    prompts = [np.asarray(values, dtype=np.float64) for values in sample.prompts]
+    measured_prices = np.array(sample.prices(sample.times.costs), dtype=np.float64)
+    value = float(statistic(*(w.sum(-1) for w in prompts), np.median(sample.turns, axis=-1), measured_prices))
+    counts = len(prompts[0]), sample.turns.shape[-1]
     if min(counts) < 2:
         return Estimate(value, float("-inf"), float("inf"))
     who, when = (rng.integers(n, size=(RESAMPLES, n)) for n in counts)
     sums = [w[who].sum(-1) for w in prompts]
-    medians = np.stack([np.median(row[when], axis=-1) for row in found.turns], axis=-1)
-    table = np.array([found.prices(one) for one in found.times.resampled], dtype=np.float64)
+    medians = np.stack([np.median(row[when], axis=-1) for row in sample.turns], axis=-1)
+    table = np.array([sample.prices(costs) for costs in sample.times.resampled], dtype=np.float64)
     prices = table[rng.integers(len(table), size=RESAMPLES)]
     low, high = np.quantile(statistic(*sums, medians, prices), [(1 - level) / 2, (1 + level) / 2])
     return Estimate(value, float(low), float(high))

@@ -208,7 +208,7 @@ def scaled_gain(judged: Mapping[Head, Mapping[int, Tally]], new: Chosen, old: Ch
 
 
 def _speed(lab: Lab, both: Pair, told: Weighed, own: Times) -> Estimate:
-    """The same choice by measured times, whose spread is in the interval beside that of prompts."""
+    """Return the choice by measured times, whose spread is in the interval beside that of prompts."""
     chosen_from = {head: ids for head, ids in told.kept.items() if head[0] in ("target-written", "full")}
     lab.said("steps with every head")
     seconds = step_times(chosen_from, lab.texts(STEPS, 4), both)

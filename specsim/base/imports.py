@@ -1,4 +1,4 @@
-"""What a number depends on: the modules of this project that one imports, at whatever remove, and what they compute.
+"""The modules of this project that a module imports, at whatever remove, and digests of what they compute.
 
 Files are read and never run. Words count for nothing: a digest is of a syntax tree without docstrings, comments and
 imports.
@@ -113,7 +113,7 @@ def _plain(node: Any) -> Any:
 
 
 def _computing(field: str, value: Any) -> Any:
-    """What a body computes by."""
+    """Return a body without imports and texts, and any other field as it is."""
     if field != "body" or not isinstance(value, list):
         return value
     return [n for n in value if not isinstance(n, ast.Import | ast.ImportFrom) and not _is_text(n)]

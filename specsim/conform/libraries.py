@@ -23,7 +23,7 @@ WORDS = 2
 
 
 def missing(subject: Subject) -> str:
-    """Why a subject's library or device cannot be had here; an empty text if it can."""
+    """Return why a subject's library or device cannot be had here; an empty text if it can."""
     if subject.arrays == "jax":
         try:
             import jax
@@ -42,7 +42,7 @@ def missing(subject: Subject) -> str:
 
 
 def settled(subject: Subject) -> Subject:
-    """The subject with the type that its laws will have: JAX has no float64 unless `jax_enable_x64` is on."""
+    """Return the subject with the type that its laws will have: JAX has no float64 without `jax_enable_x64`."""
     if subject.arrays != "jax" or subject.dtype != "float64":
         return subject
     import jax
@@ -51,7 +51,7 @@ def settled(subject: Subject) -> Subject:
 
 
 def is_running(subject: Subject) -> bool:
-    """Whether JAX has started its threads, without which a forked process waits for ever."""
+    """Return whether JAX has started its threads: a process forked from this one would wait for them for ever."""
     bridge: Any = sys.modules.get("jax._src.xla_bridge")
     if subject.arrays != "jax" or bridge is None:
         return False
@@ -59,12 +59,12 @@ def is_running(subject: Subject) -> bool:
 
 
 def takes_key(subject: Subject) -> bool:
-    """Whether its last argument is a key of `jax.random`."""
+    """Return whether the subject's last argument is a key of `jax.random`."""
     return subject.arrays == "jax" and subject.randomness == "random"
 
 
 def array(subject: Subject, law: Array) -> Any:
-    """Laws or logits in the subject's library and dtype."""
+    """Return laws or logits in the subject's library and dtype."""
     numbers = logits(law) if subject.logits else np.array(law, dtype=np.float64)
     if subject.arrays == "torch":
         import torch
@@ -78,12 +78,12 @@ def array(subject: Subject, law: Array) -> Any:
 
 
 def integers(subject: Subject, tokens: Array) -> Any:
-    """Token ids in the subject's library."""
+    """Return token ids in the subject's library."""
     return _as_they_are(subject, np.array(tokens, dtype=np.int64))
 
 
 def booleans(subject: Subject, mask: Array) -> Any:
-    """A mask in the subject's library."""
+    """Return a mask in the subject's library."""
     return _as_they_are(subject, np.array(mask, dtype=bool))
 
 
@@ -100,14 +100,14 @@ def _as_they_are(subject: Subject, values: Array) -> Any:
 
 
 def key(random: Any) -> Any:
-    """A key whose bits a generator draws, or the stand-in for one where the generator is a stand-in."""
+    """Return a key whose bits a generator draws, or a stand-in for it if the generator is one."""
     if isinstance(random, Generator):
         return random.key()
     return keys(random, ())
 
 
 def keys(random: Any, shape: tuple[int, ...]) -> Any:
-    """Independent keys, whose bits a generator draws."""
+    """Return independent keys, whose bits a generator draws."""
     import jax
 
     words = random.integers(0, 2**32, size=(*shape, WORDS), dtype=np.uint32)
@@ -115,7 +115,7 @@ def keys(random: Any, shape: tuple[int, ...]) -> Any:
 
 
 def generator(key: Any) -> Any:
-    """A generator of NumPy's that begins with the bits of a key, or the stand-in that a key's stand-in came from."""
+    """Return a NumPy generator seeded by a key's bits, or a stand-in for it if the key is one."""
     if hasattr(key, "as_generator"):
         return key.as_generator()
     import jax
@@ -123,10 +123,11 @@ def generator(key: Any) -> Any:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
 
-def plain(found: Any) -> Any:
-    """What a subject returned, a torch tensor or a JAX array as NumPy's array; anything else as it is."""
-    if hasattr(found, "detach"):
-        held = found.detach().cpu()
-        return (held.double() if held.is_floating_point() else held).numpy()
+def plain(value: Any) -> Any:
+    """Return a torch tensor or a JAX array as a NumPy array, and anything else as it is."""
+    if hasattr(value, "detach"):
+        tensor = value.detach().cpu()
+        return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
     jax = sys.modules.get("jax")
-    return np.asarray(found) if jax is not None and isinstance(found, jax.Array) else found
+    is_jax_array = jax is not None and isinstance(value, jax.Array)
+    return np.asarray(value) if is_jax_array else value

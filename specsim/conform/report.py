@@ -57,15 +57,20 @@ def measure(verdict: Verdict) -> str:
 
 
 def text(report: Report) -> str:
-    """The whole: every verdict, the counterexample of the first that convicts, and the sum of it all."""
+    """Return the whole report: every verdict, the counterexample that tells most, and the outcome."""
     return "\n".join([*map(line, report.verdicts), *ending(report)])
 
 
 def ending(report: Report) -> Iterator[str]:
-    """What follows the verdicts."""
-    shown = next((v.counterexample for v in report.verdicts if v.counterexample is not None), None)
-    if shown is not None:
-        yield from counterexample(shown)
+    """Yield the lines that follow the verdicts: a counterexample, the resemblance, the outcome.
+
+    The counterexample is that of the first verdict which decides the outcome: a verdict that only measures an end of a
+    coin may stand before the one that convicts, and shows something else.
+    """
+    shown = [verdict for verdict in report.verdicts if verdict.counterexample is not None]
+    shown.sort(key=lambda verdict: verdict.outcome != report.outcome)
+    if shown and shown[0].counterexample is not None:
+        yield from counterexample(shown[0].counterexample)
     if report.resemblance is not None:
         yield report.resemblance.words
     unfinished = "" if report.complete else f" ({unfinished_words(report)}: what is above is a part)"

@@ -40,7 +40,7 @@ class Rows:
         self.serves: bool | None = None  # whether rows are what single calls give; None: not known yet
 
     def decided_by_keys(self, case: Case, given: list[Input]) -> bool:
-        """Whether calls that are made again, in another order, give the same: then nothing is remembered."""
+        """Return whether calls that are made again, in another order, give the same: then nothing is remembered."""
         if self.is_function is None:
             self.is_function = False
             if libraries.takes_key(self.subject) and not self.subject.stateful:
@@ -50,7 +50,7 @@ class Rows:
         return self.is_function
 
     def served(self, case: Case, given: list[Input]) -> bool:
-        """Whether rows of one call may stand for single calls."""
+        """Return whether rows of one call may stand for single calls."""
         if self.serves is None:
             self.serves = self.subject.kind in KINDS and self.decided_by_keys(case, given) and self._agree(case, given)
         return self.serves
@@ -59,7 +59,7 @@ class Rows:
         return self.watch.once(case, given[seed % len(given)], np.random.default_rng([CHECKED, seed]))
 
     def _agree(self, case: Case, given: list[Input]) -> bool:
-        """Whether the first rows of a call are the answers of single calls with the same keys."""
+        """Return whether the first rows of a call are the answers of single calls with the same keys."""
         from specsim.conform.draws import batched
 
         class Seeds:
@@ -81,7 +81,7 @@ class Rows:
         return False
 
     def call(self, case: Case, given: list[Input], chosen: Any, own: Any) -> Found:
-        """What `run` returns for each of the inputs that are chosen."""
+        """Return what `run` returns for each of the inputs that are chosen."""
         tree = given[0].tree
         assert tree is not None
         named = [keywords(self.subject, case, one.tree) for one in given]
@@ -97,7 +97,7 @@ class Rows:
 
 
 def compiled(subject: Subject, tree: TokenTree, constants: dict[str, Any]) -> Callable[..., Found]:
-    """The function of rows: p, q, tokens, keys and masks, each with a leading axis."""
+    """Return the compiled function of p, q, tokens, keys and masks, each with a leading axis."""
     import jax
 
     def one(p: Any, q: Any, tokens: Any, key: Any, mask: Any) -> Found:
@@ -105,24 +105,27 @@ def compiled(subject: Subject, tree: TokenTree, constants: dict[str, Any]) -> Ca
         named = constants | ({"mask": mask} if subject.masks else {})
         return subject.run(p, q, drafts, key, **named)
 
-    return jax.jit(jax.vmap(one), compiler_options=PLAINLY)  # type: ignore[no-any-return]
+    program: Callable[..., Found] = jax.jit(jax.vmap(one), compiler_options=PLAINLY)
+    return program
 
 
 def arguments(subject: Subject, given: list[Input], chosen: Any) -> tuple[Any, Any, Any]:
-    """p, q and drafts of a batch, in the subject's library."""
+    """Return p, q and drafts of a batch, in the subject's library."""
     p, drafts = np.stack([one.p for one in given]), [one.tree for one in given if one.tree is not None]
     q = np.stack([one.q for one in given if one.q is not None]) if subject.takes_q else None
+    # A step has one row of p and of q, a chain has no row of q after its last draft.
     rows: Any = {"step": 0, "chain": slice(None, -1)}.get(subject.kind, slice(None))
-    rows_p, rows_q = p[:, 0] if subject.kind == "step" else p, None if q is None else q[:, rows]
+    if subject.kind == "step":
+        p = p[:, 0]
     return (
-        libraries.array(subject, rows_p[chosen]),
-        None if rows_q is None else libraries.array(subject, rows_q[chosen]),
+        libraries.array(subject, p[chosen]),
+        None if q is None else libraries.array(subject, q[chosen][:, rows]),
         libraries.integers(subject, np.stack([tree.tokens for tree in drafts])[chosen]),
     )
 
 
 def parts_of(found: Found, paired: bool) -> tuple[Any, ...]:
-    """The arrays of what rows returned; a list of tokens, or of nodes, is an axis of its own."""
+    """Return the arrays of what rows returned; a list of tokens, or of nodes, is an axis of its own."""
     found = list(found) if paired and isinstance(found, tuple | list) else [found]
     return tuple(
         np.stack([np.asarray(libraries.plain(one)) for one in part], axis=1)

@@ -182,6 +182,20 @@ def test_a_conviction_under_sampling_parameters_says_which(tmp_path: Path) -> No
 
 
 @pytest.mark.fast
+def test_the_counterexample_is_that_of_the_conviction() -> None:
+    """27, as the command judges it: an end of a coin that was measured stands before the verdict that convicts."""
+    measured, convicting = (Counterexample(case, None, None, None, (0,), {(0,): 0.5}, {(0,): 1.0}) for case in "ab")
+    verdicts = (
+        Verdict("mine", "degenerate", "measured", "one call", counterexample=measured),
+        Verdict("mine", "parameters", "convicted", "scripted", counterexample=convicting),
+    )
+    shown = report.text(Report("mine", verdicts))
+    assert "counterexample: b" in shown
+    assert "counterexample: a" not in shown
+    assert "counterexample: a" in report.text(Report("mine", verdicts[:1]))
+
+
+@pytest.mark.fast
 def test_every_argument_of_the_call_is_shown() -> None:
     """Siblings of report 27: prompts, lengths, end tokens, limits and masks decide as sampling parameters do."""
 

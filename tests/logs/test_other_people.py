@@ -86,18 +86,19 @@ def decode(running: int, tau: float, rank: str = "", rate: float = 300.0) -> str
 
 COUNTS = "n_drafted = 912\nn_accept  = 313"
 TIMINGS = "eval time = 1000.00 ms / 100 tokens\n"
+COUNTED = {
+    "numDraftTokens": 24,
+    "numAcceptedTokens": 12,
+    "numRequestsWithDraftTokens": 8,
+    "acceptanceLength": 2.5,
+}
 TRT = {
     "iter": 0,
     "iterLatencyMS": 20.0,
     "inflightBatchingStats": {"numContextRequests": 0, "numGenRequests": 8},
-    "specDecodingStats": {
-        "numDraftTokens": 24,
-        "numAcceptedTokens": 12,
-        "numRequestsWithDraftTokens": 8,
-        "acceptanceLength": 2.5,
-    },
+    "specDecodingStats": COUNTED,
 }
-LONGER = TRT["specDecodingStats"] | {"acceptanceLength": 3.5}  # type: ignore[operator]
+LONGER = COUNTED | {"acceptanceLength": 3.5}
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "vLLM of 2 and 4 drafts": (
         BOTH + engine("11:00:00") + drafts("11:00:00", rates="0.900, 0.700, 0.500, 0.400"),

@@ -54,12 +54,12 @@ def _check(options: PlanOptions) -> None:
         raise ValueError("--unmasked-draft is about the mask of --rows; leave it out")
 
     # Options for rates of requests, and options for points.
-    others = OF_RATES if options.rate is None else NOT_OF_RATES
-    given = [name for name in others if getattr(options, name) != PlanOptions._field_defaults[name]]
-    if options.rate is None and given:
-        raise ValueError(f"--{given[0].replace('_', '-')} goes with --rate")
-    if given:
-        raise ValueError(f"--rate says nothing of --{given[0]}; leave out one of them")
+    excluded = OF_RATES if options.rate is None else NOT_OF_RATES
+    conflicts = [name for name in excluded if getattr(options, name) != PlanOptions._field_defaults[name]]
+    if options.rate is None and conflicts:
+        raise ValueError(f"--{conflicts[0].replace('_', '-')} goes with --rate")
+    if conflicts:
+        raise ValueError(f"--rate says nothing of --{conflicts[0]}; leave out one of them")
     if options.rate is not None:
         rates.check_sizes(options)
 

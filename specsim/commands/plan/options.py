@@ -238,13 +238,16 @@ class PlanOptions(NamedTuple):
 
 def asked_options(options: PlanOptions) -> dict[str, Any]:
     """Return the options for a JSON record: paths as text, lists of costs as numbers."""
-    asked = {name: str(value) if isinstance(value, Path) else value for name, value in options._asdict().items()}
+    record: dict[str, Any] = options._asdict()
+    for name, value in options._asdict().items():
+        if isinstance(value, Path):
+            record[name] = str(value)
     for name in ("verify_cost", "cache_hits"):
-        if asked[name] is not None:
-            asked[name] = [float(number) for number in asked[name].split(",")]
+        if record[name] is not None:
+            record[name] = [float(number) for number in record[name].split(",")]
     for name in ("alpha_option", "as_markdown", "as_json"):
-        del asked[name]
-    return asked
+        del record[name]
+    return record
 
 
 @takes(PlanOptions)

@@ -1,4 +1,4 @@
-"""What a plan is computed from: costs, acceptance, and the points and lengths to try. Each is read once, here."""
+"""The inputs of a plan: costs, acceptance, and the points and lengths to try. Each is read once, here."""
 
 from __future__ import annotations
 

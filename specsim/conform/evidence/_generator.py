@@ -78,14 +78,14 @@ class Generator:
         return self._integer(first, end + (self._library == "python"), size)
 
     def integers(self, low: Any, high: Any = None, size: Any = None, **more: Any) -> Any:
-        """The same in NumPy's new spelling."""
+        """Draw whole numbers as NumPy's generators spell it."""
         if more:
             self._script.refuse(f"integers with {', '.join(more)}")
         first, end = (0, low) if high is None else (low, high)
         return self._integer(first, end, size)
 
     def randrange(self, start: Any, stop: Any = None) -> Any:
-        """The same of Python, without `stop`."""
+        """Draw a whole number as Python's `random` spells it, up to `stop` exclusive."""
         first, end = (0, start) if stop is None else (start, stop)
         return self._integer(first, end, None)
 

@@ -37,7 +37,7 @@ def divergence(observed: float, expected: float) -> float:
 
 
 def nats(events: int, delta: float) -> float:
-    """What n KL of any of the events exceeds with probability at most delta."""
+    """Return the bound that n KL of any of the events exceeds with probability at most delta."""
     return math.log(2 * events / delta)
 
 

@@ -102,12 +102,13 @@ def against(subject: Subject, found: Impossible, runs: int, in_law: bool = False
     outcome: Outcome = "lossy by design"
     if subject.lossless:
         outcome = "convicted" if in_law or _takes_coins(subject) else "measured"
-    rarity = f": once in 2^{bits} draws" if outcome == "measured" else ""
+    rarity = f"once in 2^{bits} draws" if outcome == "measured" else ""
     if found.fault:
-        words = f"it breaks, {found.fault} ({case.words}){rarity}"
+        # Arithmetic of fewer bits than the coin's may break at other coins near this end, too.
+        words = f"it breaks, {found.fault} ({case.words}){': at least ' * bool(rarity)}{rarity}"
         return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, 2.0**-bits, None, words)
     words = f"token {text[-1]}, which has probability 0, comes out{_after(text)} {_where(found.end)}"
-    words = f"{words} ({case.words}){rarity}"
+    words = f"{words} ({case.words}){': ' * bool(rarity)}{rarity}"
     drafts = None if given.tree is None else np.asarray(given.tree.tokens).tolist()
     q = None if given.q is None else given.q.tolist()
     shown = Counterexample(

@@ -38,7 +38,7 @@ SHORT = ("float16", "bfloat16")
 
 
 class Seen(NamedTuple):
-    """One look at a case: how far its share that is the furthest off may be, and what is seen from where."""
+    """The outcome of one look at a case: its share that is the furthest off, and whether that convicts."""
 
     worst: Share
     convicts: bool
@@ -48,12 +48,12 @@ class Seen(NamedTuple):
 
 
 def cases(subject: Subject) -> Iterable[Case]:
-    """More tokens, and more drafts."""
+    """Return the cases: more tokens, and more drafts."""
     return [one.case for one in large(subject)]
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """Of what was not decided otherwise before."""
+    """Return the verdict of one look at each larger size, if there is time for one."""
     before, begun = watch.runs, clock.now()
     if subject.dtype in SHORT:
         words = f"sums of many probabilities are no laws in {subject.dtype}"
@@ -89,7 +89,7 @@ class _Refused(Exception):
 
 
 def _look(watch: Watch, one: Large, until: float) -> Seen:
-    """As many runs as there is time for, half of them in batches where the subject takes some."""
+    """Return what as many runs as there is time for show, half of them in batches if the subject takes some."""
     watch.sampled += 1
     subject, case, seed = watch.subject, one.case, watch.seed + watch.sampled
     rng = np.random.default_rng([seed, 3])
@@ -129,7 +129,7 @@ def _look(watch: Watch, one: Large, until: float) -> Seen:
 
 
 def _convicted(subject: Subject, one: Large, seen: Seen, runs: int) -> Verdict:
-    """The share that is the furthest off, with one of the inputs."""
+    """Return the conviction by the share that is the furthest off, with one of the inputs."""
     words, observed, expected = seen.worst
     p, q, drafts = _shown(subject, seen.example)
     told = given(subject, one.case, seen.example.tree)
