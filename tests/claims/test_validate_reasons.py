@@ -26,7 +26,7 @@ def run(*words: object) -> str:
     return found.stdout
 
 
-def test_28_rows_without_a_cost_are_not_left_out_silently() -> None:
+def test_report_28_rows_without_a_cost_are_not_left_out_silently() -> None:
     said = run(REPORT)
     assert said.count("not tested: 3 rows print no draft cost (c_or_draft_ms), vllm 16937; add it, or verify_ms") == 1
     assert "three lengths are enough to fit and to hold out" in said
@@ -35,7 +35,7 @@ def test_28_rows_without_a_cost_are_not_left_out_silently() -> None:
 @pytest.mark.parametrize(
     ("fit", "tested", "predicted"), [((2, 7), 4, 1.4821), ((2, 4), 7, 1.2653), ((4, 7), 2, 1.5055)]
 )
-def test_28_two_lengths_are_fitted_and_the_third_is_tested(fit: tuple[int, int], tested: int, predicted: float) -> None:
+def test_report_28_two_lengths_predict_the_third(fit: tuple[int, int], tested: int, predicted: float) -> None:
     """A cycle is a line through tau / speedup at the two lengths."""
     rows = {row.levels: row for row in read(REPORT)}
     found = validate(list(rows.values()), fit=[rows[g].name for g in fit])
@@ -50,7 +50,7 @@ def test_28_two_lengths_are_fitted_and_the_third_is_tested(fit: tuple[int, int],
     )
 
 
-def test_28_one_length_or_another_machine_is_not_enough() -> None:
+def test_report_28_one_length_or_another_machine_is_not_enough() -> None:
     rows = read(REPORT)
     assert summary(validate(rows, fit=[rows[0].name]))["vllm 16937"]["tested"] == 0
     other = [row._replace(machine=("elsewhere", *row.machine[1:])) if row.levels == 4 else row for row in rows]

@@ -103,7 +103,7 @@ def report(name: str) -> Path:
     return REPORTS / name
 
 
-def test_01_a_step_costs_what_it_emits(tmp_path: Path) -> None:
+def test_report_01_a_step_costs_what_it_emits(tmp_path: Path) -> None:
     said = run("diagnose", report("01-off.log"), report("01-on.log"))
     assert said.startswith("Slower (0.68x as measured) because a cycle costs 1.74 plain steps and emits 1.18 tokens")
     assert "with 100 % it would be 0.75x" in said
@@ -113,7 +113,7 @@ def test_01_a_step_costs_what_it_emits(tmp_path: Path) -> None:
     assert "plan these drafts with --draft ngram (or suffix) and --drafted-share 0.101" in said
 
 
-def test_01_no_plan_takes_every_step_to_have_a_draft(tmp_path: Path) -> None:
+def test_report_01_no_plan_takes_every_step_to_have_a_draft(tmp_path: Path) -> None:
     """The hazards of an n-gram carry the share of steps that had a draft; a plan without it is refused."""
     run("log", report("01-on.log"), "--hazards", tmp_path / "h.csv")
     refused = run("plan", "--hazards", tmp_path / "h.csv", "--cost-ratio", 0, code=2)
@@ -128,7 +128,7 @@ def test_01_no_plan_takes_every_step_to_have_a_draft(tmp_path: Path) -> None:
     assert "10.8 % of the steps had a draft" in refused
 
 
-def test_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> None:
+def test_report_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> None:
     counts = "vllm:spec_decode_num_{} {}\n"
     names = (
         "drafts_total",
@@ -144,25 +144,25 @@ def test_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> None:
     assert read_hazards(tmp_path / "h.csv").hazards(1) == pytest.approx([0.6])
 
 
-def test_13_rates_by_position_become_hazards(tmp_path: Path) -> None:
+def test_report_13_rates_by_position_become_hazards(tmp_path: Path) -> None:
     run("log", report("13-on.log"), "--hazards", tmp_path / "h.csv")
     assert (tmp_path / "h.csv").read_text() == "position,tried,kept\n1,87,70\n2,70,55\n3,55,42\n"
 
 
-def test_15_a_histogram_of_requests_is_what_plan_takes() -> None:
+def test_report_15_a_histogram_of_requests_is_what_plan_takes() -> None:
     for name, hazards in (("15-vllm.json", [4 / 43, 3 / 4, 1]), ("15-trtllm.json", [12 / 20, 1, 6 / 12])):
         assert read_histogram(report(name)).hazards(3) == pytest.approx(hazards)
     said = run("plan", "--histogram", report("12-mid.json"), "--cost-ratio", 0.05, code=2)
     assert 'write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}' in said
 
 
-def test_20_both_contexts_of_the_draft_are_its_cost() -> None:
+def test_report_20_both_contexts_of_the_draft_are_its_cost() -> None:
     shown = json.loads(run("diagnose", report("20-off.log"), report("20-on.log"), "--json"))
     assert shown["parts"][0]["names"] == ["drafting"]
     assert shown["parts"][0]["steps"]["value"] == pytest.approx((23.77 + 2240) / 100 / (46_000 / 255), rel=1e-3)
 
 
-def test_21_two_runs_that_speculate_are_compared() -> None:
+def test_report_21_two_runs_that_speculate_are_compared() -> None:
     said = run("diagnose", report("21-old.csv"), report("21-new.csv"))
     assert said.startswith(
         "21-new.csv is 0.616x as fast as 21-old.csv: a cycle takes 229 against 130 ms (x 1.76), which is the cause; "
@@ -173,7 +173,7 @@ def test_21_two_runs_that_speculate_are_compared() -> None:
     assert shown["cycle"]["value"] == pytest.approx((1 + 85 / 43) / 13 / ((1 + 82 / 47) / 21.1))
 
 
-def test_21_siblings(tmp_path: Path) -> None:
+def test_report_21_siblings(tmp_path: Path) -> None:
     """Worse acceptance; a log that says no acceptance; three logs; logs of engines with batches; 18, too."""
     head = "speculation,length,batch,tau,tokens_per_s\n"
     rows = {"a": "on,3,1,2.8,28\n", "b": "on,3,1,1.4,14\n", "c": "on,3,1,,20\n", "d": "on,3,8,2.8,28\n"}

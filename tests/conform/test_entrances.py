@@ -28,7 +28,7 @@ def file(folder: Path, text: str, name: str = "mine.py") -> str:
 # Report 25: the first example of the tutorial (then of the README).
 
 
-def test_a_plain_verify_is_judged_as_the_tutorial_says(tmp_path: Path) -> None:
+def test_report_25_a_plain_verify_is_judged_as_the_tutorial_says(tmp_path: Path) -> None:
     """25-verify-file-traceback: it forgets the residual, and is convicted."""
     (block, *_) = re.findall(r"ipython3\n([^`]*def verify.*?)```", TUTORIAL.read_text(), re.S)
     status, said = conform(file(tmp_path, block), *QUICK)
@@ -166,7 +166,7 @@ def subject():
 """
 
 
-def test_a_conviction_under_sampling_parameters_says_which(tmp_path: Path) -> None:
+def test_report_27_a_conviction_under_sampling_parameters_says_which(tmp_path: Path) -> None:
     """27-counterexample-without-parameters: in the text, on the page, and in the JSON."""
     html = tmp_path / "out.html"
     mine = file(tmp_path, PICOLM)
@@ -182,7 +182,7 @@ def test_a_conviction_under_sampling_parameters_says_which(tmp_path: Path) -> No
 
 
 @pytest.mark.fast
-def test_the_counterexample_is_that_of_the_conviction() -> None:
+def test_report_27_the_counterexample_is_that_of_the_conviction() -> None:
     """27, as the command judges it: an end of a coin that was measured stands before the verdict that convicts."""
     measured, convicting = (Counterexample(case, None, None, None, (0,), {(0,): 0.5}, {(0,): 1.0}) for case in "ab")
     verdicts = (

@@ -38,7 +38,7 @@ def spare_row(floor: float, gumbel: bool = False, wrong: bool = False) -> Any:
 
 
 @pytest.mark.parametrize(("floor", "gumbel"), [(1e-38, False), (1e-14, True)])
-def test_one_race_for_all_rows_with_a_floor_is_lossless(
+def test_report_24_one_race_for_all_rows_with_a_floor_is_lossless(
     floor: float, gumbel: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was called broken: of a race that only the floor can win nothing was left for the next one."""
@@ -116,7 +116,7 @@ def test_paths_of_next_to_no_probability_are_not_followed() -> None:
 
 
 @pytest.mark.fast
-def test_the_first_case_of_the_report_takes_few_paths() -> None:
+def test_report_24_first_case_takes_few_paths() -> None:
     subject = Subject("one race", "chain", spare_row(1e-38), sizes=(2,))
     case = next(standard(subject))
     found = [scripted.law(partial(call, subject, case, one)) for one in inputs(subject, case)]

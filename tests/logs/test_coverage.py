@@ -27,7 +27,7 @@ def read(text: str, folder: Path) -> EngineLog:
     return run
 
 
-def test_01_steps_without_drafts_are_counted() -> None:
+def test_report_01_steps_without_drafts_are_counted() -> None:
     """33,991 tokens less 5,306 accepted are 28,685 steps, of which 2,901 had a draft."""
     run = report("01-on.log")
     steps = per_step(run)
@@ -99,7 +99,7 @@ COUNTERS = (
         (COUNTERS, None),
     ],
 )
-def test_01_siblings_in_vllm(text: str, coverage: float | None, tmp_path: Path) -> None:
+def test_report_01_siblings_in_vllm(text: str, coverage: float | None, tmp_path: Path) -> None:
     run = read(text, tmp_path)
     assert run.coverage == (None if coverage is None else pytest.approx(coverage))
     found = log_acceptance(run, length=2)
@@ -111,7 +111,7 @@ def test_01_siblings_in_vllm(text: str, coverage: float | None, tmp_path: Path) 
             as_acceptance_of_log(run, length=2)
 
 
-def test_01_a_sibling_in_tensorrt_llm(tmp_path: Path) -> None:
+def test_report_01_a_sibling_in_tensorrt_llm(tmp_path: Path) -> None:
     """Of eight requests that decode two had a draft: 16 steps emit 16 + 6 tokens, in two iterations of 20 ms."""
     stats = {"numDraftTokens": 6, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 2}
     row = {"iterLatencyMS": 20.0, "inflightBatchingStats": {"numGenRequests": 8}, "specDecodingStats": stats}
@@ -122,7 +122,7 @@ def test_01_a_sibling_in_tensorrt_llm(tmp_path: Path) -> None:
     assert run.token.value == pytest.approx(0.020 * 16 / 22)
 
 
-def test_01_a_sibling_in_llamacpp(tmp_path: Path) -> None:
+def test_report_01_a_sibling_in_llamacpp(tmp_path: Path) -> None:
     """A drafter of n-grams found 10 drafts for 100 tokens: 99 - 15 = 84 steps."""
     text = (
         "eval time = 1000.0 ms / 100 tokens\ndraft acceptance = 0.5 ( 15 accepted / 30 generated)\n"

@@ -38,7 +38,7 @@ COUNTERS = (
 )
 
 
-def test_12_rounds_of_mlx_vlm_are_read() -> None:
+def test_report_12_rounds_of_mlx_vlm_are_read() -> None:
     mid, short = report("12-mid.json"), report("12-short.json")
     assert (mid.blocks, mid.length, mid.drafted, mid.accepted) == (4, 7, 28, 18)
     assert log_acceptance(mid).measures["tau"].value == pytest.approx(19 / 4)
@@ -62,19 +62,19 @@ def timings(**changes: object) -> str:
         (timings(draft_n=28, draft_n_accepted=15), 19 / 4, 1.0),
     ],
 )  # fmt: skip
-def test_12_siblings_of_rounds(text: str, tau: float, coverage: float, tmp_path: Path) -> None:
+def test_report_12_siblings_of_rounds(text: str, tau: float, coverage: float, tmp_path: Path) -> None:
     run = read(text, tmp_path)
     assert (log_tau(run, length=7).value, run.coverage) == (pytest.approx(tau), coverage)
 
 
-def test_12_more_rounds_than_tokens_are_refused(tmp_path: Path) -> None:
+def test_report_12_more_rounds_than_tokens_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="30 blocks emitted 19 tokens"):
         read(timings(draft_rounds=30, draft_n=90, draft_n_accepted=9), tmp_path)
     nothing = read(timings(draft_rounds=19, draft_kind="dflash", draft_n=0, draft_n_accepted=0), tmp_path)
     assert (nothing.speculating, nothing.length) == (True, 0)
 
 
-def test_13_positions_and_blocks_of_llamacpp_are_read() -> None:
+def test_report_13_positions_and_blocks_of_llamacpp_are_read() -> None:
     run = report("13-on.log")
     assert (run.blocks, run.drafted, run.accepted, run.kept) == (87, 259, 167, (70, 55, 42))
     found = log_acceptance(run)
@@ -84,7 +84,7 @@ def test_13_positions_and_blocks_of_llamacpp_are_read() -> None:
     assert found.measures["tau"].low is not None
 
 
-def test_13_siblings(tmp_path: Path) -> None:
+def test_report_13_siblings(tmp_path: Path) -> None:
     text = (REPORTS / "13-on.log").read_text(encoding="utf-8")
     # Without the statistics of the server the mean length and the rates of the request tell the same.
     request = "\n".join(line for line in text.splitlines() if "statistics" not in line)
@@ -114,7 +114,7 @@ def test_13_siblings(tmp_path: Path) -> None:
     assert (old.blocks, log_tau(old).value) == (4, 4.75)
 
 
-def test_15_histograms_of_requests_are_read() -> None:
+def test_report_15_histograms_of_requests_are_read() -> None:
     vllm, trt = report("15-vllm.json"), report("15-trtllm.json")
     assert (vllm.engine, vllm.blocks, vllm.length, vllm.kept) == ("vLLM", 43, 3, (4, 3, 3))
     assert log_tau(vllm).value == pytest.approx(53 / 43)
@@ -127,7 +127,7 @@ def answer(name: str) -> dict[str, object]:
     return held
 
 
-def test_15_siblings(tmp_path: Path) -> None:
+def test_report_15_siblings(tmp_path: Path) -> None:
     vllm, trt = answer("15-vllm.json"), answer("15-trtllm.json")
     # The whole response of TensorRT-LLM, several answers, and one a line.
     whole = read(json.dumps({"choices": [trt]}), tmp_path)
@@ -151,14 +151,14 @@ def test_15_siblings(tmp_path: Path) -> None:
         ({"acceptance_histogram": [0, 0, 0, 0], "num_spec_steps": 0, "num_accepted_draft_tokens": 0}, "without blocks"),
     ],
 )
-def test_15_histograms_that_do_not_add_up_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_report_15_histograms_that_do_not_add_up(change: dict[str, object], words: str, tmp_path: Path) -> None:
     held = json.loads((REPORTS / "15-vllm.json").read_text(encoding="utf-8"))
     held["metrics"]["speculative_decoding"] |= change
     with pytest.raises(ValueError, match=words):
         read(json.dumps(held), tmp_path)
 
 
-def test_17_counts_need_no_time() -> None:
+def test_report_17_counts_need_no_time() -> None:
     run = report("17-runs.csv")
     assert (run.blocks, log_tau(run).value) == (11_043, pytest.approx(1 + 38_611 / 11_043))
     hazards = log_acceptance(run).hazards
@@ -166,7 +166,7 @@ def test_17_counts_need_no_time() -> None:
     assert hazards.hazards[:2] == pytest.approx([8411 / 11_043, 6800 / 8411])
 
 
-def test_18_a_run_of_2023_speculates() -> None:
+def test_report_18_a_run_of_2023_speculates() -> None:
     run = report("18-off.log")
     assert (run.speculating, run.blocks, run.drafted, run.accepted) == (True, 82, 132, 47)
     assert log_tau(run).value == pytest.approx(129 / 82)
@@ -197,7 +197,7 @@ STATS = "statistics ngram: #calls(b,g,a) = 1 9 0, #gen drafts = {0}, #gen tokens
         ("decoded 9 tokens in 1.0 seconds\nn_accept = 3\n", "expected n_drafted and n_accept beside"),
     ],
 )
-def test_18_siblings_are_not_taken_as_runs_without(text: str, words: str, tmp_path: Path) -> None:
+def test_report_18_siblings_are_not_taken_as_runs_without(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=words):
         read(text, tmp_path)
 
@@ -210,19 +210,19 @@ def test_18_siblings_are_not_taken_as_runs_without(text: str, words: str, tmp_pa
         COUNTERS.replace(" 100", " 0").replace(" 200", " 0").replace(" 150", " 0") + LATER + "400\n",
     ],
 )
-def test_18_siblings_that_drafted_nothing(text: str, tmp_path: Path) -> None:
+def test_report_18_siblings_that_drafted_nothing(text: str, tmp_path: Path) -> None:
     run = read(text, tmp_path)
     assert (run.speculating, run.length, run.drafted or 0) == (True, 0, 0)
 
 
-def test_20_the_draft_s_contexts_are_added_up() -> None:
+def test_report_20_the_draft_s_contexts_are_added_up() -> None:
     run = report("20-on.log")
     assert run.blocks == 100
     assert run.draft is not None
     assert run.draft.value == pytest.approx((23.77 + 2240) / 1e3 / 100)
 
 
-def test_23_the_note_says_that_no_rates_are_printed() -> None:
+def test_report_23_the_note_says_that_no_rates_are_printed() -> None:
     run = report("23-on.log")
     found = log_acceptance(counted_run(run, 2), length=2)
     assert any("no rates by position are printed" in note for note in found.notes)
@@ -232,7 +232,7 @@ def test_23_the_note_says_that_no_rates_are_printed() -> None:
     assert found.measures["tau"].low == pytest.approx(3 - 1.96 * (2 / 33 / 33) ** 0.5, abs=1e-4)
 
 
-def test_23_a_printed_mean_tells_tau_where_blocks_differ(tmp_path: Path) -> None:
+def test_report_23_a_printed_mean_tells_tau_where_blocks_differ(tmp_path: Path) -> None:
     """30 accepted at a mean of 2.5 are 20 blocks; 44 drafts by two a block would be 22."""
     text = SPEC.format("").replace("150", "30").replace("200", "44") + RATES
     run = read(text, tmp_path)
@@ -240,7 +240,7 @@ def test_23_a_printed_mean_tells_tau_where_blocks_differ(tmp_path: Path) -> None
     assert counted_run(run, 2).blocks is None
 
 
-def test_32_utf_16_is_read_by_its_mark(tmp_path: Path) -> None:
+def test_report_32_utf_16_is_read_by_its_mark(tmp_path: Path) -> None:
     run = report("32-on.log")
     assert (run.blocks, log_tau(run).value) == (527, pytest.approx(1 + 944 / 527))
     text = (REPORTS / "32-on.log").read_text(encoding="utf-16")
