@@ -223,8 +223,8 @@ def is_rule(rule: Any) -> bool:
 
 
 def name_of(rule: Any) -> str:
-    """What a rule is called in tables and messages."""
-    return str(_get(rule, "__name__", "")).rpartition(".")[2]
+    """What a rule is called in tables and messages; `mine.py` may be imported as `mine_`."""
+    return str(_get(rule, "__name__", "")).rpartition(".")[2].removesuffix("_")
 
 
 def parameters(rule: ModuleType) -> dict[str, inspect.Parameter]:

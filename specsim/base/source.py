@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 import sysconfig
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+
+from specsim.base.modules import imported_names, origins
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # Bytes of a file up to which its content is hashed; of a larger one, as weights are, size and time of change.
@@ -28,20 +29,17 @@ def package() -> str:
 def of_module(module: ModuleType) -> str:
     """The file of a rule of one's own, with those that it imports and no distribution installed; "" without a file."""
     files: dict[Path, None] = {}
-    open_ = [module]
+    open_ = [Path(file)] if (file := getattr(module, "__file__", None)) else []
     while open_:
-        one = open_.pop()
-        path = getattr(one, "__file__", None)
-        if path is None or Path(path).resolve() in files or not _is_own(Path(path).resolve()):
+        path = open_.pop().resolve()
+        if path in files or not path.is_file() or not _is_own(path):
             continue
-        files[Path(path).resolve()] = None
-        for value in vars(one).values():
-            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            if isinstance(name, str) and isinstance(sys.modules.get(name), ModuleType):
-                open_.append(sys.modules[name])
+        files[path] = None
+        for name in imported_names(path):
+            open_ += origins(name, path)
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b"") + b"\0")
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest() if files else ""
 
 

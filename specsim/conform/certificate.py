@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import specsim
 from specsim.base.files import check_writable, write_bytes
+from specsim.base.modules import origins
 from specsim.conform import registry
 from specsim.conform.report import as_json, outcome
-from specsim.conform.sources import CODE, label, origins, since, sources
+from specsim.conform.sources import CODE, label, since, sources
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import STATUS, Report, Verdict
 

@@ -33,8 +33,8 @@ from types import ModuleType
 from typing import Any
 
 from specsim import discover
+from specsim.base.modules import read
 from specsim.conform import declared, rules
-from specsim.conform.files import read
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Report, Verdict
 
@@ -64,7 +64,7 @@ def names(folder: str) -> list[str]:
 def find(name: str) -> ModuleType:
     """The file of that name in a folder, one of specsim's rules, schemes and processes, or the file at that path."""
     if name.endswith(".py"):
-        return read(Path(name))
+        return read(Path(name), "subject")
     for folder in (ADAPTERS, EXHIBITS, EXONERATIONS):
         if name in names(folder):
             return importlib.import_module(f"{folder}.{name}")

@@ -7,20 +7,18 @@ module of an editable install is own. It is read, and never run, to find out.
 
 from __future__ import annotations
 
-import ast
 import functools
-import importlib.util
 import inspect
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import metadata
-from importlib.machinery import PathFinder
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import specsim
+from specsim.base.modules import imported_names, origins, package
 from specsim.conform.subject import Subject
 
 # Endings of files that hold code; a kernel is compiled.
@@ -59,44 +57,10 @@ def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Pa
             continue
         own.add(path)
         if path.suffix == ".py":
-            for name in imported(path):
+            for name in imported_names(path):
                 files = () if _of_harness(name) else origins(name, path)
                 open_ += [file for file in files if name == "specsim" or file.resolve() != PACKAGE / "__init__.py"]
     return Sources(frozenset(own), dict(sorted(versions.items())), calls)
-
-
-def imported(path: Path) -> list[str]:
-    """Dotted names that a file imports anywhere in it; of `from a import b` both a and a.b, since b may be a module."""
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    names: dict[str, None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= dict.fromkeys(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join([*_package(path, node.level), *filter(None, [node.module])])
-            names |= dict.fromkeys([base, *(f"{base}.{alias.name}" for alias in node.names)])
-    return [name for name in names if name]
-
-
-def origins(name: str, near: Path) -> Iterator[Path]:
-    """The files that are run by the import of a dotted name: its packages and itself; none for what is no module."""
-    search: Any = None
-    parts = name.split(".")
-    for i in range(len(parts)):
-        whole = ".".join(parts[: i + 1])
-        spec = getattr(sys.modules.get(whole), "__spec__", None)
-        if spec is None:
-            spec = (PathFinder.find_spec(whole, search) if i else _found(whole)) or _beside(parts[: i + 1], near)
-        if spec is None:
-            return
-        if spec.origin and spec.has_location:
-            yield Path(spec.origin)
-        search = spec.submodule_search_locations
-        if search is None:
-            return
 
 
 def written(values: Iterable[Any]) -> list[Path]:
@@ -143,31 +107,7 @@ def label(path: Path) -> str:
     >>> label(Path(specsim.__file__))
     'specsim/__init__.py'
     """
-    return "/".join([*_package(path, 1), path.name])
-
-
-def _package(path: Path, level: int) -> list[str]:
-    """Names of the packages that a file is in, without the last `level` - 1; none if `level` is 0."""
-    names: list[str] = []
-    folder = path.parent
-    while level and (folder / "__init__.py").is_file():
-        names.insert(0, folder.name)
-        folder = folder.parent
-    return names[: len(names) - level + 1] if level else []
-
-
-def _found(name: str) -> Any:
-    """A module of the first level, which an editable install may have its own way to find; nothing is imported."""
-    try:
-        return importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return None
-
-
-def _beside(parts: list[str], near: Path) -> Any:
-    """The module of that name beside the package of a file, whatever sys.path holds."""
-    root = near.parents[len(_package(near, 1))]
-    return PathFinder.find_spec(".".join(parts), [str(root.joinpath(*parts[:-1]))])
+    return "/".join([*package(path, 1), path.name])
 
 
 def _names(code: CodeType) -> set[str]:

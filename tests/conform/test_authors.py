@@ -19,10 +19,10 @@ STATUS = {"Lossless": 0, "Lossy": 1}
 # A batched verifier under pytest, with the statuses of the command.
 BATCH = """
 import sys
-from specsim.conform.files import read
+from specsim.base.modules import read
 from specsim.testing import assert_lossless_batch
 from pathlib import Path
-module = read(Path(sys.argv[1]))
+module = read(Path(sys.argv[1]), "subject")
 try:
     assert_lossless_batch(module.verify, layout=module.LAYOUT, **getattr(module, "FACTS", {}))
 except AssertionError as error:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.authors import RIGHT, conform
 
+from specsim.base.modules import imported_names
 from specsim.conform import Report, Verdict, certificate, registry, sources
 
 pytestmark = pytest.mark.fast
@@ -204,7 +205,7 @@ def test_names_of_files_are_the_same_on_every_machine(tmp_path: Path) -> None:
     for folder in (inner.parent, inner.parents[1]):
         own(folder, "__init__.py", "")
     assert sources.label(inner) == "a/b/c.py"
-    assert sources.imported(own(tmp_path, "a/b/d.py", "from ..e import f\nfrom . import c\n")) == [
+    assert imported_names(own(tmp_path, "a/b/d.py", "from ..e import f\nfrom . import c\n")) == [
         "a.e",
         "a.e.f",
         "a.b",

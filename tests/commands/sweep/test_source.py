@@ -75,10 +75,7 @@ def test_a_rule_file_that_changed_is_new_work(tmp_path: Path, invoked: Callable[
     assert json.loads(invoked("sweep", "study.toml", "--json").stdout)["anew"] == ""
 
 
-def test_what_a_rule_file_imports_counts(
-    tmp_path: Path, invoked: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
+def test_what_a_rule_file_imports_counts(tmp_path: Path, invoked: Callable[..., Any]) -> None:
     helper = tmp_path / "helper_of_mine.py"
     helper.write_text("from specsim.verify.step import naive\n", encoding="utf-8")
     text = "import helper_of_mine\nfrom specsim.verify.step.recursive import *\nTHEOREM = 'open'\n"
