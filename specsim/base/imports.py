@@ -76,8 +76,9 @@ def _home(module: str, name: str) -> str:
     if file_of(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     for node in ast.walk(_names(module)):
-        if isinstance(node, ast.ImportFrom) and name in [alias.asname or alias.name for alias in node.names]:
-            return _home(str(node.module), name)
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if (alias.asname or alias.name) == name:
+                return _home(str(node.module), alias.name)
     return module
 
 

@@ -1,0 +1,82 @@
+"""What every command takes from its record of options, and the one line that a usage error is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from specsim.cli import app
+from specsim.commands.options import Command, alone, takes
+
+pytestmark = pytest.mark.fast
+
+
+class Small(NamedTuple):
+    """Options of a command: one without a panel stands before one that has one."""
+
+    size: Annotated[int, typer.Argument(help="Size.")]
+    seed: Annotated[int, typer.Option(help="Seed.")] = 0
+    rate: Annotated[float, typer.Option(help="Rate.", rich_help_panel="Load")] = 1.0
+    secret: Annotated[bool, typer.Option(help="Nobody sees it.", hidden=True)] = False
+
+
+@takes(Small, bad_input=7)
+def small(options: Small) -> None:
+    """Print the options, or refuse them."""
+    if options.size > 9:
+        raise ValueError("size must be 9 at most")
+    print(options)
+
+
+def run(program: Any, *words: str) -> tuple[int, str]:
+    """Return exit status and output of a program that is called `specsim`."""
+    result = CliRunner().invoke(program, list(words), prog_name="specsim")
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def tiny() -> typer.Typer:
+    program = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    program.command(cls=Command)(small)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "line"),
+    [
+        (["log", "--nope"], 2, "no such option: --nope; `specsim log -h` lists what there is"),
+        (["conform", "--qqqq"], 3, "no such option: --qqqq; `specsim conform -h` lists what there is"),
+        (["--Nope"], 2, "no such option: --Nope; `specsim -h` lists what there is"),
+        (["NOPE"], 2, "no such command 'NOPE'; `specsim -h` lists what there is"),
+    ],
+)
+def test_a_usage_error_is_one_line_that_names_the_program(words: list[str], status: int, line: str) -> None:
+    assert run(app, *words) == (status, f"error: {line}\n")
+
+
+def test_no_words_at_all_print_the_help() -> None:
+    assert "Usage: specsim" in run(app)[1]
+    assert "error" not in run(app)[1]
+
+
+def test_help_lists_arguments_panels_and_the_rest_in_this_order(tiny: typer.Typer) -> None:
+    status, shown = run(tiny, "--help")
+    headings = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert (status, headings) == (0, ["Arguments:", "Load:", "Options:"])
+    assert "--seed" in shown.partition("Options:")[2]
+    assert "secret" not in shown
+
+
+def test_a_body_gets_the_record_and_ends_with_the_status_of_its_command(tiny: typer.Typer) -> None:
+    assert run(tiny, "3", "--rate", "0.5") == (0, f"{Small(3, rate=0.5)}\n")
+    assert run(tiny, "10") == (7, "error: size must be 9 at most\n")
+
+
+def test_only_two_forms_of_output_exclude_each_other() -> None:
+    alone("json", True, markdown=False, csv=None)
+    alone("json", False, markdown=True)
+    with pytest.raises(ValueError, match="--json and --csv are both given"):
+        alone("json", True, markdown=False, csv="out.csv")
