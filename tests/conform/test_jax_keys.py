@@ -102,6 +102,14 @@ def test_keys_have_all_bits_and_laws_the_type_that_jax_has() -> None:
     assert [libraries.takes_key(subject._replace(randomness=kind)) for kind in ("random", "coins")] == [True, False]
 
 
+def test_a_running_jax_and_a_missing_device_are_known() -> None:
+    subject, _ = Subject("mine", "step", lambda *_: 0, arrays="jax"), jnp.zeros(1)
+    assert libraries.is_running(subject)
+    assert not libraries.is_running(subject._replace(arrays="numpy"))
+    if jax.default_backend() != "gpu":
+        assert libraries.missing(subject._replace(needs_device="cuda")) == "it needs a CUDA device"
+
+
 def watched(run: Any, kind: Any = "step", **facts: Any) -> tuple[Watch, Any, list[Any]]:
     """A subject's watch, its first case, and the inputs of this."""
     subject = libraries.settled(Subject("mine", kind, run, **{"arrays": "jax", "sizes": (2,)} | facts))
