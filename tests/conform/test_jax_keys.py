@@ -161,6 +161,27 @@ def test_rows_that_differ_from_single_calls_stand_for_none(monkeypatch: pytest.M
     assert any("rows of jax.vmap are not" in words for words in watch.why)
 
 
+def test_rows_have_their_masks_and_a_program_for_each_shape_of_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def compiled(subject: Subject, tree: Any, constants: Any) -> Any:
+        made.append(tree.parents.tolist())
+        return lambda p, q, tokens, keys, mask: (tokens.shape, None if mask is None else mask.shape)
+
+    monkeypatch.setattr(rows, "compiled", compiled)
+    own, chosen = np.random.default_rng(0), np.arange(5)
+    watch, case, given = watched(lambda *_: 0, "chain", masks=True)
+    masked = case._replace(mask=lambda text, vocab: np.ones(vocab, dtype=bool))
+    assert Rows(watch).call(masked, given, chosen, own) == ((5, 2), (5, 3, 3))
+    shapes = ((-1, -1), (-1, 0))
+    watch, _, _ = watched(lambda *_: 0, "tree", shapes=shapes)
+    cases = {case.parents: case for case in standard(watch.subject) if case.target.vocab == 3}
+    made.clear()
+    for shape in (*shapes, *shapes):
+        watch.rows.call(cases[shape], inputs(watch.subject, cases[shape]), chosen, own)
+    assert made == [list(shape) for shape in shapes]
+
+
 def test_a_chain_has_no_row_of_q_after_its_last_draft() -> None:
     for kind, shapes in (("step", ((3,), (3,))), ("chain", ((3, 3), (2, 3)))):
         watch, _, given = watched(lambda *_: 0, kind)

@@ -1,0 +1,184 @@
+"""One look at a larger size: how many runs it makes, what convicts, and what its verdict says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from specsim.conform import Report, Subject, Verdict, clock, judge, judgement
+from specsim.conform.calls import Answer
+from specsim.conform.evidence import montecarlo
+from specsim.conform.evidence.shares import Share, divergence, excess, nats
+from specsim.conform.guard import OutOfTime
+from specsim.conform.large_cases import Large, large
+from specsim.conform.properties import larger
+from specsim.conform.watch import Watch
+from specsim.types import Array
+
+pytestmark = pytest.mark.fast
+
+
+def right(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    """Rejection of one draft."""
+    x = drafts[0]
+    if random.random() * q[0, x] < p[0, x]:
+        return 1, int(random.choice(p.shape[1], p=p[1]))
+    law = (p[0] - q[0]).clip(0)
+    return 0, int(random.choice(len(law), p=law / law.sum()))
+
+
+def lenient(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    """Of many tokens every draft is kept."""
+    if p.shape[1] < 16:
+        return right(p, q, drafts, random)
+    return 1, int(random.choice(p.shape[1], p=p[1]))
+
+
+def beyond(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    return 0, p.shape[1]
+
+
+@pytest.fixture
+def first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first of the cases is tried, in few runs; nothing is compared with the museum."""
+    monkeypatch.setattr(larger, "large", lambda subject: [next(large(subject))])
+    monkeypatch.setattr(larger, "RUNS", 100)
+    monkeypatch.setattr(judgement, "resemblance", lambda *_: None)
+
+
+def report(run: Any, **facts: Any) -> Report:
+    return judge(Subject("it", "chain", run, sizes=(1,), **facts), properties=["larger"])
+
+
+@pytest.mark.usefixtures("first")
+def test_a_conviction_shows_what_comes_too_often() -> None:
+    verdict = report(lenient).verdicts[0]
+    assert (verdict.outcome, verdict.evidence) == ("convicted", "Monte Carlo")
+    shown = verdict.counterexample
+    assert shown is not None
+    (due,), (seen,) = shown.expected.values(), shown.observed.values()
+    assert verdict.distance == abs(due - seen)
+    kept = shown.outcome.split()[1] == "refused"
+    assert (due < 0.01) is kept
+    assert (seen > due) is kept
+    assert f"have probability {seen:.4g}, not {due:.4g}" in verdict.words
+    assert report(lenient, lossless=False).verdicts[0].outcome == "lossy by design"
+    assert report(right).outcome == "lossless"
+
+
+@pytest.mark.usefixtures("first")
+def test_a_token_beyond_the_vocabulary_is_a_fault() -> None:
+    verdict = report(beyond).verdicts[0]
+    assert (verdict.outcome, "outside 0..64" in verdict.words) == ("broken", True)
+
+
+def watched(run: Any, **facts: Any) -> Watch:
+    """A subject's watch with a minute left."""
+    subject = Subject("it", "chain", run, sizes=(1,), **facts)
+    return Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+
+
+def one(watch: Watch) -> Large:
+    return next(large(watch.subject))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_short_floats_are_not_tried(dtype: str) -> None:
+    watch = watched(right, dtype=dtype)
+    verdict = larger.verdict(watch.subject, watch)
+    assert verdict is not None
+    assert (verdict.outcome, dtype in verdict.words, watch.runs) == ("not available", True, 0)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that the clock shows: it goes on where a test says so."""
+    shown = [0.0]
+    monkeypatch.setattr(clock, "now", lambda: shown[0])
+    return shown
+
+
+def test_runs_are_as_many_as_the_time_allows(time: list[float]) -> None:
+    """Ten runs of 0.25 s tell the pace of those that are counted."""
+
+    def slow(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        time[0] += 0.25
+        return right(p, q, drafts, random)
+
+    watch = watched(slow)
+    assert larger._look(watch, one(watch), until=2.5 + 0.25 * 40).runs == 40
+    assert larger._look(watch, one(watch), until=time[0] + 2.5 + 0.25 * larger.FEWEST).runs == larger.FEWEST
+    with pytest.raises(OutOfTime):
+        larger._look(watch, one(watch), until=time[0] + 2.5 + 0.25 * (larger.FEWEST - 1))
+    time[0], made = watch.deadline, watch.runs
+    with pytest.raises(OutOfTime):
+        larger._look(watch, one(watch), until=time[0] + 1000)
+    assert watch.runs == made
+
+
+@pytest.mark.parametrize(("logprobs", "by_rows"), [(False, 100), (True, 0)])
+def test_half_of_the_runs_are_rows_of_batches(logprobs: bool, by_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that report no log-probabilities: those are compared elsewhere."""
+    asked = dict.fromkeys((False, True), 0)
+
+    def answers(watch: Any, case: Any, given: list[Any], own: Any, *, rows: bool) -> list[Answer]:
+        asked[rows] += len(given)
+        return [Answer((0, 0), 0)] * len(given)
+
+    for name, value in (("once_each", answers), ("CHUNK", 50), ("RUNS", 200)):
+        monkeypatch.setattr(larger, name, value)
+    watch = watched(right, batch=right, logprobs=logprobs)
+    larger._look(watch, one(watch), until=clock.now() + 50)
+    assert asked == {True: by_rows, False: 200 - by_rows + larger.PROBE}
+
+
+def test_a_look_convicts_by_its_part_of_the_rate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The share that is the least likely is told, which is not the one that is off by most."""
+    monkeypatch.setattr(larger, "once_each", lambda watch, case, given, own, rows: [Answer((0,), 0)] * len(given))
+    runs, off, rare = larger.RUNS, Share("often", 0.55, 0.5), 0.002
+    for looks in (0, 3):
+        watch = watched(right)
+        watch.sampled = looks
+        limit = nats(2, montecarlo.share(watch.delta, looks + 1))
+        for part, convicts in ((0.97, False), (1.03, True)):
+            seen = next(x for x in np.arange(rare, 0.1, 1e-5) if runs * divergence(x, rare) > part * limit)
+            watch.sampled = looks
+            monkeypatch.setattr(larger, "shares", lambda *_, seen=seen: [off, Share("rare", float(seen), rare)])
+            found = larger._look(watch, one(watch), until=clock.now() + 50)
+            assert (found.worst.words, found.convicts, found.runs) == ("rare", convicts, runs)
+            assert found.found > 0.08, "a share of one half is the hardest to see"
+            assert watch.sampled == looks + 1
+
+
+def test_the_time_is_shared_and_the_widest_deviation_is_said(
+    time: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look takes all that it is given: an equal part of what is left for all of them."""
+    given, widths = [], iter((0.1, 0.3, 0.2))
+
+    def look(watch: Watch, case: Large, until: float) -> larger.Seen:
+        given.append(until - time[0])
+        time[0] = until
+        watch.runs += 10
+        return larger.Seen(Share("none", 0.0, 0.0), False, 10, next(widths), None)  # type: ignore[arg-type]
+
+    subject = Subject("it", "chain", right, sizes=(1, 4))
+    monkeypatch.setattr(larger, "_look", look)
+    for passed, left, share in ((0.0, 60.0, 5 / 3), (200.0, 60.0, 20 / 3), (0.0, 4.0, 2 / 3)):
+        given.clear()
+        widths = iter((0.1, 0.3, 0.2))
+        watch = Watch(subject, deadline=time[0] + passed + left, patience=60, delta=1e-6, seed=0)
+        time[0] += passed
+        watch.runs = 500
+        verdict = larger.verdict(subject, watch)
+        assert given == pytest.approx([share] * 3)
+        assert isinstance(verdict, Verdict)
+        assert (verdict.runs, "off by 0.3 would be seen" in verdict.reach) == (30, True)
+
+
+def test_rounding_of_laws_explains_no_more_than_itself() -> None:
+    assert excess(Share("", 0.5 + 1e-6, 0.5), 10**9, 1e-6) == 0
+    assert excess(Share("", 0.5, 0.5 - 1e-3), 1000, 1e-6) == pytest.approx(1000 * divergence(0.5, 0.5 - 1e-3 + 1e-6))
+    assert nats(3, 0.01) == pytest.approx(np.log(600))
