@@ -12,7 +12,7 @@ from specsim.conform.calls import Answer
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.shares import Share, divergence, excess, nats
 from specsim.conform.guard import OutOfTime
-from specsim.conform.large_cases import Large, large
+from specsim.conform.large_cases import EVEN, HALVES, MISSING, REFUSED, STEP, TURNS, Large, large, shares
 from specsim.conform.properties import larger
 from specsim.conform.watch import Watch
 from specsim.types import Array
@@ -182,3 +182,48 @@ def test_rounding_of_laws_explains_no_more_than_itself() -> None:
     assert excess(Share("", 0.5 + 1e-6, 0.5), 10**9, 1e-6) == 0
     assert excess(Share("", 0.5, 0.5 - 1e-3), 1000, 1e-6) == pytest.approx(1000 * divergence(0.5, 0.5 - 1e-3 + 1e-6))
     assert nats(3, 0.01) == pytest.approx(np.log(600))
+
+
+def texts_of(case: Large, *roles: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Texts of a case whose tokens have these roles, which turn with the token before."""
+    texts = []
+    for wanted in roles:
+        text = list[int]()
+        for role in wanted:
+            turn = STEP * (text[-1] % TURNS + 1) if text else 0
+            text.append((int((case.kinds // HALVES == role).argmax()) + turn) % len(case.kinds))
+        texts.append(tuple(text))
+    return texts
+
+
+def test_shares_are_those_of_texts_that_the_target_goes_on_with() -> None:
+    """Half of the texts end after a missing token; the others have a refused one after an even one."""
+    watch = watched(right)
+    case = one(watch)
+    found = shares(case, texts_of(case, (MISSING,), (EVEN, REFUSED)))
+    first, after, second = (
+        {share.words.partition(" ones")[0]: share for share in found if share.words.endswith(words)}
+        for words in ("ones as token 1", "as token 2, after even ones alone", "ones as token 2")
+    )
+    half = next(name for name in after if after[name].observed == 0.5)
+    assert half.endswith("refused")
+    assert sum(share.observed for share in first.values()) == pytest.approx(1)
+    assert sum(share.expected for share in first.values()) == pytest.approx(1)
+    assert sum(share.observed for share in after.values()) == pytest.approx(0.5)
+    mass = {name: share.expected for name, share in second.items()}
+    for name, share in second.items():
+        assert share.observed == pytest.approx(0.5 * mass[name] + 0.5 * (name == half))
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "words"),
+    [
+        ("decoder", {"sizes": (1, 2)}, ["V=65, 6 drafts", "V=65, 8 drafts"]),
+        ("chain", {"sizes": (1, 5)}, ["V=65, 5 drafts"]),
+        ("tree", {"shapes": ((-1,), (-1, 0, 1), (-1, -1))}, ["V=65, tree [-1, 0, 1]"]),
+    ],
+)
+def test_the_largest_sizes_are_the_declared_ones_or_longer(kind: Any, facts: Any, words: list[str]) -> None:
+    found = [one.case.words for one in large(Subject("it", kind, right, **facts))]
+    assert found[2:] == words
+    assert found[1].startswith("V=1000")
