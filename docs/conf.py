@@ -82,4 +82,7 @@ def generate(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    from _generate.tables import label_cells
+
     app.connect("builder-inited", generate)
+    app.connect("doctree-read", label_cells)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from textwrap import fill
+from types import ModuleType
 from typing import Any
 
 from typer.testing import CliRunner
@@ -15,7 +18,6 @@ import real.gpu
 import specsim.cli
 import specsim.conform.museum.table
 import specsim.conform.subject
-from real import systems
 from real.studies.compare.report import face
 from real.studies.table import markdown
 from real.systems import _report
@@ -52,7 +54,7 @@ TEXTS = {
 
 
 def tables() -> dict[tuple[str, str], str]:
-    """(page, marker) -> what belongs between its markers."""
+    """(page of docs/results, marker) -> what belongs between its markers."""
     made = {
         (page, name): markdown(
             json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")), f"../../real/results/{name}.png"
@@ -73,19 +75,30 @@ def tables() -> dict[tuple[str, str], str]:
     made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
     made["load", "batches"] = _batches()
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))
-    parts = _report.pages(_report.recorded(RESULTS / "systems"), systems.names())
-    made |= {("systems", marker): part for marker, part in parts.items()}
+    kept = _report.recorded(RESULTS / "systems")
+    made["systems", "tally"] = _module("systems").tally(kept)
+    made["systems", "systems"] = _module("systems").overview(kept)
+    made["speed", "speed"] = _module("speed").table()
     made["gpu", "gpu"] = real.gpu.markdown(RESULTS / "gpu")
-    made["gpu", "kernels"] = (BENCH / "kernels.txt").read_text(encoding="utf-8").rstrip()
+    made["../developer/performance", "kernels"] = (BENCH / "kernels.txt").read_text(encoding="utf-8").rstrip()
     return made
+
+
+def _module(name: str) -> ModuleType:
+    """A module of docs/_generate; this file may have been loaded by its path alone."""
+    if str(HERE) not in sys.path:
+        sys.path.insert(0, str(HERE))
+    return import_module(f"_generate.{name}")
 
 
 def pages() -> dict[Path, str]:
     """Every page that has such tables, as it should be."""
     found: dict[Path, str] = {}
     for (page, marker), table in tables().items():
-        path = HERE / "results" / f"{page}.md"
+        path = (HERE / "results" / f"{page}.md").resolve()
         found[path] = refresh(found.get(path) or path.read_text(encoding="utf-8"), marker, table)
+    for name, page_text in _module("systems").pages(_report.recorded(RESULTS / "systems")).items():
+        found[HERE / "results" / "systems" / f"{name}.md"] = page_text
     path = HERE / "api" / "conform.md"
     found[path] = refresh(path.read_text(encoding="utf-8"), "subject", specsim.conform.subject.markdown())
     path = ROOT / "README.md"
@@ -186,4 +199,5 @@ def _output(command: str) -> str:
 
 if __name__ == "__main__":
     for path, text in (pages() | museum()).items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

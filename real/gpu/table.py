@@ -14,11 +14,12 @@ from real.gpu.book import read
 Record = dict[str, Any]
 Rows = list[dict[str, Any]]
 MISSING = "*not yet measured*"
+NOTHING = "No run on a GPU has been recorded yet."
 _SHOWN = (1, 2, 4, 8, 16)  # gammas in the table of shapes; all are in the record
 
 
 def markdown(folder: str | Path) -> str:
-    """Markdown of the records in a folder.
+    """Return the tables of the records in a folder as Markdown.
 
     Parameters
     ----------
@@ -28,14 +29,14 @@ def markdown(folder: str | Path) -> str:
     Returns
     -------
     str
-        A line and a table for each part, "not yet measured" for those without a record.
+        A line and a table for each part that has a record; one sentence if none has.
     """
-    return "\n\n".join(_part(name, table, read(Path(folder) / f"{name}.json")) for name, table in TABLES.items())
+    records = {name: read(Path(folder) / f"{name}.json") for name in TABLES}
+    parts = [_part(name, TABLES[name], record) for name, record in records.items() if record is not None]
+    return "\n\n".join(parts) or NOTHING
 
 
-def _part(name: str, table: Callable[[Rows], list[str]], record: Record | None) -> str:
-    if record is None:
-        return f"`{name}`: {MISSING}."
+def _part(name: str, table: Callable[[Rows], list[str]], record: Record) -> str:
     rows = [row for row in record["rows"] if "failed" not in row]
     failed = [
         f"- {how}: {row['key']}: {row[how]}" for row in record["rows"] for how in ("failed", "partial") if how in row

@@ -1,7 +1,8 @@
-"""The page of goals says what its records say."""
+"""The pages of speed, for users and for developers, say what their records say."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.fast
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "results" / "speed.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "developer" / "performance.md").read_text(encoding="utf-8").partition("\n## ")[0]
 NUMBERS = re.compile(r"\d[\d.,]*\d|\d")
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", PAGE, re.M)[2:]]
 
@@ -39,3 +40,15 @@ def test_what_is_missed_is_bold(row: list[str]) -> None:
 
 def number(written: str) -> float:
     return float(written.replace(",", ""))
+
+
+def test_a_time_for_users_comes_from_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    speed = importlib.import_module("_generate.speed")
+    (row,) = [row for row in speed.ROWS if row.what.startswith("plan for")]
+    monkeypatch.setattr(speed, "BENCH", tmp_path)
+    (tmp_path / "start.txt").write_text("specsim --help   0.40   0.11\nspecsim plan, a 70B/1B pair   0.60   0.37\n")
+    assert speed.number(row) == "0.37"
+    (tmp_path / "start.txt").write_text("specsim --help   0.40   0.11\n")
+    with pytest.raises(ValueError, match=r"start.txt has no line for 'plan for a 70B/1B pair'"):
+        speed.number(row)

@@ -1,0 +1,172 @@
+"""The pages of systems: one overview table of the papers' statements, and a page for each system, from its record."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from _generate import clauses
+from _generate.clauses import Clause
+from real import TINY, systems
+from real.systems import _axes, _report
+from real.systems._keep import STORES, Held, stale, verdict_of
+from real.systems._record import System, from_json
+from specsim.claims import settled
+from specsim.report.text import markdown
+
+HEAD = ["verdict", "system", "statement", "paper's number", "ours, same unit", "how", "scale"]
+
+
+def overview(kept: dict[str, Held]) -> str:
+    """Return the overview as Markdown: a row for each statement of each system of the registry."""
+    rows = [HEAD]
+    for name, section in clauses.sections().items():
+        system, held = systems.find(name), kept.get(name)
+        for clause in _clauses(section, system, held):
+            link = f"[{system.NAME}](systems/{name}.md)"
+            cells = [clause.verdict, link, clause.says, clause.paper, clause.ours]
+            rows.append([*cells, clause.how, _scale(section, clause, held)])
+    return markdown(rows)
+
+
+def tally(kept: dict[str, Held]) -> str:
+    """Return how many statements have which verdict, as a sentence."""
+    found: dict[str, int] = {}
+    for name, section in clauses.sections().items():
+        for clause in _clauses(section, systems.find(name), kept.get(name)):
+            found[clause.verdict] = found.get(clause.verdict, 0) + 1
+    listed = ", ".join(f"{count} *{verdict}*" for verdict, count in sorted(found.items(), key=lambda one: -one[1]))
+    return f"{sum(found.values())} statements of {len(clauses.sections())} systems: {listed}."
+
+
+def pages(kept: dict[str, Held]) -> dict[str, str]:
+    """Return the text of every system's page, by the name of the system."""
+    return {name: _page(name, section, kept.get(name)) for name, section in clauses.sections().items()}
+
+
+def _page(name: str, section: dict[str, Any], held: Held | None) -> str:
+    system = systems.find(name)
+    record = None if held is None else from_json(held["found"])
+
+    # The paper, the method, and the verdict on each statement.
+    statements = [["verdict", "statement", "paper's number", "ours, same unit", "how", "in the test"]]
+    statements += [
+        [c.verdict, c.says, c.paper, c.ours, c.how, "yes" if c.decides else "no"]
+        for c in _clauses(section, system, held)
+    ]
+    blocks = [
+        f"<!-- written by `python docs/refresh.py` from real/results/systems/{name}.json -->\n\n# {system.NAME}",
+        f"{section['about']} Paper: {_report._link(system.PAPER)}. All systems: [overview](../systems.md).",
+        markdown(statements),
+        _scale_line(section, held),
+    ]
+
+    # The test as the system's file states it, and what a reader should know besides.
+    judged_by = f"What the record is judged by: {system.TEST}"
+    blocks += [f"## Test\n\nClaim: {system.CLAIM}.", judged_by, _verdict(system, held)]
+    if record is not None and section["notes"]:
+        notes = [f"- {clauses.fill(note, record)}" for note in section["notes"]]
+        blocks.append("## What else came out\n\n" + "\n".join(notes))
+    blocks.append(_literature(system.PAPER))
+
+    # How the system is built, and its numbers.
+    axes = [["choice", "here"]]
+    axes += [[f"{axis}: {CHOICES[axis]}", words] for axis, words in _axes.whole(system.AXES).items()]
+    blocks.append(f"## How it is built\n\n{markdown(axes)}")
+    run = f"```bash\n{_command(system, name)}\n```"
+    blocks.append(f"## Run it\n\n{run}" if held is None else f"## Run it\n\n{run}\n\n{_report.made_by(held)}")
+    if held is not None:
+        blocks.append(f"## All numbers\n\n{INTERVALS}\n\n{_report.numbers(held)}")
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+CHOICES = {
+    "drafting": "where drafts come from",
+    "termination": "when drafting stops",
+    "management": "what becomes of drafts that were not verified",
+    "verification": "how many passes score the drafts",
+    "acceptance": "by which rule drafts are accepted",
+    "order": "in which order positions are filled",
+    "carry": "what goes from one pass to the next",
+    "objective": "what the draft learned",
+    "continuous": "whether tokens are real numbers",
+}
+INTERVALS = (
+    "Brackets hold 95 % intervals over prompts, texts or images, unless a name says otherwise. *Measured* numbers come "
+    "from runs, *predicted* ones from laws and short timings, *exact* ones are closed forms or sums over every outcome."
+)
+
+
+def _clauses(section: dict[str, Any], system: System, held: Held | None) -> list[Clause]:
+    """The statements; those of a record that is stale count as not recorded."""
+    if held is None or stale(held, system):
+        words = "not recorded yet" if held is None else "its record is out of date"
+        return [c._replace(ours=words) for c in clauses.clauses(section, None)]
+    return clauses.clauses(section, from_json(held["found"]))
+
+
+def _verdict(system: System, held: Held | None) -> str:
+    """The verdict of the whole test, in a sentence."""
+    if held is None:
+        return "This system is not recorded yet."
+    reason = stale(held, system)
+    if reason:
+        return f"The record is out of date: {reason}."
+    return f"Verdict of the whole test: **{verdict_of(held, system)}**."
+
+
+def _command(system: System, name: str) -> str:
+    vocab = vars(system).get("VOCAB")
+    run = f"specsim-real systems {name}"
+    return f"specsim-real train-pair runs/pair --vocab {vocab}\n{run} --pair runs/pair" if vocab else run
+
+
+def _scale(section: dict[str, Any], clause: Clause, held: Held | None) -> str:
+    """Parameters, temperature and device, for a cell."""
+    if held is None:
+        return ""
+    sizes = ", ".join(f"{label} {_size(weights)}" for label, weights in section["models"].items())
+    return f"{sizes} parameters; T = {clause.temperature}; {_device(held)}"
+
+
+def _device(held: Held) -> str:
+    what = held["provenance"]
+    return f"{what['machine']['processor']}, {what['threads']} thread{'s' if what['threads'] > 1 else ''}"
+
+
+def _scale_line(section: dict[str, Any], held: Held | None) -> str:
+    """The same as a sentence, with the time of the run."""
+    if held is None:
+        return ""
+    sizes = " and ".join(f"a {label} of {_size(weights)} parameters" for label, weights in section["models"].items())
+    run = f"The run took {_duration(held['seconds'])} on {_device(held)}."
+    return f"Scale: {sizes}, at T = 1 unless a row says otherwise. {run}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+
+
+def _size(weights: str) -> str:
+    """How many parameters shipped weights have, in millions or thousands."""
+    count = parameters(weights)
+    return f"{count / 1e6:.1f} M" if count >= 950_000 else f"{count / 1e3:.0f} k"
+
+
+def parameters(weights: str) -> int:
+    """Return how many numbers a file of shipped weights holds, by its header."""
+    kind, _, name = weights.rpartition("/")
+    path = TINY / name / "model.safetensors" if kind == "pair" else STORES[kind].path_of(name)
+    with Path(path).open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+
+
+def _literature(paper: str) -> str:
+    """What the table of published statements says of the same paper."""
+    found = [one for one in settled.recorded().values() if paper in one.source.replace(",", " ").split()]
+    rows = [["verdict", "what is stated", "because"], *([one.verdict, one.statement, one.because] for one in found)]
+    head = "## What the mathematics says\n\nStatements of the same paper that were [computed exactly](../claims.md)."
+    return f"{head}\n\n{markdown(rows)}" if found else ""
