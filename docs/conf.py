@@ -81,8 +81,15 @@ def generate(app: Sphinx) -> None:
     rules.write(HERE / "rules")
 
 
+def list_systems(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the pages of systems below their overview; the overview itself is plain Markdown, to be read anywhere."""
+    if docname == "results/systems":
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\nsystems/*\n```\n"
+
+
 def setup(app: Sphinx) -> None:
     from _generate.tables import label_cells
 
     app.connect("builder-inited", generate)
+    app.connect("source-read", list_systems)
     app.connect("doctree-read", label_cells)
