@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 import specsim
@@ -151,9 +153,78 @@ def test_report_13_rates_by_position_become_hazards(tmp_path: Path) -> None:
 
 def test_report_15_a_histogram_of_requests_is_what_plan_takes() -> None:
     for name, hazards in (("15-vllm.json", [4 / 43, 3 / 4, 1]), ("15-trtllm.json", [12 / 20, 1, 6 / 12])):
-        assert read_histogram(report(name)).hazards(3) == pytest.approx(hazards)
+        assert read_histogram(report(name), share=1.0).hazards(3) == pytest.approx(hazards)
     said = run("plan", "--histogram", report("12-mid.json"), "--cost-ratio", 0.05, code=2)
     assert 'write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}' in said
+
+
+def test_report_15_plan_refuses_what_log_refuses(tmp_path: Path) -> None:
+    """The vLLM answer says nothing of steps without a draft; both commands refuse it for that, in the same words."""
+    file, models = report("15-vllm.json"), ("--target", "llama-3.1-8b", "--hardware", "h100-sxm")
+    refused = run("log", file, "--hazards", tmp_path / "h.csv", code=2)
+    assert "does not say in how many steps there was a draft" in refused
+    assert run("plan", "--histogram", file, "--cost-ratio", 0.05, code=2) == refused
+    # Whoever says it gets the same plan from both, and a draft that is made in every step says it.
+    run("log", file, "--hazards", tmp_path / "h.csv", "--drafted-share", 1)
+    one = json.loads(run("plan", "--hazards", tmp_path / "h.csv", "--cost-ratio", 0.05, "--json"))
+    other = json.loads(run("plan", "--histogram", file, "--cost-ratio", 0.05, "--drafted-share", 1, "--json"))
+    assert one["points"][0]["speedup"] == other["points"][0]["speedup"]
+    eagle = json.loads(run("plan", "--histogram", file, "--draft", "eagle3", *models, "--json"))
+    assert "every step had a draft, as what drafts makes one in each" in eagle["assumptions"][0]
+    assert eagle["points"][0]["tau"]["value"] == pytest.approx(53 / 43)
+    run("plan", "--histogram", file, "--draft", "eagle3", *models, "--drafted-share", 1)
+
+
+def _answer(**metrics: object) -> str:
+    held = json.loads(report("15-vllm.json").read_text(encoding="utf-8"))["metrics"]["speculative_decoding"] | metrics
+    return json.dumps({"metrics": {"speculative_decoding": held}})
+
+
+# Siblings of report 15's file: none is a reason for a plan, whatever reads it.
+ANSWERS = {
+    "true for a count": _answer(acceptance_histogram=[39, True, 0, 3]),
+    "a text for a count": _answer(acceptance_histogram=[39, "1", 0, 3]),
+    "a nested count": _answer(acceptance_histogram=[39, [1], 0, 3]),
+    "below 0": _answer(acceptance_histogram=[39, -1, 0, 3]),
+    "half a block": _answer(acceptance_histogram=[39, 0.5, 0, 3]),
+    "not a number": _answer(acceptance_histogram=[39, math.nan, 0, 3]),
+    "another total": _answer(num_accepted_draft_tokens=11),
+    "other blocks": _answer(num_spec_steps=44),
+    "more accepted than drafted": _answer(num_draft_tokens=5),
+    "another length": _answer(num_spec_tokens=4),
+    "no blocks": _answer(acceptance_histogram=[0, 0, 0, 0], num_spec_steps=0, num_accepted_draft_tokens=0),
+    "one of two without its tokens": json.dumps(json.loads(_answer()) | {"usage": {"completion_tokens": 54}})
+    + "\n"
+    + _answer(),
+    "most steps without a draft": json.dumps(json.loads(_answer()) | {"usage": {"completion_tokens": 411}}),
+}
+
+
+def _entrances(file: str, out: str) -> tuple[Result, list[Result]]:
+    """What `log --hazards` says of a file, and what every way to make a plan from it says."""
+    kinds = [("--histogram", file), ("--hazards", file), ("--rows", file), ("--comparison", file)]
+    plans = [("plan", *words, *(["--cost-ratio", "0.05"] if words[0] != "--comparison" else [])) for words in kinds]
+    logged = CliRunner().invoke(app, ["log", file, "--hazards", out])
+    return logged, [CliRunner().invoke(app, [*words, "--json"]) for words in plans]
+
+
+@pytest.mark.parametrize("name", [*sorted(path.name for path in REPORTS.iterdir()), *ANSWERS])
+def test_every_entrance_gives_one_answer(name: str, tmp_path: Path) -> None:
+    """What `log --hazards` refuses makes no plan by any way; what it takes gives the same acceptance by all of them."""
+    if name in ANSWERS:
+        (tmp_path / "answer.json").write_text(ANSWERS[name])
+    file = tmp_path / "answer.json" if name in ANSWERS else report(name)
+    logged, plans = _entrances(str(file), str(tmp_path / "h.csv"))
+    assert all(one.exit_code in (0, 2) for one in (logged, *plans))
+    if logged.exit_code:
+        assert [one.exit_code for one in plans] == [2] * len(plans)
+        return
+    words = ["plan", "--hazards", str(tmp_path / "h.csv"), "--cost-ratio", "0.05", "--json"]
+    ours = CliRunner().invoke(app, words)
+    for one in plans:
+        assert one.exit_code in (ours.exit_code, 2)
+        if not one.exit_code:
+            assert json.loads(one.stdout)["points"][0]["speedup"] == json.loads(ours.stdout)["points"][0]["speedup"]
 
 
 def test_report_20_both_contexts_of_the_draft_are_its_cost() -> None:

@@ -58,7 +58,10 @@ def test_steps_without_a_draft_are_plain_ones() -> None:
 
 def test_the_share_is_of_drafts_that_are_looked_up() -> None:
     for words, message in (
-        (f"{SMALL} --alpha 0.6 --drafted-share 0.5", "goes with drafts that are looked up: --draft ngram or suffix"),
+        (
+            f"{SMALL} --alpha 0.6 --drafted-share 0.5",
+            "below 1 goes with drafts that are looked up: --draft ngram or suffix",
+        ),
         (f"{NGRAM} --alpha 0.6 --drafted-share 0", "drafted_share is 0.0; it must lie in (0, 1]"),
         (f"{NGRAM} --alpha 0.6 --drafted-share 1.2", "drafted_share is 1.2; it must lie in (0, 1]"),
         (f"{NGRAM} --ranks 0.6,0.2 --drafted-share 0.5", "chains: give --hazards or --alpha instead of --ranks"),

@@ -7,21 +7,29 @@ from pathlib import Path
 
 from specsim.base.reading import MOST_BYTES, read_text
 from specsim.lengths.acceptance import Acceptance, from_counts
-from specsim.logs.measures import log_acceptance
+from specsim.logs.measures import check_coverage, implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
 
 COLUMN = "drafted_share"  # of the file that `specsim log --hazards` writes
 
 
-def acceptance_of_answers(path: Path) -> Acceptance:
-    """Return hazards counted in the `acceptance_histogram` of an engine's answers."""
+def acceptance_of_answers(path: Path, share: float | None, every_step: bool) -> Acceptance:
+    """Return hazards counted in the `acceptance_histogram` of an engine's answers.
+
+    share: that of the steps that had a draft, if the caller says it. every_step: whether what drafts makes one in each.
+    ValueError where neither says it, and the answers do not either, as of `specsim log --hazards`.
+    """
     (run,) = read_log(path)
     found = log_acceptance(run).hazards
     if found is None:
         raise ValueError(f"{path.name} counts no blocks by the drafts they kept; expected an acceptance_histogram")
-    assumed = "" if run.coverage is not None else ", every step taken to have a draft (an n-gram has not)"
-    return from_counts(found, f"hazards counted in {path.name}, blocks independent{assumed}")
+    if share is None and not every_step:
+        check_coverage(run)
+    words = [f"hazards counted in {path.name}, blocks independent", *implausible(run)]
+    if run.coverage is None and share is None:
+        words.append("every step had a draft, as what drafts makes one in each")
+    return from_counts(found, "; ".join(words))
 
 
 def of_every_step(path: Path, share: float | None, found: Acceptance) -> Acceptance:

@@ -35,7 +35,7 @@ TIMED_DRAFTS = 16  # as many drafts as those passes were timed with
 ON_A_DEVICE = ("tp", "draft_tp", "dtype", "draft_vocab")
 OF_COSTS = (
     *("target", "draft", "hardware", "cost_ratio", "verify_cost", "overhead", "weights", "draft_weights", "one_pass"),
-    *("cache_hits", "experts_overhead", "drafted_share"),
+    *("cache_hits", "experts_overhead"),
 )
 
 

@@ -14,6 +14,7 @@ from specsim.base import check, extras
 from specsim.base.reading import MOST_BYTES, parsed_json, read_text
 from specsim.commands.plan.answers import acceptance_of_answers, of_every_step
 from specsim.commands.plan.options import PlanOptions
+from specsim.commands.plan.share import LOOKED_UP
 from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
@@ -80,7 +81,9 @@ def acceptance(options: PlanOptions) -> PlanAcceptance:
         hazards = read_hazards(options.hazards)
         return PlanAcceptance(of_every_step(options.hazards, options.drafted_share, hazards))
     if options.histogram is not None:
-        hazards = read_histogram(options.histogram)
+        # A draft model, EAGLE and MTP draft in every step; of numbers alone nobody knows what drafts.
+        every_step = options.draft is not None and options.draft.lower() not in LOOKED_UP
+        hazards = read_histogram(options.histogram, options.drafted_share, every_step)
         return PlanAcceptance(of_every_step(options.histogram, options.drafted_share, hazards))
     assert options.rows is not None
     return PlanAcceptance(read_rows(options.rows, masked_draft=not options.unmasked_draft))
@@ -197,11 +200,14 @@ def _from_counts(
     return estimate_hazards(*(np.array(c) for c in list(zip(*kinds, strict=True))[:2]), counts=[k[2] for k in kinds])
 
 
-def read_histogram(path: Path) -> Acceptance:
-    """JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}; or with "accepted" as `estimate_hazards` has it."""
+def read_histogram(path: Path, share: float | None = None, every_step: bool = False) -> Acceptance:
+    """JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}; or with "accepted" as `estimate_hazards` has it.
+
+    Of an engine's answers, share and every_step say which steps had a draft, as `acceptance_of_answers` has it.
+    """
     text = _text(path)
     if '"acceptance_histogram"' in text:
-        return acceptance_of_answers(path)
+        return acceptance_of_answers(path, share, every_step)
     held = parsed_json(text, path.name)
     if not isinstance(held, dict) or not {"drafted", "counts"} <= set(held):
         fields = ", ".join(held) if isinstance(held, dict) else type(held).__name__

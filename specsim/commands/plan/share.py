@@ -27,8 +27,10 @@ def drafted_share(method: str, share: float | None) -> float:
         )
     if share is None:
         return 1.0
-    if method and method not in LOOKED_UP:
-        raise ValueError(f"--drafted-share goes with drafts that are looked up: --draft {' or '.join(LOOKED_UP)}")
+    if method and method not in LOOKED_UP and share != 1:
+        raise ValueError(
+            f"--drafted-share below 1 goes with drafts that are looked up: --draft {' or '.join(LOOKED_UP)}"
+        )
     return float(check.scalar(share, "drafted_share", "(0, 1]"))
 
 
