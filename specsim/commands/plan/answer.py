@@ -18,6 +18,8 @@ from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction
 EVERYWHERE = (
     "this acceptance holds at every batch and context: reported ones fall with both, so was it measured at these?"
 )
+# What is said of models and caches that are larger than the memory.
+NO_FIT = "does not fit"
 # The longest context, in tokens, up to which boundaries are searched.
 MAX_CONTEXT = 131_072
 
@@ -26,7 +28,7 @@ class Answer(NamedTuple):
     """Everything that the command says.
 
     helps: "yes", "no", or "perhaps" if the interval of the speedup contains 1, or if there is no interval and one
-    failing assumption is enough. level: of all intervals. points: the best plan of each batch and context, contexts
+    failing assumption is enough; "does not fit" where the first point needs more memory than its devices have. level: of all intervals. points: the best plan of each batch and context, contexts
     within batches. trees: the best tree of each of these points, if ranks are given. boundaries: for each batch, the
     context from which speculation helps. between: for batches without a boundary, the ranges of contexts at which it
     helps. far: sensitivity at the longest context.
@@ -85,10 +87,11 @@ def answer(problem: Problem) -> Answer:
 
     best_speedup = trees[0].speedup if trees else first.speedup
     helps = _helps(best_speedup, doubts)
+    facts = _facts(helps, best_chain, break_even, doubts, points, trees)
     notes = [*problem.notes, *_chain_limit(problem, points), *_tree_limits(trees, search), *flagged(points)]
     return Answer(
-        helps=helps,
-        sentence=sentence(_facts(helps, best_chain, break_even, doubts, points, trees)),
+        helps=NO_FIT if is_misfit(problem) else helps,
+        sentence=with_memory(problem, sentence(facts)),
         level=search.level,
         points=points,
         trees=trees,
@@ -101,6 +104,26 @@ def answer(problem: Problem) -> Answer:
         assumptions=_assumptions(first, trees, search),
         far=far_plan(drafted, points),
     )
+
+
+def is_misfit(problem: Problem) -> bool:
+    """Return whether the first point, of which sentences speak, needs more memory than its devices have."""
+    first = (problem.search.batches[0], problem.search.contexts[0])
+    return any((misfit.batch, misfit.context) == first for misfit in problem.costs.misfits)
+
+
+def with_memory(problem: Problem, words: str) -> str:
+    """Return the sentence that a plan begins with, behind what does not fit the memory."""
+    misfits = problem.costs.misfits
+    if is_misfit(problem):
+        first = misfits[0]
+        opening = f"{NO_FIT.capitalize()} at batch {first.batch}, context {first.context}: {first.words}"
+        return f"{opening}. Memory aside: {words[0].lower()}{words[1:]}"
+    if not misfits:
+        return words
+    points = len(problem.search.batches) * len(problem.search.contexts)
+    verb = "does" if len(misfits) == 1 else "do"
+    return f"{words} {len(misfits)} of the {points} points {verb} not fit the memory."
 
 
 def with_overhead(latency: LatencyModel, seconds: float) -> LatencyModel:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import NamedTuple
 
 from specsim.base import check
 from specsim.commands.plan import doubts, models, read
 from specsim.commands.plan.comparison import Comparison
+from specsim.commands.plan.memory import Misfit, misfits
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP, drafted_share
 from specsim.commands.plan.stored import Types, chosen_types
 from specsim.latency import (
     Constants,
-    Hardware,
     LatencyModel,
     ModelShape,
     Timing,
@@ -25,6 +24,7 @@ from specsim.latency import (
     weight_only,
 )
 from specsim.latency.kernels import KNOWN, NO_OVERHEAD
+from specsim.latency.memory import Placed
 from specsim.lengths.acceptance import Acceptance
 from specsim.speed.cache import cached_drafts
 
@@ -46,7 +46,7 @@ class Costs(NamedTuple):
     hidden_overhead: overhead of a cycle that is in no value, but in the low ends of intervals.
     level_steps: time of a draft step at each level, if it was measured. types: of weights, if
     models are known. share: of the target calls that have a draft. max_drafts: the longest block
-    whose costs are known, None without limit.
+    whose costs are known, None without limit. misfits: points at which models do not fit the devices.
     """
 
     latency: LatencyModel
@@ -57,6 +57,7 @@ class Costs(NamedTuple):
     types: Types | None = None
     share: float = 1.0
     max_drafts: int | None = None
+    misfits: tuple[Misfit, ...] = ()
 
 
 def plan_costs(
@@ -222,8 +223,12 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
     notes += [_unread(shape) for shape in (target, drafter.shape) if shape is not None and shape.unread]
     notes += [_assumed(shape) for shape in (target, drafter.shape) if shape is not None and shape.assumed]
     notes += _mismatches(target, drafter, parallel)
-    notes += _memory_notes(target, drafter.shape, device, parallel, types, batches, contexts)
-    return Costs(latency, drafter.method, tuple(notes), hidden_overhead, types=types)
+    placed = [Placed(target, types.target, options.tp)]
+    if drafter.shape is not None:
+        placed.append(Placed(drafter.shape, types.draft, options.draft_tp))
+    unfit = misfits(placed, device, batches, contexts)
+    notes += [misfit.note for misfit in unfit]
+    return Costs(latency, drafter.method, tuple(notes), hidden_overhead, types=types, misfits=unfit)
 
 
 def _without_draft_model(latency: LatencyModel) -> LatencyModel:
@@ -264,32 +269,4 @@ def _mismatches(target: ModelShape, drafter: models.Drafter, parallel: tuple[int
     for shape, devices in ((target, parallel[0]), (draft, parallel[1])):
         if shape is not None and shape.heads % devices:
             notes.append(f"{shape.name} has {shape.heads} heads, which {devices} devices cannot share equally")
-    return notes
-
-
-def _memory_notes(
-    target: ModelShape,
-    draft: ModelShape | None,
-    device: Hardware,
-    parallel: tuple[int, int],
-    types: Types,
-    batches: Sequence[int],
-    contexts: Sequence[int],
-) -> list[str]:
-    """Return a note for each point whose weights and caches are larger than the memory."""
-    memory_gb = device.memory * max(parallel) / 1e9
-    shapes = [(target, types.target)] + ([] if draft is None else [(draft, types.draft)])
-    weight_bytes = sum(
-        stored.bytes_of(shape.body, shape.head, shape.moe_layers * shape.experts * shape.expert)
-        for shape, stored in shapes
-    )
-    notes = []
-    for batch, context in product(batches, contexts):
-        cache_bytes = sum(2 * shape.held_values(context) * batch for shape, _ in shapes)
-        needed_gb = (weight_bytes + cache_bytes) / 1e9
-        if needed_gb > memory_gb:
-            notes.append(
-                f"batch {batch}, context {context} does not fit: weights and caches take at least {needed_gb:.0f} GB "
-                f"of {memory_gb:.0f}"
-            )
     return notes

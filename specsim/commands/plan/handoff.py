@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from specsim.commands.plan import cells
-from specsim.commands.plan.answer import EVERYWHERE
+from specsim.commands.plan.answer import EVERYWHERE, is_misfit
 from specsim.commands.plan.emit import BY_BATCH, TABLES, emit
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.problem import Problem
@@ -26,6 +26,8 @@ def handoff(options: PlanOptions, problem: Problem) -> tuple[str, str]:
     """Return what the engine reads, and notes for the person who pastes it."""
     engine = str(options.emit)
     _check_devices(options, problem)
+    if is_misfit(problem):
+        raise ValueError(f"nothing to tell {engine}: {problem.costs.misfits[0].note}")
     if engine in TABLES:
         return _table(engine, problem)
 
@@ -88,7 +90,8 @@ def _check_devices(options: PlanOptions, problem: Problem) -> None:
 
 
 def _assumptions(problem: Problem) -> list[str]:
-    return [f"- {words}" for words in (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)]
+    said = (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)
+    return [f"- {words}" for words in (*(misfit.note for misfit in problem.costs.misfits), *said)]
 
 
 def _table(engine: str, problem: Problem) -> tuple[str, str]:

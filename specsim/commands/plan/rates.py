@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from specsim.base import check
 from specsim.commands.plan import read
-from specsim.commands.plan.answer import EVERYWHERE
+from specsim.commands.plan.answer import EVERYWHERE, with_memory
 from specsim.commands.plan.options import PlanOptions, asked_options
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import counted
@@ -92,6 +92,7 @@ def report(options: PlanOptions, problem: Problem) -> str:
     ]
     result = answer(services, rates, options)
     result = result._replace(
+        sentence=with_memory(problem, result.sentence),
         notes=(*problem.notes, *result.notes),
         assumptions=(problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions, *result.assumptions),
     )

@@ -49,6 +49,16 @@ def test_plan_rows_of_models_are_predictions() -> None:
             assert row["cycle_time"] == pytest.approx(one.cycle.value - one.draft)
 
 
+def test_rows_of_models_that_do_not_fit_are_refused() -> None:
+    text = 'gamma = 3\ntarget = "llama-3.1-70b"\ndraft = "llama-3.2-1b"\nhardware = "h100-sxm"\ntp = [1, 4]\n'
+    alone, shared = rows(f'kind = "plan"\n[grid]\nalpha = 0.8\n{text}')
+    assert "batch 1, context 1024 does not fit: weights and caches take at least 142 GB of 80" in alone["refused"]
+    assert (alone.get("speedup"), shared["refused"]) == (None, None)
+    tree = text.replace("gamma = 3", 'ranks = "0.7,0.2"\ntree = "2,2"').replace("[1, 4]", "1")
+    (one,) = rows(f'kind = "tree"\n[grid]\n{tree}')
+    assert "does not fit" in one["refused"]
+
+
 def test_tree_rows_are_the_planners() -> None:
     best, chain = rows('kind = "tree"\n[grid]\nranks = "0.7,0.2"\ntree = ["best:6", "1,1"]\ncost_ratio = 0.05\n')
     made = specsim.fastest_shapes(specsim.latency.constant(0.05), [0.7, 0.2], nodes=6).tree

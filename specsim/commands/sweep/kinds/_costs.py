@@ -8,8 +8,11 @@ from typing import Any
 
 from specsim.base import limits
 from specsim.commands.plan import models
+from specsim.commands.plan.memory import misfits
 from specsim.commands.sweep.inputs import Input, one_of, real, text, whole
 from specsim.latency import LatencyModel, Timing, constant, hardware, roofline
+from specsim.latency.memory import Placed
+from specsim.latency.weights import TYPES
 
 NAMED = ("target", "draft", "hardware")
 CONTEXT = 1 << 30  # tokens
@@ -47,9 +50,25 @@ def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
 
 
 def costs(point: Mapping[str, Any]) -> LatencyModel:
-    """Return the costs of passes at this point; times are cached, those of a file until it changes."""
+    """Return the costs of passes at this point; times are cached, those of a file until it changes.
+
+    ValueError if the models and their caches are larger than the memory.
+    """
     files = tuple(INPUTS[name].source(point[name]) for name in ("target", "draft") if point[name] is not None)
+    if point["target"] is not None:
+        placed = _placed(files, *(point[name] for name in ("target", "draft", "tp", "dtype")))
+        unfit = misfits(placed, hardware(point["hardware"]), [point["batch"]], [point["context"]])
+        if unfit:
+            raise ValueError(unfit[0].note)
     return _costs(files, *(point[name] for name in ("cost_ratio", *NAMED, "tp", "dtype", "overhead")))
+
+
+@lru_cache(maxsize=64)
+def _placed(files: tuple[str, ...], target: str, draft: str, tp: int, dtype: str) -> list[Placed]:
+    large = models.shape(target)
+    small = models.drafter(draft, large, None).shape
+    found = [Placed(large, TYPES[dtype], tp)]
+    return found if small is None else [*found, Placed(small, TYPES[dtype], 1)]
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,70 @@
+"""The memory that weights and caches take, and how many devices would hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from specsim.latency.shape import ModelShape
+from specsim.latency.weights import Weights
+
+# Bytes of a cached number.
+CACHED = 2
+
+
+class Placed(NamedTuple):
+    """A model, the type in which its weights are stored, and how many devices share it."""
+
+    shape: ModelShape
+    weights: Weights
+    devices: int
+
+
+class MemoryUse(NamedTuple):
+    """Bytes that models take at least: of all devices together, and of the fullest one.
+
+    Weights of layers and heads and the caches of all sequences count; embeddings, activations and the engine do not.
+
+    Examples
+    --------
+    >>> from specsim.latency.weights import TYPES
+    >>> large = Placed(ModelShape.named("llama-3.1-70b"), TYPES["bf16"], 1)
+    >>> use = memory_use([large], batch=1, context=1024)
+    >>> round(use.total / 1e9), use.devices(80e9)
+    (139, 2)
+    """
+
+    total: float
+    fullest: float
+
+    def devices(self, memory: float) -> int:
+        """Return how many devices of so many bytes hold everything, if all models are shared by all of them."""
+        return max(1, math.ceil(self.total / memory))
+
+
+def memory_use(models: Sequence[Placed], *, batch: int, context: int) -> MemoryUse:
+    """Return what the models take at least, with the caches of `batch` sequences of this context.
+
+    Devices are filled from the first one on, so that it holds a part of every model.
+    """
+    total = fullest = 0.0
+    for model in models:
+        shape = model.shape
+        experts = shape.moe_layers * shape.experts * shape.expert
+        taken = model.weights.bytes_of(shape.body, shape.head, experts)
+        taken += CACHED * shape.held_values(context) * batch
+        total += taken
+        fullest += taken / model.devices
+    return MemoryUse(total, fullest)
+
+
+def equal_share(shape: ModelShape, least: int) -> int | None:
+    """Return the smallest number of devices, at least `least`, that share the heads of a model equally; None if none.
+
+    Examples
+    --------
+    >>> equal_share(ModelShape.named("llama-3.1-70b"), 3), equal_share(ModelShape.named("llama-3.1-70b"), 65)
+    (4, None)
+    """
+    return next((n for n in range(least, shape.heads + 1) if shape.heads % n == 0), None)
