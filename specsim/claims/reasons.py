@@ -26,6 +26,8 @@ LACK = {
         "see `specsim plan --help` for names",
     ),
 }
+# Drafts of a call that are taken for the most where a row does not say how many there are.
+MOST_DRAFTS = 16
 CHEAP = "a cycle was cheaper than one plain step"
 
 
@@ -52,6 +54,15 @@ def implausible(row: Row) -> list[str]:
             f"tau is {row.tau:g}, so none of {row.levels} drafts a call was accepted: likely the draft belongs to "
             "another target, or accepted drafts are not counted"
         )
+    # Without tau the length bounds the speedup; of requests that queue nothing does.
+    if row.tau is None and row.load is None:
+        least, drafts = row.speedup * (1 - row.slack), MOST_DRAFTS if row.levels is None else row.levels
+        if least > drafts + 1:
+            unknown = " (gamma_or_tree does not say how many)" if row.levels is None else ""
+            found.append(
+                f"speedup {row.speedup:g} is above {drafts + 1}, the most that {drafts} drafts{unknown} can give: "
+                f"{CHEAP}"
+            )
     if row.verify is not None and row.verify < row.plain:
         found.append(
             f"verification takes {row.verify:g}, less than a plain step of {row.plain:g}: likely the two are of other "

@@ -38,6 +38,8 @@ def sentence(found: RunComparison) -> str:
     """How fast, and which of the two factors is the cause."""
     at = "" if found.new.batch == 1 else f" at batch {found.new.batch:g}"
     opening = f"{found.new.source} is {found.speedup.value:.3f}x as fast as {found.old.source}{at}"
+    if found.doubt:
+        opening += f", which is not plausible ({found.doubt})"
     if found.acceptance is None or found.cycle is None:
         return f"{opening}; why is not in these logs: they do not both say how many tokens a target call emits."
     better = "better" if found.acceptance.value > 1 else "worse"

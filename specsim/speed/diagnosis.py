@@ -12,7 +12,7 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.logs.measures import LogTau, check_tau, implausible
 from specsim.logs.record import EngineLog, per_step
-from specsim.speed.parts import Part, implausible_terms, named, not_negative, split
+from specsim.speed.parts import Part, implausible_speedup, implausible_terms, named, not_negative, split
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.remedies import Mend, remedies
 from specsim.speed.runs import (
@@ -134,7 +134,9 @@ def diagnose(
     speedup = speedup_of(first, step, tau, cycle, z, spread)
     check_tau(first, tau, gamma)
     notes = [*_notes([*plain, *runs]), *pairs.left_out, _noise_note([*plain, *runs], spread)]
-    verdict = verdict_of(speedup)
+    notes += _doubted(pairs.by_log[1:])
+    too_fast = implausible_speedup(speedup, tau, gamma, z)
+    verdict = "implausible" if too_fast else verdict_of(speedup)
     if cycle is None or tau is None or gamma is None:
         wanted = [
             *(["how many tokens a target call emits (accepted drafts beside blocks)"] if tau is None else []),
@@ -157,6 +159,7 @@ def diagnose(
             by_batch=by_batch,
             notes=_said(notes),
             by_log=pairs.by_log,
+            doubts=(too_fast,) if too_fast else (),
         )
     observations = [Observation(PLAIN, step.value, step.error or 0.0)]
     for run in runs:
@@ -171,7 +174,7 @@ def diagnose(
     parts, missing = split(terms, rows, gamma, verified, total, z)
     steps = Estimate(total, max(total - z * of_total, 0.0), total + z * of_total)
     certain = interval((gamma + 1) / total, (of_total / total) ** 2, z)
-    doubts = implausible_terms(steps, parts)
+    doubts = implausible_terms(steps, parts) or ((too_fast,) if too_fast else ())
     parts = tuple(Part(part.names, not_negative(part.steps)) for part in parts)
     mends = remedies(first, runs, terms, tau, gamma, verified, _excess(parts), z)
     return Diagnosis(
@@ -228,6 +231,16 @@ def _notes(runs: Sequence[EngineLog]) -> list[str]:
         f"{run.source}: {note}"
         for run in runs
         for note in (*run.notes, *implausible(run), *([unknown] if run.coverage is None else []))
+    ]
+
+
+def _doubted(logs: Sequence[LogSpeed]) -> list[str]:
+    """Return one note for each log whose speedup cannot be."""
+    return [
+        f"implausible: {log.source}, batch {log.batch:g}{'' if log.length is None else f', {log.length:g} drafts'} is "
+        f"{log.speedup.value:.2f}x: {log.doubt}"
+        for log in logs
+        if log.doubt
     ]
 
 

@@ -9,11 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from specsim.logs.measures import LogTau
 from specsim.speed.prediction import Estimate
 from specsim.speed.terms import Observation, Terms, in_steps, known, solve
 
 CLEAR = 0.25  # plain steps, or this share of the cycle: a term with a wider half-interval is not told apart
 NAMES = ("drafting", "verifying", "fixed work")
+# Drafts of a block that are taken for the most where no log says how many there are.
+MOST_DRAFTS = 16
+OTHER_RUN = "likely the logs are of other loads, machines or models, or a time is not of what its line says"
 
 
 class Part(NamedTuple):
@@ -90,6 +94,32 @@ def implausible_terms(cycle: Estimate, parts: Sequence[Part]) -> tuple[str, ...]
         if part.steps.high is not None and part.steps.high < 0
     ]
     return tuple(found)
+
+
+def implausible_speedup(speedup: Estimate, tau: LogTau | None, gamma: float | None, z: float) -> str:
+    """Return why a measured speedup is impossible beyond noise, "" if it is not.
+
+    A cycle takes no less than the plain step in it, so no speedup is above tau, nor above gamma + 1.
+
+    Examples
+    --------
+    >>> implausible_speedup(Estimate(150.0, 140.0, 160.0), None, 3.0, 1.96)[:55]
+    '3 drafts a block give 4 times at most; likely the logs '
+    """
+    least = speedup.value if speedup.low is None else speedup.low
+    if tau is not None and least > tau.value + z * (tau.error or 0.0):
+        return f"a cycle emits {tau.value:.2f} tokens, the most that it can gain; {OTHER_RUN}"
+    most, words = most_speedup(gamma)
+    return f"{words}; {OTHER_RUN}" if tau is None and least > most else ""
+
+
+def most_speedup(gamma: float | None) -> tuple[float, str]:
+    """Return the largest speedup of blocks of gamma drafts, None if no log says how many, and how that is said."""
+    if gamma is None:
+        most = MOST_DRAFTS + 1.0
+        return most, f"no log says how many drafts a block has, and {MOST_DRAFTS} give {most:g} times at most"
+    drafts = "1 draft a block gives" if gamma == 1 else f"{gamma:g} drafts a block give"
+    return gamma + 1, f"{drafts} {gamma + 1:g} times at most"
 
 
 def not_negative(steps: Estimate) -> Estimate:

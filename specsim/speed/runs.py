@@ -10,6 +10,7 @@ from specsim.base import check
 from specsim.latency import Timing
 from specsim.logs.measures import LogTau, log_tau
 from specsim.logs.record import EngineLog
+from specsim.speed.parts import implausible_speedup
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.terms import Observation
 
@@ -45,12 +46,13 @@ def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
 
 
 class LogSpeed(NamedTuple):
-    """The speedup of one log with speculation over those without it at its batch."""
+    """The speedup of one log with speculation over those without it at its batch; doubt: why it cannot be, or ""."""
 
     source: str
     batch: float
     length: float | None
     speedup: Estimate
+    doubt: str = ""
 
 
 class Pairs(NamedTuple):
@@ -89,7 +91,8 @@ def at_one_batch(off: Sequence[EngineLog], on: Sequence[EngineLog], noise: float
         for run in runs:
             tau = tau_of(run, None)
             speed = speedup_of(run, step, tau, cycle_time(run, tau, noise), z, noise)
-            speeds.append(LogSpeed(run.source, batch, run.length, speed))
+            doubt = implausible_speedup(speed, tau, run.length, z)
+            speeds.append(LogSpeed(run.source, batch, run.length, speed, doubt))
     if not pairs:
         sizes = [sorted({round(run.batch or 1.0, 1) for run in some}) for some in (off, on)]
         raise ValueError(f"the logs are of batches {sizes[0]} off and {sizes[1]} on; expected one batch in both")

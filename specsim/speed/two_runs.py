@@ -11,6 +11,7 @@ from specsim.base import check
 from specsim.latency import Timing
 from specsim.logs.measures import LogTau, check_tau, implausible
 from specsim.logs.record import EngineLog, per_step
+from specsim.speed.parts import OTHER_RUN, most_speedup
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.runs import cycle_time, same_batch, sure, tau_of, verdict_of
 
@@ -29,7 +30,8 @@ class RunComparison(NamedTuple):
 
     verdict: "slower", "faster", or "neither" where the interval holds 1. cause: "acceptance" or "cycle", whichever
     moves the speed further in its direction; "" where a log does not say tokens of a cycle, or neither does.
-    acceptance, cycle: ratios, new over old. notes: what the numbers rest on.
+    acceptance, cycle: ratios, new over old. notes: what the numbers rest on. doubt: why the logs are likely not of one
+    model, machine and load, "" if nothing speaks against it.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class RunComparison(NamedTuple):
     acceptance: Estimate | None
     cycle: Estimate | None
     notes: tuple[str, ...]
+    doubt: str = ""
 
 
 def compare_runs(
@@ -109,7 +112,18 @@ def compare_runs(
     notes = [f"{run.source}: {note}" for run in runs for note in (*run.notes, *implausible(run))]
     verdict = verdict_of(speedup)
     cause = "" if verdict == "neither" else _cause(speedup, acceptance, longer)
-    return RunComparison(before, after, verdict, cause, speedup, acceptance, longer, tuple(dict.fromkeys(notes)))
+    gammas = [run.length if run.length is not None else length for run in runs]
+    return RunComparison(
+        before,
+        after,
+        verdict,
+        cause,
+        speedup,
+        acceptance,
+        longer,
+        tuple(dict.fromkeys(notes)),
+        _doubt(speedup, before.source, after.source, gammas),
+    )
 
 
 def same_runs(old: Sequence[EngineLog], new: Sequence[EngineLog]) -> list[tuple[EngineLog, EngineLog]]:
@@ -157,6 +171,19 @@ def _around(found: Timing | LogTau | None, z: float) -> Estimate | None:
         return None
     half = z * (found.error or 0.0)
     return Estimate(found.value, max(found.value - half, 0.0), found.value + half)
+
+
+def _doubt(speedup: Estimate, old: str, new: str, gammas: Sequence[float | None]) -> str:
+    """Why two runs differ by more than drafts can make, "" if they do not.
+
+    Over plain decoding a run of gamma drafts gains gamma + 1 times at most; so if it gains more over the other run, the
+    other one is slower than plain decoding.
+    """
+    low = speedup.value if speedup.low is None else speedup.low
+    high = speedup.value if speedup.high is None else speedup.high
+    slow, ratio, gamma = (old, low, gammas[1]) if speedup.value > 1 else (new, 1 / high, gammas[0])
+    most, words = most_speedup(gamma)
+    return f"{words} over plain decoding, so {slow} is slower than that; {OTHER_RUN}" if ratio > most else ""
 
 
 def _cause(speedup: Estimate, acceptance: Estimate | None, cycle: Estimate | None) -> str:

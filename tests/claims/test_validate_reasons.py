@@ -89,3 +89,22 @@ def test_rows_are_read_as_logs_are(tmp_path: Path) -> None:
         parse(HEADER.replace("target_ms", "batch") + "a,A,g,b,s,4,1,3.2,tau,1.0,ms/token,20,21,2.5\n", "rows.csv")
     with pytest.raises(ValueError, match="is a device"):
         read(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(
+    ("length", "speedup", "flag"),
+    [
+        ("1", "3", "speedup 3 is above 2, the most that 1 drafts can give"),
+        (
+            "tree",
+            "150",
+            "speedup 150 is above 17, the most that 16 drafts (gamma_or_tree does not say how many) can give",
+        ),
+        ("3", "4", ""),
+        ("tree", "16.9", ""),
+    ],
+)
+def test_a_speedup_above_what_drafts_can_give_is_flagged(length: str, speedup: str, flag: str) -> None:
+    """Sibling of a `diagnose` that said 150 times: without tau the length alone bounds a speedup."""
+    (score,) = validate(parse(f"{HEADER}a,s,h,t,d,{length},,,tau,,,,,{speedup}\n", "rows.csv")).scores
+    assert any(flag in said for said in score.flags) if flag else score.flags == ()

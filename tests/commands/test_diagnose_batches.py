@@ -134,6 +134,41 @@ def test_what_cannot_be_is_said_to_be_implausible(case: str, tmp_path: Path) -> 
     assert json.loads(run("diagnose", tmp_path / "runs.csv", "--json"))["verdict"] == "implausible"
 
 
+UNKNOWN = "speculation,length,tau,cycle_ms,tokens_per_s\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        # No tokens of a cycle: the length alone says what is possible.
+        ("off,,,,100\non,3,,,15000\n", "(150.00x as measured): 3 drafts a block give 4 times at most; likely the logs"),
+        ("off,,,,100\non,1,,,300\n", "(3.00x as measured): 1 draft a block gives 2 times at most; likely"),
+        # Neither tokens nor length: no drafter is known to make so much.
+        ("off,,,,100\non,,,,15000\n", "(150.00x as measured): no log says how many drafts a block has, and 16 give 17"),
+        # A cycle that is timed, and costs more than a plain step, does not make tokens faster than it emits them.
+        ("off,,,,100\non,3,2.0,12,15000\n", "(150.00x as measured): a cycle emits 2.00 tokens, the most that it can"),
+    ],
+)
+def test_a_speedup_above_what_drafts_can_give_is_doubted(rows: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(UNKNOWN + rows)
+    assert run("diagnose", tmp_path / "runs.csv").startswith(f"Not plausible {said}")
+    assert json.loads(run("diagnose", tmp_path / "runs.csv", "--json"))["verdict"] == "implausible"
+
+
+def test_a_second_log_is_doubted_too(tmp_path: Path) -> None:
+    """Logs of one batch are solved together: one that cannot be makes the answer doubtful, and is named."""
+    (tmp_path / "runs.csv").write_text(UNKNOWN + "off,,,,100\non,3,2.0,,150\non,2,2.0,,15000\n")
+    said = run("diagnose", tmp_path / "runs.csv")
+    assert said.startswith("Not plausible (1.50x as measured)")
+    assert "note: implausible: runs.csv, batch 1, 2 drafts is 150.00x: a cycle emits 2.00 tokens, the most" in said
+
+
+@pytest.mark.parametrize("rows", ["off,,,,100\non,3,,,390\n", "off,,,,100\non,,,,1600\n"])
+def test_what_drafts_can_give_is_not_doubted(rows: str, tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(UNKNOWN + rows)
+    assert run("diagnose", tmp_path / "runs.csv").startswith("Faster")
+
+
 def test_intervals_of_times_do_not_go_below_zero(tmp_path: Path) -> None:
     rows = "off,,,,100\non,3,2.0,0.1,190\n"
     (tmp_path / "runs.csv").write_text("speculation,length,tau,draft_ms,tokens_per_s\n" + rows)

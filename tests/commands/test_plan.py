@@ -12,12 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.planning import COUNTS, PAIR, SMALL, TIMES, as_json, run
-from typer.testing import CliRunner
 
 import specsim
 from specsim.claims import rows as published
 from specsim.claims import score as validation
-from specsim.cli import app
 from specsim.commands.plan import answer, doubts
 
 
@@ -208,37 +206,6 @@ def test_the_overhead_tried_is_the_one_that_validation_fits() -> None:
     assert [round(value, 1) for value, _ in fitted.values()] == [1e3 * doubts.OVERHEAD_S]
 
 
-def test_what_does_not_fit_is_said() -> None:
-    """The answer was "Yes" with a note: now it says first that the models do not fit, and on what they would."""
-    words = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --alpha 0.8"
-    missing = "weights and caches take at least 142 GB of 80; 2 of these devices or more would hold them"
-    found = as_json(f"{words} --batch 1,64")
-    assert found["helps"] == "does not fit"
-    assert found["notes"][0] == f"batch 1, context 1024 does not fit: {missing} (--tp 2 --draft-tp 2)"
-    assert found["sentence"].startswith(f"Does not fit at batch 1, context 1024: {missing} (--tp 2 --draft-tp 2). ")
-    assert "Memory aside: yes: with 10 drafts per block" in found["sentence"]
-    # So it says at a rate of requests, and no engine is told to load it.
-    assert run(f"{words} --rate 1").startswith("Does not fit at batch ")
-    assert f"nothing to tell vllm: batch 1, context 1024 does not fit: {missing}" in run(f"{words} --emit vllm", 2)
-    # The draft lies on the first of two devices, which holds half of the target, too.
-    large = words.replace("llama-3.2-1b", "llama-3.1-8b")
-    alone = as_json(f"{large} --tp 2")["sentence"]
-    assert "the first of 2 devices holds a part of every model, at least 85 GB, and has 80" in alone
-    assert "2 of these devices or more would hold them (--tp 2 --draft-tp 2)" in alone
-    assert as_json(f"{large} --tp 2 --draft-tp 2")["helps"] == "yes"
-    # Looked-up drafts take no memory; three devices cannot share 64 heads.
-    looked_up = f"{words.replace('llama-3.2-1b', 'ngram')} --drafted-share 1 --batch 240"
-    assert "3 of these devices or more would hold them (--tp 4)" in as_json(looked_up)["sentence"]
-    # One point of two: the first is answered, and the other one counted.
-    some = as_json(f"{words} --tp 2 --draft-tp 2 --batch 1,4096")
-    assert some["helps"] == "yes"
-    assert some["sentence"].endswith("1 of the 2 points does not fit the memory.")
-    emitted = CliRunner().invoke(app, ["plan", *shlex.split(f"{words} --tp 2 --draft-tp 2 --batch 1,4096 --emit vllm")])
-    assert "batch 4096, context 1024 does not fit" in emitted.stderr
-    for fitting in (PAIR, f"{words} --dtype fp8".replace("--alpha 0.8", "")):
-        assert not [note for note in as_json(f"{fitting} --alpha 0.8")["notes"] if "fit" in note]
-
-
 def test_pairs_and_devices_that_do_not_go_together_are_said() -> None:
     assert as_json(f"{PAIR} --alpha 0.8")["notes"] == []
     found = as_json("--target llama-3.1-70b --draft qwen2.5-0.5b --hardware h100-sxm --tp 4 --alpha 0.8")["notes"]
@@ -264,8 +231,6 @@ def test_a_config_stands_for_a_model(tmp_path: Path) -> None:
 def test_the_command_loads_no_framework() -> None:
     code = f"""
 import sys
-from typer.testing import CliRunner
-from specsim.cli import app
 assert CliRunner().invoke(app, {["plan", *shlex.split(PAIR), "--alpha", "0.8"]!r}).exit_code == 0
 print(*sorted({{m.partition(".")[0] for m in sys.modules}}))
 """

@@ -28,10 +28,11 @@ class Answer(NamedTuple):
     """Everything that the command says.
 
     helps: "yes", "no", or "perhaps" if the interval of the speedup contains 1, or if there is no interval and one
-    failing assumption is enough; "does not fit" where the first point needs more memory than its devices have. level: of all intervals. points: the best plan of each batch and context, contexts
-    within batches. trees: the best tree of each of these points, if ranks are given. boundaries: for each batch, the
-    context from which speculation helps. between: for batches without a boundary, the ranges of contexts at which it
-    helps. far: sensitivity at the longest context.
+    failing assumption is enough; "does not fit" where the first point needs more memory than its devices have. level:
+    of all intervals. points: the best plan of each batch and context, contexts within batches. trees: the best tree of
+    each of these points, if ranks are given. boundaries: for each batch, the context from which speculation helps.
+    between: for batches without a boundary, the ranges of contexts at which it helps. far: sensitivity at the longest
+    context.
 
     Of the first point: curve, the speedup by block length; break_even, the least acceptance that pays; doubts, the plan
     if one assumption fails, the worst first.
