@@ -22,8 +22,6 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     """Load torch and transformers when a name is asked for, not with the package: help needs neither."""
-    if name == "Sampling":
-        raise AttributeError("real.Sampling is now real.Warping")
     if name not in _HOME:
         raise AttributeError(f"module 'real' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

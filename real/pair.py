@@ -22,7 +22,6 @@ from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
 from real.models.names import check_place, check_rounding
 from specsim.base import check
-from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws
 
@@ -55,7 +54,6 @@ class Pair:
     tokenizer: Any
     kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
-    @renamed(sampling="warping, a real.Warping", tree="parents")
     def generate(
         self,
         prompt: str | Sequence[str],
@@ -162,7 +160,6 @@ class Pair:
         ]
         return out[0] if isinstance(prompt, str) else out
 
-    @renamed(sampling="warping, a real.Warping")
     def score(
         self,
         text: str | Sequence[int],

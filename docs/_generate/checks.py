@@ -30,7 +30,7 @@ def digest(family: str, name: str) -> str:
 
 def sources(family: str, name: str) -> set[str]:
     """The modules of specsim that the checks of a rule depend on."""
-    return imports.closure([f"specsim.testing.{family}_checks", *_named(family, name)])
+    return imports.closure([f"specsim.checks.{family}", *_named(family, name)])
 
 
 def _named(family: str, name: str) -> Iterator[str]:
@@ -69,7 +69,7 @@ def recorded(family: str, name: str) -> Findings | None:
 
 def main() -> None:
     """Run what is not recorded, and write after every rule."""
-    from specsim.testing import check_rule
+    from specsim.checks import check_rule
 
     known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     here = {f"{family}/{name}" for family in discover.FAMILIES for name in discover.names(family)}

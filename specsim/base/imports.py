@@ -76,9 +76,10 @@ def _home(module: str, name: str) -> str:
     if file_of(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     for node in ast.walk(_names(module)):
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            if (alias.asname or alias.name) == name:
-                return _home(str(node.module), alias.name)
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return _home(str(node.module), alias.name)
     return module
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from specsim import discover
 from specsim.base import arrays, check, limits, sparse
 from specsim.base.arrays import array_namespace
-from specsim.base.renamed import renamed
 from specsim.base.warned import warn
 from specsim.bounds import schemes
 from specsim.bounds.schemes import _subsets
@@ -23,7 +22,6 @@ SURE = 1e-9  # a value known to this is called optimal
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Array:
     r"""Largest probability that any lossless rule emits one of its drafts.
 
@@ -82,7 +80,6 @@ def optimal_acceptance(p: Array, q: Array, *, num_drafts: int | Draws = 1, schem
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "iid") -> Optimum:
     r"""The optimal acceptance together with the set that proves it.
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check
-from specsim.base.renamed import renamed
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.laws.warp import apply
 from specsim.types import Array
@@ -28,7 +27,6 @@ class BestTemperature(NamedTuple):
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme: str) -> BestTemperature:
     r"""Temperature of the draft that maximises the mean optimal acceptance at a budget of K drafts.
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check, limits
-from specsim.base.renamed import renamed
 from specsim.bounds._program import solved
 from specsim.types import Array, Draws
 
@@ -70,7 +69,6 @@ class Coupling(NamedTuple):
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def optimal_coupling(
     p: Array,
     q: Array = None,

@@ -42,8 +42,8 @@ def check(told: Check) -> None:
     """Run every conformance check on a rule. Status 1 if one fails; a skipped check says why."""
     from specsim import discover
     from specsim.base.modules import own_rule
+    from specsim.checks.findings import findings, with_step
     from specsim.report.text import markdown
-    from specsim.testing.findings import findings, with_step
     from specsim.verify.params import parsed_params, parsed_step_params
 
     alone("json", told.as_json, markdown=told.as_markdown)

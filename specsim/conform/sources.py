@@ -23,7 +23,7 @@ from specsim.conform.subject import Subject
 
 # Endings of files that hold code; a kernel is compiled.
 CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
-HARNESS = ("specsim.conform", "specsim.testing")
+HARNESS = ("specsim.conform", "specsim.testing", "specsim.checks")
 CALLED = ("run", "batch", "paths", "coins")  # fields of a subject
 PACKAGE = Path(specsim.__file__).resolve().parent
 ADAPTERS = PACKAGE / "conform" / "adapters"

@@ -19,7 +19,6 @@ import numpy as np
 from specsim import discover
 from specsim.base import arrays, check, limits
 from specsim.base.modules import own_rule
-from specsim.base.renamed import renamed
 from specsim.base.unknown import unknown, unknown_of_kinds
 from specsim.discover import Rule
 from specsim.draft import distinct
@@ -38,7 +37,6 @@ RULES = ("step", "chain", "tree", "coupled")
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def guarantee(
     rule: Rule,
     *,

@@ -11,7 +11,6 @@ import numpy as np
 from specsim import discover
 from specsim.base import check, sparse
 from specsim.base.arrays import array_namespace
-from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws
 from specsim.verify.hits import Accepted, acceptance, accepted, hits
@@ -19,7 +18,6 @@ from specsim.verify.lookup import candidates, step_rows, step_rule
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def acceptance_rate(
     p: Array,
     q: Array,
@@ -83,7 +81,6 @@ def acceptance_within(p: Array, q: Array, rule: Rule, num_drafts: int, scheme: s
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def output_law(
     p: Array,
     q: Array,

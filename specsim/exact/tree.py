@@ -12,7 +12,6 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import arrays, check
-from specsim.base.renamed import renamed, rule_no_longer_first
 from specsim.discover import Rule
 from specsim.trees import enumerate_beams, enumerate_trees
 from specsim.trees.drawn import count_trees, few_enough
@@ -24,8 +23,6 @@ Drawn = tuple[TokenTree, Array, Any]  # a tree, the laws its nodes' children wer
 
 
 @np.errstate(under="ignore")
-@rule_no_longer_first("target, draft, *, rule, scheme, step, parents")
-@renamed(shape="parents", sampling="scheme")
 def expected_kept(
     target: Model | Array,
     draft: Model | Array,

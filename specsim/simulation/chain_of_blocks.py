@@ -11,7 +11,6 @@ import numpy as np
 from specsim import discover
 from specsim.base import check
 from specsim.base.arrays import is_exact
-from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.exact.tree import Drawn
 from specsim.simulation.blocks import node_depths
@@ -56,7 +55,6 @@ class BlockChain(NamedTuple):
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme", tree="parents")
 def block_chain(
     target: Automaton | Array,
     draft: Automaton | Array,
@@ -171,7 +169,6 @@ def grown_chains(
     return [of(j) for j in range(len(found[0]))]
 
 
-@renamed(sampling="scheme", tree="parents")
 def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
     r"""Tokens per block in the long run, exactly: tau averaged over the contexts that blocks start in.
 

@@ -10,7 +10,6 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.base.arrays import at, pick
 from specsim.base.intervals import ratio_error, student_quantile
-from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.draft import distinct, iid
 from specsim.simulation.blocks import drafted_tree, node_depths
@@ -40,7 +39,6 @@ class Estimate(NamedTuple):
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme", tree="parents")
 def conditional_tau(
     target: Automaton | Array,
     draft: Automaton | Array,

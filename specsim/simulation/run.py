@@ -16,7 +16,6 @@ from specsim import discover
 from specsim.base import check, source
 from specsim.base.files import check_writable
 from specsim.base.locks import locked
-from specsim.base.renamed import renamed
 from specsim.base.unknown import unknown
 from specsim.base.warned import warn
 from specsim.discover import Rule
@@ -37,7 +36,6 @@ Progress = Callable[[float, Trace | None], None]
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme", tree="parents")
 def simulate(
     target: Automaton | Array,
     draft: Automaton | Array,

@@ -10,7 +10,6 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check, limits
-from specsim.base.renamed import renamed
 from specsim.exact.small_laws import rational_laws
 from specsim.types import Array, Draws
 from specsim.verify.hits import draft_tuples
@@ -57,7 +56,6 @@ def grid(vocab: int, denominator: int) -> tuple[Array, Array]:
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def drafted_tuples(q: Array, num_drafts: int | Draws, scheme: str = "iid") -> Array:
     """The tuples of candidates that a scheme can draw from q, shape (n, num_drafts).
 

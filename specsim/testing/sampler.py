@@ -13,7 +13,6 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check, limits
-from specsim.base.renamed import renamed
 from specsim.exact import forking
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
@@ -22,7 +21,6 @@ REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 p
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def sampler_law(
     verify: Callable[[Array, Array, Array, Array], int],
     p: Array,

@@ -23,7 +23,6 @@ import numpy as np
 
 from specsim.base import check
 from specsim.base.arrays import array_namespace
-from specsim.base.renamed import renamed
 from specsim.trees import _siblings, topology
 from specsim.trees._siblings import Counts
 from specsim.types import Array, Model, TokenTree
@@ -45,7 +44,6 @@ class Drafted(NamedTuple):
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def draw_tree(
     model: Model,
     parents: Any,
@@ -161,7 +159,6 @@ def uniforms(parents: Any, scheme: str) -> int:
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def enumerate_trees(
     model: Model,
     parents: Any,

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from specsim.base import check, limits
-from specsim.base.renamed import renamed
 from specsim.trees import validity
 from specsim.trees.drawn import law_after
 from specsim.trees.likeliest import heap_tree
@@ -27,7 +26,6 @@ from specsim.types import Array, Model, TokenTree
 
 
 @np.errstate(under="ignore")
-@renamed(model="target")
 def speed_of_light(target: Model | Array, *, nodes: int, depth: int | None = None, prefix: tuple[Any, ...] = ()) -> Any:
     r"""Most tokens per target call that a deterministic tree of N nodes can be expected to give.
 

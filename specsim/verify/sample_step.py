@@ -10,7 +10,6 @@ import numpy as np
 from specsim import discover
 from specsim.base import check, sparse
 from specsim.base.arrays import array_namespace
-from specsim.base.renamed import renamed
 from specsim.discover import Rule
 from specsim.types import Array, Draws, StepResult
 from specsim.verify._inputs import all_there, can_be_drawn, one_library
@@ -18,7 +17,6 @@ from specsim.verify.lookup import candidates, step_rows, step_rule
 
 
 @np.errstate(under="ignore")
-@renamed(sampling="scheme")
 def verify_step(
     p: Array,
     q: Array,

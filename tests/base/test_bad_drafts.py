@@ -11,7 +11,7 @@ import pytest
 
 import specsim
 from specsim import discover
-from specsim.testing import check_rule, checks
+from specsim.checks import check_rule, family_checks
 from specsim.verify.step import rejection
 
 pytestmark = pytest.mark.fast
@@ -58,7 +58,7 @@ def test_unknown_names_list_the_known() -> None:
         with pytest.raises(ValueError, match=rf"^scheme 'magic' is unknown; .*: {drafts}$"):
             call()
     for call in (
-        lambda: checks("magic"),
+        lambda: family_checks("magic"),
         lambda: check_rule(rejection, "magic"),
         lambda: discover.names("magic"),
     ):

@@ -75,7 +75,8 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.later
 def test_verifiers_are_checked_on_the_base_install() -> None:
     done = run(
-        "from specsim.testing import assert_law, check_rule, sampler_law\n"
+        "from specsim.checks import check_rule\n"
+        "from specsim.testing import assert_law\n"
         "from specsim.verify.step import rejection, typical\n"
         "assert_law([0, 1] * 5000, [0.5, 0.5])\n"
         "for rule in (rejection, typical):\n"

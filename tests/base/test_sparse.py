@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import specsim
 from specsim import dense_law, discover, one_hot_law, top_k_law
 from specsim.base import sparse as _sparse
+from specsim.checks.step_cases import drawn, sizes
 from specsim.testing.cases import LAST_UNIFORM
-from specsim.testing.step_cases import drawn, sizes
 from specsim.types import Law
 
 Array = Any

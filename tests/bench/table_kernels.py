@@ -1,7 +1,8 @@
 """Kernels a GPU launches for each verification rule: `python tests/bench/table_kernels.py`, without a GPU.
 
 `prepare` and `verify` of two rows over a real vocabulary, float32 laws and float64 uniforms as on a device, counted by
-`specsim.testing.count_kernels`: calls of torch that are no views. Writes kernels.json and kernels.txt beside this file.
+`real.decode.capture.count_kernels`: calls of torch that are no views. Writes kernels.json and kernels.txt
+beside this file.
 What the record has as `before` stays: the same counts of the rules at the commit that it names.
 """
 
@@ -16,10 +17,10 @@ from typing import Any
 
 import torch
 
+from real.decode.capture import count_kernels
 from specsim import discover
 from specsim.base.files import write_bytes
 from specsim.report.text import markdown
-from specsim.testing.capture import count_kernels
 from specsim.trees import depths, k_ary, paths
 from specsim.types import TokenTree
 from specsim.verify.lookup import takes

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from specsim import acceptance_rate, discover, optimal_acceptance, optimum
 from specsim.base.arrays import wide
 from specsim.bounds.schemes import _prefix, _subsets
+from specsim.checks import backends
+from specsim.checks.draft import counts, handed
 from specsim.draft import distinct, iid
-from specsim.testing import backends
-from specsim.testing.draft_checks import counts, handed
 from specsim.testing.strategies import law_pairs
 from specsim.types import Draws
 

@@ -7,9 +7,9 @@ import pytest
 
 from specsim import acceptance_rate, discover, optimal_acceptance, verify_step
 from specsim.bounds.curves import Point, acceptance_curves
+from specsim.checks import backends
 from specsim.draft import without_replacement
 from specsim.exact.step import enumerate_step
-from specsim.testing import backends
 from specsim.verify import hits
 from specsim.verify.step import recursive_wor
 

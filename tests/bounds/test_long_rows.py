@@ -12,7 +12,7 @@ import pytest
 from specsim import acceptance_rate, discover, optimal_acceptance, optimum, total_variation
 from specsim.base.arrays import prefix_scan
 from specsim.bounds.schemes import _prefix
-from specsim.testing import backends
+from specsim.checks import backends
 from specsim.verify.lookup import takes
 
 Array = Any

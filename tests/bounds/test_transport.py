@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from specsim import discover, optimal_acceptance, optimal_coupling
 from specsim.bounds import transport
 from specsim.bounds.transport import Coupling
-from specsim.testing.draft_checks import handed
+from specsim.checks.draft import handed
 from specsim.testing.strategies import law_pairs
 from specsim.verify.hits import draft_tuples
 

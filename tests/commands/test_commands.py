@@ -23,11 +23,11 @@ import specsim
 import specsim.report.plots
 import specsim.testing
 from specsim.base.extras import EXTRA
+from specsim.checks.outcomes import Finding
 from specsim.cli import app
 from specsim.commands import conform
 from specsim.commands.sweep import pools
 from specsim.report import tables, text
-from specsim.testing.outcomes import Finding
 from specsim.verify.step import rejection
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ RUNS = [
 ]  # fmt: skip
 
 
-CONFORM = import_module("specsim.testing.findings")  # the package binds the function to this name
+CONFORM = import_module("specsim.checks.findings")  # the package binds the function to this name
 ROWS_OF_RULES, TABLE_OF_RULES = cache(tables.rules_rows), cache(tables.rules_table)
 
 

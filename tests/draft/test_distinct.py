@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import acceptance_rate, dense_law, guarantee, optimal_acceptance, output_law, top_k_law, verify_step
+from specsim.checks import backends
+from specsim.checks.step import forked_is_transition
+from specsim.checks.step_cases import best_acceptance
 from specsim.draft import distinct
 from specsim.exact import forking
 from specsim.exact.step import enumerate_step
-from specsim.testing import assert_law, backends
-from specsim.testing.step_cases import best_acceptance
-from specsim.testing.step_checks import forked_is_transition
+from specsim.testing import assert_law
 from specsim.testing.strategies import law_pairs, rational_laws
 from specsim.types import Draws
 from specsim.verify.step import optimal

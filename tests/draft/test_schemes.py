@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import acceptance_rate, guarantee, optimal_acceptance, output_law, verify_step, warp
+from specsim.checks import backends
+from specsim.checks.step_cases import best_acceptance, drawn
 from specsim.draft import greedy, iid, without_replacement
 from specsim.exact.step import enumerate_step
-from specsim.testing import assert_law, backends
-from specsim.testing.step_cases import best_acceptance, drawn
+from specsim.testing import assert_law
 from specsim.testing.strategies import law_pairs
 from specsim.verify.hits import draft_tuples
 from specsim.verify.step import greedy_draft, kseq, naive, recursive_wor

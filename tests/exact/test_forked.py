@@ -17,14 +17,14 @@ import pytest
 from helpers.rules import MUTANTS, load
 
 from specsim import discover, eagle2_tree, heap_tree, sequoia_tree, trees
+from specsim.checks import family_checks
+from specsim.checks.tree import strongly_lossless
+from specsim.checks.tree_cases import ADAPTIVE, along, depth_of, shapes, size_of
 from specsim.exact import forking
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import Drawn, continued_law, drawn_trees, kept_law
-from specsim.testing import checks
 from specsim.testing.sampler import forked_chain, forked_tree, kept_and_token
-from specsim.testing.tree_cases import ADAPTIVE, along, depth_of, shapes, size_of
-from specsim.testing.tree_checks import strongly_lossless
 
 Table = dict[tuple[int, ...], Any]
 CHAIN, TREE = discover.rules("chain"), discover.rules("tree")
@@ -167,7 +167,7 @@ def test_wrong_samplers_are_lossy(path: str) -> None:
     family = path.partition("/")[0]
     forked: Any = {"chain": forked_chain, "tree": forked_tree}[family]
     with pytest.raises(AssertionError, match="has probability"):
-        checks(family)["strongly_lossless"](forked(load(MUTANTS / f"{path}.py")))
+        family_checks(family)["strongly_lossless"](forked(load(MUTANTS / f"{path}.py")))
 
 
 def test_a_wrong_sampler_of_three_levels_is_lossy() -> None:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim import discover
+from specsim.checks import check_rule
 from specsim.cli import app
 from specsim.discover import with_params
-from specsim.testing import check_rule
 from specsim.verify.lookup import chain_rule
 from specsim.verify.params import parsed_params
 from specsim.verify.step import kseq, rejection, typical

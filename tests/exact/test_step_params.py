@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim import discover
+from specsim.checks import TREE_CHECKS, check_rule
+from specsim.checks.findings import with_step
+from specsim.checks.tree import strongly_lossless
 from specsim.cli import app
 from specsim.simulation import conditional_tau
-from specsim.testing import TREE_CHECKS, check_rule
-from specsim.testing.findings import with_step
-from specsim.testing.tree_checks import strongly_lossless
 from specsim.trees import draw_tree, uniforms
 from specsim.verify.step import kseq
 from specsim.verify.tree import lifted, tokenwise

@@ -39,9 +39,9 @@ from hypothesis import strategies as st
 
 from specsim import discover, expected_tokens, simulate, trees
 from specsim.bounds.paths import path_optimum
+from specsim.checks.tree_cases import one_path, shapes
 from specsim.exact.chain import blocks, target_law
 from specsim.exact.tree import drawn_trees, expected_kept, kept_law
-from specsim.testing.tree_cases import one_path, shapes
 
 
 def some_tables(data: st.DataObject, sizes: list[tuple[int, int]]) -> tuple[Any, Any, int, int]:

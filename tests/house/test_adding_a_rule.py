@@ -16,8 +16,8 @@ import specsim
 import specsim.cli
 import specsim.verify.step as family
 from specsim import discover
+from specsim.checks import check_rule, family_checks
 from specsim.report import tables
-from specsim.testing import check_rule, checks
 
 ROOT = Path(__file__).parents[2]
 RIGHT = (ROOT / "docs" / "developer" / "skeletons" / "step.py").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_right_one_passes_everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"own", "rejection"} <= discover.rules("step").keys()
     rule = discover.find("step", "own")
-    for name, check in checks("step").items():
+    for name, check in family_checks("step").items():
         if name != "same_on_every_backend":  # which tests/house/test_skeletons.py asks of the same file
             check(rule)
     assert specsim.guarantee("own", num_drafts=3).lossless

@@ -112,16 +112,16 @@ def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
     ("rule", "module", "counts"),
     [
         ("step/rejection", "specsim.verify.step.rejection", True),
-        ("step/rejection", "specsim.testing.step_checks", True),
+        ("step/rejection", "specsim.checks.step", True),
         ("step/rejection", "specsim.testing.statistics", True),  # what checks share
         ("step/rejection", "specsim.base.arrays", True),  # what rules share
         ("step/rejection", "specsim.draft.iid", True),  # found by its name
         ("step/rejection", "specsim.verify.step.typical", False),
-        ("step/rejection", "specsim.testing.tree_checks", False),
+        ("step/rejection", "specsim.checks.tree", False),
         ("tree/tokenwise", "specsim.verify.tree._walk", True),
         ("tree/tokenwise", "specsim.verify.step.spechub", True),
         ("tree/tokenwise", "specsim.draft.hub", True),
-        ("draft/hub", "specsim.testing.draft_checks", True),
+        ("draft/hub", "specsim.checks.draft", True),
     ],
 )
 def test_a_change_of_what_a_result_depends_on_shows(
@@ -146,11 +146,11 @@ def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]
     sys.setprofile(lambda frame, event, value: ran.add(frame.f_code.co_filename))
     try:
         for check in names:
-            specsim.testing.checks(family)[check](module)
+            specsim.checks.family_checks(family)[check](module)
     finally:
         sys.setprofile(before)
     root = Path(specsim.__file__).parent
-    called = {path for path in ran if Path(path).is_relative_to(root)} - {str(root / "testing" / "findings.py")}
+    called = {path for path in ran if Path(path).is_relative_to(root)} - {str(root / "checks" / "findings.py")}
     known = {str(imports.file_of(source)) for source in checks.sources(family, name)}
     assert len(called) >= 8
     assert called - known == set()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from specsim import discover
-from specsim.testing.contract import misnamed
+from specsim.checks.contract import misnamed
 from specsim.types import (
     ChainOptions,
     ControllerOptions,
@@ -23,7 +23,7 @@ from specsim.verify.params import parsed_params
 pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).parents[2]
-READERS = ("specsim/discover.py", "specsim/testing/contract.py")
+READERS = ("specsim/discover.py", "specsim/checks/contract.py")
 OPTIONAL = {
     name
     for options in (

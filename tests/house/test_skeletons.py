@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from specsim.testing import check_rule, checks
+from specsim.checks import check_rule, family_checks
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "developer" / "skeletons"
@@ -54,7 +54,7 @@ def test_it_passes_every_check(family: str, tmp_path: Path) -> None:
 def test_that_of_trees_passes_all_but_the_slowest(tmp_path: Path) -> None:
     """JAX compiles for ten seconds."""
     module = load((FOLDER / "tree.py").read_text(encoding="utf-8"), tmp_path / "own_tree.py")
-    for name, check in checks("tree").items():
+    for name, check in family_checks("tree").items():
         if name != "same_on_every_backend":
             check(module)
 
@@ -66,7 +66,7 @@ def test_a_wrong_line_is_convicted(family: str, tmp_path: Path) -> None:
     assert text.count(right) == 1
     module = load(text.replace(right, wrong), tmp_path / f"wrong_{family}.py")
     with pytest.raises(AssertionError):
-        checks(family)[check](module)
+        family_checks(family)[check](module)
 
 
 def test_they_are_typed() -> None:

@@ -11,7 +11,7 @@ import pytest
 from helpers.rules import FAMILIES, MUTANTS, load
 
 from specsim.base.arrays import is_exact
-from specsim.testing import checks
+from specsim.checks import family_checks
 from specsim.verify.step import rejection
 
 pytestmark = pytest.mark.fast
@@ -53,7 +53,7 @@ def test_every_error_has_its_mutants() -> None:
         for path in paths:
             family = path.partition("/")[0]
             assert family in FAMILIES
-            assert load(MUTANTS / f"{path}.py").KILLED_BY in checks(family)
+            assert load(MUTANTS / f"{path}.py").KILLED_BY in family_checks(family)
 
 
 def test_error_5_is_lossless_in_exact_arithmetic() -> None:
@@ -69,8 +69,8 @@ def test_error_5_is_lossless_in_exact_arithmetic() -> None:
         return rejection.Plan(p, q, over / over.sum(axis=-1, keepdims=True))
 
     hidden = SimpleNamespace(**vars(rejection) | {"prepare": prepare})
-    checks("step")["output_is_target"](hidden)
+    family_checks("step")["output_is_target"](hidden)
     assert (hidden.prepare(*[np.array([1.0, 0.0])] * 2, 1).left_over == 0.5).all()  # an impossible token, were it drawn
     late = SimpleNamespace(**vars(rejection) | {"prepare": lambda p, q, n: prepare(p, (p + q) / 2, n)})
     with pytest.raises(AssertionError):
-        checks("step")["output_is_target"](late)
+        family_checks("step")["output_is_target"](late)

@@ -13,8 +13,8 @@ import pytest
 
 import specsim
 from specsim import discover
+from specsim.checks.log_numbers import NoValue, Number, gradient, log_softmax, numbers
 from specsim.objective import loss
-from specsim.testing.log_numbers import NoValue, Number, gradient, log_softmax, numbers
 
 pytestmark = pytest.mark.fast
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from specsim import discover
-from specsim.testing import (
+from specsim.checks import (
     CHAIN_CHECKS,
     CONTROL_CHECKS,
     COUPLED_CHECKS,

@@ -12,10 +12,10 @@ from helpers.rules import MUTANTS, load
 from typer.testing import CliRunner
 
 from specsim import discover
+from specsim.checks import STEP_CHECKS, Skipped, backends, check_rule, family_checks
+from specsim.checks.contract import theorems
+from specsim.checks.outcomes import written
 from specsim.cli import app
-from specsim.testing import STEP_CHECKS, Skipped, backends, check_rule, checks
-from specsim.testing.contract import theorems
-from specsim.testing.outcomes import written
 from specsim.verify.step import rejection
 
 
@@ -29,7 +29,7 @@ def test_without_a_second_library_nothing_is_compared(monkeypatch: pytest.Monkey
     monkeypatch.setattr(backends, "backends", lambda kernel: {})
     for family, name in (("chain", "block"), ("tree", "target_only")):
         with pytest.raises(Skipped, match="neither jax nor torch is installed"):
-            checks(family)["same_on_every_backend"](discover.find(family, name))
+            family_checks(family)["same_on_every_backend"](discover.find(family, name))
     for family, name in (("step", "rejection"), ("draft", "iid")):
         found = {finding.check: finding for finding in check_rule(discover.find(family, name), family)}
         same = found.pop("same_on_every_backend")

@@ -13,10 +13,11 @@ import pytest
 
 from specsim import beam_tree, trees
 from specsim.base.arrays import row_at
+from specsim.checks import backends
 from specsim.draft import without_replacement
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
-from specsim.testing import assert_law, backends
+from specsim.testing import assert_law
 from specsim.trees import beam
 from specsim.verify.hits import draft_tuples
 from specsim.verify.step import recursive_wor

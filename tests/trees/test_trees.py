@@ -18,10 +18,10 @@ from specsim import (
     trees,
 )
 from specsim.base.arrays import row_at
+from specsim.checks import backends
 from specsim.exact import forking
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
-from specsim.testing import backends
 from specsim.trees import _siblings
 from specsim.trees.drawn import count_trees
 from specsim.types import Draws

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from specsim import discover
-from specsim.testing import backends, draft_checks
-from specsim.testing.step_cases import ROWS, VOCAB, compared, counts, drawn, sizes
-from specsim.testing.tree_checks import same_trees
+from specsim.checks import backends
+from specsim.checks import draft as draft_checks
+from specsim.checks.step_cases import ROWS, VOCAB, compared, counts, drawn, sizes
+from specsim.checks.tree import same_trees
 from specsim.types import Draws
 from specsim.verify.lookup import takes
 

@@ -9,12 +9,14 @@ import pytest
 from helpers.rules import FAMILIES, MUTANTS, load
 
 from specsim import discover
-from specsim.testing import Skipped, checks
-from specsim.testing.findings import findings
-from specsim.testing.outcomes import Finding
+from specsim.checks import Skipped, family_checks
+from specsim.checks.findings import findings
+from specsim.checks.outcomes import Finding
 
 pytestmark = pytest.mark.usefixtures("optimized")
-SHIPPED = [(family, name, check) for family in FAMILIES for name in discover.names(family) for check in checks(family)]
+SHIPPED = [
+    (family, name, check) for family in FAMILIES for name in discover.names(family) for check in family_checks(family)
+]
 PLANTED = [(path.parent.name, path) for path in sorted(MUTANTS.glob("*/*.py"))]
 QUICK = {  # in the minute of `-m fast`: what is judged by p itself, on torch too, and along unlike rows
     ("step", "rejection", "edges"),
@@ -36,7 +38,7 @@ def marked(cases: list[tuple[Any, ...]]) -> list[Any]:
 @pytest.mark.parametrize(("family", "name", "check"), marked(SHIPPED), ids=lambda v: str(v))
 def test_rule_passes(family: str, name: str, check: str) -> None:
     try:
-        checks(family)[check](discover.find(family, name))
+        family_checks(family)[check](discover.find(family, name))
     except Skipped as reason:
         pytest.skip(str(reason))
 
@@ -44,7 +46,7 @@ def test_rule_passes(family: str, name: str, check: str) -> None:
 @pytest.mark.slow  # as users have it compiled, which takes XLA far longer than the comparison
 @pytest.mark.parametrize(("family", "name"), [(f, n) for f, n, check in SHIPPED if check == "same_on_every_backend"])
 def test_an_optimized_rule_is_the_same_on_every_backend(family: str, name: str) -> None:
-    checks(family)["same_on_every_backend"](discover.find(family, name))
+    family_checks(family)["same_on_every_backend"](discover.find(family, name))
 
 
 @pytest.mark.parametrize(("family", "path"), marked(PLANTED), ids=lambda v: getattr(v, "stem", v))
@@ -53,7 +55,7 @@ def test_mutant_is_killed(family: str, path: Path) -> None:
         pytest.importorskip("torch")
     mutant = load(path)
     with pytest.raises((AssertionError, *LOUD.get(mutant.KILLED_BY, ()))):
-        checks(family)[mutant.KILLED_BY](mutant)
+        family_checks(family)[mutant.KILLED_BY](mutant)
 
 
 # A rule that breaks its contract, or NumPy code handed a traced array, may fail by an exception of its own.
@@ -65,7 +67,7 @@ LOUD: dict[str, tuple[type[Exception], ...]] = {
 
 def test_every_check_kills_a_mutant() -> None:
     killed = {(family, load(path).KILLED_BY) for family, path in PLANTED}
-    assert killed == {(family, check) for family in FAMILIES for check in checks(family)}
+    assert killed == {(family, check) for family in FAMILIES for check in family_checks(family)}
     assert len(PLANTED) >= 120
 
 

@@ -23,7 +23,7 @@ from specsim import (
     verify_step,
     warp,
 )
-from specsim.testing import backends
+from specsim.checks import backends
 from specsim.verify.lookup import takes
 
 jax = pytest.importorskip("jax")

@@ -11,9 +11,9 @@ import pytest
 
 import specsim
 from specsim import discover, total_variation
+from specsim.checks.contract import missing
 from specsim.exact import forking
 from specsim.exact.small_laws import rational_laws
-from specsim.testing.contract import missing
 from specsim.types import ChainRule
 from specsim.verify.lookup import lossy_rules
 from specsim.verify.lossy import all_kept, lumina

@@ -19,14 +19,15 @@ from specsim import (
     verify_chain,
     verify_step,
 )
+from specsim.checks import backends
+from specsim.checks.chain import forked_is_transition as chain_forked_is_transition
+from specsim.checks.step import assert_bias, forked_is_transition
+from specsim.checks.step_cases import best_acceptance, sizes
 from specsim.draft import iid
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.guarantee import require_lossless
 from specsim.exact.step import enumerate_step
-from specsim.testing import backends, sampler_law
-from specsim.testing.chain_checks import forked_is_transition as chain_forked_is_transition
-from specsim.testing.step_cases import best_acceptance, sizes
-from specsim.testing.step_checks import assert_bias, forked_is_transition
+from specsim.testing import sampler_law
 from specsim.testing.strategies import edge_uniforms, float_laws, law_pairs, tables
 
 Array = Any

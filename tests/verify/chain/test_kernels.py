@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
+from real.decode.capture import count_kernels  # noqa: E402
 from specsim.base.arrays import pick  # noqa: E402
-from specsim.testing import count_kernels  # noqa: E402
 from specsim.verify.chain import block, tokenwise  # noqa: E402
 
 pytestmark = pytest.mark.fast

@@ -12,12 +12,12 @@ import pytest
 
 import specsim
 from specsim import discover, expected_kept, verify_tree
+from specsim.checks import TREE_CHECKS
+from specsim.checks.contract import missing
 from specsim.exact import forking
 from specsim.exact.chain import strong_law
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import continued_law, kept_law
-from specsim.testing import TREE_CHECKS
-from specsim.testing.contract import missing
 from specsim.trees import depths, enumerate_trees, paths
 from specsim.types import TokenTree, TreeRule
 from specsim.verify.lossy import naive_hierarchical

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import optimal_acceptance
+from specsim.checks import backends
 from specsim.draft import iid
 from specsim.exact import forking
-from specsim.testing import assert_law, backends
+from specsim.testing import assert_law
 from specsim.testing.strategies import law_pairs
 from specsim.verify.hits import draft_tuples
 from specsim.verify.step import _bins, optimal

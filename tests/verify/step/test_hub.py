@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from specsim import acceptance_rate, guarantee, output_law, verify_step
 from specsim.base.arrays import overlap
+from specsim.checks import backends
+from specsim.checks.step import forked_is_transition
+from specsim.checks.step_cases import best_acceptance
 from specsim.draft import greedy, hub, iid, independent
 from specsim.exact.step import enumerate_step
-from specsim.testing import backends
-from specsim.testing.step_cases import best_acceptance
-from specsim.testing.step_checks import forked_is_transition
 from specsim.testing.strategies import law_pairs, rational_laws
 from specsim.verify.hits import draft_tuples
 from specsim.verify.step import greedy_draft, rejection, spechub

@@ -15,9 +15,9 @@ from scipy.optimize import linprog
 
 from specsim import acceptance_rate, optimal_acceptance
 from specsim.base.arrays import overlap
+from specsim.checks.step import STEP_CHECKS, forked_is_transition
 from specsim.draft import iid
 from specsim.exact.step import enumerate_step
-from specsim.testing.step_checks import STEP_CHECKS, forked_is_transition
 from specsim.testing.strategies import law_pairs
 from specsim.verify.hits import draft_tuples
 from specsim.verify.step import importance

@@ -13,8 +13,8 @@ import pytest
 
 import specsim
 from specsim.bounds.curves import acceptance_curves
-from specsim.testing import checks
-from specsim.testing.findings import find
+from specsim.checks import family_checks
+from specsim.checks.findings import find
 from specsim.verify import hits
 from specsim.verify.hits import SPREAD, accepted
 from specsim.verify.lookup import chain_rule
@@ -141,7 +141,7 @@ def test_checks_skip_the_closed_form_by_name(naive: str, largest: str) -> None:
     for path in (naive, largest):
         module = specsim.discover.find("step", path)
         names = ("contract", "acceptance_is_exact", "acceptance_below_optimum", "batches", "output_is_target")
-        found[path] = [find(name, checks("step")[name], module) for name in names]
+        found[path] = [find(name, family_checks("step")[name], module) for name in names]
     assert [one.outcome for one in found[naive]] == ["pass", "skipped", "pass", "pass", "pass"]
     assert found[naive][1].detail.startswith("the rule states no acceptance")
     assert [one.outcome for one in found[largest]] == ["pass", "skipped", "FAIL", "pass", "FAIL"]
@@ -170,7 +170,7 @@ def test_a_wrong_closed_form_is_shown_with_its_laws(naive: str) -> None:
     module = specsim.discover.find("step", naive)
     wrong = type(module)("own_naive", module.__doc__)
     vars(wrong).update(vars(module), acceptance=lambda plan: np.minimum(plan.p, plan.q).sum(axis=-1))
-    found = find("acceptance_is_exact", checks("step")["acceptance_is_exact"], wrong)
+    found = find("acceptance_is_exact", family_checks("step")["acceptance_is_exact"], wrong)
     assert found.failed
     where = re.compile(
         r"AssertionError: .*V=\d .*K=\d: p=\[.*\] q=\[.*\] has acceptance (.*) as stated, (.*) by enumeration"

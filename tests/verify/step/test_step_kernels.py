@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from specsim.testing import count_kernels  # noqa: E402
+from real.decode.capture import count_kernels  # noqa: E402
 from specsim.verify.step import kseq, optimal  # noqa: E402
 
 pytestmark = pytest.mark.fast

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import specsim
+from specsim.checks import STEP_CHECKS, check_rule
 from specsim.cli import app
-from specsim.testing import STEP_CHECKS, check_rule
 from specsim.testing.cases import random_laws
 from specsim.types import LossyStepRule
 from specsim.verify.step import typical

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import discover, guarantee, trees
+from specsim.checks import backends
+from specsim.checks.tree import forked_is_transition, strongly_lossless
+from specsim.checks.tree_cases import along, depth_of, shapes
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import continued_law, drawn_trees, expected_kept, kept_law, texts
-from specsim.testing import backends
-from specsim.testing.tree_cases import along, depth_of, shapes
-from specsim.testing.tree_checks import forked_is_transition, strongly_lossless
 from specsim.types import TokenTree
 from specsim.verify.sample_chain import verify_chain
 from specsim.verify.sample_tree import verify_tree

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.testing.outcomes import Skipped
+from specsim.checks.outcomes import Skipped
 from specsim.types import Array
 
 ULPS = 8

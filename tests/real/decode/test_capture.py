@@ -14,11 +14,11 @@ import torch
 from helpers.fake_cycles import cycle, tree_cycle
 from torch import Tensor
 
+from real.decode.capture import check_capture, count_kernels
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping
 from real.studies.forced.measure import Forced
 from specsim import discover
-from specsim.testing import check_capture, count_kernels
 from specsim.trees import depths, k_ary, paths
 from specsim.types import TokenTree
 from specsim.verify.lookup import chain_rule, takes

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.testing import backends
+from specsim.checks import backends
 from specsim.testing.cases import GRIDS, LAWS_OF_N, grid, random_laws
 from specsim.types import Array, Draws
 from specsim.verify.hits import draft_tuples, scheme_of, summed

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
-from specsim.testing import backends
-from specsim.testing.contract import same_names
-from specsim.testing.log_numbers import NoValue, Number, gradient, log_softmax, numbers
-from specsim.testing.outcomes import Check, Skipped, close, written
+from specsim.checks import backends
+from specsim.checks.contract import same_names
+from specsim.checks.log_numbers import NoValue, Number, gradient, log_softmax, numbers
+from specsim.checks.outcomes import Check, Skipped, close, written
 from specsim.types import Array, Objective
 
 F = Fraction

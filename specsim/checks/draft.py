@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from specsim import discover
+from specsim.checks import backends
+from specsim.checks.contract import same_names
+from specsim.checks.outcomes import close, written
 from specsim.exact import forking
 from specsim.exact.small_laws import rational_laws
-from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, LAWS_OF_N, random_laws, rational_uniforms
-from specsim.testing.contract import same_names
-from specsim.testing.outcomes import close, written
 from specsim.types import Array, DraftScheme, Draws
 from specsim.verify.hits import draft_tuples
 

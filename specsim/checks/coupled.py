@@ -9,11 +9,11 @@ from types import ModuleType
 import numpy as np
 
 from specsim import discover
+from specsim.checks import backends
+from specsim.checks.contract import same_names
+from specsim.checks.outcomes import Check, close, in_fractions, written
 from specsim.exact import racing
-from specsim.testing import backends
 from specsim.testing.cases import LAST_UNIFORM, edge_laws, grid, random_laws, rational_uniforms
-from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.types import Array, CoupledRule
 from specsim.verify.hits import draft_tuples
 

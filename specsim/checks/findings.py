@@ -10,17 +10,17 @@ from typing import Any
 from specsim import discover
 from specsim.base.unknown import unknown
 from specsim.base.values import shown
+from specsim.checks.chain import CHAIN_CHECKS
+from specsim.checks.control import CONTROL_CHECKS
+from specsim.checks.coupled import COUPLED_CHECKS
+from specsim.checks.draft import DRAFT_CHECKS
+from specsim.checks.objective import OBJECTIVE_CHECKS
+from specsim.checks.outcomes import Check, Finding, find
+from specsim.checks.process import PROCESS_CHECKS
+from specsim.checks.step import STEP_CHECKS
+from specsim.checks.tree import TREE_CHECKS
 from specsim.discover import Rule
 from specsim.exact.guarantee import try_siblings, verified_schemes
-from specsim.testing.chain_checks import CHAIN_CHECKS
-from specsim.testing.control_checks import CONTROL_CHECKS
-from specsim.testing.coupled_checks import COUPLED_CHECKS
-from specsim.testing.draft_checks import DRAFT_CHECKS
-from specsim.testing.objective_checks import OBJECTIVE_CHECKS
-from specsim.testing.outcomes import Check, Finding, find
-from specsim.testing.process_checks import PROCESS_CHECKS
-from specsim.testing.step_checks import STEP_CHECKS
-from specsim.testing.tree_checks import TREE_CHECKS
 from specsim.verify.lookup import step_told
 
 Checks = Mapping[str, Check]
@@ -36,7 +36,7 @@ _FAMILIES: dict[str, Checks] = {
 }
 
 
-def checks(family: str) -> Checks:
+def family_checks(family: str) -> Checks:
     """The checks of a family by name.
 
     Parameters
@@ -60,7 +60,7 @@ def checks(family: str) -> Checks:
 
     Examples
     --------
-    >>> list(checks("draft"))[:2]
+    >>> list(family_checks("draft"))[:2]
     ['contract', 'draws_follow_probability']
     """
     if family not in _FAMILIES:
@@ -151,7 +151,7 @@ def with_step(rule: ModuleType, family: str, step: Rule | None, params: Mapping[
 
 def findings(module: ModuleType, family: str) -> Iterator[Finding]:
     """What `check_rule` returns, each as soon as its check is done: some take a minute."""
-    for name, check in checks(family).items():
+    for name, check in family_checks(family).items():
         finding = find(name, check, module)
         yield finding
         if name == "contract" and finding.failed:

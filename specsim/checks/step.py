@@ -13,9 +13,12 @@ import numpy as np
 
 from specsim import discover
 from specsim.base.arrays import at, pick
+from specsim.checks import backends
+from specsim.checks.contract import same_names
+from specsim.checks.outcomes import Check, Skipped, close, in_fractions, written
+from specsim.checks.step_cases import best_acceptance, compared, counts, drawn, enumerated, grids, sizes
 from specsim.exact import forking
 from specsim.exact.step import enumerate_step
-from specsim.testing import backends
 from specsim.testing.cases import (
     corners,
     drafted_tuples,
@@ -23,10 +26,7 @@ from specsim.testing.cases import (
     random_laws,
     rational_uniforms,
 )
-from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, Skipped, close, in_fractions, written
 from specsim.testing.statistics import assert_law
-from specsim.testing.step_cases import best_acceptance, compared, counts, drawn, enumerated, grids, sizes
 from specsim.types import Array, Draws, LossyStepRule, StepRule
 from specsim.verify.hits import draft_tuples, scheme_of
 from specsim.verify.lookup import takes

@@ -13,11 +13,11 @@ import numpy as np
 
 from specsim import discover
 from specsim.base.texts import host
+from specsim.checks.contract import same_names
+from specsim.checks.outcomes import Check, Skipped
 from specsim.exact import stopped
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
-from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, Skipped
 from specsim.types import Array, Controller, ControllerOptions, Signals
 from specsim.verify.chain import block, tokenwise
 

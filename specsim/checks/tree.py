@@ -13,14 +13,10 @@ import numpy as np
 
 from specsim import discover
 from specsim.base.arrays import one_hot
-from specsim.exact.chain import blocks
-from specsim.exact.tree import continued_law, drawn_trees, kept_law
-from specsim.testing import backends
-from specsim.testing.cases import corners, edge_laws, fractions
-from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, close, in_fractions, written
-from specsim.testing.sampler import kept_and_token
-from specsim.testing.tree_cases import (
+from specsim.checks import backends
+from specsim.checks.contract import same_names
+from specsim.checks.outcomes import Check, close, in_fractions, written
+from specsim.checks.tree_cases import (
     along,
     batches_of_trees,
     deep_shapes,
@@ -31,6 +27,10 @@ from specsim.testing.tree_cases import (
     small_shapes,
     tables,
 )
+from specsim.exact.chain import blocks
+from specsim.exact.tree import continued_law, drawn_trees, kept_law
+from specsim.testing.cases import corners, edge_laws, fractions
+from specsim.testing.sampler import kept_and_token
 from specsim.trees import topology
 from specsim.types import Array, TokenTree, TreeRule
 from specsim.verify.chain import block

@@ -13,9 +13,12 @@ import numpy as np
 
 from specsim import discover
 from specsim.base.arrays import at, pick, row_at
+from specsim.checks import backends
+from specsim.checks.contract import same_names
+from specsim.checks.outcomes import Check, close, in_fractions, written
+from specsim.checks.scaled import by_scales
 from specsim.exact.chain import Table, after_block, blocks, strong_law, target_law
 from specsim.exact.small_laws import rational_table
-from specsim.testing import backends
 from specsim.testing.cases import (
     corners,
     edge_laws,
@@ -23,10 +26,7 @@ from specsim.testing.cases import (
     random_laws,
     rational_uniforms,
 )
-from specsim.testing.contract import same_names
-from specsim.testing.outcomes import Check, close, in_fractions, written
 from specsim.testing.sampler import kept_and_token
-from specsim.testing.scaled import by_scales
 from specsim.testing.statistics import assert_law
 from specsim.types import Array, ChainRule
 from specsim.verify.hits import draft_tuples

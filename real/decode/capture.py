@@ -125,8 +125,8 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
         FakeTensorMode,
     )
 
-    from specsim.testing.fake_indexing import indexing
-    from specsim.testing.fake_methods import method_guard, synchronising
+    from real.decode.fake_indexing import indexing
+    from real.decode.fake_methods import method_guard, synchronising
 
     for name, value in (("function", function), ("make_arguments", make_arguments)):
         if not callable(value):

@@ -10,9 +10,9 @@ from types import ModuleType
 import numpy as np
 
 from specsim import discover
+from specsim.checks import backends
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import Drawn, drawn_trees, texts
-from specsim.testing import backends
 from specsim.testing.cases import random_laws, rational_uniforms
 from specsim.trees import draw_tree, topology, uniforms
 from specsim.types import Array, Model, TokenTree
