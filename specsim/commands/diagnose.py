@@ -106,6 +106,8 @@ def _acceptance(found: Diagnosis) -> str:
 
 
 def _part(part: Part, found: Diagnosis) -> str:
+    from specsim.speed.parts import joined_names
+
     tokens = f"{found.verified:g} token" if found.verified == 1 else f"{found.verified:g} tokens"
     words = [f"verifying {tokens}" if name == "verifying" else name for name in part.names]
     if part.names == ("fixed work",):
@@ -113,8 +115,7 @@ def _part(part: Part, found: Diagnosis) -> str:
             return "no fixed work"
         words = [f"{1e3 * part.steps.value * found.step:.3g} ms of fixed work"]
     together = " together" if len(words) > 1 else ""
-    joined = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-    return f"{joined} {part.steps.value:.2f}{together}"
+    return f"{joined_names(words)} {part.steps.value:.2f}{together}"
 
 
 def _times(found: Estimate) -> str:
@@ -130,7 +131,7 @@ def _span(found: Estimate) -> str:
 def text(found: Diagnosis, as_markdown: bool = False) -> str:
     """The answer first, then the cycle, what would mend it, what to measure, and what the numbers rest on."""
     from specsim.report.text import paragraphs, table
-    from specsim.speed.parts import named
+    from specsim.speed.parts import joined_names
 
     lines = [sentence(found), ""]
     if found.parts:
@@ -146,7 +147,7 @@ def text(found: Diagnosis, as_markdown: bool = False) -> str:
         lines += [table(_logs(found), as_markdown), ""]
     if found.parts:
         lines += [
-            f"these logs do not tell {named(part.names)} apart; to measure: {' and '.join(found.missing)}"
+            f"these logs do not tell {joined_names(part.names)} apart; to measure: {' and '.join(found.missing)}"
             for part in found.parts
             if len(part.names) > 1
         ]

@@ -85,7 +85,7 @@ def _server(text: str, source: str) -> EngineLog:
     if not requests and (word := _DRAFTING.search(text)) is not None:
         return _without_counts(text, source, word[0], Totals(ms, tokens, emitted))
     # Blocks with drafts, and what they kept, by position.
-    counted = _by_drafter(text, drafted, source) or _by_request(requests, source)
+    counted = _counts_by_drafter(text, drafted, source) or _by_request(requests, source)
     blocks, kept = counted or (None, ())
     if kept and sum(kept) != accepted:
         kept = tuple(mended(list(kept), int(accepted)))
@@ -117,17 +117,20 @@ def _without_counts(text: str, source: str, word: str, totals: Totals) -> Engine
     )
 
 
-def _by_drafter(text: str, drafted: float, source: str) -> tuple[float, tuple[int, ...]] | None:
-    """Blocks and what they kept, of all drafters since the server's start; None if other drafts than these."""
+def _counts_by_drafter(text: str, drafted: float, source: str) -> tuple[float, tuple[int, ...]] | None:
+    """Return blocks, and accepted drafts by position, of all drafters; None if they do not cover the `drafted` tokens.
+
+    llama.cpp calls a block a draft: "#gen drafts" counts blocks, "#gen tokens" counts drafts.
+    """
     last = {name: rest for name, *rest in _COUNTS.findall(text)}
-    sizes = {name: [number(v, f"{source}: statistics") for v in rest[:2]] for name, rest in last.items()}
-    if not last or sum(tokens for _, tokens in sizes.values()) != drafted:
+    counts = {name: [number(v, f"{source}: statistics") for v in rest[:2]] for name, rest in last.items()}
+    if not last or sum(tokens for _, tokens in counts.values()) != drafted:
         return None
-    kept: list[int] = []
+    accepted: list[int] = []
     for name, (*_, rates) in last.items():
-        _add(kept, _shares(rates, source), sizes[name][0])
-    blocks = sum(drafts for drafts, _ in sizes.values())
-    return (blocks, tuple(kept)) if blocks else None
+        _add(accepted, _shares(rates, source), counts[name][0])
+    blocks = sum(n for n, _ in counts.values())
+    return (blocks, tuple(accepted)) if blocks else None
 
 
 def _by_request(requests: Sequence[Sequence[str]], source: str) -> tuple[float, tuple[int, ...]] | None:

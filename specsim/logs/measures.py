@@ -148,14 +148,18 @@ def _measures(tau: LogTau, gamma: float, z: float) -> dict[str, Measure]:
     return measures
 
 
-def _of_all_steps(run: EngineLog, blocks: dict[str, Measure], z: float) -> dict[str, Measure]:
-    """The measures with tau, drafts kept a call and the share of the text of all steps, with a draft or without."""
+def _of_all_steps(run: EngineLog, of_blocks: dict[str, Measure], z: float) -> dict[str, Measure]:
+    """Return measures over all steps where these differ from measures over blocks with a draft.
+
+    tau, kept and output_share are per step; draft_rate and alpha stay per block, as does drafted_tau. coverage is the
+    share of steps with a draft.
+    """
     steps = per_step(run)
-    whole = _measures(log_tau(steps), steps.length or 0.0, z)
-    measures = {"tau": whole["tau"], "drafted_tau": blocks["tau"]}
+    of_steps = _measures(log_tau(steps), steps.length or 0.0, z)
+    measures = {"tau": of_steps["tau"], "drafted_tau": of_blocks["tau"]}
     measures["coverage"] = Measure(run.coverage or 0.0, None, None)
     for kind in KINDS[1:]:
-        source = whole if kind in ("kept", "output_share") else blocks
+        source = of_steps if kind in ("kept", "output_share") else of_blocks
         if kind in source:
             measures[kind] = source[kind]
     return measures

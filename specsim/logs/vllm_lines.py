@@ -174,10 +174,12 @@ def _without_cut_line(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> EngineLog:
-    timed = [one for one in intervals if one.running]
-    rates, sizes = [one.rate for one in timed], [one.running for one in timed]
+    """Condense the intervals at one load into a run: counts, block length, tau, time per token, coverage, notes."""
+    # Throughput counts only while requests run.
+    busy = [one for one in intervals if one.running]
+    rates, sizes = [one.rate for one in busy], [one.running for one in busy]
     notes = []
-    if any(one.prompt for one in timed):
+    if any(one.prompt for one in busy):
         notes.append("prompts were read in the intervals timed, so that a token seems to take longer than it does")
     # Count blocks and what they kept, line by line.
     lines = [one for interval in intervals for one in interval.drafts]
@@ -191,23 +193,26 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
             kept[k] += round(part * (n or 0))
     if kept and sum(kept) != accepted:  # printed with three digits, too few where an interval has many blocks
         kept = mended(kept, accepted)
+    # The block length, if every line tells its number of blocks.
     speculating = drafted > 0 or method is not None
     length = 0.0 if speculating else None
-    known = drafted > 0 and None not in counts and blocks > 0
-    if drafted and not known:
+    blocks_known = drafted > 0 and None not in counts and blocks > 0
+    if drafted and not blocks_known:
         notes.append(
             "blocks differ in length, so their number, and the rates by position, are not known"
             if any(one.shares for one in lines)
             else "no rates by position are printed, as by vLLM before 0.9"
         )
     if drafted:
-        length = drafted / blocks if known else None
+        length = drafted / blocks if blocks_known else None
+    # Seconds per token of one sequence.
     token = None
     if rates:
         import numpy as np
 
         of_time = ratio_error(np.array(sizes), np.array(rates)) if len(rates) > 1 else None
         token = Timing(sum(sizes) / sum(rates), of_time) if sum(rates) else None
+    # The share of steps that had a draft.
     coverage = _coverage(intervals, method) if drafted else 1.0
     if coverage is not None and coverage < DENSE:
         notes.append("steps without a draft follow from the tokens a second, the first of each answer among them")
@@ -217,11 +222,11 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
         speculating,
         batch=sum(sizes) / len(sizes) if sizes else None,
         length=length,
-        blocks=blocks if known else None,
+        blocks=blocks if blocks_known else None,
         drafted=drafted if speculating else None,
         accepted=accepted if speculating else None,
-        kept=tuple(kept) if known else (),
-        tau=_printed_tau(lines) if drafted and not known else None,
+        kept=tuple(kept) if blocks_known else (),
+        tau=_printed_tau(lines) if drafted and not blocks_known else None,
         token=token,
         notes=tuple(dict.fromkeys(notes)),
         coverage=coverage,

@@ -12,7 +12,7 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.logs.measures import LogTau, check_tau, implausible
 from specsim.logs.record import EngineLog, per_step
-from specsim.speed.parts import Part, implausible_speedup, implausible_terms, named, not_negative, split
+from specsim.speed.parts import Part, implausible_speedup, implausible_terms, joined_names, not_negative, split
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.remedies import Mend, remedies
 from specsim.speed.runs import (
@@ -212,7 +212,7 @@ def _cause(parts: Sequence[Part], tau: float, gamma: float, cycle: float) -> str
     if lost > max(math.log(cycle), 0.0) or not parts:
         return "acceptance"
     worst = max(parts, key=lambda part: part.steps.value - ("verifying" in part.names))
-    return named(worst.names)
+    return joined_names(worst.names)
 
 
 def _interval_of_tau(tau: LogTau, z: float, gamma: float | None) -> Estimate:

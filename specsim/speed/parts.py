@@ -88,8 +88,8 @@ def implausible_terms(cycle: Estimate, parts: Sequence[Part]) -> tuple[str, ...]
             "likely the log without speculation is of another load, machine or model, or its time is not the target's"
         )
     found += [
-        f"{named(part.names)} take {part.steps.value:.2f} plain steps, less than none; likely the times of the parts "
-        "and of the cycle are of different runs, or a part is counted twice"
+        f"{joined_names(part.names)} take {part.steps.value:.2f} plain steps, less than none; likely the times of the "
+        "parts and of the cycle are of different runs, or a part is counted twice"
         for part in parts
         if part.steps.high is not None and part.steps.high < 0
     ]
@@ -129,12 +129,12 @@ def not_negative(steps: Estimate) -> Estimate:
     return Estimate(max(steps.value, 0.0), max(steps.low, 0.0), steps.high)
 
 
-def named(names: Sequence[str]) -> str:
-    """Names in one phrase.
+def joined_names(names: Sequence[str]) -> str:
+    """Return names as one phrase: commas, and `and` before the last.
 
     Examples
     --------
-    >>> named(["drafting", "verifying", "fixed work"])
+    >>> joined_names(["drafting", "verifying", "fixed work"])
     'drafting, verifying and fixed work'
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

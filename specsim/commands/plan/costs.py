@@ -116,7 +116,9 @@ def _measured(options: PlanOptions, record: Comparison, batches: Sequence[int]) 
 def _declared(options: PlanOptions, batches: Sequence[int]) -> Costs:
     """Return costs that are given as numbers."""
     if options.cost_ratio is None:
-        raise ValueError("what costs what? give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)")
+        raise ValueError(
+            "costs are missing: give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)"
+        )
     if any(_is_given(options, name) for name in ON_A_DEVICE):
         raise ValueError("--tp, --draft-tp, --dtype and --draft-vocab say nothing of a --cost-ratio; leave them out")
     if options.experts_overhead is not None:

@@ -42,10 +42,11 @@ class Answer(NamedTuple):
     """Everything that `--rate` says; rates per second, times in seconds.
 
     stable: the largest stable rate of each block length, from 0 on. gamma: the best length at the
-    first rate. hurts: the rate from which that length is slower than plain decoding, None if at no
-    rate that plain decoding can serve. none_helps: the rate from which no length is faster.
+    first rate at which speculation helps, 1 if at none. hurts: the rate from which that length is
+    slower than plain decoding, None if at no rate that plain decoding can serve. none_helps: the
+    rate from which no length is faster.
     within: the largest rates whose mean latency keeps the bound, for plain decoding and for the
-    best length; None without a bound.
+    length that sustains most; None without a bound.
     """
 
     sentence: str

@@ -83,8 +83,8 @@ BAD = [
     ("[grid]\nalpha = { from = 0, to = 1, count = 9999999 }\n", "alpha.count is 9999999; it must be a whole number"),
     ('[grid]\ntarget = "llama-9"\n', "study.toml: target is 'llama-9': "),
     ('[grid]\ntarget = { from = "a", to = "b" }\n', "study.toml: target takes text, which has no range"),
-    ("[grid]\nalpha = 0.8\ngamma = 1\n", "what costs what? give target, draft and hardware (target, draft, hardware"),
-    ("[grid]\nalpha = 0.8\ngamma = 1\ncost_ratio = 0\ntp = 2\n", "tp says nothing of a cost_ratio"),
+    ("[grid]\nalpha = 0.8\ngamma = 1\n", "the costs are incomplete, target, draft, hardware missing: give"),
+    ("[grid]\nalpha = 0.8\ngamma = 1\ncost_ratio = 0\ntp = 2\n", "tp cannot be combined with cost_ratio"),
     (
         "[grid]\nalpha = { from = 0, to = 1, count = 2000 }\ngamma = { from = 0, to = 4000 }\ncost_ratio = 0\n",
         "study.toml has 8002000 points; a study of kind plan has 1048576 at most",

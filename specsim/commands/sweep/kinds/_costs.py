@@ -37,15 +37,15 @@ INPUTS: dict[str, Input] = {
 
 
 def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
-    """Either a cost ratio, or models and a device."""
+    """Raise ValueError unless the axes give either cost_ratio, or target, draft and hardware."""
     named = [name for name in NAMED if name in axes]
     if "cost_ratio" in axes:
         for name in (*named, "tp", "dtype"):
             if name in axes:
-                raise ValueError(f"{name} says nothing of a cost_ratio: give one or the other")
+                raise ValueError(f"{name} cannot be combined with cost_ratio: remove one of them")
     elif missing := [name for name in NAMED if name not in axes]:
         raise ValueError(
-            f"what costs what? give target, draft and hardware ({', '.join(missing)} missing), or cost_ratio"
+            f"the costs are incomplete, {', '.join(missing)} missing: give target, draft and hardware, or cost_ratio"
         )
 
 
