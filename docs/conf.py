@@ -88,8 +88,8 @@ def list_systems(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    from _generate.tables import label_cells
+    from _generate.tables import mark_verdicts
 
     app.connect("builder-inited", generate)
     app.connect("source-read", list_systems)
-    app.connect("doctree-read", label_cells)
+    app.connect("doctree-read", mark_verdicts)

@@ -24,7 +24,15 @@ from helpers.rule_pages import lacking
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SECONDS = 600  # for a build on a busy machine; three minutes on two cores that do nothing else
-PAGES = ("index.html", "tutorials/position.html", "rules/tree_lifted.html", "results/pair.html")
+PAGES = (
+    "index.html",
+    "tutorials/position.html",
+    "rules/tree_lifted.html",
+    "results/pair.html",
+    "results/systems.html",
+    "results/systems/disco.html",
+    "results/conform.html",
+)
 MACHINE = re.compile(r"/root/|/home/\w|/tmp/|/wor[k]/|/usr/lib|file://|site-packages")
 NEEDED = ("sphinx", "furo", "myst_nb", "numpydoc", "sphinx-mathjax-offline", "selenium", "filelock")
 
@@ -168,6 +176,8 @@ def test_a_browser_shows_it(browser: Any, address: str, page: str, width: int) -
     assert page.startswith(("index", "tutorials")) or browser.execute_script("return document.images.length") > 0
     across = browser.execute_script("return document.documentElement.scrollWidth")
     assert across <= width, f"{page} is {across} pixels wide in a window of {width}"
+    cut = "[...document.querySelectorAll('table.verdicts')].filter(t => t.scrollWidth > t.parentNode.clientWidth + 1)"
+    assert browser.execute_script(f"return {cut}.length") == 0, "a table of verdicts is wider than the page"
     assert complaints(browser, address) == []
 
 
