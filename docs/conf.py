@@ -88,8 +88,8 @@ def list_systems(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    from _generate.tables import mark_verdicts
+    from _generate.tables import mark_tables
 
     app.connect("builder-inited", generate)
     app.connect("source-read", list_systems)
-    app.connect("doctree-read", mark_verdicts)
+    app.connect("doctree-read", mark_tables)

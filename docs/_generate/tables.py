@@ -1,4 +1,4 @@
-"""Tables of verdicts on the site: the verdict stands first, and each cell knows its column, for narrow screens."""
+"""Tables on the site: small type for many columns; the verdict stands first, and each of its cells knows its column."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
+MANY = 8  # columns from which on a table is set in small type, so that it fits beside the site's menu
 VERDICT = "verdict"
 LONG = re.compile(r"\S{15,}")  # characters of a word that may be broken, behind the signs that join its parts
 JOINTS = re.compile(r"(?<=[_./])(?=[A-Za-z_])")
@@ -14,11 +15,13 @@ COLOURS = {"shows": "pass", "holds": "pass", "lossless": "pass", "contradicts": 
            "convicted": "fail"}  # fmt: skip
 
 
-def mark_verdicts(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark every table that has a column *verdict*; `site.css` shows its rows as cards where there is no room."""
+def mark_tables(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark tables of many columns, and those with a column *verdict*, whose rows `site.css` can show as cards."""
     for table in doctree.findall(nodes.table):
         rows = list(table.findall(nodes.row))
         head = [entry.astext() for entry in rows[0].children] if rows else []
+        if len(head) >= MANY:
+            table["classes"].append("many-columns")
         if VERDICT in head:
             table["classes"].append("verdicts")
             move_first(table, head.index(VERDICT))

@@ -1,4 +1,4 @@
-"""Tables of verdicts on the site: the verdict comes first, each cell names its column, long names can break."""
+"""Tables on the site: many columns are small; a verdict comes first, cells name their column, long names break."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cells(page: Any) -> list[list[str]]:
 
 def test_the_verdict_comes_first_and_cells_name_their_column(tables: ModuleType) -> None:
     page = document(["rule", "verdict", "note"], ["block", "shows", ""], ["greedy", "convicted: joint", "lossy"])
-    tables.mark_verdicts(None, page)
+    tables.mark_tables(None, page)
     assert cells(page) == [
         ["verdict", "rule", "note"],
         ["verdict: shows", "rule: block", ""],
@@ -50,13 +50,20 @@ def test_the_verdict_comes_first_and_cells_name_their_column(tables: ModuleType)
 
 def test_other_tables_stay_as_they_are(tables: ModuleType) -> None:
     page = document(["rule", "tau"], ["block", "2.1"])
-    tables.mark_verdicts(None, page)
+    tables.mark_tables(None, page)
     assert cells(page) == [["rule", "tau"], ["block", "2.1"]]
     assert next(page.findall(nodes.table))["classes"] == []
 
 
+@pytest.mark.parametrize(("columns", "classes"), [(7, []), (8, ["many-columns"])])
+def test_a_table_of_many_columns_is_set_in_small_type(tables: ModuleType, columns: int, classes: list[str]) -> None:
+    page = document(["tau"] * columns, ["2.1"] * columns)
+    tables.mark_tables(None, page)
+    assert next(page.findall(nodes.table))["classes"] == classes
+
+
 def test_long_names_can_break_and_are_copied_whole(tables: ModuleType) -> None:
     page = document(["verdict", "claim"], ["holds", "without_replacement_never_hurts"], ["holds", "a_b"])
-    tables.mark_verdicts(None, page)
+    tables.mark_tables(None, page)
     assert [raw.astext() for raw in page.findall(nodes.raw)] == ["<wbr>"] * 3
     assert [part.astext() for part in page.findall(nodes.Text)].count("replacement_") == 1
