@@ -101,7 +101,7 @@ def test_json_is_what_the_files_hold(folder: Path, tmp_path: Path) -> None:
     assert json.loads(ended.stdout) == {"systems": files}
 
 
-def test_markdown_is_that_of_the_page(folder: Path, tmp_path: Path) -> None:
+def test_markdown_has_the_claims(folder: Path, tmp_path: Path) -> None:
     ended = run("coin", "--out", tmp_path, "--markdown")
     assert ended.exit_code == 0, ended.output
     assert ended.stdout.startswith("| system | paper | claim |")
