@@ -42,7 +42,7 @@ def systems(
         Path | None, typer.Option(help="Folder of `train-pair`, for systems on a pair that is not shipped.")
     ] = None,
     force: Force = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print claims, choices and every number as Markdown.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print claims and every number as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
 ) -> None:
     """Run systems of the literature on trained models, and say whether their claims show.
