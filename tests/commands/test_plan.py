@@ -231,6 +231,8 @@ def test_a_config_stands_for_a_model(tmp_path: Path) -> None:
 def test_the_command_loads_no_framework() -> None:
     code = f"""
 import sys
+from typer.testing import CliRunner
+from specsim.cli import app
 assert CliRunner().invoke(app, {["plan", *shlex.split(PAIR), "--alpha", "0.8"]!r}).exit_code == 0
 print(*sorted({{m.partition(".")[0] for m in sys.modules}}))
 """
