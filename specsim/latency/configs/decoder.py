@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from specsim.latency.configs import kinds
 from specsim.latency.configs.defaults import defaults_of
-from specsim.latency.configs.experts import NUMBER, Experts
+from specsim.latency.configs.experts import NUMBER, OF_EXPERTS, Experts
 from specsim.latency.configs.families import ALIASES, FAMILIES, Family
 from specsim.latency.configs.fields import Fields, unread
 from specsim.latency.configs.mixers import Attention, State
@@ -77,7 +77,7 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
         dense = layers - moe
     wide = family.width(fields, hidden) if dense else 0
     fields.read.add("intermediate_size")
-    space = fields.number("moe_latent_size", default=0)
+    space = 0 if fields.get("moe_latent_size") is None else fields.number("moe_latent_size")
     expert = family.matrices * (space or hidden) * found.width
     beside = family.matrices * hidden * found.shared + hidden * found.number + found.gate + 2 * hidden * space
     body = mixed + dense * family.matrices * hidden * wide + moe * (beside + found.number * expert)
@@ -130,7 +130,8 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
         raise fields.refusal("has cross-attention (add_cross_attention is True), which is not counted")
     told = {key: value for key, value in values.items() if value is not None}
     defaults = defaults_of(kind, values)
-    return Fields({**family.defaults, **defaults, **told}, name, set(), dict.fromkeys(defaults, False)), family
+    merged = {**family.defaults, **defaults, **told}
+    return Fields(merged, name, set(), dict.fromkeys(defaults, False), frozenset(values) - frozenset(merged)), family
 
 
 # More layers than any model has; each is looked at.
@@ -154,7 +155,6 @@ def _experts(family: Family, fields: Fields, hidden: int, layers: int) -> tuple[
         return none, [False] * layers
     number = fields.number(*NUMBER, default=0)
     if number < family.fewest:
-        for name in ("num_experts_per_tok", "num_experts_per_token", "moe_k"):
-            fields.read.add(name)
+        fields.read.update(OF_EXPERTS)
         return none, [False] * layers
     return family.experts(fields, hidden), family.routed(fields, layers)

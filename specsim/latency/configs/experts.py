@@ -25,6 +25,12 @@ class Experts(NamedTuple):
 NUMBER = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 PER_TOKEN = ("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk")
 BESIDE = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert")
+# Fields that say nothing where there are no experts.
+OF_EXPERTS = (
+    *(*NUMBER, *PER_TOKEN, *BESIDE, "moe_intermediate_size", "shared_expert_intermediate_size"),
+    *("first_k_dense_replace", "moe_layer_freq", "decoder_sparse_step", "mlp_only_layers", "num_dense_layers"),
+    *("expert_layer_period", "expert_layer_offset", "mlp_layer_types"),
+)
 
 Reader = Callable[[Fields, int], Experts]
 Routed = Callable[[Fields, int], list[bool]]
@@ -53,16 +59,17 @@ def _check_alike(fields: Fields, names: tuple[str, ...]) -> None:
 def beside(fields: Fields, hidden: int) -> Experts:
     """Shared experts, each as wide as the others (DeepSeek and those after it)."""
     found = plain(fields, hidden, width=("moe_intermediate_size",))
+    _check_alike(fields, BESIDE)
     number = fields.number(*BESIDE, default=0)
     wide = fields.number("moe_shared_expert_intermediate_size", default=found.width)
     return found._replace(shared=number * wide)
 
 
 def behind_a_gate(fields: Fields, hidden: int) -> Experts:
-    """One shared expert of a width of its own, behind a gate (Qwen2-MoE)."""
+    """One shared expert of a width of its own, behind a gate that is there even if the width is 0 (Qwen2-MoE)."""
     found = plain(fields, hidden, width=("moe_intermediate_size",))
     shared = fields.number("shared_expert_intermediate_size", default=0)
-    return found._replace(shared=shared, gate=hidden if shared else 0)
+    return found._replace(shared=shared, gate=hidden)
 
 
 def always_one(fields: Fields, hidden: int) -> Experts:
@@ -110,6 +117,18 @@ def after_dense(fields: Fields, layers: int) -> list[bool]:
     if dense >= layers:
         raise ValueError(f"config {fields.name}: first_k_dense_replace is {dense} of {layers} layers")
     return [i >= dense and i % every == 0 for i in range(layers)]
+
+
+def after_one(fields: Fields, layers: int) -> list[bool]:
+    """GLM-4 Lite: the first layer alone is dense, unless mlp_layer_types says it of others."""
+    told = _declared(fields, layers)
+    dense = fields.number("first_k_dense_replace", default=0)
+    if told is None and dense != 1:
+        raise fields.refusal(
+            f"has first_k_dense_replace {dense}, which the code of its model_type does not read (1 layer is dense); "
+            "give mlp_layer_types"
+        )
+    return told or [i >= 1 for i in range(layers)]
 
 
 def every_step(fields: Fields, layers: int) -> list[bool]:

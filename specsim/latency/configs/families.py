@@ -47,9 +47,9 @@ class Family(NamedTuple):
     """How the layers of a model_type are read.
 
     kinds: which layers attend to all tokens or to a window, and which keep a state. fewest: as many experts make a
-    layer one with experts. parallel: every layer has attention and a state beside each other. alone: a layer is either
-    a mixer or a feed-forward block. known: fields that change nothing here. defaults: of fields that a file may leave
-    out, beside those of `config_defaults.csv`.
+    layer one with experts; 0: a count of 0 is refused, for no layer is dense. parallel: every layer has attention and a
+    state beside each other. alone: a layer is either a mixer or a feed-forward block. known: fields that change nothing
+    here. defaults: of fields that a file may leave out, beside those of `config_defaults.csv`.
     """
 
     attention: Callable[[Fields, int], mixers.Attention] = mixers.grouped
@@ -71,7 +71,7 @@ _QWEN = _WINDOWS._replace(defaults={"use_sliding_window": False})
 _QWEN_MOE = Family(kinds=layer_kinds.unwindowed, experts=moe.behind_a_gate, routed=moe.every_step)
 _GEMMA3 = {"vocab_size": 262208, "num_attention_heads": 8}
 _OLD = Family(width=fourfold, matrices=2)
-_MLA = Family(attention=mixers.latent, experts=moe.beside, routed=moe.after_dense)
+_MLA = Family(attention=mixers.latent, experts=moe.beside, routed=moe.after_dense, fewest=0)
 _SHARED = Family(experts=moe.beside, routed=moe.after_dense)
 _NEXT = Family(mixers.gated, layer_kinds.every_nth, mixers.gated_delta)
 _NEXT_MOE = _NEXT._replace(experts=moe.behind_a_gate, routed=moe.every_step)
@@ -99,9 +99,14 @@ FAMILIES: dict[str, Family] = {
         kinds=layer_kinds.by_pattern(2),
         known=("cache_implementation",),
     ),
-    "gemma3_text": Family(kinds=layer_kinds.by_pattern(6), known=("cache_implementation",), defaults=_GEMMA3),
-    "cohere2": Family(kinds=layer_kinds.by_pattern(4), known=("layer_switch", "order_of_interleaved_layers")),
-    **dict.fromkeys(("olmo3", "exaone4"), Family(kinds=layer_kinds.by_pattern(4))),
+    "gemma3_text": Family(
+        kinds=layer_kinds.by_pattern(6, named=True), known=("cache_implementation",), defaults=_GEMMA3
+    ),
+    "cohere2": Family(
+        kinds=layer_kinds.by_pattern(4, named=True), known=("layer_switch", "order_of_interleaved_layers")
+    ),
+    "olmo3": Family(kinds=layer_kinds.by_pattern(4)),
+    "exaone4": Family(kinds=layer_kinds.by_pattern(4, named=True)),
     **dict.fromkeys(("glm", "glm4", "seed_oss", "ernie4_5"), Family()),
     "helium": Family(mixers.square_output),
     **dict.fromkeys(("arcee", "apertus", "nemotron"), Family(matrices=2)),
@@ -112,13 +117,12 @@ FAMILIES: dict[str, Family] = {
     "falcon": _OLD._replace(known=("num_ln_in_parallel_attn", "parallel_attn", "alibi")),
     "gpt_bigcode": _OLD._replace(known=("attention_softmax_in_fp32",)),
     # Experts in every layer, or after some dense ones; with shared ones or without.
-    "mixtral": _WINDOWS._replace(experts=moe.plain),
-    "phimoe": _WINDOWS._replace(experts=moe.plain),
-    **dict.fromkeys(("olmoe", "flex_olmo", "granitemoe"), Family(experts=moe.plain)),
+    **dict.fromkeys(("mixtral", "phimoe"), _WINDOWS._replace(experts=moe.plain, fewest=0)),
+    **dict.fromkeys(("olmoe", "flex_olmo", "granitemoe"), Family(experts=moe.plain, fewest=0)),
     "granitemoeshared": Family(experts=moe.shared_width),
-    "gpt_oss": Family(kinds=layer_kinds.by_pattern(2), experts=moe.plain, known=("experts_per_token",)),
+    "gpt_oss": Family(kinds=layer_kinds.by_pattern(2), experts=moe.plain, fewest=0, known=("experts_per_token",)),
     "qwen2_moe": _QWEN_MOE,
-    "qwen3_moe": _QWEN_MOE,
+    "qwen3_moe": _QWEN_MOE._replace(experts=moe.moe_width),
     "llama4_text": Family(
         kinds=layer_kinds.chunked,
         width=of_dense_layers,
@@ -128,22 +132,29 @@ FAMILIES: dict[str, Family] = {
     ),
     "ernie4_5_moe": Family(experts=moe.beside, routed=moe.between, known=("moe_capacity", "moe_gate")),
     **dict.fromkeys(
-        ("deepseek", "glm4_moe", "dots1", "bailing_moe", "bailing_moe_v2"),
+        ("deepseek", "bailing_moe", "bailing_moe_v2"),
         _SHARED._replace(kinds=layer_kinds.by_pattern()),
     ),
-    "solar_open": Family(experts=moe.beside),
+    **dict.fromkeys(("glm4_moe", "dots1"), _SHARED._replace(kinds=layer_kinds.by_pattern(), fewest=0)),
+    "solar_open": Family(experts=moe.beside, fewest=0),
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2"), _MLA),
-    "glm4_moe_lite": _MLA._replace(defaults={"first_k_dense_replace": 1}),
+    "glm4_moe_lite": _MLA._replace(routed=moe.after_one, defaults={"first_k_dense_replace": 1}),
     **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), _MLA._replace(attention=mixers.indexed)),
-    "minimax_m2": Family(kinds=layer_kinds.all_ones, experts=moe.shared_width),
+    "minimax_m2": Family(kinds=layer_kinds.all_ones, experts=moe.shared_width, fewest=0),
     # Layers with a state beside layers with attention.
     **dict.fromkeys(
         ("minimax", "minimax_text_01", "minimax_m1"),
         Family(
-            mixers.grouped, layer_kinds.by_number, mixers.lightning, experts=moe.shared_width, known=("block_size",)
+            mixers.grouped,
+            layer_kinds.by_number,
+            mixers.lightning,
+            experts=moe.shared_width,
+            fewest=0,
+            known=("block_size",),
         ),
     ),
-    **dict.fromkeys(("qwen3_next", "qwen3_5_moe_text"), _NEXT_MOE),
+    "qwen3_next": _NEXT_MOE,
+    "qwen3_5_moe_text": _NEXT_MOE._replace(fewest=0),
     "qwen3_5_text": _NEXT,
     "kimi_linear": _MLA._replace(kinds=layer_kinds.listed, state=mixers.delta_attention),
     "jamba": Family(
@@ -175,7 +186,11 @@ FAMILIES: dict[str, Family] = {
     ),
     "lfm2": Family(kinds=layer_kinds.at_indices, state=mixers.short_convolution, width=rounded),
     "lfm2_moe": Family(
-        kinds=layer_kinds.at_indices, state=mixers.short_convolution, experts=moe.moe_width, routed=moe.after_dense
+        kinds=layer_kinds.at_indices,
+        state=mixers.short_convolution,
+        experts=moe.moe_width,
+        routed=moe.after_dense,
+        fewest=0,
     ),
 }
 

@@ -58,21 +58,35 @@ _STRUCTURE = re.compile(
 )
 
 
+# Fields of which null says that there are none, or as many as of something else. Of any other the code of a
+# model_type needs a number, and null is no way to leave it out.
+_NULLABLE = {
+    *("num_key_value_heads", "num_kv_heads", "head_dim", "attention_head_dim", "word_embed_proj_dim"),
+    *("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "moe_latent_size"),
+    *("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert", "mamba_d_ssm"),
+    "moe_shared_expert_intermediate_size",
+    *("linear_attn_config", "layers_block_type", "n_inner", "ffn_dim"),
+}
+
+
 class Fields(NamedTuple):
     """The fields of one decoder; `read` collects the names that a reader asked for.
 
-    left_out: fields whose values are defaults, each with whether a reader took it.
+    left_out: fields whose values are defaults, each with whether a reader took it. nulls: fields that are null.
     """
 
     values: dict[str, Any]
     name: str
     read: set[str]
     left_out: dict[str, bool]
+    nulls: frozenset[str] = frozenset()
 
     def get(self, *names: str, default: Any = None) -> Any:
         """The first of these fields that is there and not null."""
         self.read.update(names)
         name = next((name for name in names if self.values.get(name) is not None), None)
+        if name is None and default is not None:
+            self._check_null(names)
         return default if name is None else self._taken(name)
 
     def _taken(self, name: str) -> Any:
@@ -91,7 +105,14 @@ class Fields(NamedTuple):
         if default is None:
             has = ", ".join(sorted(self.values))
             raise ValueError(f"config {self.name} has no {' or '.join(names)}; its fields: {has}; {WAY_ON}")
+        self._check_null(names)
         return default
+
+    def _check_null(self, names: tuple[str, ...]) -> None:
+        """ValueError if one of these fields is null where the code of its model_type needs a number."""
+        for name in names:
+            if name in self.nulls and name not in _NULLABLE:
+                raise self.refusal(f"has {name} null, of which the code of its model_type needs a number; give it")
 
     def entries(self, *names: str) -> list[Any] | None:
         """A list, None where no field is there."""

@@ -34,39 +34,54 @@ def declared(fields: Fields, layers: int) -> list[str] | None:
     return [_WORDS[str(one)] for one in told]
 
 
-# Every how many layers one reads all tokens, under its names.
-_PATTERN = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+def by_pattern(every: int = 0, *, named: bool = False) -> Kinds:
+    """Every n-th layer reads all tokens, those between a window.
 
-
-def by_pattern(default: int = 0) -> Kinds:
-    """Every n-th layer reads all tokens, those between a window; n is sliding_window_pattern, else the default.
-
-    Without a default every layer has the window, where the config has one.
+    every: n, and all layers from max_window_layers on have the window if it is 0. named: whether the code of the
+    model_type reads another n in sliding_window_pattern.
     """
 
     def kinds(fields: Fields, layers: int) -> list[str]:
         told = declared(fields, layers)
-        windowed = (
-            fields.get("use_sliding_window") is not False
-            and fields.get("sliding_window", "sliding_window_size") is not None
-        )
-        fields.read.update(("sliding_window", "sliding_window_size", "max_window_layers", *_PATTERN))
+        switch = fields.get("use_sliding_window")
+        sized = fields.get("sliding_window", "sliding_window_size") is not None
+        windowed = sized and (switch is None or bool(switch))
+        fields.read.update(("sliding_window", "sliding_window_size", "max_window_layers"))
+        if named:
+            fields.read.add("sliding_window_pattern")
         if not windowed:
             if told is not None and WINDOW in told:
                 raise ValueError(f"config {fields.name}: layer_types has windows, but sliding_window is not given")
+            if told is None and every and not sized:
+                raise fields.refusal(
+                    "has sliding_window null, but the code of its model_type gives layers a window; give its size, or "
+                    "layer_types without windows"
+                )
             return told or [FULL] * layers
         if told is not None:
             return told
-        pattern = fields.get(*_PATTERN)
+        pattern = fields.get("sliding_window_pattern") if named else None
         if isinstance(pattern, str) and set(pattern) == {"L", "G"}:
             return [FULL if pattern[i % len(pattern)] == "G" else WINDOW for i in range(layers)]
-        every = fields.number(*_PATTERN[:2], default=default)
-        if every:
-            return [FULL if (i + 1) % every == 0 else WINDOW for i in range(layers)]
+        step = fields.number("sliding_window_pattern", default=every) if named else every
+        _check_private(fields, step)
+        if step:
+            return [FULL if (i + 1) % step == 0 else WINDOW for i in range(layers)]
         first = fields.number("max_window_layers", default=0)
         return [WINDOW if i >= first else FULL for i in range(layers)]
 
     return kinds
+
+
+def _check_private(fields: Fields, step: int) -> None:
+    """ValueError if a file that transformers wrote has another pattern than its code takes: that is in layer_types."""
+    private = fields.get("_sliding_window_pattern")
+    if private and private != step:
+        taken = f"takes {step}" if step else "has no pattern"
+        raise fields.refusal(
+            f"has _sliding_window_pattern ({private}), which the code of its model_type does not read ({taken}); give "
+            "layer_types"
+        )
 
 
 def unwindowed(fields: Fields, layers: int) -> list[str]:
@@ -91,7 +106,12 @@ def chunked(fields: Fields, layers: int) -> list[str]:
     rotary = fields.entries("no_rope_layers") or None
     every = fields.number("no_rope_layer_interval", default=4)
     if fields.get("attention_chunk_size") is None:
-        return [FULL] * layers
+        if told is None or WINDOW in told:
+            raise fields.refusal(
+                "has attention_chunk_size null, but the code of its model_type gives layers a chunk; give its size, or "
+                "layer_types without chunks"
+            )
+        return told
     if told is not None:
         return told
     if rotary is not None and len(rotary) == layers:

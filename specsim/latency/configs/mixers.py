@@ -134,10 +134,18 @@ def mamba(fields: Fields, hidden: int) -> State:
 def mamba2(fields: Fields, hidden: int) -> State:
     """A state-space layer of the second kind (Granite 4, Bamba, Falcon-H1, Nemotron-H)."""
     heads = fields.number("mamba_n_heads", "mamba_num_heads")
-    size = fields.get("mamba_d_head", "mamba_head_dim")
-    expanded = fields.get("mamba_expand", "expand", default=2)
-    if size in (None, "auto"):
-        size = expanded * hidden // heads
+    expanded = fields.number("mamba_expand", "expand", default=2) * hidden
+    if fields.get("mamba_d_head", "mamba_head_dim") in (None, "auto"):
+        size = expanded // heads
+    else:
+        size = fields.number("mamba_d_head", "mamba_head_dim")
+    # Heads of Nemotron-H, and of an inner width that is given, need not be as wide as the expanded layer.
+    declared = fields.get("mamba_num_heads", "mamba_d_ssm") is not None
+    if not declared and heads * size != expanded:
+        raise ValueError(
+            f"config {fields.name}: mamba_n_heads {heads} times mamba_d_head {size} is not mamba_expand times "
+            f"hidden_size, {expanded}"
+        )
     groups = fields.number("mamba_n_groups", "n_groups")
     numbers, kernel = fields.number("mamba_d_state", "ssm_state_size"), fields.number("mamba_d_conv", "conv_kernel")
     inner = fields.number("mamba_d_ssm", default=heads * size)
