@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 import pytest
 
-from specsim.conform import Subject, judge
+from specsim.conform import Subject, clock, judge, watch
+from specsim.conform.calls import Broken, inputs
+from specsim.conform.cases import standard
+from specsim.conform.guard import OutOfTime, within
 from specsim.types import Array
 
 
@@ -74,6 +79,30 @@ def test_waiting_is_not_working() -> None:
     report = judge(Subject("waits", "chain", waits), budget=0.2, patience=0.1, properties=["marginal"])
     assert report.outcome == "inconclusive"
     assert "did not come back in the" in report.verdicts[0].words
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("patience", "seconds", "error"), [(60, 0.05, OutOfTime), (0.02, 60, Broken)])
+def test_a_call_is_broken_only_after_its_patience(patience: float, seconds: float, error: type[Exception]) -> None:
+    with pytest.raises(error), within(patience, seconds):
+        hangs(*[np.zeros(1)] * 4)
+
+
+@pytest.mark.fast
+def test_only_a_first_call_may_use_all_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+
+    def limited(patience: float, seconds: float, *, early: bool) -> Any:
+        limits.append(early)
+        return nullcontext()
+
+    monkeypatch.setattr(watch, "within", limited)
+    subject = Subject("first", "step", lambda *_: 0, sizes=(1,))
+    seen = watch.Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    case = next(iter(standard(subject)))
+    for _ in range(2):
+        seen.once(case, inputs(subject, case)[0], np.random.default_rng(0))
+    assert limits == [False, True]
 
 
 def test_a_first_call_may_use_the_whole_budget() -> None:

@@ -14,6 +14,7 @@ import pytest
 from specsim.conform import Subject, clock, doubts, judge, judgement
 from specsim.conform.cases import standard
 from specsim.conform.evidence import hidden, montecarlo, scripted
+from specsim.conform.observation import Observation
 from specsim.conform.properties import _laws
 from specsim.conform.properties.joint import look
 from specsim.conform.watch import REPLAYS, Watch
@@ -234,6 +235,21 @@ def test_no_time_for_enough_runs_is_no_conviction() -> None:
     watch.deadline = clock.now() + 0.2
     seen = seen._replace(rounding=1.0)  # no text comes too often
     assert "convicts nobody before" in doubts.doubt(watch, seen, 1e-7, watch)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("error", [scripted.NotReproducible, scripted.NotScriptable])
+def test_what_a_later_run_does_otherwise_is_observed_again(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def differs(*_: Any) -> str:
+        raise error("of a later run")
+
+    monkeypatch.setattr(doubts, "_doubt", differs)
+    watch = watched(made("step", step(lambda r: r[0].random(), lambda law: int(law.argmax()))))
+    seen = Observation(next(iter(standard(watch.subject))), {}, "scripted", 1)
+    assert doubts.doubt(watch, seen, 0.5, watch) == doubts.AGAIN
+    assert watch.hidden
 
 
 @pytest.mark.parametrize("equal", [True, False])

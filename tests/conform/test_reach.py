@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from specsim.conform import SamplingParams, Subject, judge, judgement
-from specsim.conform.cases import LARGE
+from specsim.conform.cases import LARGE, standard
 from specsim.conform.evidence import montecarlo, scripted
+from specsim.conform.observation import is_as_large, size_of
 from specsim.conform.properties import _laws
 from specsim.types import Array
 
@@ -110,6 +111,14 @@ def test_what_is_left_over_may_be_rare(least: float, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_is_left_over_and_rare_is_missed_in_a_whole_budget(dtype: str) -> None:
     assert judge(without_rare(1e-3, dtype), properties=["degenerate"]).outcome == "convicted"
+
+
+@pytest.mark.fast
+def test_a_case_is_as_large_in_tokens_and_in_drafts() -> None:
+    case = next(iter(standard(Subject("it", "chain", often, sizes=(2,)))))
+    first, second = size_of(case)
+    sizes = [(first, second), (first + 1, second), (first, second + 1)]
+    assert [is_as_large(case, size) for size in sizes] == [True, False, False]
 
 
 def test_a_case_that_takes_too_long_says_nothing_of_fewer_tokens(monkeypatch: pytest.MonkeyPatch) -> None:

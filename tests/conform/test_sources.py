@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.authors import RIGHT, conform
 
-from specsim.base.modules import imported_names
+from specsim.base.modules import imported_names, read
 from specsim.conform import Report, Verdict, certificate, registry, sources
 
 pytestmark = pytest.mark.fast
@@ -70,6 +70,14 @@ def decorated(engine: str) -> tuple[str, str]:
 
 
 WAYS = [imported, imported_in_the_function, imported_by_a_text, behind_a_package, decorated]
+
+
+def test_what_a_function_imports_counts_before_it_is_called(tmp_path: Path) -> None:
+    """No function of the subject says where it comes from, and nothing has imported it."""
+    own(tmp_path, "imported_late.py", PLAIN)
+    mine = own(tmp_path, "mine.py", "def late():\n    import imported_late\n")
+    found = sources.sources(read(mine, "subject"), [])
+    assert {path.name for path in found.own} == {"mine.py", "imported_late.py"}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Subject, clock, judge, judgement
+from specsim.conform import Model, Subject, Verdict, clock, judge, judgement
 from specsim.conform.cases import standard
 from specsim.conform.evidence import montecarlo, scripted
-from specsim.conform.properties import _laws, contract
+from specsim.conform.properties import _ends, _laws, contract, degenerate
 from specsim.conform.watch import Watch
 from specsim.types import Array
 
@@ -177,6 +177,20 @@ def test_a_prefix_cache_by_model_is_a_cache() -> None:
     for wrong in (False, True):
         run = decoder(caches(lambda target, text: (id(target), text)), wrong)
         assert judge(made("decoder", run), properties=["marginal"]).outcome == ("convicted" if wrong else "lossless")
+
+
+@pytest.mark.fast
+def test_a_subject_that_is_refused_is_not_tried_at_the_ends_of_its_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+    found = Verdict("it", "degenerate", "inconclusive")
+    monkeypatch.setattr(degenerate, "each", lambda *_: found)
+    monkeypatch.setattr(_ends, "first", lambda *_: (tried.append(1), (None, "both ends"))[1])
+    subject = Subject("it", "step", lambda *_: 0, sizes=(1,))
+    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    assert degenerate.verdict(subject, watch) != found
+    watch.refused = "it keeps rows of its target over calls"
+    assert degenerate.verdict(subject, watch) == found
+    assert tried == [1]
 
 
 def test_a_prefix_cache_by_tokens_is_refused_by_name() -> None:
