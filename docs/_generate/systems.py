@@ -128,7 +128,7 @@ def _scale(section: dict[str, Any], clause: Clause, held: Held | None) -> str:
     if held is None:
         return ""
     sizes = ", ".join(f"{label} {_size(weights)}" for label, weights in section["models"].items())
-    return f"{sizes} parameters; T = {clause.temperature}; {_device(held)}"
+    return f"{sizes} parameters; T\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{clause.temperature}; {_device(held)}"
 
 
 def _device(held: Held) -> str:

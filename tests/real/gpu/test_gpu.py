@@ -144,10 +144,12 @@ def test_attention_kernels_have_names() -> None:
 
 def test_tables_are_shown_once_they_exist(tmp_path: Path) -> None:
     assert markdown(tmp_path) == NOTHING
-    assert command(tmp_path, "rules").exit_code == 0
-    shown = markdown(tmp_path)
-    assert shown.startswith("`rules`: ")
-    assert not any(f"`{name}`" in shown for name in NAMES if name != "rules")
+    made = {"gpu": {"name": "some GPU", "driver": "1"}, "versions": {"torch": "2"}, "tiny": False}
+    made |= {"date": "2026-11-22T10:00:00", "command": "python -m real.gpu rules"}
+    found = {"schema": "specsim-gpu-rules/1", "complete": True, "provenance": made, "rows": []}
+    (tmp_path / "rules.json").write_text(json.dumps(found))
+    shown = "`rules`: 2026-11-22, some GPU (driver 1), torch 2: `python -m real.gpu rules`."
+    assert markdown(tmp_path) == shown
 
 
 @pytest.mark.slow
