@@ -39,5 +39,8 @@ def table(path: Path, columns: list[str] | None = None) -> Any:
     ends just then (Arrow's issues 34314 and 39862).
     """
     with extras.needed(f"reading {path.name}"):
-        from pyarrow import BufferReader, parquet
-    return parquet.ParquetFile(BufferReader(path.read_bytes())).read(columns, use_threads=False)
+        from pyarrow import ArrowException, BufferReader, parquet
+    try:
+        return parquet.ParquetFile(BufferReader(path.read_bytes())).read(columns, use_threads=False)
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"{path} is damaged, and its rows cannot be read: {str(error).splitlines()[0]}") from None

@@ -103,6 +103,15 @@ def read_json(path: Path, most: int, place: str) -> Any:
     return parsed_json(read_text(path, most), place)
 
 
+def check_whole_numbers(value: Any, place: str) -> None:
+    """ValueError with the place of an entry that is no whole number of at least 0; JSON's true is none."""
+    for i, entry in enumerate(value if isinstance(value, list) else [value]):
+        is_number = isinstance(entry, (int, float)) and not isinstance(entry, bool)
+        if not is_number or entry < 0 or (isinstance(entry, float) and not entry.is_integer()):
+            where = f"{place}[{i}]" if isinstance(value, list) else place
+            raise ValueError(f"{where} is {json.dumps(entry)[:40]}; give a whole number of at least 0")
+
+
 EVENT = "data:"
 
 

@@ -88,6 +88,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
                                            "n_shared_experts": 1, "moe_latent_size": 0, **MOE}, "moe_latent_size"),
     "heads of a state of 0": ("bamba", MAMBA | {"mamba_d_head": 0}, "mamba_d_head"),
     "heads of another width": ("bamba", MAMBA | {"mamba_d_head": 12}, "mamba_n_heads 6 times mamba_d_head 12 is not"),
+    # JSON's true is no layer 1, and no other entry is taken for a layer that is not there.
+    **{
+        f"a layer that is {entry!r}": ("qwen3_moe", {"num_experts": 6, "mlp_only_layers": [0, entry], **MOE},
+                                       "mlp_only_layers[1]")
+        for entry in (True, 1.5, None, "x", -1, 12)
+    },
+    "an index that is true": ("bamba", MAMBA | {"attn_layer_indices": [True, 3]}, "attn_layer_indices[0]"),
+    "an end that is true": ("ernie4_5_moe", {"moe_num_experts": 6, "moe_k": 2, "moe_num_shared_experts": 2,
+                                             "moe_intermediate_size": 24, "moe_layer_end_index": True},
+                            "moe_layer_end_index"),
+    "types that are true": ("minimax", {"num_local_experts": 6, "num_experts_per_tok": 2,
+                                        "attn_type_list": [True] * 12}, "attn_type_list must have a 0 or 1"),
     "null expansion": ("bamba", MAMBA | {"mamba_expand": None}, "has mamba_expand null"),
 }  # fmt: skip
 
@@ -95,7 +107,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_the_class_cannot_build_is_refused(case: str) -> None:
     kind, changes, words = REFUSED[case]
-    with pytest.raises(ValueError, match="config ") as error:
+    with pytest.raises((ValueError, TypeError), match="config ") as error:
         shape(kind, **changes)
     assert words in str(error.value)
 

@@ -91,6 +91,8 @@ def _chains(path: Path, run: dict[str, Any], where: str) -> Iterator[Timed]:
     costs = _at(path, run, "costs", where)
     for i, gamma in enumerate(_numbers(path, costs, "gammas", f"{where}costs.", "[0, inf)")):
         if i:  # the first is plain decoding
+            if not gamma.is_integer():
+                raise ValueError(f"{path.name}: {where}costs.gammas[{i}] is {gamma:g}; give a whole number of drafts")
             yield _timed(path, costs, i, int(gamma), int(gamma) + 1, f"{where}costs.")
 
 

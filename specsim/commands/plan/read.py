@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, extras
-from specsim.base.reading import MOST_BYTES, parsed_json, read_text
+from specsim.base.reading import MOST_BYTES, check_whole_numbers, parsed_json, read_text
 from specsim.commands.plan.answers import acceptance_of_answers, of_every_step
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP
@@ -222,6 +222,8 @@ def read_histogram(path: Path, share: float | None = None, every_step: bool = Fa
         raise ValueError(f"{path.name}: drafted is {drafted}; blocks have at most {MAX_DRAFTS} drafts")
     if not isinstance(counts, list):
         raise ValueError(f"{path.name}: counts is {json.dumps(counts)}, not a list")
+    for name in ("drafted", "counts", "accepted"):
+        check_whole_numbers(held.get(name, 0), f"{path.name}: {name}")
     if "accepted" not in held and isinstance(drafted, int) and len(counts) != drafted + 1:
         raise ValueError(f"{path.name}: {len(counts)} counts; blocks of {drafted} drafts keep 0, ..., {drafted}")
     try:

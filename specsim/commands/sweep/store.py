@@ -86,6 +86,8 @@ def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
         table = read_table(path)
         if table.schema.remove_metadata() != schema(kind):
             raise ValueError(f"out {path} holds another study (its columns are others): {REMEDY}")
+        if len({*table.column("key").to_pylist()} - {None}) < table.num_rows:
+            raise ValueError(f"out {path} has rows without a key, or two of one key, as no sweep writes them: {REMEDY}")
         tables.append(table)
         files.append(path)
         told = said.get("sources")

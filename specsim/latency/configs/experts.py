@@ -133,13 +133,16 @@ def after_one(fields: Fields, layers: int) -> list[bool]:
 
 def every_step(fields: Fields, layers: int) -> list[bool]:
     """Qwen: every decoder_sparse_step-th layer, but those of mlp_only_layers."""
-    every, dense = fields.number("decoder_sparse_step", default=1), fields.entries("mlp_only_layers") or []
+    every, dense = (
+        fields.number("decoder_sparse_step", default=1),
+        fields.indices("mlp_only_layers", layers=layers) or [],
+    )
     return [i not in dense and (i + 1) % every == 0 for i in range(layers)]
 
 
 def interleaved(fields: Fields, layers: int) -> list[bool]:
     """Llama 4: the layers of moe_layers, or every interleave_moe_layer_step-th."""
-    told, every = fields.entries("moe_layers"), fields.number("interleave_moe_layer_step", default=1)
+    told, every = fields.indices("moe_layers", layers=layers), fields.number("interleave_moe_layer_step", default=1)
     return [i in told if told is not None else (i + 1) % every == 0 for i in range(layers)]
 
 
@@ -154,7 +157,7 @@ def between(fields: Fields, layers: int) -> list[bool]:
     every = fields.number("moe_layer_interval", default=1)
     start = fields.number("moe_layer_start_index", default=0)
     end = fields.get("moe_layer_end_index", default=-1)
-    end = layers - 1 if end == -1 else end
+    end = layers - 1 if end == -1 else fields.number("moe_layer_end_index", default=0)
     return [(i + 1) % every == 0 and start <= i <= end for i in range(layers)]
 
 

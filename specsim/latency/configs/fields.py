@@ -124,6 +124,16 @@ class Fields(NamedTuple):
             raise ValueError(f"config {self.name}: {shown} is a {type(value).__name__}, not a list")
         return list(value)
 
+    def indices(self, *names: str, layers: int) -> list[int] | None:
+        """A list of layers, counted from 0, None where no field is there."""
+        found = self.entries(*names)
+        shown = next((name for name in names if self.values.get(name) is not None), "")
+        for i, value in enumerate(found or ()):
+            place = f"config {self.name}: {shown}[{i}]"
+            if check.integer(value, place, 0) >= layers:
+                raise ValueError(f"{place} is {value}; the layers are 0 to {layers - 1}")
+        return found
+
     def refusal(self, why: str) -> ValueError:
         """An error that says what is not counted, and how to go on."""
         return ValueError(f"config {self.name} {why}; {WAY_ON}")

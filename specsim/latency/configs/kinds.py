@@ -134,7 +134,7 @@ def by_number(fields: Fields, layers: int) -> list[str]:
         if told is None:
             raise fields.refusal("has neither attn_type_list nor layer_types, which say where its attention is")
         return told
-    if len(numbers) != layers or not set(numbers) <= {0, 1}:
+    if len(numbers) != layers or any(isinstance(one, bool) or one not in (0, 1) for one in numbers):
         raise ValueError(f"config {fields.name}: attn_type_list must have a 0 or 1 for each of {layers} layers")
     return [FULL if one else STATE for one in numbers]
 
@@ -152,9 +152,10 @@ def listed(fields: Fields, layers: int) -> list[str]:
         if told is None:
             raise fields.refusal("has neither linear_attn_config nor layer_types, which say where its attention is")
         return told
-    full = set(groups["full_attn_layers"] or ())
-    rest = set(groups.get("kda_layers") or ())
-    if full & rest or full | rest != set(range(1, layers + 1)):
+    lists = [groups["full_attn_layers"] or [], groups.get("kda_layers") or []]
+    full, rest = map(set, lists)
+    numbered = not any(isinstance(one, bool) for some in lists for one in some)
+    if not numbered or full & rest or full | rest != set(range(1, layers + 1)):
         raise ValueError(f"config {fields.name}: linear_attn_config must name each of layers 1 to {layers} once")
     return [FULL if i + 1 in full else STATE for i in range(layers)]
 
@@ -169,7 +170,7 @@ def periodic(fields: Fields, layers: int) -> list[str]:
 def at_indices(fields: Fields, layers: int) -> list[str]:
     """Granite 4, Bamba and LFM2: a list of the layers that have attention, or layer_types."""
     told = declared(fields, layers)
-    found = fields.entries("attn_layer_indices", "full_attn_idxs")
+    found = fields.indices("attn_layer_indices", "full_attn_idxs", layers=layers)
     if told is not None:
         return told
     if found is None:
