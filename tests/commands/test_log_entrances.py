@@ -11,6 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from specsim.cli import app
+from specsim.commands.plan.read import read_histogram
 
 pytestmark = pytest.mark.fast
 
@@ -69,3 +70,18 @@ def test_every_entrance_gives_one_answer(name: str, tmp_path: Path) -> None:
         assert one.exit_code in (ours.exit_code, 2)
         if not one.exit_code:
             assert json.loads(one.stdout)["points"][0]["speedup"] == json.loads(ours.stdout)["points"][0]["speedup"]
+
+
+@pytest.mark.parametrize(
+    ("held", "place"),
+    [
+        ({"drafted": 1, "counts": [True, 2]}, "counts[0] is true"),
+        ({"drafted": 1, "counts": [1, 2], "accepted": [0, True]}, "accepted[1] is true"),
+        ({"drafted": [1, False], "counts": [1, 2], "accepted": [0, 0]}, "drafted[1] is false"),
+    ],
+)
+def test_true_is_no_count_of_a_histogram(held: dict[str, object], place: str, tmp_path: Path) -> None:
+    (tmp_path / "h.json").write_text(json.dumps(held))
+    with pytest.raises(ValueError, match=r"h\.json: ") as error:
+        read_histogram(tmp_path / "h.json")
+    assert place in str(error.value)
