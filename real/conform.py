@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from real.decode.cycle import Verifier
+from real.decode.chain_cycle import Verifier
 from real.decode.loop import Uniforms, decode
 from real.decode.verifier import verifier_of
 from real.decode.warping import Warping

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import torch
 
 from real.decode.blocks import Score
-from real.decode.fit import check_fit
 from real.decode.graphs import Kept
 from real.decode.loop import Block, Stop, decode_batch, keyed
 from real.decode.score import score
 from real.decode.stops import Stream, check_strings, cut, stopping
+from real.decode.text_length import check_fit
 from real.decode.verifier import verifier_of
 from real.decode.warp import Warping
 from real.models.device import parse_device

@@ -11,10 +11,10 @@ from specsim.claims.check import Claim, check_claim
 from specsim.continuous import gaussian_overlap, gaussian_step
 from specsim.discover import algorithms
 from specsim.exact.chain import expected_tokens
-from specsim.exact.filling import fill, text_law
 from specsim.exact.guarantee import guarantee
-from specsim.exact.masked import masked_acceptance
+from specsim.exact.masked_acceptance import masked_acceptance
 from specsim.exact.posterior import hit_posterior, tree_survival
+from specsim.exact.process_law import fill, text_law
 from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
 from specsim.latency import (
@@ -54,7 +54,6 @@ from specsim.simulation import (
     stationary_tau,
 )
 from specsim.speed.boundary import context_boundary
-from specsim.speed.cache import cache_hits, cached_drafts, ssd
 from specsim.speed.diagnosis import Diagnosis, diagnose
 from specsim.speed.grid import batch_schedule, sweep
 from specsim.speed.load.choices import serve_by_choice
@@ -69,6 +68,7 @@ from specsim.speed.prediction import Prediction, predict
 from specsim.speed.ratio import operations_factor, optimal_gamma, relative_costs, speedup
 from specsim.speed.replanning import Controller, controller
 from specsim.speed.shapes import FastestShapes, fastest_shapes
+from specsim.speed.ssd import cache_hits, cached_drafts, ssd
 from specsim.speed.stopping import Stopping, optimal_stopping
 from specsim.trees import (
     beam_tree,

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from real.decode.cycle import plain
+from real.decode.chain_cycle import plain
 from real.decode.fixed import begin, made
 from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreePlan, planned

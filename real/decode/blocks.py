@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from real.decode.along import Along, windows
+from real.decode.given_text import Along, windows
 from specsim.base import check
 from specsim.discover import Rule, facts, name_of
 from specsim.lengths.blocks import Renewal, renewal, text_survival

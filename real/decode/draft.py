@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from real.decode.clock import silent
-from real.decode.drawn import drawn
+from real.decode.draw_token import drawn
 from real.decode.proposer import Draw, More, Proposed
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from real.decode.cycle import outcome
+from real.decode.chain_cycle import outcome
 from real.decode.draft import readable
 from real.decode.proposer import Draw
 from real.decode.warp import Warping, probabilities
@@ -90,7 +90,7 @@ def cycle(fixed: Fixed, length: int, texts: Tensor, u: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, 3 + 3 length)
-        Rows of `real.decode.cycle.outcome`.
+        Rows of `real.decode.chain_cycle.outcome`.
     """
     last, starts = texts[:, :2], texts[:, 2]
     read, laws, tops = [last[:, 1:]], [], []

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from real.decode.cycle import Verifier
+from real.decode.chain_cycle import Verifier
 from real.decode.draft import readable
 from real.decode.fixed import Fixed, cycle, made
 from real.decode.options import DecodeOptions
@@ -137,7 +137,7 @@ def _engine_on(fixed: Fixed, pool: Any) -> Engine:
 
 
 class Graphs:
-    """A `real.decode.cycle.Cycle` of fixed shapes, of chains or of trees.
+    """A `real.decode.chain_cycle.Cycle` of fixed shapes, of chains or of trees.
 
     The rule is a chain rule or a `TreeVerifier`; blocks of `options.gamma` drafts are captured. longest: positions that
     texts may reach. The engine comes from `options.kept` and goes back there when this is let go.

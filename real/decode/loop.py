@@ -12,12 +12,12 @@ from torch import Tensor
 
 from real.decode import graphs
 from real.decode.beams import BeamVerifier
+from real.decode.chain_cycle import Verifier
+from real.decode.choose_cycle import cycle_for
 from real.decode.clock import silent
-from real.decode.cycle import Verifier
-from real.decode.cycles import cycle_for
-from real.decode.fit import check_batch
 from real.decode.options import DecodeOptions, Log
 from real.decode.proposer import Drafter, Draw
+from real.decode.text_length import check_batch
 from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, check_vocabulary
 from real.models.memory import explain_oom

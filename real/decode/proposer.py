@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-from real.decode.along import Along
+from real.decode.given_text import Along
 from real.decode.warping import Warping
 from real.models.model import LanguageModel
 

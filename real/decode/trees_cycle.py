@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from real.decode.cycle import plain
+from real.decode.chain_cycle import plain
 from real.decode.fixed import begin, made
 from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreeVerifier

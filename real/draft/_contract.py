@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from real.decode.along import Along
 from real.decode.clock import silent
 from real.decode.draft import readable
+from real.decode.given_text import Along
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel, full_logits, full_states

@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from real.decode.along import Along
 from real.decode.draft import readable
+from real.decode.given_text import Along
 from real.decode.proposer import Drafter, Draw, More, Proposed
 from real.decode.warp import Warping, probabilities
 from real.draft._contract import seen_along, target_probabilities

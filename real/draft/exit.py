@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from real.decode.along import Along
 from real.decode.draft import LMDraft
+from real.decode.given_text import Along
 from real.decode.proposer import Drafter, Draw
 from real.decode.warp import Warping
 from real.draft import _weights, lm

@@ -8,8 +8,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from real.decode.along import Along, windows
 from real.decode.draft import LMDraft, readable
+from real.decode.given_text import Along, windows
 from real.decode.proposer import Drafter, Draw
 from real.decode.warp import Warping, probabilities
 from real.draft._contract import seen_along, target_probabilities

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from real.decode.along import Along
+from real.decode.given_text import Along
 from real.decode.proposer import Drafter, Draw, More, Proposed
 from real.decode.warp import Warping, probabilities
 from real.draft._contract import target_laws, target_probabilities

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from real.decode.along import Along, windows
+from real.decode.given_text import Along, windows
 from real.decode.proposer import Drafter, Draw, More, Proposed, Proposer
 from real.decode.warp import Warping
 from real.draft._contract import along_blocks, target_probabilities

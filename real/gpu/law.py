@@ -13,7 +13,7 @@ import torch
 from array_api_compat import array_namespace
 from torch import Tensor
 
-from real.decode.cycle import Verifier
+from real.decode.chain_cycle import Verifier
 from real.decode.graphs import Kept
 from real.decode.loop import Uniforms, decode_batch
 from real.decode.warp import Warping, probabilities

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from real.decode.chain_cycle import Verifier
 from real.decode.clock import PHASES, Clock, silent
-from real.decode.cycle import Verifier
 from real.decode.loop import Loop, keyed
 from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreeVerifier

@@ -19,7 +19,7 @@ from real.models.model import LanguageModel, from_hf
 from real.process import causal, fill, keyed
 from real.studies.intervals import Estimate, bootstrap
 from specsim.discover import Rule
-from specsim.exact.filling import fill as fill_table
+from specsim.exact.process_law import fill as fill_table
 from specsim.types import Array
 
 TOGETHER = 256  # images in one batch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from real.decode.along import Along, windows
+from real.decode.given_text import Along, windows
 from real.studies.intervals import Estimate, bootstrap
 from real.systems._text_lab import by_prompt
 from real.systems._texts import Texts

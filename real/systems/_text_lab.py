@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from real.decode.along import Along
 from real.decode.blocks import predict_along
+from real.decode.given_text import Along
 from real.decode.loop import decode_batch, keyed
 from real.decode.proposer import Drafter
 from real.decode.warp import Warping

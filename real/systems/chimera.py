@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from real.decode.along import Along
+from real.decode.given_text import Along
 from real.decode.proposer import Drafter
 from real.draft import heads, trigram
 from real.studies.intervals import Estimate

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
-from real.decode.along import Along, windows
 from real.decode.blocks import predict_along
+from real.decode.given_text import Along, windows
 from real.models.model import from_hf
 from real.models.shipped import fingerprint
 from real.studies.costs import Costs

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from real.decode.along import Along, windows
 from real.decode.blocks import predict_along
+from real.decode.given_text import Along, windows
 from real.decode.loop import decode_batch, keyed
 from real.decode.score import laws
 from real.decode.warp import Warping

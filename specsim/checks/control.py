@@ -15,7 +15,7 @@ from specsim import discover
 from specsim.base.texts import host
 from specsim.checks.contract import same_names
 from specsim.checks.outcomes import Check, Skipped
-from specsim.exact import stopped
+from specsim.exact import controlled_text
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
 from specsim.types import Array, Controller, ControllerOptions, Signals
@@ -51,7 +51,7 @@ def stopping_keeps_the_law(controller: ModuleType) -> None:
         target, draft = (rational_table(np.random.default_rng([seed, i]), vocab, length) for i in range(2))
         wanted = {text: mass for text, mass in target_law(target, length).items() if mass}
         for params, rule in itertools.product(discover.process_cases(controller), RULES):
-            found = stopped.law(discover.with_params(controller, params), rule, target, draft, length, most)
+            found = controlled_text.law(discover.with_params(controller, params), rule, target, draft, length, most)
             off = sum(abs(found.get(text, 0) - wanted.get(text, 0)) for text in found.keys() | wanted.keys()) / 2
             what = f"{vocab} tokens, {length} places, {params}, {discover.name_of(rule)}"
             assert off == 0, f"{what}: the law of the text is off by {off} (TV)"

@@ -15,7 +15,7 @@ from specsim import discover
 from specsim.base.texts import Asked, host
 from specsim.checks.contract import same_names
 from specsim.checks.outcomes import Skipped, in_fractions
-from specsim.exact.filled import Joint, distance, outcome
+from specsim.exact.process_branches import Joint, distance, outcome
 from specsim.exact.small_laws import rational_table
 from specsim.types import Array, Process
 from specsim.verify.chain import block, tokenwise

@@ -11,7 +11,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.conform.subject import Model, SamplingParams, Subject
-from specsim.exact.filled import Joint
+from specsim.exact.process_branches import Joint
 from specsim.types import Array
 from specsim.verify.chain import block
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim import discover
-from specsim.exact.filled import Joint, distance, outcome
+from specsim.exact.process_branches import Joint, distance, outcome
 from specsim.exact.small_laws import rational_table
 from specsim.types import Array
 from specsim.verify.stepwise import Stepwise

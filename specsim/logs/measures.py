@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.intervals import wilson
-from specsim.lengths.acceptance import Acceptance, Tau, from_alpha, from_counts
+from specsim.lengths.acceptance_record import Acceptance, Tau, from_alpha, from_counts
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.record import EngineLog, is_sparse, per_step

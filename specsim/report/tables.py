@@ -13,8 +13,8 @@ from specsim.bounds.optimum import optimal_acceptance
 from specsim.discover import Algorithm, algorithms, facts, find, rules
 from specsim.exact import racing
 from specsim.exact.chain import expected_tokens
-from specsim.exact.filling import fill
 from specsim.exact.guarantee import guarantee
+from specsim.exact.process_law import fill
 from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
 from specsim.laws.make import total_variation

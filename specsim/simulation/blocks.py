@@ -15,8 +15,8 @@ from specsim.base.arrays import array_namespace, at, pick
 from specsim.simulation.chain_block import State, chain_block, step_block
 from specsim.simulation.changed_targets import unchanged
 from specsim.simulation.decode_loop import Loop
+from specsim.simulation.pair_tables import searched
 from specsim.simulation.residual_tree import looked_up, residual_tree
-from specsim.simulation.searched import searched
 from specsim.simulation.toys.pair import Pair, after
 from specsim.trees import drawn as trees
 from specsim.trees.beam import beams, packed

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from specsim.base.arrays import array_namespace, at, noise, positive_part
 from specsim.simulation.changed_targets import Levels, after_block, along_block
-from specsim.simulation.entrywise import where, where_few
+from specsim.simulation.lazy_entries import where, where_few
 from specsim.simulation.residuals import Mass, draw, mass
 from specsim.simulation.rows import count_up_to
 from specsim.simulation.toys.pair import Pair, at_tokens

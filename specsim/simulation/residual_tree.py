@@ -15,7 +15,7 @@ import numpy as np
 
 from specsim.base.arrays import array_namespace, at, is_exact, noise, pick, positive_part
 from specsim.simulation.decode_loop import Loop
-from specsim.simulation.entrywise import where_few
+from specsim.simulation.lazy_entries import where_few
 from specsim.simulation.residuals import Mass, draw, mass
 from specsim.simulation.rows import count_up_to, entries
 from specsim.simulation.toys.pair import Pair, after, at_tokens

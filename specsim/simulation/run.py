@@ -21,7 +21,7 @@ from specsim.base.warned import warn
 from specsim.discover import Rule
 from specsim.simulation.blocks import ready
 from specsim.simulation.decode_loop import check_support, loop
-from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
+from specsim.simulation.rounds import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import paired

@@ -14,7 +14,7 @@ import numpy as np
 from specsim.base import check
 from specsim.simulation.chain_block import State
 from specsim.simulation.decode_loop import Loop
-from specsim.simulation.lockstep import Rounds
+from specsim.simulation.rounds import Rounds
 from specsim.simulation.toys.pair import Pair
 from specsim.simulation.trace import Trace, stacked
 from specsim.types import Array

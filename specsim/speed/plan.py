@@ -8,7 +8,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.latency import LatencyModel
-from specsim.lengths.acceptance import Acceptance, as_acceptance
+from specsim.lengths.acceptance_record import Acceptance, as_acceptance
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
 from specsim.speed.prediction import Prediction, predict

@@ -11,7 +11,7 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.latency import LatencyModel, Timing
 from specsim.latency.model import total
-from specsim.lengths.acceptance import Acceptance, Tau, as_acceptance
+from specsim.lengths.acceptance_record import Acceptance, Tau, as_acceptance
 from specsim.lengths.hazards import HazardEstimate
 from specsim.types import Array
 
@@ -86,7 +86,7 @@ def predict(
     acceptance : float, array_like, HazardEstimate, callable or Acceptance, optional
         A number (the i.i.d. model, declared by giving it), a hazard curve of shape (n,) with n >= gamma, hazards
         counted in a log (see `estimate_hazards`), whose errors are carried along, a function that gives one of these
-        for each gamma, or the record of one (`specsim.lengths.acceptance`).
+        for each gamma, or the record of one (`specsim.lengths.acceptance_record`).
     gamma : int
         Speculation length, at least 0; 0 is plain decoding.
     tau : float, optional

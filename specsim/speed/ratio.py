@@ -9,7 +9,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.latency import LatencyModel
-from specsim.lengths.acceptance import bound
+from specsim.lengths.acceptance_record import bound
 from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.lengths.acceptance import as_acceptance
+from specsim.lengths.acceptance_record import as_acceptance
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.measures import LogTau, log_tau
 from specsim.logs.record import EngineLog, is_sparse

@@ -29,7 +29,7 @@ from bench_simulate import by_rows
 from specsim import Automaton
 from specsim.simulation.blocks import ready
 from specsim.simulation.decode_loop import loop
-from specsim.simulation.lockstep import Rounds, on_jax, on_numpy
+from specsim.simulation.rounds import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES
 from specsim.simulation.toys.pair import Pair, paired
 from specsim.verify.chain import block

@@ -274,7 +274,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path, monke
     for package, extra in EXTRA.items():
         assert any(re.match(rf"{sold_as.get(package, package)}(?!\w)", needed, re.I) for needed in project[extra])
     monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.delitem(sys.modules, "specsim.simulation.lockstep", raising=False)
+    monkeypatch.delitem(sys.modules, "specsim.simulation.rounds", raising=False)
     ended = invoke(f"{LAWS} --gamma 2 --blocks 100 --backend jax")
     assert ended.exit_code == 2
     assert ended.stderr.startswith("error: ")

@@ -17,7 +17,7 @@ import specsim
 from specsim.cli import app
 from specsim.commands.plan import cells
 from specsim.commands.plan.emit import ADAPTIVE, METHODS, emit
-from specsim.lengths.acceptance import as_acceptance
+from specsim.lengths.acceptance_record import as_acceptance
 
 pytestmark = pytest.mark.fast
 

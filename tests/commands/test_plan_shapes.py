@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 import specsim
 from specsim.latency import Constants, ModelShape, constant, in_one_pass, roofline, weight_only
-from specsim.speed.cache import cached_drafts
+from specsim.speed.ssd import cached_drafts
 
 pytestmark = pytest.mark.fast
 
@@ -88,7 +88,7 @@ def test_rows_under_a_mask(tmp_path: Path) -> None:
     save_file(rows | {"mask": mask.astype(np.uint8), "tokens": held["tokens"], "lengths": held["lengths"]}, path)
     hazards = as_json(f"--rows {path} --cost-ratio 0.05 --max-gamma 3")
     p, q = (specsim.masked_law(held[name], mask) for name in ("p", "q"))
-    from specsim.lengths.acceptance import from_rows
+    from specsim.lengths.acceptance_record import from_rows
 
     kept = from_rows(p, q, held["tokens"], held["lengths"].tolist())
     tau = specsim.predict(constant(0.05), kept, gamma=3).tau.value

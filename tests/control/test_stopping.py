@@ -13,7 +13,7 @@ from helpers.rules import MUTANTS, load
 
 from specsim import discover
 from specsim.base.arrays import pick
-from specsim.exact import forking, stopped
+from specsim.exact import controlled_text, forking
 from specsim.exact.chain import target_law
 from specsim.verify.chain import block, tokenwise
 
@@ -40,10 +40,10 @@ def of(controller: ModuleType | str, **params: Any) -> ModuleType:
 @pytest.mark.parametrize("rule", [tokenwise, block])
 def test_dropping_moves_the_law_by_an_eighth(rule: ModuleType) -> None:
     target, draft = everywhere(P), everywhere(Q)
-    dropped = stopped.law(of(DROPS, eta=F(1, 2)), rule, target, draft, 2, 1)
+    dropped = controlled_text.law(of(DROPS, eta=F(1, 2)), rule, target, draft, 2, 1)
     assert first(dropped) == [F(5, 8), F(3, 8)]
     for keeping in (of("threshold", eta=F(1, 2), signal="own"), of("threshold", eta=F(1, 2)), of("static", gamma=1)):
-        assert first(stopped.law(keeping, rule, target, draft, 2, 1)) == [F(1, 2), F(1, 2)]
+        assert first(controlled_text.law(keeping, rule, target, draft, 2, 1)) == [F(1, 2), F(1, 2)]
 
 
 def test_dropping_by_the_row_is_to_have_stopped_before() -> None:
@@ -60,7 +60,7 @@ def test_dropping_by_the_row_is_to_have_stopped_before() -> None:
     vars(loop).update({n: v for n, v in vars(static).items() if not n.startswith("__")}, block=by_the_row)
     rows = {text: P if text and text[-1] else Q for n in range(4) for text in np.ndindex(*[2] * n)}
     target = everywhere([F(1, 3), F(2, 3)])
-    found = stopped.law(loop, block, target, rows, 3, 2)
+    found = controlled_text.law(loop, block, target, rows, 3, 2)
     assert found == target_law(target, 3)
 
 
@@ -103,7 +103,7 @@ def test_nobody_is_faster_where_signals_say_nothing(name: str, params: dict[str,
         pytest.skip("a bound is no controller")
     texts = [text for n in range(4) for text in np.ndindex(*[3] * n)]
     target, draft = ({text: silent(text)[i] for text in texts} for i in range(2))
-    found = stopped.outcomes(module, tokenwise, target, draft, 3, 2)
+    found = controlled_text.outcomes(module, tokenwise, target, draft, 3, 2)
     for cost in (F(1, 10), F(1, 2)):
         best = max(sum((F(3, 4) ** i for i in range(g + 1)), F(0)) / (1 + cost * g) for g in range(3))
         mean = sum((mass * sum((1 + cost * g for g in blocks), F(0)) for (_, blocks), mass in found.items()), F(0))

@@ -12,7 +12,7 @@ import pytest
 from specsim import HazardEstimate, block_efficiency, estimate_hazards, latency, pool_texts, predict, renewal
 from specsim.base.arrays import at
 from specsim.base.limits import MAX_GAMMA
-from specsim.lengths.acceptance import Acceptance, as_acceptance, from_histogram, from_rows
+from specsim.lengths.acceptance_record import Acceptance, as_acceptance, from_histogram, from_rows
 from specsim.lengths.blocks import text_survival
 from specsim.verify.chain import tokenwise
 

@@ -11,7 +11,7 @@ import pytest
 from specsim import discover, fill, guarantee, text_law
 from specsim.base.texts import host
 from specsim.exact import forking
-from specsim.exact.filled import Joint
+from specsim.exact.process_branches import Joint
 from specsim.exact.small_laws import rational_table
 
 SHAPES = ((2, 3), (3, 3), (2, 4))  # tokens and places

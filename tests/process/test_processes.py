@@ -13,7 +13,7 @@ import pytest
 
 from specsim import Automaton, discover, fill, text_law
 from specsim.exact import forking
-from specsim.exact.filled import Joint
+from specsim.exact.process_branches import Joint
 from specsim.exact.small_laws import rational_table
 from specsim.verify.chain import block
 

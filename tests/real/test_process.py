@@ -22,7 +22,7 @@ from real.models.model import from_hf, full_logits
 from real.process import Draw, Oracle, Texts, causal, fill, keyed
 from specsim import discover
 from specsim.base.texts import Asked, before
-from specsim.exact.filled import Joint
+from specsim.exact.process_branches import Joint
 from specsim.exact.small_laws import rational_table
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule

@@ -13,7 +13,7 @@ from specsim import markov, simulate
 from specsim.base.arrays import pick
 from specsim.discover import facts, find
 from specsim.exact import forking
-from specsim.simulation import blocks, entrywise, residuals, searched
+from specsim.simulation import blocks, lazy_entries, pair_tables, residuals
 from specsim.simulation.decode_loop import loop
 from specsim.simulation.toys.pair import paired
 from specsim.types import Array
@@ -148,7 +148,7 @@ def law_of_block(name: str, gamma: int, known: Any, levels: Any) -> dict[Any, F]
 @pytest.mark.parametrize("name", CHAIN)
 def test_the_law_of_a_block_is_that_of_rows(name: str) -> None:
     """Exactly, by forking: of kept drafts, texts and what is changed after them, by every uniform of the code."""
-    known = searched.searched(PAIR, find("chain", name))
+    known = pair_tables.searched(PAIR, find("chain", name))
     assert known.residuals.left.shape[0] == 2
     plain = known._replace(residuals=None, token_sums=None)
     changed = [((F(1), F(n, 5)),) for n in (1, 4)] if name == "greedy_block" else [()]
@@ -177,5 +177,5 @@ def test_what_is_asked_of_entries_is_done_where_it_is_asked() -> None:
         seen.append(w.tolist())
         return [2 * w]
 
-    assert entrywise.where(here, doubled, np.array([[1, 2], [3, 4]]))[0].tolist() == [[2, 0], [0, 8]]
+    assert lazy_entries.where(here, doubled, np.array([[1, 2], [3, 4]]))[0].tolist() == [[2, 0], [0, 8]]
     assert seen == [[1, 4]]

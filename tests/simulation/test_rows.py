@@ -8,8 +8,8 @@ import pytest
 from specsim import markov, simulate
 from specsim.base.arrays import pick
 from specsim.simulation import rows
-from specsim.simulation.entrywise import where_few
-from specsim.simulation.searched import summed
+from specsim.simulation.lazy_entries import where_few
+from specsim.simulation.pair_tables import summed
 
 
 @pytest.mark.fast

@@ -24,8 +24,8 @@ from specsim import (
 )
 from specsim.base.arrays import pick
 from specsim.simulation import shards
+from specsim.simulation.pair_tables import summed
 from specsim.simulation.rows import count_up_to
-from specsim.simulation.searched import summed
 from specsim.testing import assert_law
 from specsim.types import Array
 from specsim.verify.chain import block, tokenwise

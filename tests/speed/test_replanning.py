@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from specsim import controller, fastest_shapes, from_measurements, plan, predict, roofline
-from specsim.lengths.acceptance import from_alpha
-from specsim.speed.cache import cached_drafts
+from specsim.lengths.acceptance_record import from_alpha
 from specsim.speed.replanning import Controller
+from specsim.speed.ssd import cached_drafts
 
 pytestmark = pytest.mark.fast
 

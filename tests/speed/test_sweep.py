@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from specsim import batch_schedule, context_boundary, estimate_hazards, latency, plan, predict, roofline, sweep
 from specsim.latency import LatencyModel, Timing
-from specsim.lengths.acceptance import as_acceptance
+from specsim.lengths.acceptance_record import as_acceptance
 from specsim.speed.boundary import helpful_contexts
 
 pytestmark = pytest.mark.fast

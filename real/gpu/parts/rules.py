@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from real.decode import graphs
-from real.decode.cycle import plain
+from real.decode.chain_cycle import plain
 from real.gpu.alone import seconds_of
 from real.gpu.book import Part, Row, one
 from real.models.memory import explain_oom

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from real.decode.blocks import predict_blocks
 from real.decode.clock import PHASES, Clock, silent
-from real.decode.fit import check_fit
 from real.decode.graphs import Kept
 from real.decode.loop import Decoded, decode, keyed
 from real.decode.score import score
+from real.decode.text_length import check_fit
 from real.pair import Pair
 from real.studies.calibrate import Calibration, copy_bandwidth
 from real.studies.compare.record import Bandwidth, Found, Job, Turn, run_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specsim.claims.statements._bank import DRAFT, TARGET
 from specsim.claims.statements._verdict import HOLDS, REFUTED, Settled
-from specsim.exact.filling import fill, text_law
+from specsim.exact.process_law import fill, text_law
 from specsim.types import Array
 
 SOURCE = "arXiv:2504.20456"

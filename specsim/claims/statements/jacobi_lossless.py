@@ -6,7 +6,7 @@ import numpy as np
 
 from specsim.claims.statements._bank import DRAFT, TARGET, F
 from specsim.claims.statements._verdict import HOLDS, REFUTED, Settled
-from specsim.exact.filling import fill, text_law
+from specsim.exact.process_law import fill, text_law
 from specsim.types import Array
 
 SOURCE = "arXiv:2410.01699"

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from specsim.base.reading import MOST_BYTES, read_text
-from specsim.lengths.acceptance import Acceptance, from_counts
+from specsim.lengths.acceptance_record import Acceptance, from_counts
 from specsim.logs.measures import check_coverage, implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE

@@ -14,7 +14,7 @@ import numpy as np
 from specsim.commands.plan.answer import EVERYWHERE, widen_low, with_overhead
 from specsim.commands.plan.problem import Problem
 from specsim.latency import LatencyModel
-from specsim.lengths.acceptance import Acceptance
+from specsim.lengths.acceptance_record import Acceptance
 from specsim.speed.grid import batch_schedule, costs, taus
 from specsim.speed.prediction import Estimate, predict
 

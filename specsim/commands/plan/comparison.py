@@ -12,7 +12,7 @@ from specsim.base import check
 from specsim.base.reading import MOST_BYTES, read_json
 from specsim.commands.plan.read import PlanAcceptance
 from specsim.latency import LatencyModel, from_measurements
-from specsim.lengths.acceptance import from_alpha, from_hazards
+from specsim.lengths.acceptance_record import from_alpha, from_hazards
 
 CHAINS, RULES, TREES = "specsim-compare/2", "specsim-chains/1", "specsim-compare-trees/1"
 PHASES = ("draft", "sample", "verify", "rule", "host")

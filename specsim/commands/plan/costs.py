@@ -25,8 +25,8 @@ from specsim.latency import (
 )
 from specsim.latency.kernels import KNOWN, NO_OVERHEAD
 from specsim.latency.memory import Placed
-from specsim.lengths.acceptance import Acceptance
-from specsim.speed.cache import cached_drafts
+from specsim.lengths.acceptance_record import Acceptance
+from specsim.speed.ssd import cached_drafts
 
 TIMED = ("int8", "int4")  # weights whose passes are recorded, for --cost-ratio
 TIMED_DRAFTS = 16  # as many drafts as those passes were timed with

@@ -11,7 +11,7 @@ from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.commands.plan.tree import Tree
 from specsim.commands.plan.tree import speed as tree_speed
 from specsim.latency import LatencyModel, Timing
-from specsim.lengths.acceptance import Acceptance, from_hazards
+from specsim.lengths.acceptance_record import Acceptance, from_hazards
 from specsim.speed.plan import break_even_alpha
 from specsim.speed.prediction import Prediction, predict
 

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.lengths.acceptance import as_acceptance
+from specsim.lengths.acceptance_record import as_acceptance
 from specsim.speed.grid import Given
 from specsim.trees.topology import depths
 

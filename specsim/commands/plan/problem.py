@@ -12,7 +12,7 @@ from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.read import PlanAcceptance
 from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.latency import LatencyModel
-from specsim.lengths.acceptance import Acceptance
+from specsim.lengths.acceptance_record import Acceptance
 
 # A schedule predicts every batch and length: so many predictions take some seconds.
 MAX_PREDICTIONS = 1 << 18

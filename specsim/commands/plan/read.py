@@ -16,7 +16,7 @@ from specsim.commands.plan.answers import acceptance_of_answers, of_every_step
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.laws.masks import masked_row
-from specsim.lengths.acceptance import Acceptance, from_alpha, from_counts, from_hazards, from_rows
+from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
 
 # The largest that are sensible: beyond them an answer would take for ever, or the numbers would mean nothing.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from specsim.base import check
 from specsim.latency import LatencyModel, Timing
-from specsim.lengths.acceptance import Acceptance, Tau
+from specsim.lengths.acceptance_record import Acceptance, Tau
 
 LOOKED_UP = ("ngram", "suffix")
 

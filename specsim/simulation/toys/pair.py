@@ -19,7 +19,7 @@ class Pair(NamedTuple):
     """Contexts that some text leads to. Arrays are of one library; `step` is flat: after token y in state s, s V + y.
 
     p, q (S, V): the laws of the next token; start: the state of the empty text; states (S, 2): what the target's and
-    the draft's own states are. For chain rules and step rules (`specsim.simulation.searched`): cumulative rows of q;
+    the draft's own states are. For chain rules and step rules (`specsim.simulation.pair_tables`): cumulative rows of q;
     of rules that are looked up, cumulative laws (2S, V) of the token after the drafts, where a draft failed, and where
     none did; and where that law has scales, `residuals`.
     """

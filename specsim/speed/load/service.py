@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.latency import LatencyModel
-from specsim.lengths.acceptance import Acceptance, as_acceptance
+from specsim.lengths.acceptance_record import Acceptance, as_acceptance
 from specsim.lengths.blocks import accepted_length_law
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.requests import request_law

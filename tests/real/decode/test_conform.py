@@ -11,7 +11,7 @@ import torch
 
 import real.conform
 from real.decode import loop
-from real.decode.cycle import Eager
+from real.decode.chain_cycle import Eager
 from specsim.conform import Report, Subject, judge, judgement, registry
 from specsim.conform.properties import _laws
 from specsim.verify.chain import tokenwise

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from real.decode.drawn import drawn
+from real.decode.draw_token import drawn
 from real.decode.proposer import Draw
 from specsim.base.arrays import MANY, pick
 

@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 import real.cli
-from real.decode.along import Along
+from real.decode.given_text import Along
 from real.draft import _weights, heads
 from real.studies.intervals import Estimate
 from real.systems import _drafters, _keep, _offsets, chimera, fspad, kangaroo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from real.decode.along import Along
+from real.decode.given_text import Along
 from real.studies.costs import Costs
 from real.studies.intervals import Estimate
 from real.systems import _text_lab as on

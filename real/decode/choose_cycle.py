@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from real.decode import graphs
 from real.decode.beams import BeamCycle, BeamVerifier
-from real.decode.cycle import Cycle, Eager
+from real.decode.chain_cycle import Cycle, Eager
 from real.decode.options import DecodeOptions
 from real.decode.tree_plan import TreeVerifier, check_trees
 from real.decode.trees_cycle import TreeCycle

@@ -14,7 +14,7 @@ import numpy as np
 
 from specsim.base import check
 from specsim.latency import LatencyModel
-from specsim.lengths.acceptance import Acceptance, as_acceptance
+from specsim.lengths.acceptance_record import Acceptance, as_acceptance
 from specsim.lengths.blocks import accepted_length_law
 from specsim.speed.methods import Speed
 from specsim.speed.ratio import Curve, pass_time

@@ -13,7 +13,7 @@ import numpy as np
 from specsim import discover
 from specsim.base import check
 from specsim.discover import Rule
-from specsim.exact.filled import Joint, Text, distance, outcome
+from specsim.exact.process_branches import Joint, Text, distance, outcome
 from specsim.exact.verdicts import on_rationals, process_verdict
 from specsim.types import Array, Model
 from specsim.verify.lookup import filling_rule
