@@ -207,19 +207,6 @@ def prompted(subject: Subject, case: Case, prompt: Text = PROMPT) -> Case:
     return case._replace(prompt=prompt, words=f"{case.words}{', ' if case.words else ''}after {shown}")
 
 
-def rolled(case: Case) -> Case:
-    """The same with every token called by the next one's number."""
-    vocab = case.target.vocab
-
-    def called(text: Text) -> Text:
-        return tuple((token + 1) % vocab for token in text)
-
-    def roll(model: Toy) -> Toy:
-        return model._replace(table={called(text): np.roll(law, 1) for text, law in model.table.items()})
-
-    return case._replace(target=roll(case.target), draft=roll(case.draft), prompt=called(case.prompt))
-
-
 def make(
     subject: Subject, target: Toy, draft: Toy, size: int, words: str, sampling_params: SamplingParams = UNCHANGED
 ) -> Case:
@@ -237,15 +224,27 @@ def make(
 
 
 def sizes(subject: Subject) -> range | Text:
-    """What `make` takes, smallest first."""
-    return range(len(subject.shapes)) if subject.kind == "tree" else tuple(sorted(subject.sizes))
+    """What `make` takes where there are drafts, smallest first."""
+    if subject.kind == "tree":
+        return range(len(subject.shapes))
+    return tuple(size for size in sorted(subject.sizes) if size > 0)
+
+
+def undrafted(
+    subject: Subject, words: str = "", sampling_params: SamplingParams = UNCHANGED, target: Toy | None = None
+) -> Iterator[Case]:
+    """Yield the case of a chain without drafts, if the subject takes such ones: it emits one token of the target."""
+    if subject.kind == "chain" and 0 in subject.sizes:
+        model = target or toy(3, 0, positive=True, untied=truncates(sampling_params))
+        yield make(subject, model, model, 0, words, sampling_params)
 
 
 def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, words: str = "") -> Iterator[Case]:
     """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart.
 
     Those with zeros follow a prompt, if the subject is told of one, and peaks a long one. Of four drafts or nodes and
-    more there are two tokens only. Where laws are handed over, one is on five tokens, two on eight, and one on many.
+    more there are two tokens only. Where laws are handed over, one is on five tokens, two on eight, and one on many;
+    of a chain that takes 0 drafts, one without.
     """
     untied = truncates(sampling_params)
     for size in sizes(subject):
@@ -257,6 +256,8 @@ def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, word
             draft = toy(vocab, other, one_hot=one_hot, positive=positive and not one_hot, untied=untied)
             made = make(subject, target, draft, size, words, sampling_params)
             yield made if positive else prompted(subject, made)
+        if size == sizes(subject)[0]:
+            yield from undrafted(subject, words, sampling_params)
     if sampling_params == UNCHANGED:
         one_hot = not subject.takes_q
         first = LONG[0] if subject.kind in PROMPTED else None

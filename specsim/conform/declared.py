@@ -48,7 +48,9 @@ def validate(value: Any) -> Subject:
     if sorted(_several(subject.order, f"{field}order")) != sorted(ORDER):
         raise ValueError(f"{field}order is {check.shown(subject.order)}; it must have each of {', '.join(ORDER)} once")
     for size in _several(subject.sizes, f"{field}sizes", least=1):
-        check.integer(size, f"{field}sizes", 1, limits.MAX_DRAFTS)
+        check.integer(size, f"{field}sizes", int(subject.kind != "chain"), limits.MAX_DRAFTS)
+    if not any(subject.sizes):
+        raise ValueError(f"{field}sizes is {tuple(subject.sizes)}; give a number of drafts above 0, too")
     for dtype in (subject.dtype, *_several(subject.dtypes, f"{field}dtypes")):
         _dtype(dtype, subject.arrays, f"{field}dtype")
     for shape in _several(subject.shapes, f"{field}shapes", least=1):

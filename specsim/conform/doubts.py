@@ -18,9 +18,12 @@ import numpy as np
 from specsim.conform import clock, coin_laws
 from specsim.conform.calls import Answer, Broken, inputs, model
 from specsim.conform.cases import Case
+from specsim.conform.draws import batched, seeded
 from specsim.conform.evidence import scripted
 from specsim.conform.guard import OutOfTime
-from specsim.conform.observation import Observation, add, distance
+from specsim.conform.independence import varies
+from specsim.conform.observation import Observation, add, distance, key_of
+from specsim.conform.rows import TILE
 from specsim.conform.subject import Model, Subject
 from specsim.conform.verdict import LARGER
 
@@ -35,6 +38,7 @@ SAME = 1e-13  # laws that differ by less have the same thresholds
 NEW = (0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1)  # no text of any case begins with it
 Doubt = str  # why a law convicts nobody: empty where it does, AGAIN where it was found anew
 AGAIN = "again"
+CALLS = 16  # batches of the same rows, whose frequencies vary with the calls where rows hang together
 Observe = Callable[..., Observation]  # (case, *, exact) -> what is seen in it
 
 
@@ -60,6 +64,11 @@ def _doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> D
             "a text that is new to it; every case has another model: keep rows by the model, or not at all"
         )
         return watch.refused
+    if seen.by_rows and rows_depend(watch, case):
+        watch.dependent.add(key_of(case))
+        watch.seen.pop(key_of(case), None)
+        watch.why.append("rows of one batch hang together: of every call one row is counted")
+        return AGAIN
     if seen.evidence not in ("scripted", "coins"):
         return ""
     if wrong <= FLOAT32 and _computes_in_float32(watch, seen, observe):
@@ -72,6 +81,20 @@ def _doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> D
         f"a total variation of {wrong:.2g} in {case.words} convicts nobody before {asked} more runs agree, for "
         f"which it takes {LARGER}: shorter floats may explain it, or randomness that is not seen"
     )
+
+
+def rows_depend(watch: Watch, case: Case) -> bool:
+    """Whether rows of one call hang together, so that they are no independent runs: their frequencies vary too much."""
+    given = inputs(watch.subject, case)
+    weights = np.array([one.weight for one in given])
+    chosen = np.random.default_rng(watch.seed).choice(len(given), size=TILE, p=weights / weights.sum())
+    calls = []
+    with seeded(watch.seed) as random:
+        for _ in range(CALLS):
+            if watch.left() <= 0:
+                raise OutOfTime
+            calls.append([answer.text for answer in batched(watch, case, given, chosen, random)])
+    return varies(calls)
 
 
 def runs_asked(watch: Watch, share: float) -> int:

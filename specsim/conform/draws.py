@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.calls import Answer, Broken, Input, answer, inputs, keywords, randomness
-from specsim.conform.cases import ROWS, Case, Toy, rolled
+from specsim.conform.cases import ROWS, Case, Text, Toy
 from specsim.conform.evidence import _shared, scripted
 from specsim.conform.evidence._jax_keys import TRANSFORMED
 from specsim.conform.guard import OutOfTime
@@ -31,16 +31,21 @@ PROBE = 20  # runs, after which it is known how long a first look would take
 def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator[Callable[[int], list[Answer]]]:
     """draw(n): n answers on drafts of the case."""
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
-    law, subject = weights / weights.sum(), watch.subject
-    asked = (case.prompt, case.limit, case.end, case.mask) != ((), None, None, None) or subject.logprobs
+    law = weights / weights.sum()
     rows = watch.rows if watch.rows.served(case, given) else None
-    if rows is None and (subject.batch is None or asked):  # what only single calls are asked for
+    if rows is None and not is_batched(watch, case):
         with repeated(watch, lambda own: watch.once(case, given[rng.choice(len(law), p=law)], own), seed) as draw:
             yield draw
         return
     batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]), rows)
     with seeded(seed) as own:  # one that hangs was broken just now, and is not waited for until the end
         yield lambda count: batched(watch, case, given, rng.choice(len(law), size=count, p=law), own, rows)
+
+
+def is_batched(watch: Watch, case: Case) -> bool:
+    """Return whether the runs of a case are rows of the subject's batches; some things only single calls are asked."""
+    is_plain = (case.prompt, case.limit, case.end, case.mask) == ((), None, None, None) and not watch.subject.logprobs
+    return watch.subject.batch is not None and is_plain and not watch.dependent
 
 
 @contextmanager
@@ -65,6 +70,19 @@ def neighboured(watch: Watch, case: Case, seed: int) -> Iterator[Callable[[int],
             return [unrolled(one, vocab) if there else one for one, there in zip(found, moved.tolist(), strict=True)]
 
         yield draw
+
+
+def rolled(case: Case) -> Case:
+    """The same with every token called by the next one's number."""
+    vocab = case.target.vocab
+
+    def called(text: Text) -> Text:
+        return tuple((token + 1) % vocab for token in text)
+
+    def roll(model: Toy) -> Toy:
+        return model._replace(table={called(text): np.roll(law, 1) for text, law in model.table.items()})
+
+    return case._replace(target=roll(case.target), draft=roll(case.draft), prompt=called(case.prompt))
 
 
 def unrolled(answer: Answer, vocab: int) -> Answer:

@@ -92,12 +92,10 @@ def judge(
     >>> print(report.verdicts[0].words)
     (0,) has probability 0.3333, not 0.5 (V=2, 1 draft)
     """
-    seconds = float(check.scalar(budget, "budget", f"(0, {LONGEST:g}]"))
+    seconds, wanted = validated(subject, budget, properties)
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     check.integer(seed, "seed", 0, 2**31)
     longest = float(check.scalar(patience, "patience", "(0, inf)"))
-    wanted = chosen(properties)
-    declared.validate(subject)
     if say is not None and not callable(say):
         raise TypeError(f"say must be callable, got {check.shown(say)}")
     if reason := libraries.missing(subject):
@@ -140,6 +138,14 @@ def judge(
         report = Report(subject.name, tuple(verdicts.values()), complete=False)
     loaded = tuple(str(path) for path in since(imported))
     return report._replace(seconds=clock.now() - began, loaded=loaded)
+
+
+def validated(subject: Subject, budget: float, properties: Sequence[str] | None) -> tuple[float, list[str]]:
+    """Return the seconds of a judgement and the properties in order; raise for what none can be made of."""
+    seconds = float(check.scalar(budget, "budget", f"(0, {LONGEST:g}]"))
+    wanted = chosen(properties)
+    declared.validate(subject)
+    return seconds, wanted
 
 
 def chosen(properties: Sequence[str] | None) -> list[str]:

@@ -25,6 +25,7 @@ class Observation(NamedTuple):
     rounding: float = 0.0  # what floats may do to an exact law
     programs: tuple[tuple[Program, float], ...] = ()  # of a scripted law: each with the probability of its drafts
     given: tuple[Input, ...] = ()  # of a law by coins: everything that can be drafted
+    by_rows: bool = False  # frequencies of the rows of batches: independent runs only if the rows are
 
     def joint(self, length: int) -> dict[Text, float]:
         """Law of the first `length` tokens, where the target goes on after what was emitted."""

@@ -15,7 +15,7 @@ from specsim.conform.calls import Broken, Input, keywords
 from specsim.conform.cases import Case
 from specsim.conform.guard import OutOfTime
 from specsim.conform.subject import Subject
-from specsim.types import TokenTree
+from specsim.types import Array, TokenTree
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch
@@ -111,8 +111,10 @@ def compiled(subject: Subject, tree: TokenTree, constants: dict[str, Any]) -> Ca
 
 def arguments(subject: Subject, given: list[Input], chosen: Any) -> tuple[Any, Any, Any]:
     """Return p, q and drafts of a batch, in the subject's library."""
-    p, drafts = np.stack([one.p for one in given]), [one.tree for one in given if one.tree is not None]
-    q = np.stack([one.q for one in given if one.q is not None]) if subject.takes_q else None
+    drafts = [one.tree.tokens for one in given if one.tree is not None]
+    even = 1 / given[0].p.shape[-1]
+    p = stacked([one.p for one in given], even)
+    q = stacked([one.q for one in given if one.q is not None], even) if subject.takes_q else None
     # A step has one row of p and of q, a chain has no row of q after its last draft.
     rows: Any = {"step": 0, "chain": slice(None, -1)}.get(subject.kind, slice(None))
     if subject.kind == "step":
@@ -120,8 +122,19 @@ def arguments(subject: Subject, given: list[Input], chosen: Any) -> tuple[Any, A
     return (
         libraries.array(subject, p[chosen]),
         None if q is None else libraries.array(subject, q[chosen][:, rows]),
-        libraries.integers(subject, np.stack([tree.tokens for tree in drafts])[chosen]),
+        libraries.integers(subject, stacked(drafts, -1)[chosen]),
     )
+
+
+def stacked(rows: list[Array], filled: float) -> Array:
+    """Return arrays one above the other; those with fewer rows are filled up, which only rows without drafts are.
+
+    >>> stacked([np.array([3, 4]), np.array([5])], -1).tolist()
+    [[3, 4], [5, -1]]
+    """
+    longest = max(map(len, rows))
+    more = [np.full((longest - len(one), *one.shape[1:]), filled, dtype=one.dtype) for one in rows]
+    return np.stack([np.concatenate(two) for two in zip(rows, more, strict=True)])
 
 
 def parts_of(found: Found, paired: bool) -> tuple[Any, ...]:

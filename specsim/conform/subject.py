@@ -65,8 +65,8 @@ class Subject(NamedTuple):
     ...     return random.choice(len(p), p=rest / rest.sum())
     >>> Subject("mine", "step", mine).randomness
     'random'
-    >>> print(Subject.sizes.__doc__)
-    numbers of drafts that it takes: K of a step, gamma of a chain; of a chain with the default 6 and 8, too
+    >>> print(Subject.shapes.__doc__)
+    trees that it takes, each as the parents of its nodes, -1 for the root; with the default one of eight nodes, too
     """
 
     name: str
@@ -118,7 +118,8 @@ FIELDS = {
     "and q are before it, drafts come from the warped q. A decoder or drafter, which always takes them, is judged at "
     "others than none",
     "order": "in which it applies temperature, top_k and top_p: what its own sampler does without drafts is no error",
-    "sizes": "numbers of drafts that it takes: K of a step, gamma of a chain; of a chain with the default 6 and 8, too",
+    "sizes": "numbers of drafts that it takes: K of a step, gamma of a chain; of a chain with the default 6 and 8, "
+    "too. A chain with 0 among them is also judged without drafts",
     "scheme": "how several candidates for one place are drawn: a draft scheme of specsim, or paths",
     "shapes": "trees that it takes, each as the parents of its nodes, -1 for the root; with the default one of eight "
     "nodes, too",
@@ -135,7 +136,8 @@ FIELDS = {
     "paths": "(target, text) -> the logits (V,) after a text, as decoding and as verifying compute them: how far the "
     "two are apart tells a near tie from an error. None: they differ by the rounding of `dtype`",
     "batch": "as `run`, with a leading axis of N on every argument and result ((N,), (N, T) padded with -1, or a pair "
-    "of them); what Monte Carlo uses. Trees: one tree with tokens (N, n). `end`, `limit` and `mask` are None",
+    "of them); what Monte Carlo uses. Trees: one tree with tokens (N, n). `end`, `limit` and `mask` are None. With 0 "
+    "among `sizes` rows without drafts stand beside others: their drafts are -1",
     "needs_device": "cuda: not available on a machine without",
     "note": "one line for the report: a caveat, a version, an issue",
 }

@@ -13,7 +13,7 @@ import numpy as np
 from specsim.conform import clock, coin_laws
 from specsim.conform.calls import Answer, Broken, Input, call, inputs
 from specsim.conform.cases import Case
-from specsim.conform.draws import followed, neighboured, repeated, sampler
+from specsim.conform.draws import followed, is_batched, neighboured, repeated, sampler
 from specsim.conform.evidence import hidden, montecarlo, scripted
 from specsim.conform.guard import OutOfTime, within
 from specsim.conform.observation import ROUNDING, Observation, add, continued, distance, is_as_large, key_of, size_of
@@ -65,6 +65,7 @@ class Watch:
         self.called = False  # a call of the subject has come back
         self.shapes: set[Any] = set()  # of the calls that came back, of what compiles anew for each
         self.rows = Rows(self)
+        self.dependent: set[Any] = set()  # cases whose rows hang together: if any, single calls are counted
 
     def left(self) -> float:
         """Seconds."""
@@ -155,7 +156,8 @@ class Watch:
                 raise OutOfTime
             try:
                 if kind == "Monte Carlo":
-                    return self._sampled(case, partial(sampler, self, case, given))
+                    found = self._sampled(case, partial(sampler, self, case, given))
+                    return found._replace(by_rows=is_batched(self, case) and not self.rows.serves)
                 return self._exact(kind, case, given)
             except scripted.NotReproducible as reason:
                 self.mistrust(str(reason))

@@ -1,7 +1,8 @@
 """Ragged batches for a verifier that takes many blocks in one call: each block among neighbours of other lengths.
 
 The neighbours' targets are certain of every token, and so is what must become of them: some keep all their drafts,
-some keep a few, some none. They cost an exact judgement no path.
+some keep a few, some none, and some have none. They cost an exact judgement no path. Blocks without drafts are tried
+once before: a verifier that raises where it gets some is judged without them.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from specsim.base import check
-from specsim.conform import SamplingParams, Subject
-from specsim.conform.cases import logits, warped
+from specsim.conform import SamplingParams, Subject, clock, libraries
+from specsim.conform.calls import Broken, inputs
+from specsim.conform.cases import logits, undrafted, warped
+from specsim.conform.draws import batched, seeded
+from specsim.conform.guard import OutOfTime
 from specsim.conform.libraries import array, booleans, generator, integers, plain, takes_key
 from specsim.conform.subject import UNCHANGED
+from specsim.conform.watch import Watch
 from specsim.types import Array
 
 Layout = Literal["vllm", "flat", "padded"]
-LENGTHS = (1, 2)  # drafts of a neighbour, beside the numbers of drafts that the subject takes
+LENGTHS = (1, 2)  # drafts of a neighbour, beside the numbers of drafts that the subject takes, 0 among them
+TRIED = 5  # blocks without drafts in the call that tells whether a verifier takes them
+# Part of the budget for the two calls that tell it.
+TRIAL = 1 / 4
 FEW = 2  # blocks of a call of which every gap may have neighbours; among more of them, every fourth
 DECIDED = ("kind", "run", "returns", "batch", "block", "stateful", "coins", "scheme", "shapes")
 SOURCES = ("global", "random")
@@ -36,7 +44,10 @@ class Block(NamedTuple):
 
 
 def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -> Subject:
-    """The verifier as a chain rule, of which a single call is a ragged batch, too."""
+    """The verifier as a chain rule, of which a single call is a ragged batch, too.
+
+    Where 0 is among its sizes, blocks without drafts are judged, and stand between others.
+    """
     if decided := [name for name in DECIDED if name in facts]:
         raise TypeError(f"{decided[0]}={check.shown(facts[decided[0]])} is decided by the layout, and cannot be told")
     source = facts.get("randomness", "random" if facts.get("arrays") == "jax" else "global")
@@ -68,8 +79,9 @@ def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -
 
     def batch(p: Any, q: Any, drafts: Any, random: Any, **named: Any) -> Any:
         given: list[Any] = [_numbers(part) for part in (p, q, drafts)]
-        laws = [None] * len(p) if q is None else given[1]
-        rows = [Block(*row, None) for row in zip(given[0], laws, given[2], strict=True)]
+        counts = (given[2] >= 0).sum(axis=1).tolist()
+        laws = [None] * len(p) if q is None else [row[:n] for row, n in zip(given[1], counts, strict=True)]
+        rows = [Block(given[0][i, : n + 1], laws[i], given[2][i, :n], None) for i, n in enumerate(counts)]
         blocks, places = arranged(rows, own)
         found = call(blocks, random, named)
         tokens = _padded_rows(found[0] if own.logprobs else found)
@@ -80,22 +92,43 @@ def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -
     return own._replace(run=run, batch=batch)
 
 
+def refusal(subject: Subject, budget: float) -> str:
+    """What a verifier raises where it gets blocks without drafts; an empty text where it does not, or is too slow."""
+    if libraries.missing(subject):
+        return ""
+    one = libraries.settled(subject)
+    watch = Watch(one, deadline=clock.now() + TRIAL * budget, patience=budget, delta=1.0, seed=0)
+    (case,) = undrafted(one)
+    given = inputs(one, case)
+    try:
+        with seeded(watch.seed) as random:
+            watch.once(case, given[0], random)
+            batched(watch, case, given, np.zeros(TRIED, dtype=int), random)
+    except Broken as broken:
+        return "" if broken.__cause__ is None else str(broken)
+    except OutOfTime:
+        return ""
+    return ""
+
+
 def arranged(own: list[Block], subject: Subject) -> tuple[list[Block], list[int]]:
     """The blocks of a batch, neighbours among them, and the places of those that are one's own.
 
     What stands where is a hash of the drafts: the same whenever a path is run again, and another for other drafts.
+    Nothing stands between a block without drafts and one with drafts, and not all blocks are without.
     """
     noise = _bytes(own)
     blocks, places = list[Block](), list[int]()
     if len(own) == 1:  # what is counted on from block to block must be seen to go wrong
         blocks.append(neighbour(own[0], subject, noise, rejected=True))
-    for one in own:
+    for before, one in zip([own[0], *own], own, strict=False):
         few = len(own) <= FEW
-        for _ in range(next(noise) % 3 if few else next(noise) % 4 == 0):
+        is_alike = bool(len(before.drafts)) == bool(len(one.drafts))
+        for _ in range((next(noise) % 3 if few else next(noise) % 4 == 0) if is_alike else 0):
             blocks.append(neighbour(one, subject, noise))
         places.append(len(blocks))
         blocks.append(one)
-    blocks.append(neighbour(own[-1], subject, noise))
+    blocks.append(neighbour(own[-1], subject, noise, rejected=len(own[-1].drafts) == 0))
     if subject.arrays == "jax":  # which compiles anew for every number of blocks
         most = 3 * len(own) + 2 if len(own) <= FEW else len(own) + max(len(own) // 2, 8) + 1
         blocks += [neighbour(own[-1], subject, noise) for _ in range(most - len(blocks))]
@@ -111,8 +144,8 @@ def _bytes(own: list[Block]) -> Iterator[int]:
 
 
 def neighbour(like: Block, subject: Subject, noise: Iterator[int], rejected: bool = False) -> Block:
-    """A block that is certain to keep so many of its drafts, and no more; not all of them if `rejected`."""
-    vocab, lengths = like.p.shape[-1], sorted({*LENGTHS, *subject.sizes})
+    """A block that is certain to keep so many of its drafts, and no more; if `rejected`, it has some, not all kept."""
+    vocab, lengths = like.p.shape[-1], sorted({*LENGTHS, *subject.sizes} - ({0} if rejected else set()))
     count = lengths[next(noise) % len(lengths)]
     kept, first = next(noise) % (count + (not rejected)), next(noise)
     certain = (first + np.arange(count + 1)) % vocab

@@ -12,25 +12,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.calls import Broken, Input, inputs
-from specsim.conform.cases import Case, Text, Toy, make, plain, sizes, standard
+from specsim.conform.cases import Case, standard
 from specsim.conform.doubts import agreed, runs_asked
 from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
 from specsim.conform.guard import OutOfTime
-from specsim.conform.independence import dependence
 from specsim.conform.observation import ROUNDING, continued, distance
+from specsim.conform.properties._dependence import DEPEND, explained, shared
 from specsim.conform.properties._laws import each
+from specsim.conform.properties._rows import Batch, Row, certain, drawn, empty, even
 from specsim.conform.properties.joint import look
-from specsim.conform.rows import TILE
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import Counterexample, Verdict
 from specsim.conform.watch import Watch
@@ -39,23 +38,8 @@ KINDS = ("step", "chain", "tree")
 NEEDS = "the subject takes no batches (batch)"
 SHARE = 6  # one batch takes at most this part of the time that is left
 EQUAL = (3, 5, 8)  # rows of the batches in which all are alike
-CALLS = 4  # batches of equal rows of which it is seen whether they are independent
 UNFOLLOWED = (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong)
 Texts = dict[Any, float]  # the texts of all rows -> probability
-
-
-class Row(NamedTuple):
-    """A row of a batch: its laws, and what can be drafted in it."""
-
-    case: Case
-    given: list[Input]
-
-
-class Batch(NamedTuple):
-    """The rows of one call, and what they are in words."""
-
-    rows: list[Row]
-    words: str
 
 
 def cases(subject: Subject) -> Iterable[Case]:
@@ -69,9 +53,11 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         return None
     found = _exactly(subject, watch)
     if found.evidence == "none":
-        if (shared := _shared(subject, watch)) is not None:
-            return shared
+        if (depending := shared(subject, watch)) is not None:
+            return depending
         many = each("batches", subject, watch, cases(subject), look, watch.batches)
+        if many.convicted:
+            return explained(subject, watch, many)
         return many._replace(words="; ".join(filter(None, [many.words, found.words])))
     if found.outcome != "lossless":
         return found
@@ -81,7 +67,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     except (Broken, OutOfTime) as reason:
         return found._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
     reach = f"{found.reach}; many rows, {many.reach}" if many.outcome == "lossless" else found.reach
-    return many if many.convicted else found._replace(reach=reach)  # runs are the exact ones
+    return explained(subject, watch, many) if many.convicted else found._replace(reach=reach)  # runs are the exact ones
 
 
 def _exactly(subject: Subject, watch: Watch) -> Verdict:
@@ -121,50 +107,12 @@ def _exactly(subject: Subject, watch: Watch) -> Verdict:
     return Verdict(subject.name, "batches", "lossless", "scripted", where, watch.runs - before, worst)
 
 
-def _shared(subject: Subject, watch: Watch) -> Verdict | None:
-    """A verdict where rows of large batches agree more often than independent ones; None where they do not.
-
-    Frequencies of single rows do not show it where few rows share a random number.
-    """
-    rng, before = np.random.default_rng(watch.seed), watch.runs
-    kinds = dict(zip(("even", "rejected", "kept"), (even(subject), *drawn(subject)), strict=True))
-    for words, row in kinds.items():
-        texts = continued(row.case.p, (), row.case.length)
-        if [chance for _, chance in texts] != [0.5, 0.5]:  # such as a step, which emits no bonus
-            continue
-        weights = np.array([one.weight for one in row.given])
-        tiles: list[Any] = []
-        for seed in range(CALLS):
-            if watch.left() <= 0:
-                raise OutOfTime
-            chosen = rng.choice(len(weights), size=TILE, p=weights / weights.sum())
-            found = batched(watch, row.case, row.given, chosen, np.random.default_rng([watch.seed, seed]))
-            tiles.append(
-                np.array([[one.text[: len(text)] == text[: len(one.text)] for text, _ in texts] for one in found])
-            )
-        if not all(
-            (tile.sum(axis=1) == 1).all() for tile in tiles
-        ):  # the bonus is left to the caller, or a law is wrong
-            continue
-        tiles = [tile[:, 0] for tile in tiles]
-        seen = dependence(tiles)
-        if seen.surprise < montecarlo.share(watch.delta, 1) / len(kinds):
-            share = seen.agreeing / seen.pairs
-            where = f"{row.case.words}, {CALLS} batches of {TILE} equal rows"
-            told = f"{seen.words} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({words})"
-            law, goal = {"the same": share}, {"the same": 0.5}
-            shown = Counterexample(where, row.given[0].p.tolist(), None, None, "the same", goal, law)
-            outcome: Any = "convicted" if subject.lossless else "lossy by design"
-            runs = watch.runs - before
-            return Verdict(subject.name, "batches", outcome, "Monte Carlo", where, runs, abs(share - 0.5), shown, told)
-    watch.runs = before  # they add nothing to a law
-    return None
-
-
 def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts, runs: int) -> Verdict:
     most = max(expected.keys() | observed.keys(), key=lambda key: abs(observed.get(key, 0.0) - expected.get(key, 0.0)))
     seen, due = observed.get(most, 0.0), expected.get(most, 0.0)
     words = f"{most} has probability {seen:.4g}, not {due:.4g} (rows of one batch)"
+    if all(_is_law_of_row(i, observed, expected, subject) for i in range(len(batch.rows))):
+        words = f"{DEPEND}: {words}; each row by itself has its law"
     rows = [row.given[0] for row in batch.rows]
     q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
     what = f"{batch.rows[0].case.words}, {batch.words}"
@@ -175,10 +123,22 @@ def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts,
     return Verdict(subject.name, "batches", outcome, "scripted", what, runs, off, shown, words)
 
 
+def _is_law_of_row(place: int, observed: Texts, expected: Texts, subject: Subject) -> bool:
+    """Whether a row of a batch has its law where the others are not looked at."""
+    laws: list[Texts] = [{}, {}]
+    for law, joint in zip(laws, (observed, expected), strict=True):
+        for texts, mass in joint.items():
+            law[texts[place]] = law.get(texts[place], 0.0) + mass
+    return distance(*laws) <= len(next(iter(expected))) * ROUNDING.get(subject.dtype, 1e-5)
+
+
 def batches(subject: Subject) -> Iterator[Batch]:
-    """Equal rows; two rows of different laws; these the other way round, among others; and many equal rows."""
+    """Equal rows, and rows without drafts; two of different laws, and these among others; many equal rows."""
     alike = even(subject)
     yield Batch([alike] * EQUAL[0], f"{EQUAL[0]} equal rows")
+    for row in empty(subject):
+        yield Batch([row] * EQUAL[0], f"{EQUAL[0]} rows without drafts")
+        yield Batch([alike, row, alike, row, alike], "2 rows without drafts among 5")
     for row, words in zip(drawn(subject), ("reject", "keep"), strict=True):
         yield Batch([row] * 2, f"2 equal rows that {words}")
     one, other = (Row(case, inputs(subject, case)) for case in itertools.islice(standard(subject), 2))
@@ -187,37 +147,6 @@ def batches(subject: Subject) -> Iterator[Batch]:
     yield Batch([other, rejected, one, kept], "two rows among 4")
     for count in EQUAL[1:]:  # last, as a batch that cannot be followed ends the exact judgement
         yield Batch([alike] * count, f"{count} equal rows")
-
-
-def certain(subject: Subject) -> tuple[Row, Row]:
-    """A row that is certain to keep its drafts, and one that is certain to reject them."""
-    draft = plain(("1/2", "1/4", "1/4")) if subject.takes_q else plain((1, 0, 0))
-    case = make(subject, plain((1, 0, 0)), draft, sizes(subject)[0], "")
-    other = case if subject.takes_q else case._replace(draft=plain((0, 0, 1)))
-    return Row(case, inputs(subject, case)[:1]), Row(other, inputs(subject, other)[-1:])
-
-
-def even(subject: Subject) -> Row:
-    """A row of two equally likely texts: its draft is certain, and kept half of the time; all else follows."""
-    half, zero = Fraction(1, 2), Fraction(0)
-    rows: dict[Text, Any] = {(): (half, half), (0,): (zero, 2 * half), (1,): (2 * half, zero)}
-    target = Toy({text: np.array(row, dtype=object) for text, row in rows.items()}, 1)
-    case = make(subject, target, plain((1, 0)), sizes(subject)[0], "")
-    return Row(case, inputs(subject, case))
-
-
-def drawn(subject: Subject) -> tuple[Row, Row]:
-    """A row that rejects its drafts and corrects evenly, and one that keeps them: its bonus is even.
-
-    Nothing is random in them but a draw from a row, which rows of a batch must not share.
-    """
-    half, zero = Fraction(1, 2), Fraction(0)
-    bonus: dict[Text, Any] = {(): (2 * half, zero), (0,): (half, half), (1,): (half, half)}
-    kept = Toy({text: np.array(row, dtype=object) for text, row in bonus.items()}, 1)
-    pairs = ((plain((0, half, half)), plain((1, 0, 0))), (kept, plain((1, 0))))
-    found = [make(subject, target, draft, sizes(subject)[0], "") for target, draft in pairs]
-    rejected, whole = (Row(case, inputs(subject, case)) for case in found)
-    return rejected, whole
 
 
 def pool(batch: Batch) -> list[Input]:

@@ -27,6 +27,8 @@ NEEDS = "a decoder must return single blocks (block=True): its passes may be sha
 
 def most(subject: Subject, case: Case) -> float:
     """Drafts that a lossless verifier keeps at most, in expectation."""
+    if not case.parents:
+        return 0.0
     if subject.kind != "tree":
         return float(expected_tokens(case.p, case.q, rule="block", gamma=case.size)) - 1
     drafted: dict[tuple[int, ...], float] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specsim.conform.calls import Broken
-from specsim.conform.cases import ROWS, Case, make, plain, sizes
+from specsim.conform.cases import ROWS, Case, make, plain, sizes, undrafted
 from specsim.conform.observation import Observation
 from specsim.conform.properties import _ends
 from specsim.conform.properties._laws import Look, each, of_laws
@@ -31,6 +31,9 @@ PAIRS = {
     "rare tokens left over": ("49994/50000 5/50000 1/50000", "1 0 0"),
 }
 
+# Those whose targets a chain without drafts has, too: a first token of probability 0, and a certain one.
+UNDRAFTED = ("disjoint supports", "a certain target")
+
 # Cumulative sums of p, of what is left of p and of either without a token end below 1 in float64 and in float32.
 ROUNDED = ("0 5/23 5/23 1/23 5/23 2/23 5/23 0", "0 4/21 5/21 2/21 3/21 6/21 1/21 0", "0 1 0 0 0 0 0 0")
 
@@ -41,6 +44,8 @@ def cases(subject: Subject) -> Iterator[Case]:
         for words, (p, q) in PAIRS.items():
             if subject.takes_q or "1" in q.split():
                 yield make(subject, plain(p.split()), plain(q.split()), size, words)
+    for words in UNDRAFTED:
+        yield from undrafted(subject, words, target=plain(PAIRS[words][0].split()))
 
 
 def look(seen: Observation) -> Look:
@@ -53,9 +58,10 @@ def look(seen: Observation) -> Look:
 
 
 def at_ends(subject: Subject) -> Iterator[Case]:
-    """Cases for coins at their ends: the largest size, and one law whose sums are rounded down."""
+    """Cases for coins at their ends: the largest size, no drafts, and one law whose sums are rounded down."""
     made = list(cases(subject))
-    yield from (case for case in made if len(case.parents) == max(len(one.parents) for one in made))
+    most = max(len(case.parents) for case in made)
+    yield from (case for case in made if len(case.parents) in (0, most))
     if subject.kind in ROWS:
         p, q, certain = (law.split() for law in ROUNDED)
         yield make(subject, plain(p), plain(q if subject.takes_q else certain), sizes(subject)[0], "sums rounded down")

@@ -37,7 +37,10 @@ def cases(subject: Subject) -> Iterator[Case]:
     if not subject.warps:
         return
     few = list(sizes(subject))[: None if subject.kind == "drafter" else 2]  # drafts alone have few paths
-    some = subject._replace(shapes=subject.shapes[:2]) if subject.kind == "tree" else subject._replace(sizes=tuple(few))
+    if subject.kind == "tree":
+        some = subject._replace(shapes=subject.shapes[:2])
+    else:
+        some = subject._replace(sizes=(*few, *(size for size in subject.sizes if size == 0)))
     for words, sampling_params in SAMPLING_PARAMS.items():
         yield from standard(some, sampling_params, words)
     for words, sampling_params in MORE.items() if subject.kind in ROWS else ():

@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from specsim.conform.cases import Case, Text, make, prompted, restricted, sizes, toy
+from specsim.conform.cases import Case, Text, make, prompted, restricted, sizes, toy, undrafted
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.degenerate import look
 from specsim.conform.subject import Subject
@@ -31,13 +31,15 @@ def grammar(text: Text, vocab: int) -> Array:
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """Positive laws on three tokens, the two smallest sizes."""
+    """Positive laws on three tokens, the two smallest sizes; without drafts, if the subject takes that."""
     if not subject.masks:
         return
     draft = toy(3, 10, positive=True) if subject.takes_q else toy(3, ALLOWED, one_hot=True)
     for size in islice(sizes(subject), 2):
         made = make(subject, toy(3, 0, positive=True), draft, size, "")
         yield restricted(prompted(subject, made) if subject.takes_q else made, mask=grammar)
+    for made in undrafted(subject):
+        yield restricted(made, mask=grammar)
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:

@@ -1,0 +1,119 @@
+"""Rows of large batches that hang together, by frequencies: rows that agree too often, or vary too much over calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.doubts import rows_depend
+from specsim.conform.draws import batched
+from specsim.conform.evidence import montecarlo
+from specsim.conform.guard import OutOfTime
+from specsim.conform.independence import Shared, dependence
+from specsim.conform.observation import continued
+from specsim.conform.properties._rows import Row, drawn, empty, even
+from specsim.conform.rows import TILE
+from specsim.conform.subject import Subject
+from specsim.conform.verdict import Counterexample, Outcome, Verdict
+from specsim.conform.watch import Watch
+from specsim.types import Array
+
+# Batches of equal rows of which it is seen whether their rows are independent.
+CALLS = 4
+# What is said of rows that share random numbers.
+DEPEND = "rows of one batch depend on each other"
+HALF = [0.5, 0.5]
+
+
+def shared(subject: Subject, watch: Watch) -> Verdict | None:
+    """Return a verdict where rows of large batches agree more often than independent ones; None where they do not.
+
+    Frequencies of single rows do not show it where few rows share a random number.
+    """
+    rng, before, every = np.random.default_rng(watch.seed), watch.runs, list(kinds(subject))
+    for words, rows in every:
+        if any([chance for _, chance in _texts(row)] != HALF for row in rows):  # a step emits no bonus
+            continue
+        tiles = list[Array]()
+        for seed in range(CALLS):
+            if watch.left() <= 0:
+                raise OutOfTime
+            tiles.append(_called(watch, rows, rng, np.random.default_rng([watch.seed, seed])))
+        if any((tile < 0).any() for tile in tiles):  # the bonus is left to the caller, or a law is wrong
+            continue
+        seen = dependence(tiles)
+        if seen.surprise < montecarlo.share(watch.delta, 1) / len(every):
+            return _convicted(subject, watch, words, rows[0], seen, watch.runs - before)
+    watch.runs = before  # they add nothing to a law
+    return None
+
+
+def explained(subject: Subject, watch: Watch, many: Verdict) -> Verdict:
+    """Return a conviction by the frequencies of all rows with its reason: wrong laws, or rows that hang together.
+
+    Rows that depend on each other may be further from their law than independent ones, and yet have it.
+    """
+    try:
+        found = shared(subject, watch)
+    except OutOfTime:
+        found = None
+    if found is not None:
+        return found._replace(runs=many.runs)
+    return many._replace(words=f"{many.words}; over the rows of large batches, which are wrong there or hang together")
+
+
+def kinds(subject: Subject) -> Iterator[tuple[str, list[Row]]]:
+    """Yield rows that follow each other in a batch, again and again, and what they are in words."""
+    alike = even(subject)
+    rejected, kept = drawn(subject)
+    yield "even", [alike]
+    yield "rejected", [rejected]
+    yield "kept", [kept]
+    for row in empty(subject):
+        yield "without drafts", [row]
+        yield "every second without drafts", [alike, row]
+
+
+def _texts(row: Row) -> list[tuple[Any, float]]:
+    return continued(row.case.p, (), row.case.length)
+
+
+def _called(watch: Watch, rows: list[Row], rng: np.random.Generator, own: np.random.Generator) -> Array:
+    """Return for each row of one call whether it emitted its first text, 1 or 0; -1 if that cannot be told."""
+    given = [one for row in rows for one in row.given]
+    starts = np.cumsum([0, *(len(row.given) for row in rows)])
+    turns = np.arange(TILE) % len(rows)
+    chosen = np.zeros(TILE, dtype=int)
+    for i, row in enumerate(rows):
+        weights = np.array([one.weight for one in row.given])
+        own_rows = turns == i
+        chosen[own_rows] = starts[i] + rng.choice(len(weights), size=own_rows.sum(), p=weights / weights.sum())
+    answers = batched(watch, rows[0].case, given, chosen, own)
+    texts = [[text for text, _ in _texts(row)] for row in rows]
+    told = []
+    for turn, answer in zip(turns.tolist(), answers, strict=True):
+        fits = [answer.text[: len(text)] == text[: len(answer.text)] for text in texts[turn]]
+        told.append(int(fits[0]) if sum(fits) == 1 else -1)
+    return np.array(told)
+
+
+def _convicted(subject: Subject, watch: Watch, kind: str, row: Row, seen: Shared, runs: int) -> Verdict:
+    """Return the verdict on rows that agree too often, or too rarely."""
+    share = seen.agreeing / seen.pairs
+    where = f"{row.case.words}, {CALLS} batches of {TILE} equal rows"
+    words = f"{seen.words} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({kind})"
+    words = f"{DEPEND}: {words}" if seen.is_of_one_call or _vary(watch, row) else words
+    law, goal = {"the same": share}, {"the same": 0.5}
+    shown = Counterexample(where, row.given[0].p.tolist(), None, None, "the same", goal, law)
+    outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
+    return Verdict(subject.name, "batches", outcome, "Monte Carlo", where, runs, abs(share - 0.5), shown, words)
+
+
+def _vary(watch: Watch, row: Row) -> bool:
+    """Whether the frequencies of a row vary from call to call; False where there is no time to see it."""
+    try:
+        return rows_depend(watch, row.case)
+    except OutOfTime:
+        return False
