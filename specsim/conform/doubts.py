@@ -23,7 +23,6 @@ from specsim.conform.evidence import scripted
 from specsim.conform.guard import OutOfTime
 from specsim.conform.independence import varies
 from specsim.conform.observation import Observation, add, distance, key_of
-from specsim.conform.rows import TILE
 from specsim.conform.subject import Model, Subject
 from specsim.conform.verdict import LARGER
 
@@ -39,6 +38,8 @@ NEW = (0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1)  # no text of any case begins with it
 Doubt = str  # why a law convicts nobody: empty where it does, AGAIN where it was found anew
 AGAIN = "again"
 CALLS = 16  # batches of the same rows, whose frequencies vary with the calls where rows hang together
+ROWS = 250  # of each
+FEWEST = 4  # of them from which something is learnt where the time ends
 Observe = Callable[..., Observation]  # (case, *, exact) -> what is seen in it
 
 
@@ -65,7 +66,6 @@ def _doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> D
         )
         return watch.refused
     if seen.by_rows and rows_depend(watch, case):
-        watch.dependent.add(key_of(case))
         watch.seen.pop(key_of(case), None)
         watch.why.append("rows of one batch hang together: of every call one row is counted")
         return AGAIN
@@ -85,16 +85,22 @@ def _doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> D
 
 def rows_depend(watch: Watch, case: Case) -> bool:
     """Whether rows of one call hang together, so that they are no independent runs: their frequencies vary too much."""
+    key = key_of(case)
+    if key in watch.dependent:
+        return watch.dependent[key]
     given = inputs(watch.subject, case)
     weights = np.array([one.weight for one in given])
-    chosen = np.random.default_rng(watch.seed).choice(len(given), size=TILE, p=weights / weights.sum())
+    chosen = np.random.default_rng(watch.seed).choice(len(given), size=ROWS, p=weights / weights.sum())
     calls = []
     with seeded(watch.seed) as random:
-        for _ in range(CALLS):
-            if watch.left() <= 0:
+        for done in range(CALLS):
+            if watch.left() <= 0 and done < FEWEST:
                 raise OutOfTime
+            if watch.left() <= 0:
+                break
             calls.append([answer.text for answer in batched(watch, case, given, chosen, random)])
-    return varies(calls)
+    watch.dependent[key] = varies(calls)
+    return watch.dependent[key]
 
 
 def runs_asked(watch: Watch, share: float) -> int:

@@ -45,7 +45,7 @@ def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator
 def is_batched(watch: Watch, case: Case) -> bool:
     """Return whether the runs of a case are rows of the subject's batches; some things only single calls are asked."""
     is_plain = (case.prompt, case.limit, case.end, case.mask) == ((), None, None, None) and not watch.subject.logprobs
-    return watch.subject.batch is not None and is_plain and not watch.dependent
+    return watch.subject.batch is not None and is_plain and not any(watch.dependent.values())
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class Watch:
         self.called = False  # a call of the subject has come back
         self.shapes: set[Any] = set()  # of the calls that came back, of what compiles anew for each
         self.rows = Rows(self)
-        self.dependent: set[Any] = set()  # cases whose rows hang together: if any, single calls are counted
+        self.dependent: dict[Any, bool] = {}  # case -> whether its rows hang together: if any do, single calls count
 
     def left(self) -> float:
         """Seconds."""
@@ -261,6 +261,8 @@ class Watch:
         self.sampled += 1
         delta = montecarlo.share(self.delta, self.sampled) / TESTS
         begun, left = clock.now(), max(self.left(), SHARE * 0.01)
+        if any(self.dependent.values()):  # what decides is another property
+            left /= SHARE
         self.until, fair = begun + left / min(SHARE, self.open), begun + left / max(SHARE, self.open)
         drafter, size = self.subject.kind == "drafter", len(case.parents)
         width = size if self.subject.kind in ("chain", "tree") or self.subject.block else 0  # drafts that are counted

@@ -93,7 +93,7 @@ def refused_to_many(p: Array, q: Array, drafts: Array, u: Array) -> Any:
 @pytest.mark.parametrize(
     ("batch", "outcome", "evidence", "words"),
     [
-        (shared_by_many, "convicted", "Monte Carlo", "has probability"),
+        (shared_by_many, "convicted", "Monte Carlo", "rows of one batch depend on each other: rows 1 apart"),
         (refused_to_many, "lossless", "scripted", "of more rows nothing is known: raised ValueError: no buffer"),
     ],
 )

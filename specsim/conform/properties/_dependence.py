@@ -104,7 +104,7 @@ def _convicted(subject: Subject, watch: Watch, kind: str, row: Row, seen: Shared
     share = seen.agreeing / seen.pairs
     where = f"{row.case.words}, {CALLS} batches of {TILE} equal rows"
     words = f"{seen.words} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({kind})"
-    words = f"{DEPEND}: {words}" if seen.is_of_one_call or _vary(watch, row) else words
+    words = f"{DEPEND}: {words}" if seen.is_of_one_call or any(watch.dependent.values()) or _vary(watch, row) else words
     law, goal = {"the same": share}, {"the same": 0.5}
     shown = Counterexample(where, row.given[0].p.tolist(), None, None, "the same", goal, law)
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"

@@ -68,7 +68,7 @@ def each(
         try:
             seen = observe(case)
         except OutOfTime:
-            if not looks or key_of(case) in watch.dependent:
+            if not looks or watch.dependent.get(key_of(case), False):
                 raise
             reach.append("and no further: the budget ran out")
             break
