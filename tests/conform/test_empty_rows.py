@@ -16,7 +16,6 @@ from specsim.testing import assert_lossless_batch, ragged
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.later
 Verify = Callable[..., Any]
 ASKED = ["marginal", "joint", "batches"]
 
@@ -78,6 +77,7 @@ def said(verify: Verify, **facts: Any) -> str:
     return str(error.value)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(
     ("wrong", "asked", "words"),
     [
@@ -97,6 +97,7 @@ def test_what_is_wrong_where_a_row_has_no_drafts(wrong: str, asked: str, words: 
     assert words in line
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("wrong", ["argmax", "coins of the row before last"])
 def test_by_frequencies(wrong: str) -> None:
     """No script follows these coins."""
@@ -106,6 +107,7 @@ def test_by_frequencies(wrong: str) -> None:
     assert line.endswith("(every second without drafts)") or "coins" not in wrong
 
 
+@pytest.mark.later
 def test_rows_without_drafts_that_are_right() -> None:
     report = assert_lossless_batch(padded, sizes=(1,), properties=ASKED)
     marginal, _, whole = report.verdicts
@@ -114,6 +116,7 @@ def test_rows_without_drafts_that_are_right() -> None:
     assert all(verdict.evidence == "scripted" for verdict in report.verdicts)
 
 
+@pytest.mark.later
 def test_a_verifier_that_raises_on_them_is_judged_without() -> None:
     """What it refuses is no lossy law, and every acquittal says so."""
     calls = list[int]()
@@ -131,6 +134,7 @@ def test_a_verifier_that_raises_on_them_is_judged_without() -> None:
     assert line.startswith("broken"), "who says that it takes them has to"
 
 
+@pytest.mark.later
 def test_sampling_parameters_reach_a_row_without_drafts() -> None:
     def verify(p: Any, q: Any, drafts: Any, counts: Any, *, sampling_params: Any, wrong: bool = False) -> Any:
         hot = 1 / sampling_params.temperature if sampling_params.temperature else 50.0
@@ -145,6 +149,7 @@ def test_sampling_parameters_reach_a_row_without_drafts() -> None:
     assert "0 drafts: temperature 0.5" in line
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("layout", ["flat", "vllm"])
 def test_every_layout_has_them(layout: ragged.Layout) -> None:
     """A block without drafts emits its bonus; one that emits that of the block before is convicted."""

@@ -66,8 +66,10 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         many = each("batches", subject, watch, first, look, partial(watch.batches, wanted=montecarlo.UNDECIDED))
     except (Broken, OutOfTime) as reason:
         return found._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
+    if many.convicted:
+        return explained(subject, watch, many)
     reach = f"{found.reach}; many rows, {many.reach}" if many.outcome == "lossless" else found.reach
-    return explained(subject, watch, many) if many.convicted else found._replace(reach=reach)  # runs are the exact ones
+    return found._replace(reach=reach)  # runs are the exact ones
 
 
 def _exactly(subject: Subject, watch: Watch) -> Verdict:
