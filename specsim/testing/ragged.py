@@ -145,8 +145,8 @@ def _bytes(own: list[Block]) -> Iterator[int]:
 
 def neighbour(like: Block, subject: Subject, noise: Iterator[int], rejected: bool = False) -> Block:
     """A block that is certain to keep so many of its drafts, and no more; if `rejected`, it has some, not all kept."""
-    vocab, lengths = like.p.shape[-1], sorted({*LENGTHS, *subject.sizes} - ({0} if rejected else set()))
-    count = lengths[next(noise) % len(lengths)]
+    vocab, lengths = like.p.shape[-1], {*LENGTHS, *subject.sizes} - ({0} if rejected else set())
+    count = sorted(lengths, reverse=True)[next(noise) % len(lengths)]
     kept, first = next(noise) % (count + (not rejected)), next(noise)
     certain = (first + np.arange(count + 1)) % vocab
     drafts = np.where(np.arange(count) < kept, certain[:-1], (certain[:-1] + 1) % vocab)
