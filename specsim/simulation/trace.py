@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -165,16 +166,18 @@ def save(trace: Trace, path: Path) -> None:
 def load(path: Path) -> Trace:
     """Read a trace; ValueError if the file holds none."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here: NumPy leaves a file open that is no whole archive.
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
         settings, seconds, tokens = str(found.pop("settings")), float(found.pop("seconds")), found.pop("tokens", None)
-        dict(parsed_json(settings, "its settings"))
+        if not isinstance(parsed_json(settings, "its settings"), dict):
+            raise ValueError("its settings are no object of JSON")
         trace = Trace(settings=settings, seconds=seconds, tokens=tokens, **found)
         if not len(trace.sequences) == len(trace.kept) == len(trace.kept if tokens is None else tokens):
             raise ValueError("its arrays have different numbers of sequences")
         _check_counts(trace)
         return trace
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"checkpoint {path} holds no trace ({error})") from None
 
 
@@ -189,6 +192,8 @@ def _check_counts(trace: Trace) -> None:
         raise ValueError("it holds a sequence twice")
     if np.shape(trace.states) != (len(trace.starts), 2):
         raise ValueError("its states and starts have different numbers of contexts")
+    if trace.states.dtype.kind not in "iu" or (trace.states < 0).any():
+        raise ValueError("its states are no whole numbers from 0 on")
     if int(trace.kept.sum()) != int(trace.starts.sum()):
         raise ValueError(f"{trace.kept.sum()} blocks kept something, {trace.starts.sum()} were started")
     if not 0 <= trace.seconds < np.inf:
