@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -82,7 +83,6 @@ def conform(told: Conform) -> None:
     from specsim.report.text import table
 
     alone("json", told.as_json, markdown=told.as_markdown)
-    _budget(told, 1)
     _outputs(told)
     if told.as_list:
         _listed(told)
@@ -90,7 +90,11 @@ def conform(told: Conform) -> None:
     if told.check is not None:
         _checked(told, told.check)
         return
-    module, reports = _reports(told)
+    try:
+        module, reports = _reports(told)
+    except Exception as error:
+        _failed(told, str(error))
+        raise
     if told.html is not None:
         _page(told, module, reports)
     if told.as_json:
@@ -168,6 +172,7 @@ def _reports(told: Conform) -> tuple[Any, list[Any]]:
     from specsim.conform import certificate, ci, registry, report
     from specsim.conform.output import aside
 
+    _budget(told, 1)
     if told.counts is not None:
         module, reports = None, [_counted(told.counts, told.false_alarm)]
         _say(report.text(reports[0]), told)
@@ -183,14 +188,27 @@ def _reports(told: Conform) -> tuple[Any, list[Any]]:
             draft = certificate.drafted(module, subjects, before)
         reports = _judged(told, module, subjects)
         if told.certificate is not None and draft is not None:
-            certificate.write(told.certificate, draft, reports, told.false_alarm)
+            hashed = certificate.write(told.certificate, draft, reports, told.false_alarm)
             outcomes = report.short(reports)
-            _say(f"{told.certificate} certifies {certificate.listed(draft.sources)}: {outcomes}", told)
+            _say(f"{told.certificate} certifies {certificate.listed(hashed)}: {outcomes}", told)
     if told.junit is not None:
         write_bytes(told.junit, ci.as_junit(reports).encode())
     if told.badge is not None:
         write_bytes(told.badge, (json.dumps(ci.as_badge(reports)) + "\n").encode())
     return module, reports
+
+
+def _failed(told: Conform, reason: str) -> None:
+    """Write the files that CI reads where nothing could be judged: it would show those of the run before, or none."""
+    from specsim.base.files import write_bytes
+    from specsim.conform import ci
+
+    name = str(told.counts or told.source or "specsim conform")
+    with suppress(OSError):
+        if told.junit is not None:
+            write_bytes(told.junit, ci.junit_of_bad_input(name, reason).encode())
+        if told.badge is not None:
+            write_bytes(told.badge, (json.dumps(ci.badge_of_bad_input()) + "\n").encode())
 
 
 def _source(told: Conform) -> str:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.conform import libraries
-from specsim.conform.cases import Case, Text, Toy
+from specsim.conform.cases import Case
 from specsim.conform.subject import Model, Subject
+from specsim.conform.toys import Text, Toy
 from specsim.exact.tree import drawn_trees, texts
 from specsim.types import Array, TokenTree
 
@@ -179,7 +180,7 @@ def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
     """What a step, chain or tree means by what it returned."""
     drafts, vocab = [int(x) for x in np.asarray(tree.tokens)], case.target.vocab
     if subject.kind == "step":
-        (token,) = tokens([found], vocab, 1)
+        token = _token(found, vocab)
         return Answer((token,), int(token in drafts))
     if subject.returns == "tokens":
         text = tokens(found, vocab, len(drafts) + 1)
@@ -196,9 +197,22 @@ def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
             raise Broken(f"returned {number} kept drafts of {len(drafts)}")
         kept = tuple(drafts[:number])
     stopped = kept[-1:] == (case.end,) or len(kept) == case.limit
-    if found[1] is None and (subject.kind == "tree" or len(kept) == len(drafts) or stopped):
+    if _is_none(found[1]) and (subject.kind == "tree" or len(kept) == len(drafts) or stopped):
         return Answer(kept, len(kept))
-    return Answer((*kept, *tokens([found[1]], vocab, 1)), len(kept))
+    return Answer((*kept, _token(found[1], vocab)), len(kept))
+
+
+def _is_none(found: Any) -> bool:
+    """Return whether no next token is returned: None, or -1 in an array of them."""
+    return found is None or (np.size(plain := libraries.plain(found)) == 1 and bool(np.all(plain == -1)))
+
+
+def _token(found: Any, vocab: int) -> int:
+    """One token id."""
+    token = integer(found, "token")
+    if not 0 <= token < vocab:
+        raise Broken(f"returned token {token}, outside 0..{vocab - 1}")
+    return token
 
 
 def _path(tree: TokenTree, found: Any) -> Text:

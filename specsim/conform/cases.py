@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
-from fractions import Fraction
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from specsim.conform.subject import ORDER, UNCHANGED, SamplingParams, Subject
-from specsim.exact.small_laws import rational_table
+from specsim.conform.toys import EIGHT, Text, Toy, certain, eight, halved, peaked, sparse, toy, wide
 from specsim.laws.warp import warp
 from specsim.trees import topology
 from specsim.types import Array
 
-Text = tuple[int, ...]
 Mask = Callable[[Text, int], Array]  # (a text, V) -> which tokens may follow it, bool (V,)
-DEPTH = 3  # laws depend on the last three tokens
 CERTAIN = 39  # of one-hot drafts: the first two of a block are alike in one case, and differ in the other
 PROMPTED = ("decoder", "drafter")  # kinds that are told of a prompt
 ROWS = ("step", "chain", "tree")  # kinds that are handed laws; a vocabulary that comes with models may be their own
@@ -25,27 +22,8 @@ PROMPT = (0, 1)  # of whoever takes one; both end tokens are in it
 LONG = (2, *(0, 1, 1, 0, 1, 0, 0, 1, 1, 0) * 2)  # one of 21 tokens, whose first token stands nowhere else in it
 FOUR = 4  # from so many drafts on there are two tokens only
 FEW_NODES = 2  # of a tree that is drafted on eight tokens
-EIGHT = 8  # tokens of the cases in which each is drafted too often in turn
-LARGE = 300  # tokens, of which four are live: the first, the last, and the two where tiles of 128 meet
-PLACES = (0, 127, 128, LARGE - 1)
-
-
-class Toy(NamedTuple):
-    """A model: a table of rationals for every text of up to `depth` tokens; of a longer one the last of them count."""
-
-    table: dict[Text, Array]
-    depth: int
-    first: int | None = None  # token that texts begin with: the laws are others where the beginning was cut off
-
-    @property
-    def vocab(self) -> int:
-        """Number of tokens."""
-        return len(self.table[()])
-
-    def law(self, text: Text) -> Array:
-        """The law after a text, float64 (V,)."""
-        law = self.table[text[-self.depth :] if self.depth else ()].astype(np.float64)
-        return law if self.first is None or text[:1] == (self.first,) else np.roll(law, 1)
+# Vocabularies between those of the other cases, one of which is drawn from each range.
+BETWEEN = (range(9, 17), range(17, 33), range(33, 65))
 
 
 class Case(NamedTuple):
@@ -63,6 +41,7 @@ class Case(NamedTuple):
     end: int | None = None  # the token that a text stops after
     mask: Mask | None = None
     order: tuple[str, ...] = ORDER  # of the sampling parameters
+    exact_only: bool = False  # frequencies would not show what it is for: it is left out where there is no exact law
 
     def p(self, text: Text) -> Array:
         """The law that a lossless subject follows after the prompt and a text."""
@@ -93,66 +72,6 @@ def logits(law: Array) -> Array:
         return np.log(law)
 
 
-def plain(row: Any, vocab: int = 0) -> Toy:
-    """A model without memory."""
-    return Toy({(): np.array([Fraction(v) for v in row], dtype=object)}, 0)
-
-
-@cache  # the same models, so that an observation of them is not made twice
-def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False, untied: bool = False) -> Toy:
-    """A random model; with zeros among its probabilities unless `positive`; without equals beside them if `untied`."""
-    rng = np.random.default_rng([vocab, seed])
-    table = rational_table(rng, vocab, DEPTH, one_hot=one_hot)
-    if positive:
-        table = {text: (law * 5 + 1) / (law * 5 + 1).sum() for text, law in table.items()}
-    if untied:
-        table = {text: law * (100 + np.arange(vocab)) for text, law in table.items()}
-        table = {text: law / law.sum() for text, law in table.items()}
-    return Toy(table, DEPTH)
-
-
-@cache
-def peaked(vocab: int, shift: int, *, one_hot: bool = False, first: int | None = None) -> Toy:
-    """A model nearly certain of one token, which moves on with the last one; of two shifts no peaks are shared."""
-    weights = [97 if i == 0 else 0 if one_hot else i for i in range(vocab)]
-    row = np.array(row_of(*weights), dtype=object)
-    texts: list[Text] = [(), *((x,) for x in range(vocab))]
-    return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1, first)
-
-
-@cache
-def wide(one_hot: bool) -> tuple[Toy, Toy]:
-    """Target and draft on five tokens: three may be all that a rule sorts or keeps; the last is drafted too often."""
-    return plain(row_of(30, 25, 20, 18, 7)), plain(row_of(0, 0, 0, 0, 1) if one_hot else row_of(12, 10, 8, 6, 64))
-
-
-@cache
-def eight(*often: int) -> tuple[Toy, Toy]:
-    """Target and draft on eight tokens, some of which are drafted too often, the others too rarely.
-
-    After a token the next one follows, so that there are few texts; after the last, any.
-    """
-    weights = np.arange(1, EIGHT + 1)
-    drafted = np.where(np.isin(np.arange(EIGHT), often), 3, 1) * weights
-    table: dict[Text, Array] = {(): np.array(row_of(*weights.tolist()), dtype=object)}
-    for token in range(EIGHT):
-        following = np.eye(EIGHT, dtype=int)[(token + 1) % EIGHT] if token < EIGHT - 1 else weights[::-1]
-        table[token,] = np.array(row_of(*following.tolist()), dtype=object)
-    return Toy(table, 1), plain(row_of(*drafted.tolist()))
-
-
-@cache
-def sparse(*drafted: int) -> tuple[Toy, Toy]:
-    """Target and draft, of such weights, on a large vocabulary of four live tokens, in three tiles."""
-
-    def spread(*weights: int) -> Toy:
-        row = np.zeros(LARGE, dtype=int)
-        row[list(PLACES)] = weights
-        return plain(row_of(*row.tolist()))
-
-    return spread(30, 15, 35, 20), spread(*drafted)
-
-
 def large(subject: Subject) -> Iterator[Case]:
     """Single drafts on more tokens, each of which is drafted too often in one of the cases; where laws are handed over.
 
@@ -175,10 +94,27 @@ def large(subject: Subject) -> Iterator[Case]:
         yield make(subject, *sparse(*weights), size, "")
 
 
-@cache
-def certain(vocab: int, token: int) -> Toy:
-    """A model that always says one token."""
-    return plain(np.eye(vocab, dtype=int)[token].tolist())
+def between(subject: Subject) -> Iterator[Case]:
+    """Yield cases of some 13, 25 and 50 tokens, all of which but one are drafted too often; where laws are handed over.
+
+    A draft that is certain, or one of several, is the likeliest token. JAX, which compiles anew for each, has one.
+    """
+    vocabs = drawn_vocabs(subject)
+    single = subject.kind in ("step", "chain") and sizes(subject)[0] == 1 and subject.takes_q
+    for vocab in vocabs[-1:] if subject.arrays == "jax" else vocabs:
+        target, draft = halved(vocab)
+        draft = draft if single else certain(vocab, int(target.law(()).argmax()))
+        yield make(subject, target, draft, sizes(subject)[0], "")._replace(exact_only=True)
+
+
+def drawn_vocabs(subject: Subject) -> tuple[int, ...]:
+    """Return a vocabulary of each range of BETWEEN: always the same of one subject, and others of another name.
+
+    >>> drawn_vocabs(Subject("mine", "step", print)), drawn_vocabs(Subject("yours", "step", print))
+    ((14, 23, 38), (11, 29, 59))
+    """
+    rng = np.random.default_rng(zlib.crc32(subject.name.encode()))
+    return tuple(int(rng.choice(vocabs)) for vocabs in BETWEEN)
 
 
 def turning(subject: Subject) -> tuple[Toy, Toy]:
@@ -243,8 +179,8 @@ def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, word
     """Laws on three tokens that depend on the text: all positive, others with zeros; without warping, peaks apart.
 
     Those with zeros follow a prompt, if the subject is told of one, and peaks a long one. Of four drafts or nodes and
-    more there are two tokens only. Where laws are handed over, one is on five tokens, two on eight, and one on many;
-    of a chain that takes 0 drafts, one without.
+    more there are two tokens only. Where laws are handed over, one is on five tokens, two on eight, one on many, and
+    three on numbers of tokens that the subject's name decides; of a chain that takes 0 drafts, one without.
     """
     untied = truncates(sampling_params)
     for size in sizes(subject):
@@ -266,6 +202,7 @@ def standard(subject: Subject, sampling_params: SamplingParams = UNCHANGED, word
         if subject.kind in ROWS:
             yield make(subject, *wide(one_hot), sizes(subject)[0], "")
             yield from large(subject)
+            yield from between(subject)
 
 
 def _are_many(subject: Subject, size: int) -> bool:
@@ -282,8 +219,3 @@ def _few(subject: Subject) -> tuple[int, int, bool]:
 def truncates(sampling_params: SamplingParams) -> bool:
     """Whether it takes tokens away; which of equals go is nobody's error."""
     return sampling_params.temperature == 0 or sampling_params.top_k > 0 or sampling_params.top_p < 1
-
-
-def row_of(*weights: int) -> tuple[Fraction, ...]:
-    """A law in proportion to whole numbers."""
-    return tuple(Fraction(w, sum(weights)) for w in weights)

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import specsim
 from specsim.base.files import check_writable, write_bytes
 from specsim.base.modules import origins
+from specsim.base.reading import parsed_json
 from specsim.conform import registry
 from specsim.conform.report import as_json, outcome
 from specsim.conform.sources import CODE, label, since, sources
 from specsim.conform.subject import Subject
-from specsim.conform.verdict import STATUS, Report, Verdict
+from specsim.conform.verdict import ORDER, STATUS, Report, Verdict
 
 # Bytes of the largest certificate that is read.
 LARGEST = 64 * 2**20
@@ -63,8 +64,11 @@ def drafted(module: ModuleType, subjects: Iterable[Subject], before: Iterable[st
     return Draft(module, chosen, loaded, *_hashed(module, chosen, loaded))
 
 
-def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -> None:
-    """Write the certificate of what was judged; NotHeld if a source changed meanwhile."""
+def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -> dict[str, str]:
+    """Write the certificate of what was judged, and return the hashes in it; NotHeld if a source changed meanwhile.
+
+    Files that were imported only while the subject ran are among them.
+    """
     check_writable(path)
     loaded = [*draft.loaded, *(Path(file) for report in reports for file in report.loaded)]
     found, versions = _hashed(draft.module, draft.subjects, loaded)
@@ -81,6 +85,7 @@ def write(path: Path, draft: Draft, reports: list[Report], false_alarm: float) -
         "reports": [as_json(one) for one in reports],
     }
     write_bytes(path, (json.dumps(held | {"digest": _digest(held)}, indent=1) + "\n").encode())
+    return found
 
 
 def check(
@@ -193,7 +198,7 @@ def _read(path: Path) -> dict[str, Any]:
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path} has more than {LARGEST // 2**20} MiB: that is no certificate")
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = parsed_json(path.read_text(encoding="utf-8"), str(path))
         digest, reports = held.pop("digest"), held["reports"]
         texts = [digest, *held["subjects"]]
         for name in ("sources", "versions"):
@@ -201,6 +206,11 @@ def _read(path: Path) -> dict[str, Any]:
         for report in reports:
             texts += [report["subject"], report["outcome"]]
             texts += [one[name] for one in report["verdicts"] for name in SAID]
+            outcomes = [report["outcome"], *(one["outcome"] for one in report["verdicts"])]
+            if not set(outcomes) <= set(ORDER) or _report(report).outcome != report["outcome"]:
+                raise wrong
+        if not 0 < held["false_alarm"] < 1 or len(set(held["subjects"])) != len(held["subjects"]):
+            raise wrong
         edited = digest != _digest(held)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise wrong from None

@@ -7,13 +7,15 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 from specsim.conform.report import ending, line, outcome, short
-from specsim.conform.verdict import ORDER, Report, Verdict
+from specsim.conform.verdict import ALL, ORDER, Report, Verdict
 
 # How a verdict ends a test; what is undecided is skipped, as under pytest.
 ENDS = {"convicted": "failure", "vacuous": "failure", "broken": "error"}
 PASSED = ("lossless", "lossy by design")
 COLOURS = {"lossless": "brightgreen", "lossy by design": "green", "convicted": "red", "broken": "red"}
 OTHERS = "lightgrey"
+LABEL = "specsim conform"
+BAD_INPUT = "bad input"
 
 
 def as_junit(reports: Sequence[Report]) -> str:
@@ -22,7 +24,7 @@ def as_junit(reports: Sequence[Report]) -> str:
     >>> as_junit([Report("mine", (Verdict("mine", "joint", "lossless"),))]).count("<testcase")
     1
     """
-    root = xml.Element("testsuites", name="specsim conform")
+    root = xml.Element("testsuites", name=LABEL)
     for report in reports:
         ends = [_end(report, verdict) for verdict in report.verdicts]
         counts = {name + "s": str(ends.count(name)) for name in ("failure", "error")}
@@ -49,7 +51,31 @@ def as_badge(reports: Sequence[Report]) -> dict[str, Any]:
     """
     worst = max(reports, key=lambda report: (report.status != 0, ORDER.index(report.outcome))).outcome
     colour = COLOURS.get(worst, OTHERS)
-    return {"schemaVersion": 1, "label": "specsim conform", "message": short(reports), "color": colour}
+    return {"schemaVersion": 1, "label": LABEL, "message": short(reports), "color": colour}
+
+
+def junit_of_bad_input(name: str, reason: str) -> str:
+    """Return JUnit XML of a subject that could not be judged: one test that ended in an error.
+
+    >>> junit_of_bad_input("mine.py", "invalid syntax").count("<error")
+    1
+    """
+    root = xml.Element("testsuites", name=LABEL)
+    counts = {"tests": "1", "skipped": "0", "failures": "0", "errors": "1"}
+    suite = xml.SubElement(root, "testsuite", {"name": plain(name)} | counts | {"time": "0.000"})
+    case = xml.SubElement(suite, "testcase", classname=plain(name), name=ALL)
+    xml.SubElement(case, "error", type=BAD_INPUT, message=plain(reason)).text = plain(reason)
+    xml.indent(root)
+    return xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def badge_of_bad_input() -> dict[str, Any]:
+    """Return the badge of a subject that could not be judged.
+
+    >>> badge_of_bad_input()["message"]
+    'bad input'
+    """
+    return {"schemaVersion": 1, "label": LABEL, "message": BAD_INPUT, "color": COLOURS["broken"]}
 
 
 def plain(text: str) -> str:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.conform.cases import Case, Text, Toy, make, sizes
+from specsim.conform.cases import Case, make, sizes
 from specsim.conform.evidence.shares import Share
 from specsim.conform.subject import Subject
+from specsim.conform.toys import Text, Toy
 from specsim.types import Array
 
 ROLES = ("even", "refused", "missing")

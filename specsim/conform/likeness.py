@@ -123,14 +123,15 @@ def _failure(name: str, asked: str, until: float) -> Verdict | None:
 
 def _probes(subject: Subject, watch: Watch) -> list[Observation]:
     """Where the subject was observed, up to two drafts; few of them, which tell many exhibits apart, come first."""
-    seen = [one for one in watch.seen.values() if not _shrunken(one.case)]
+    seen = [one for one in watch.seen.values() if not (_shrunken(one.case) or one.case.exact_only)]
     wrong = [one for one in seen if _wrong(subject, one)]
     if not wrong:
         return []
     size = min(len(one.case.parents) for one in wrong)
     plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
     most = max(size, TWO) if plain else size
-    cases = (case for case in _more(subject, warped=not plain) if len(case.parents) <= most)
+    more = (case for case in _more(subject, warped=not plain) if not case.exact_only)
+    cases = (case for case in more if len(case.parents) <= most)
     seen += filter(None, (_again(watch, case) for case in cases))
     near = {id(one): one for one in seen if len(one.case.parents) <= most}
     order = sorted(near.values(), key=lambda one: len(one.case.parents))
@@ -198,7 +199,8 @@ def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], unt
 
 def _symptoms(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
     """None of a text, in which it is not known which tokens are drafts."""
-    return symptoms(seen) if _way(subject) in ("block", "step") else None
+    way = _way(subject)
+    return symptoms(seen, is_step=way == "step") if way in ("block", "step") else None
 
 
 def _law(subject: Subject, seen: Observation, length: int) -> dict[Any, float]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from specsim.conform.calls import Answer, Input
-from specsim.conform.cases import Case, Text
+from specsim.conform.cases import Case
+from specsim.conform.toys import Text
 from specsim.conform.verdict import Evidence
 
 ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules

@@ -7,8 +7,9 @@ from itertools import combinations as pairs
 
 import numpy as np
 
-from specsim.conform.cases import Case, make, plain, prompted, restricted, row_of, truncates
+from specsim.conform.cases import Case, make, prompted, restricted, truncates
 from specsim.conform.subject import Subject
+from specsim.conform.toys import plain, row_of
 
 SHRUNKEN = 3  # tokens of a counterexample at most
 

@@ -1,4 +1,8 @@
-"""What goes wrong in a block, said of its parts: the test of each draft, what replaces a rejected one, the bonus."""
+"""What goes wrong in a block, said of its parts: the test of each draft, what replaces a rejected one, the bonus.
+
+A step emits one token, and nobody knows whether a draft that comes out was kept or drawn: only how often it comes out
+is said of it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.cases import Case, Text
+from specsim.conform.cases import Case
 from specsim.conform.observation import Observation
+from specsim.conform.toys import Text
 from specsim.types import Array
 
 SMALL = 1e-7  # distances that rounding explains
 Laws = dict[Text, dict[int, float]]  # text so far -> next token -> mass
 
 
-def symptoms(seen: Observation) -> tuple[str, ...] | None:
+def symptoms(seen: Observation, *, is_step: bool = False) -> tuple[str, ...] | None:
     """Parts of a block that differ from tokenwise rejection, in words; None for trees and frequencies.
 
     Lossless rules may differ, too: symptoms say where to look in a subject that is convicted, and convict nobody.
@@ -24,7 +29,17 @@ def symptoms(seen: Observation) -> tuple[str, ...] | None:
     case, drafts = seen.case, len(seen.case.parents)
     if seen.evidence == "Monte Carlo" or case.parents != tuple(range(-1, drafts - 1)):
         return None
-    return tuple(phrase for phrase in _phrases(seen, drafts) if phrase)
+    return tuple(phrase for phrase in (_of_step(seen) if is_step else _phrases(seen, drafts)) if phrase)
+
+
+def _of_step(seen: Observation) -> Iterator[str]:
+    """Yield how often the draft comes out, and what comes out otherwise."""
+    case, (_, emitted, after) = seen.case, _at(seen, 0)
+    overlap, small = float(np.minimum(case.p(()), case.q(())).sum()), max(seen.rounding, SMALL)
+    yield how_often("the draft is", emitted, overlap, 1.0, small, "emitted")
+    yield _replaced("a token that is not the draft is", case, after, small)
+    if math.fsum(mass for text, mass in seen.joint(1).items() if not seen.goal(1).get(text)) > SMALL:
+        yield "tokens are emitted that the target excludes"
 
 
 def _phrases(seen: Observation, drafts: int) -> Iterator[str]:
@@ -63,15 +78,15 @@ def _at(seen: Observation, i: int) -> tuple[dict[Text, float], float, Laws]:
     return reached, kept, after
 
 
-def how_often(what: str, kept: float, overlap: float, total: float, small: float) -> str:
+def how_often(what: str, kept: float, overlap: float, total: float, small: float, verb: str = "kept") -> str:
     """What is wrong with how often a draft is kept, of so much mass that reaches it; nothing if it is the overlap."""
     if abs(kept - overlap) <= small:
         return ""
     if kept <= small:
-        return f"{what} never kept"
+        return f"{what} never {verb}"
     if kept >= total - small:
-        return f"{what} always kept"
-    return f"{what} kept too {'often' if kept > overlap else 'rarely'}"
+        return f"{what} always {verb}"
+    return f"{what} {verb} too {'often' if kept > overlap else 'rarely'}"
 
 
 def _replaced(what: str, case: Case, after: Laws, small: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform import clock, coin_laws
+from specsim.conform import clock, coin_laws, fitting
 from specsim.conform.calls import Answer, Broken, Input, call, inputs
 from specsim.conform.cases import Case
 from specsim.conform.draws import followed, is_batched, neighboured, repeated, sampler
@@ -25,8 +25,8 @@ TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible
 # Parts of the time left that a Monte Carlo observation which decides nothing yet, and an exact one, take at most.
 SHARE, EXACT = 4, 3
 MANY = 3000  # paths of a case at most where rows of batches say enough: coins that are drawn up front have more
+BRIEF = 10  # part of the time left that the law of a case takes at most which is only looked at if it is exact
 SLACK = 3  # an exact one takes so many times what each of those to come would have, if that is more
-SMALL = 5  # tokens that every subject must take
 FEW = 8  # rows of a batch that take no longer than a call
 REPLAYS = 14  # of the first paths in the first case: other randomness than the script's may be one bit of a clock
 LEFT_OVER = 3000  # calls, after which a subject that keeps random numbers should have used up those of a script
@@ -61,6 +61,7 @@ class Watch:
         self.hidden = False  # whether it has randomness that no script sees
         self.pace = 0.0  # seconds of a single run, once it was too slow for a first look
         self.taken: set[int] = set()  # large vocabularies that were tried
+        self.unfollowed: list[tuple[int, int]] = []  # sizes of cases of which only exact laws count, and none was had
         self.untaken: dict[int, str] = {}  # those at which its first call raised, in words
         self.called = False  # a call of the subject has come back
         self.shapes: set[Any] = set()  # of the calls that came back, of what compiles anew for each
@@ -87,35 +88,13 @@ class Watch:
         for i, case in enumerate(own):
             if not self.takes(case):
                 continue
-            self.open = max(len({key_of(one) for one in (*own[i:], *self.ahead)} - self.seen.keys()), 1)
+            sharing = (one for one in (*own[i:], *self.ahead) if not one.exact_only)
+            self.open = max(len({key_of(one) for one in sharing} - self.seen.keys()), 1)
             yield case
 
     def takes(self, case: Case) -> bool:
-        """Return whether a call takes the case's vocabulary: one that raises twice may have a table of some size."""
-        vocab = case.target.vocab
-        if vocab <= SMALL or self.left() <= 0 or vocab in self.taken:
-            return vocab not in self.untaken
-        self.taken.add(vocab)
-        if (broken := self._probed(case)) is not None:
-            if self._probed(case) is None:
-                raise broken
-            self.untaken[vocab] = f"it does not take V={vocab}: {broken}"
-        return vocab not in self.untaken
-
-    def _probed(self, case: Case) -> Broken | None:
-        """Return what the subject raises in one call of a case, None if it answers; a wrong answer is raised."""
-        runs = self.runs
-        try:
-            self.once(case, inputs(self.subject, case)[0], np.random.default_rng(self.seed))
-        except scripted.NotScriptable:
-            return None
-        except Broken as broken:
-            if broken.__cause__ is None:
-                raise
-            return broken
-        finally:
-            self.runs = runs
-        return None
+        """Return whether the subject takes the case's vocabulary, and has an exact law where only that counts."""
+        return fitting.takes(self, case) and (not case.exact_only or fitting.follows(self, case))
 
     def batches(self, case: Case, *, exact: bool = False, wanted: float | None = None) -> Observation:
         """The frequencies of whole batches, whatever the evidence for single calls."""
@@ -131,7 +110,7 @@ class Watch:
         if "scripted" in self.kinds:
             try:
                 whole = partial(program, self._scripted)
-                found = scripted.law(whole, deadline=self._late(), own=self.own)
+                found = scripted.law(whole, deadline=self._late(case), own=self.own)
                 seen = Observation(case, found.law, "scripted", found.leaves, rounding=case.length * self.rounding)
                 return seen._replace(programs=((whole, 1.0),))
             except scripted.NotReproducible as reason:
@@ -152,7 +131,7 @@ class Watch:
         for kind in list(self.kinds):
             if kind not in self.kinds or any(is_as_large(case, most) for most in self.most.get(kind, ())):
                 continue
-            if exact and kind == "Monte Carlo":
+            if (exact or case.exact_only) and kind == "Monte Carlo":
                 raise OutOfTime
             try:
                 if kind == "Monte Carlo":
@@ -165,7 +144,9 @@ class Watch:
                 self.kinds.remove(kind)
                 self.why.append(f"not {kind}: {reason}")
             except scripted.TooLong as reason:
-                if self.telling:  # with less time it says nothing of cases that have fewer paths
+                if (
+                    self.telling and not case.exact_only
+                ):  # with less time it says nothing of cases that have fewer paths
                     self.most.setdefault(kind, []).append(size_of(case))
                 self.why = list(dict.fromkeys([*self.why, f"not {kind} for {case.words}: {reason}"]))
         raise OutOfTime
@@ -206,10 +187,10 @@ class Watch:
 
     def _exact(self, kind: Evidence, case: Case, given: list[Input]) -> Observation:
         if kind == "coins":
-            return coin_laws.observed(self, case, given, self._late())
+            return coin_laws.observed(self, case, given, self._late(case))
         law: dict[Answer, float] = {}
         programs: list[tuple[Callable[[Any], Answer], float]] = []
-        runs, until, marks = 0, self._late(), hidden.marks(self.own)
+        runs, until, marks = 0, self._late(case), hidden.marks(self.own)
         quicker = self.subject.batch is not None and self.subject.randomness != "coins"
         most = min(2 * MANY // len(given), MANY // 2) if quicker else scripted.MOST
         for done, one in enumerate(given):
@@ -252,8 +233,10 @@ class Watch:
                 raise scripted.NotScriptable(str(broken)) from None
             raise
 
-    def _late(self) -> float:
+    def _late(self, case: Case) -> float:
         """When an exact observation has taken too long."""
+        if case.exact_only:
+            return clock.now() + self.left() / BRIEF
         return clock.now() + self.left() / (EXACT if self.telling else max(EXACT, self.open / SLACK))
 
     def _sampled(self, case: Case, draws: Callable[[int], Draws], wanted: float | None = None) -> Observation:

@@ -12,10 +12,11 @@ import numpy as np
 
 from specsim.conform import Subject, Verdict, clock
 from specsim.conform.calls import Broken
-from specsim.conform.cases import Case, Toy, make, sizes
+from specsim.conform.cases import Case, make, sizes
 from specsim.conform.guard import OutOfTime
 from specsim.conform.judgement import PATIENCE, PROPERTIES
 from specsim.conform.properties._laws import against
+from specsim.conform.toys import Toy
 from specsim.conform.watch import Watch
 from specsim.testing.strategies import tables
 from specsim.types import Array

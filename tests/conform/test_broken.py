@@ -41,6 +41,10 @@ def says_foreign(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     return 0, 7
 
 
+def says_no_token(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+    return 0, -1
+
+
 def says_none(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     return None
 
@@ -54,6 +58,7 @@ def says_none(p: Array, q: Array, drafts: Array, random: Any) -> Any:
         (says_nan, "returned nan as number of kept drafts"),
         (says_rows, "as token"),
         (says_foreign, "returned token 7, outside 0..2"),
+        (says_no_token, "returned token -1, outside 0..2"),
         (says_none, "returned None, not a pair (kept, next token)"),
     ],
 )
@@ -136,3 +141,19 @@ def test_one_call_that_raises_is_no_size_that_is_not_taken(wrong: int) -> None:
         return int(random.choice(len(p), p=p))
 
     assert judge(Subject("once", "step", once, sizes=(1,)), budget=10).outcome == "broken"
+
+
+@pytest.mark.fast
+def test_minus_1_is_no_token_of_a_step() -> None:
+    """It was "not enough values to unpack"; after a block that was kept whole it means that there is no bonus."""
+    (found,) = judge(Subject("minus", "step", lambda *_: -1), properties=["marginal"]).verdicts
+    assert (found.outcome, found.words) == ("broken", "returned token -1, outside 0..2")
+
+    def right(p: Array, q: Array, drafts: Array, random: Any) -> Any:
+        x = int(drafts[0])
+        if random.random() * q[0, x] < p[0, x]:
+            return 1, -1
+        rest = (p[0] - q[0]).clip(0)
+        return 0, random.choice(len(rest), p=rest / rest.sum())
+
+    assert judge(Subject("right", "chain", right, sizes=(1,)), properties=["joint"]).outcome == "lossless"

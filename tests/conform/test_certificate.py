@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -132,3 +133,87 @@ def test_a_rule_s_certificate_is_of_all_it_stands_on(tmp_path: Path, monkeypatch
     alone = hashed(registry.find("rejection"))[everything]
     (tmp_path / "base.py").write_text("x = 1\n")
     assert len({before, alone, hashed(registry.find("rejection"))[everything]}) == 3
+
+
+def edited(held: Path, change: Any) -> None:
+    """Change what a certificate says, and make its digest anew: it is not signed."""
+    said = json.loads(held.read_text())
+    del said["digest"]
+    change(said)
+    held.write_text(json.dumps(said | {"digest": certificate._digest(said)}))
+
+
+def twice(text: str, line: str, other: str) -> str:
+    """Return a text in which a line of JSON stands twice, the second time with another value."""
+    return text.replace(line, f"{line},{line.partition(':')[0]}: {other}")
+
+
+HOSTILE = {
+    "a key twice": lambda text: twice(text, '"false_alarm": 1e-06', "1"),
+    "a source twice": lambda text: text.replace('"sources": {', '"sources": {"mine.py": "0",'),
+    "nested": lambda text: "[" * 100_000,
+    "nested inside": lambda text: text.replace('"versions": {', '"versions": {"a": ' + "[" * 50_000),
+    "digits": lambda text: text.replace('"runs": 0', '"runs": ' + "9" * 5000),
+    "cut": lambda text: text[: len(text) // 2],
+    "not text": lambda text: "\x00\x01",
+    "empty": lambda text: "",
+}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("how", HOSTILE)
+def test_a_hostile_certificate_is_refused_in_one_line(how: str, mine: Path, tmp_path: Path) -> None:
+    held = tmp_path / "c.json"
+    certify(held, registry.find(str(mine)), [Report("mine", (Verdict("mine", "joint", "lossless"),))])
+    held.write_text(HOSTILE[how](held.read_text()))
+    status, said = run(str(mine), "--check", str(held))
+    assert status == 3, said
+    assert "is no certificate" in said
+    assert said.count("\n") == 1
+
+
+FORGED: dict[str, Any] = {
+    "no number": lambda said: said.update(false_alarm=float("nan")),
+    "every alarm": lambda said: said.update(false_alarm=1.0),
+    "an alarm that is text": lambda said: said.update(false_alarm="1e-6"),
+    "subjects are text": lambda said: said.update(subjects="mine"),
+    "a subject twice": lambda said: said.update(subjects=["mine"] * 2, reports=said["reports"] * 2),
+    "sources are a list": lambda said: said.update(sources=["mine.py"]),
+    "a hash that is a number": lambda said: said["sources"].update({"mine.py": 1}),
+    "a version that is nothing": lambda said: said["versions"].update(torch=None),
+    "reports are a dictionary": lambda said: said.update(reports=said["reports"][0]),
+    "no report": lambda said: said.update(reports=[], subjects=[]),
+    "no verdict": lambda said: said["reports"][0].update(verdicts=[]),
+    "a verdict that is none": lambda said: said["reports"][0]["verdicts"][0].update(outcome="fine"),
+    "a verdict that is a list": lambda said: said["reports"][0]["verdicts"][0].update(outcome=["lossless"]),
+    "another outcome than its verdicts": lambda said: said["reports"][0]["verdicts"][0].update(outcome="convicted"),
+    "a part": lambda said: said["reports"][0].update(complete=False),
+    "escape sequences": lambda said: said["reports"][0]["verdicts"][0].update(words="\x1b[2J"),
+    "a path that leads elsewhere": lambda said: said["sources"].update({"../../etc/passwd": "0"}),
+    "an absolute path": lambda said: said["sources"].update({"/etc/passwd": "0"}),
+    "a package that is a path": lambda said: said["versions"].update({"../mine": "1"}),
+}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("how", FORGED)
+def test_a_forged_certificate_never_passes(how: str, mine: Path, tmp_path: Path) -> None:
+    held = tmp_path / "c.json"
+    certify(held, registry.find(str(mine)), [Report("mine", (Verdict("mine", "joint", "lossless"),))])
+    assert run(str(mine), "--check", str(held))[0] == 0
+    edited(held, FORGED[how])
+    status, said = run(str(mine), "--check", str(held))
+    assert status in (2, 3), said
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+
+
+@pytest.mark.fast
+def test_what_is_imported_while_it_runs_is_listed(tmp_path: Path) -> None:
+    """It was hashed, and the printed line left it out."""
+    (tmp_path / "late_engine.py").write_text(f"def left(p, q):\n    return {RIGHT}\n")
+    source = MINE.format(law="importlib.import_module('late_' + 'engine').left(p, q)")
+    (tmp_path / "mine.py").write_text(f"import importlib\n{source}")
+    held = tmp_path / "c.json"
+    status, said = run(str(tmp_path / "mine.py"), "--property", "marginal", "--certificate", str(held))
+    assert (status, "certifies mine.py, late_engine.py: lossless" in " ".join(said.split())) == (0, True), said

@@ -64,3 +64,37 @@ def test_how_a_verdict_ends_a_test(outcome: str, end: str | None, colour: str) -
     assert ci.as_badge([others, one._replace(verdicts=(verdict,))])["color"] == colour
     if end == "failure":
         assert "observed, expected" in str(root[0].find("testcase")[0].text), "the counterexample is in it"
+
+
+BAD = {
+    "a syntax error": ("def subject(:\n", "SyntaxError"),
+    "an error on import": ("raise RuntimeError('no engine')\n", "no engine"),
+    "an exit on import": ("import sys\nsys.exit(0)\n", "SystemExit"),
+    "no subject": ("x = 1\n", "has neither subjects() nor subject()"),
+    "a subject that is none": ("def subject():\n    return 3\n", "hands over int"),
+}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("what", BAD)
+def test_what_cannot_be_read_is_an_error_in_ci(what: str, tmp_path: Path) -> None:
+    """Without the files CI shows nothing, or those of the run before."""
+    text, words = BAD[what]
+    mine, xml, badge = file(tmp_path, text), tmp_path / "x.xml", tmp_path / "b.json"
+    status, said = conform(mine, "--junit", str(xml), "--badge", str(badge))
+    assert (status, words in " ".join(said.split())) == (3, True), said
+    suite = ElementTree.parse(xml).getroot()[0]
+    assert (suite.get("name"), suite.get("tests"), suite.get("errors")) == (mine, "1", "1")
+    (error,) = suite.iter("error")
+    assert words in str(error.get("message"))
+    shown = json.loads(badge.read_text())
+    assert (shown["message"], shown["color"]) == ("bad input", "red")
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("words", [("no.py",), ("rejectoin",), ("rejection", "--budget", "x"), ("--counts", "no")])
+def test_other_bad_input_is_an_error_in_ci(words: tuple[str, ...], tmp_path: Path) -> None:
+    xml, badge = tmp_path / "x.xml", tmp_path / "b.json"
+    assert conform(*words, "--junit", str(xml), "--badge", str(badge))[0] == 3
+    assert len(list(ElementTree.parse(xml).iter("error"))) == 1
+    assert json.loads(badge.read_text())["message"] == "bad input"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random as python_random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, clock, judge, judgement
-from specsim.conform.cases import make, plain
+from specsim.conform.cases import make
 from specsim.conform.evidence import ends
 from specsim.conform.properties import _ends
+from specsim.conform.toys import plain
 from specsim.conform.watch import Watch
 from specsim.types import Array
 
@@ -98,7 +100,7 @@ def test_no_token_of_probability_0_comes_out_at_an_end(wrong: str, source: str) 
     assert WRONG[wrong] in found.words
     if wrong:
         assert found.evidence == "one call"
-        assert "which has probability 0, comes out" in found.words
+        assert re.search(r", (which has probability 0|outside the vocabulary \(V = \d\)), comes out", found.words)
         assert found.counterexample is not None
         assert found.counterexample.expected == {found.counterexample.outcome: 0.0}
         assert found.words.startswith(f"token {found.counterexample.outcome[-1]},")
@@ -207,3 +209,73 @@ def test_both_ends_of_every_coin_are_tried() -> None:
             found, _ = _ends.first(subject, watch, [case])
             assert found is not None
             assert found.end == ends.End(place, upper)
+
+
+def short_arithmetic(where: str) -> Any:
+    """A step that is declared float64, and computes one thing in float32."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        x, u, single = int(drafts[0]), random.random(), np.float32
+        if single(u) * single(q[x]) < single(p[x]) if where == "the test" else u * q[x] < p[x]:
+            return x
+        rest = (p - q).clip(0)
+        rest = rest / rest.sum()
+        if where == "the sum":
+            return int(np.searchsorted(rest.astype(single).cumsum(), single(random.random()), side="right"))
+        if where == "the logarithm" and not np.isfinite(np.log(single(1) - single(random.random()))):
+            raise ValueError("the logarithm of 0")
+        return int(random.choice(len(p), p=rest))
+
+    return run
+
+
+@pytest.mark.fast
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize("where", ["the test", "the sum", "the logarithm"])
+def test_how_often_is_counted_in_the_subject_s_own_arithmetic(where: str) -> None:
+    """The half of 2^-24 rounds to 1: that is once in 2^25 draws, and "once in 2^53" was said."""
+    subject = Subject("short", "step", short_arithmetic(where), sizes=(1,))
+    case = make(subject, plain(("0", "1/2", "1/2")), plain(("1", "0", "0")), 1, "apart")
+    if where == "the test":
+        case = make(subject, plain(("1/2", "1/4", "1/4")), plain(("1/2", "1/4", "1/4")), 1, "p = q")
+    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    found, _ = _ends.first(subject, watch, [case])
+    assert found is not None
+    assert found.end.upper
+    verdict = _ends.against(subject, found, 0)
+    assert verdict.outcome == "measured"
+    assert verdict.words.endswith(": once in 2^25 draws")
+    assert verdict.distance == pytest.approx(2.0**-25)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("dtype", "draws"), [("float64", 53), ("float32", 24)])
+def test_how_often_is_of_the_generator_s_own_numbers(dtype: str, draws: int) -> None:
+    """A subject of float32 whose generator gives float64 draws 0 once in 2^53, not in 2^24."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        return int(p.argmin() if random.random(dtype=dtype) <= 0 else p.argmax())
+
+    subject = Subject("mine", "step", run, sizes=(1,), dtype="float32")
+    case = make(subject, plain(("1/2", "0", "1/2")), plain(("1/3", "1/3", "1/3")), 1, "zeros in p")
+    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    found, _ = _ends.first(subject, watch, [case])
+    assert found is not None
+    assert found.share == 2.0**-draws
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("token", [3, 4, -1, 1])
+def test_a_token_outside_the_vocabulary_is_called_so(token: int) -> None:
+    """Token V, where a sum falls off its end, was said to have probability 0: there is no such token."""
+
+    def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
+        return token if random.random() >= ends.highest(53) else int(p.argmax())
+
+    subject = Subject("mine", "step", run, sizes=(1,))
+    case = make(subject, plain(("1/2", "0", "1/2")), plain(("1/3", "1/3", "1/3")), 1, "zeros in p")
+    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    found, _ = _ends.first(subject, watch, [case])
+    assert found is not None
+    what = "which has probability 0" if token == 1 else "outside the vocabulary (V = 3)"
+    assert _ends.against(subject, found, 0).words.startswith(f"token {token}, {what}, comes out")

@@ -9,8 +9,8 @@ import pytest
 
 from specsim.conform import Model, Subject, judge, likeness, registry
 from specsim.conform.adapters import _generate
-from specsim.conform.cases import plain
 from specsim.conform.properties import _laws
+from specsim.conform.toys import plain
 
 LOOKUP = "transformers generate(prompt_lookup_num_tokens=...)"
 DECLARED = ("truncation", "structured", "logprobs")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from specsim.conform import Model, SamplingParams, Subject, judge
-from specsim.conform.cases import toy, truncates
+from specsim.conform.cases import truncates
 from specsim.conform.properties.parameters import SAMPLING_PARAMS
+from specsim.conform.toys import toy
 
 
 def cut(law: Any, sampling_params: SamplingParams, wrong: bool) -> Any:

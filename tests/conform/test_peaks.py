@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from specsim.conform import Subject, judge
-from specsim.conform.cases import peaked
 from specsim.conform.properties import _laws
+from specsim.conform.toys import peaked
 from specsim.types import Array
 
 

@@ -14,11 +14,12 @@ import pytest
 
 from specsim.base.deviation import law_deviation
 from specsim.conform import Subject, clock
-from specsim.conform.cases import make, toy
+from specsim.conform.cases import make
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.bound import judge_counts
 from specsim.conform.properties import marginal
 from specsim.conform.properties._laws import Look
+from specsim.conform.toys import toy
 from specsim.conform.watch import Watch
 from specsim.types import Array
 
@@ -222,6 +223,39 @@ def test_products_of_ratios_do_not_overflow(p: list[float], q: list[float], most
 def test_a_log_that_is_none(line: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         judge_counts([line], "log")
+
+
+KEPT, BAD = '{"p": [0.2], "q": [0.4], "kept": 1}', '{"p": [NaN], "q": [0.4], "kept": 1}'
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("place", [0, 50, 100])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (BAD, "has a probability outside"),
+        ('{"p": [0.2], "q": [0.4], "kept": NaN}', "has kept nan"),
+        ('{"p": [0.2], "q": [0.4]', "is no JSON"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"p": [0.2, 0.3], "q": [0.4], "kept": 1}', r"has p (2,), q (1,)"),
+    ],
+)
+def test_a_bad_line_does_not_switch_a_conviction_off(line: str, words: str, place: int) -> None:
+    lines = [KEPT] * 100
+    found = judge_counts([*lines[:place], line, *lines[place:]], "log")
+    assert (found.outcome, found.runs) == ("convicted", 100)
+    assert f"1 line was left out: line {place + 1} " in found.words
+    assert words in found.words
+
+
+@pytest.mark.fast
+def test_bad_lines_convict_nobody() -> None:
+    """A log that spoils the lines in which nothing is kept is no evidence, and a NaN beside it is bad input."""
+    spoilt = '{"p": [0.2], "q": [0.4], "kept": null}'
+    for lines in ([KEPT, spoilt] * 200, [KEPT.replace("1}", "0}")] * 100 + [BAD], [BAD] * 100):
+        with pytest.raises(ValueError, match=r"^line "):
+            judge_counts(lines, "log")
+    assert "2 lines were left out, the first: line 1 " in judge_counts([BAD, BAD, *[KEPT] * 100], "log").words
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -1.0, float("nan")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def replacements(counter: Counter) -> list[tuple[Any, str, Any]]:
         if place is None or np.ndim(minval) or np.ndim(maxval):
             return made
         # Uniforms of JAX are multiples of the distance between 1 and the next number.
-        share = 1 - float(jax.numpy.finfo(made.dtype).eps) if counter.upper else 0.0
-        return made.at[np.unravel_index(place, made.shape)].set(minval + (maxval - minval) * share)
+        value = counter.value(-round(math.log2(float(jax.numpy.finfo(made.dtype).eps))))
+        return made.at[np.unravel_index(place, made.shape)].set(minval + (maxval - minval) * value)
 
     return [(jax.random, "uniform", uniform)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +32,8 @@ class Mode(TorchFunctionMode):
         place = self.counter.next(made.numel())
         if place is None:
             return
-        one = torch.tensor(1.0, dtype=made.dtype)
-        below = float(torch.nextafter(one, one - 1))
-        made[tuple(np.unravel_index(place, made.shape))] = low + (high - low) * (below if self.counter.upper else 0.0)
+        value = self.counter.value(1 - round(math.log2(torch.finfo(made.dtype).eps)))
+        made[tuple(np.unravel_index(place, made.shape))] = low + (high - low) * value
 
 
 def _limits(low: float = 0.0, high: float = 1.0, *, generator: Any = None, **ends: float) -> tuple[float, float]:

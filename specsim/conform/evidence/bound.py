@@ -4,13 +4,14 @@ For each block the log has p and q of the drafted tokens and the number kept. Wh
 drafts are kept with probability at most sum_x min(P(x), Q(x)) over texts of i tokens, the mean over drafted texts of
 min(1, product of p/q). So kept - sum_i min(1, product of the first i ratios) has no positive mean, given all blocks
 before; wealth that is bet on it is a non-negative supermartingale, and passes 1/delta with probability at most delta
-(Ville), at whatever block it is looked at.
+(Ville), at whatever block it is looked at. A line that cannot be read loses its bet; one whose p or q are none, which
+stand before anything is verified, is not bet on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ STAKES = np.array([0.01, 0.03, 0.1, 0.3, 0.9])  # shares of the wealth, a fifth 
 
 
 def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) -> Verdict:
-    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}; ValueError for a line that is none, or a
-    false-alarm rate outside (0, 1).
+    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}.
+
+    ValueError for a false-alarm rate outside (0, 1), and for a line that is none, unless the others convict: then it is
+    named beside the conviction.
 
     Examples
     --------
@@ -34,24 +37,57 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
     """
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     wealth, best, kept, blocks = np.zeros(len(STAKES)), 0.0, 0.0, 0
-    highest = -math.inf
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    highest, bad = -math.inf, list[ValueError]()
+    for number, line in _numbered(lines, bad):
+        try:
+            most, count, drafts = _block(line, number)
+        except ValueError as error:
+            bad.append(error)
+            wealth = wealth if isinstance(error, NoLaws) else wealth + np.log1p(-STAKES)
             continue
-        most, count, drafts = _block(line, number)
         blocks, best, kept = blocks + 1, best + most, kept + count
         wealth = wealth + np.log1p(STAKES * (count - most) / max(drafts, 1))
         highest = max(highest, float(np.logaddexp.reduce(wealth)) - math.log(len(STAKES)))
+    is_convicted = highest >= -math.log(delta)
+    if bad and not is_convicted:
+        raise bad[0]
     if not blocks:
         raise ValueError(f"counts file {name} has no blocks")
     reach = f"{blocks} blocks, {kept / blocks:.4g} drafts kept where {best / blocks:.4g} are the most"
-    if highest < -math.log(delta):
+    if not is_convicted:
         words = "no more drafts are kept than a lossless verifier can; that does not make it lossless"
         return Verdict(name, "bound", "inconclusive", "bound", reach, blocks, 0.0, None, words)
     expected, observed = {"kept drafts": best / blocks}, {"kept drafts": kept / blocks}
     shown = Counterexample(f"{blocks} blocks", None, None, None, "kept drafts", expected, observed)
-    words = f"{reach}, for any verifier of one path that is lossless after every block"
+    words = f"{reach}, for any verifier of one path that is lossless after every block{_left_out(bad)}"
     return Verdict(name, "bound", "convicted", "bound", reach, blocks, (kept - best) / blocks, shown, words)
+
+
+class NoLaws(ValueError):
+    """The p and q of a line are no probabilities of drafts."""
+
+
+def _numbered(lines: Iterable[str], bad: list[ValueError]) -> Iterator[tuple[int, str]]:
+    """Yield lines that are not empty with their numbers; what ends the reading is added to those that are bad."""
+    numbered = enumerate(lines, 1)
+    while True:
+        try:
+            number, line = next(numbered)
+        except StopIteration:
+            return
+        except ValueError as error:
+            bad.append(ValueError(f"{error}; what follows was not read"))
+            return
+        if line.strip():
+            yield number, line
+
+
+def _left_out(bad: list[ValueError]) -> str:
+    """Return in words which lines were left out; nothing if none was."""
+    if not bad:
+        return ""
+    several = "1 line was" if len(bad) == 1 else f"{len(bad)} lines were"
+    return f"; {several} left out{', the first' * (len(bad) > 1)}: {bad[0]}"
 
 
 def _block(line: str, number: int) -> tuple[float, int, int]:
@@ -63,10 +99,10 @@ def _block(line: str, number: int) -> tuple[float, int, int]:
         raise ValueError(f"line {number} is not {{'p': [...], 'q': [...], 'kept': n}}: {error}") from None
     if type(kept) is not int:
         raise ValueError(f"line {number} has kept {kept}; it is a whole number of drafts")
+    if p.shape == q.shape and p.ndim == 1 and not ((p >= 0) & (p <= 1) & (q > 0) & (q <= 1)).all():
+        raise NoLaws(f"line {number} has a probability outside [0, 1], or a draft with q = 0")
     if p.shape != q.shape or p.ndim != 1 or not 0 <= kept <= len(p):
         raise ValueError(f"line {number} has p {p.shape}, q {q.shape} and kept {kept}; p and q need one entry a draft")
-    if not ((p >= 0) & (p <= 1) & (q > 0) & (q <= 1)).all():
-        raise ValueError(f"line {number} has a probability outside [0, 1], or a draft with q = 0")
     # Products of ratios as sums of logarithms: q may be 1e-320, and infinity times 0 would be no number.
     with np.errstate(divide="ignore"):
         ratios = np.cumsum(np.log(p) - np.log(q))

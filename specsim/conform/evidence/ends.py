@@ -24,30 +24,34 @@ WORDS = ("0", "1 - ulp")
 NUMPY = ("random", "random_sample", "ranf", "sample", "rand", "uniform")
 
 
-Run = Callable[[Callable[[Any], Any], "End | None"], tuple[Any, int]]
-
-
 class End(NamedTuple):
     """One end of one uniform: its number among those that a run asks for, and whether it is the upper end."""
 
     place: int
     upper: bool
+    inside: int = 0  # how many of the numbers that the uniform may be lie between it and that end
 
 
 class Counter:
     """The uniforms that a run has asked for so far, and which of them is to be at an end."""
 
     def __init__(self) -> None:
-        self.count, self.place, self.upper = 0, -1, False
+        self.count, self.end = 0, End(-1, False)
+        self.bits = 0  # of the uniform that was at an end last
 
     def start(self, end: End | None) -> None:
         """Begin a run."""
-        self.count, (self.place, self.upper) = 0, end or End(-1, False)
+        self.count, self.end = 0, end or End(-1, False)
 
     def next(self, size: int) -> int | None:
         """Place of the end among the next `size` uniforms, which are counted; None if it is not one of them."""
         first, self.count = self.count, self.count + size
-        return self.place - first if first <= self.place < self.count else None
+        return self.end.place - first if first <= self.end.place < self.count else None
+
+    def value(self, bits: int) -> float:
+        """Return the number that stands at the end, of a uniform that is a multiple of 2^-bits."""
+        self.bits = bits
+        return 1 - (self.end.inside + 1) * 2.0**-bits if self.end.upper else self.end.inside * 2.0**-bits
 
 
 class Uniforms(np.random.Generator):
@@ -62,7 +66,7 @@ class Uniforms(np.random.Generator):
         flat = np.floor(values.reshape(-1) * 2.0**bits) / 2.0**bits
         place = self.counter.next(flat.size)
         if place is not None:
-            flat[place] = highest(bits) if self.counter.upper else 0.0
+            flat[place] = self.counter.value(bits)
         return flat.reshape(values.shape)
 
     def random(self, size: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -87,6 +91,29 @@ class Uniforms(np.random.Generator):
         return low + (high - low) * self.random(size)
 
 
+class Run:
+    """Runs a program with one uniform at an end."""
+
+    def __init__(self, uniforms: Uniforms, own: Uniforms, counter: Counter) -> None:
+        self.uniforms, self.own, self.counter = uniforms, own, counter
+        self.states = self._now()
+
+    def __call__(self, program: Callable[[Any], Any], end: End | None, *, again: bool = False) -> tuple[Any, int]:
+        """Return what a program gives, and how many uniforms it asked for.
+
+        With `again`, all other random numbers are those of the run before.
+        """
+        if again:
+            shared, self.uniforms.bit_generator.state, self.own.bit_generator.state = self.states
+            _shared.restore(shared)
+        self.states = self._now()
+        self.counter.start(end)
+        return program(self.uniforms), self.counter.count
+
+    def _now(self) -> tuple[Any, Any, Any]:
+        return _shared.states(), self.uniforms.bit_generator.state, self.own.bit_generator.state
+
+
 def highest(bits: int) -> float:
     """The largest uniform of so many bits.
 
@@ -109,23 +136,18 @@ def trial(seed: int, dtype: str = "float64") -> Iterator[Run]:
     """
     counter, before = Counter(), _shared.states()
     uniforms = Uniforms(seed, counter, dtype)
-
-    def run(program: Callable[[Any], Any], end: End | None) -> tuple[Any, int]:
-        counter.start(end)
-        return program(uniforms), counter.count
-
+    own = Uniforms(0, counter, "float64")  # what a program calls by itself is of NumPy's type
     _shared.seed(seed)
     try:
-        with _replaced(counter), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            yield run
+        with _replaced(counter, own), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            yield Run(uniforms, own, counter)
     finally:
         _shared.restore(before)
 
 
 @contextlib.contextmanager
-def _replaced(counter: Counter) -> Iterator[None]:
+def _replaced(counter: Counter, own: Uniforms) -> Iterator[None]:
     """The functions of NumPy, Python and torch that make uniforms, and new generators, count them."""
-    own = Uniforms(0, counter, "float64")  # what a program calls by itself is of NumPy's type
     names = [(np.random, name, getattr(own, name)) for name in NUMPY]
     names += [(random, name, getattr(own, name)) for name in ("random", "uniform")]
     made = np.random.default_rng

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -11,9 +12,10 @@ import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.calls import Answer, Broken, Input, inputs
-from specsim.conform.cases import Case, Text
+from specsim.conform.cases import Case
 from specsim.conform.evidence import ends
 from specsim.conform.subject import Subject
+from specsim.conform.toys import Text
 from specsim.conform.verdict import Counterexample, Outcome, Verdict
 from specsim.conform.watch import Watch
 
@@ -31,6 +33,7 @@ class Impossible(NamedTuple):
     given: Input
     end: ends.End
     text: Text  # up to that token; empty if the run broke
+    share: float  # of the coin's numbers, those from that end on that do the same; 0: not known
     fault: str = ""  # of a run that broke
 
 
@@ -52,9 +55,9 @@ def first(subject: Subject, watch: Watch, cases: Iterable[Case]) -> tuple[Imposs
                     except Broken as reason:
                         if _takes_coins(subject):
                             raise
-                        return Impossible(case, given, end, (), str(reason)), ""
+                        return Impossible(case, given, end, (), _share(run, program, case, end), str(reason)), ""
                     if text is not None:
-                        return Impossible(case, given, end, text), ""
+                        return Impossible(case, given, end, text, _share(run, program, case, end)), ""
     finally:
         watch.runs = runs  # they add nothing to a law
     return None, "coins at 0 and at 1 - ulp" if tried else ""
@@ -76,10 +79,32 @@ def _ends(count: int) -> Iterator[ends.End]:
         yield ends.End(place, True)
 
 
-def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End) -> Text | None:
+def _share(run: ends.Run, program: Any, case: Case, end: ends.End) -> float:
+    """Return the part of a coin's numbers, from that end on, that do what the end did; 0 if it does not do so again.
+
+    Arithmetic of fewer bits than the coin's takes other numbers for the end, too: they are counted by bisection.
+    """
+
+    def fails(inside: int) -> bool:
+        try:
+            return _impossible(run, program, case, end._replace(inside=inside), again=True) is not None
+        except Broken:
+            return True
+
+    if not fails(0):
+        return 0.0
+    bits = run.counter.bits
+    low, high = 0, 2 ** (bits - 1)
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return (low + 1) * 2.0**-bits
+
+
+def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End, *, again: bool = False) -> Text | None:
     """Return the text up to a token of probability 0, or None; raise Broken if the subject breaks at this end."""
     try:
-        answer: Answer = run(program, end)[0]
+        answer: Answer = run(program, end, again=again)[0]
     except Broken as reason:
         outside = OUTSIDE.match(str(reason))
         if outside is None:
@@ -98,23 +123,32 @@ def against(subject: Subject, found: Impossible, runs: int, in_law: bool = False
     was recorded (`in_law`). A generator draws that number more rarely than rounding moves a law: that is measured.
     """
     case, given, text = found.case, found.given, found.text
-    bits = ends.BITS.get(subject.dtype, 53)
     outcome: Outcome = "lossy by design"
     if subject.lossless:
         outcome = "convicted" if in_law or _takes_coins(subject) else "measured"
-    rarity = f"once in 2^{bits} draws" if outcome == "measured" else ""
+    rarity = _rarity(found.share) if outcome == "measured" else ""
     if found.fault:
-        # Arithmetic of fewer bits than the coin's may break at other coins near this end, too.
-        words = f"it breaks, {found.fault} ({case.words}){': at least ' * bool(rarity)}{rarity}"
-        return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, 2.0**-bits, None, words)
-    words = f"token {text[-1]}, which has probability 0, comes out{_after(text)} {_where(found.end)}"
+        words = f"it breaks, {found.fault} ({case.words}){': ' * bool(rarity)}{rarity}"
+        return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, found.share, None, words)
+    vocab = case.target.vocab
+    what = "which has probability 0" if 0 <= text[-1] < vocab else f"outside the vocabulary (V = {vocab})"
+    words = f"token {text[-1]}, {what}, comes out{_after(text)} {_where(found.end)}"
     words = f"{words} ({case.words}){': ' * bool(rarity)}{rarity}"
     drafts = None if given.tree is None else np.asarray(given.tree.tokens).tolist()
     q = None if given.q is None else given.q.tolist()
     shown = Counterexample(
         f"{case.words}, {_where(found.end)}", given.p.tolist(), q, drafts, text, {text: 0.0}, {text: 1.0}
     )
-    return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, 2.0**-bits, shown, words)
+    return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, found.share, shown, words)
+
+
+def _rarity(share: float) -> str:
+    """Return how often a coin is one of the numbers that do it, in words.
+
+    >>> _rarity(2.0**-53), _rarity(2.0**-25 + 2.0**-53), _rarity(0.0)
+    ('once in 2^53 draws', 'once in 2^25 draws', 'how often is not known')
+    """
+    return f"once in 2^{-math.log2(share):.3g} draws" if share else "how often is not known"
 
 
 def _takes_coins(subject: Subject) -> bool:

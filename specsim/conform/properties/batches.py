@@ -44,7 +44,7 @@ Texts = dict[Any, float]  # the texts of all rows -> probability
 
 def cases(subject: Subject) -> Iterable[Case]:
     """The standard ones, observed anew."""
-    return () if subject.batch is None else standard(subject)
+    return () if subject.batch is None else [case for case in standard(subject) if not case.exact_only]
 
 
 def verdict(subject: Subject, watch: Watch) -> Verdict | None:

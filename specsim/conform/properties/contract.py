@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from specsim.conform.cases import Case, Text, standard
+from specsim.conform.cases import Case, standard
 from specsim.conform.observation import Observation
 from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
+from specsim.conform.toys import Text
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specsim.conform.cases import ROWS, Case, make, sizes, standard, wide
+from specsim.conform.cases import ROWS, Case, make, sizes, standard
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import SamplingParams, Subject
+from specsim.conform.toys import wide
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 

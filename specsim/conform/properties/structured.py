@@ -11,10 +11,11 @@ from itertools import islice
 
 import numpy as np
 
-from specsim.conform.cases import Case, Text, make, prompted, restricted, sizes, toy, undrafted
+from specsim.conform.cases import Case, make, prompted, restricted, sizes, undrafted
 from specsim.conform.properties._laws import each
 from specsim.conform.properties.degenerate import look
 from specsim.conform.subject import Subject
+from specsim.conform.toys import Text, toy
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 from specsim.types import Array

@@ -24,6 +24,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     if subject.kind == "decoder" and not subject.block:
         return None
     before, kept, rejected, seen, reach = watch.runs, 0.0, 0.0, None, "the standard cases"
+    number = 0
     for case in watch.through(cases(subject)):
         try:
             seen = watch(case)
@@ -32,12 +33,14 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
                 raise
             reach = "the first of the standard cases: the budget ran out"
             break
+        number += 1
         mean = seen.mean(lambda answer: answer.kept)
         kept += mean
         rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
     assert seen is not None
     say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, reach, watch.runs - before)
     if min(kept, rejected) > 0:
-        return say._replace(words=f"{kept:.3g} drafts kept and {rejected:.3g} rejected in the mean, over these cases")
+        words = f"a mean of {kept / number:.3g} drafts kept and {rejected / number:.3g} rejected in {number} cases"
+        return say._replace(words=words)
     what = "kept" if kept == 0 else "rejected"
     return say._replace(outcome="vacuous", words=f"no draft was ever {what}")

@@ -1,0 +1,147 @@
+"""Toy models with exact laws: tables of rationals, looked up by the last tokens of a text."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.exact.small_laws import rational_table
+from specsim.types import Array
+
+Text = tuple[int, ...]
+DEPTH = 3  # laws depend on the last three tokens
+EIGHT = 8  # tokens of the models in which each is drafted too often in turn
+LARGE = 300  # tokens, of which four are live: the first, the last, and the two where tiles of 128 meet
+PLACES = (0, 127, 128, LARGE - 1)
+# Vocabularies of the models whose residual is faint, each with its live tokens; and how many times the likeliest token
+# of it is likelier than the others: a power of two, so that no sum of probabilities is rounded.
+FAINT = {64: 64, LARGE: LARGE // 2}
+FAINTNESS = 2**14
+
+
+class Toy(NamedTuple):
+    """A model: a table of rationals for every text of up to `depth` tokens; of a longer one the last of them count."""
+
+    table: dict[Text, Array]
+    depth: int
+    first: int | None = None  # token that texts begin with: the laws are others where the beginning was cut off
+
+    @property
+    def vocab(self) -> int:
+        """Number of tokens."""
+        return len(self.table[()])
+
+    def law(self, text: Text) -> Array:
+        """The law after a text, float64 (V,)."""
+        law = self.table[text[-self.depth :] if self.depth else ()].astype(np.float64)
+        return law if self.first is None or text[:1] == (self.first,) else np.roll(law, 1)
+
+
+def plain(row: Any, vocab: int = 0) -> Toy:
+    """A model without memory."""
+    return Toy({(): np.array([Fraction(v) for v in row], dtype=object)}, 0)
+
+
+@cache  # the same models, so that an observation of them is not made twice
+def toy(vocab: int, seed: int, *, one_hot: bool = False, positive: bool = False, untied: bool = False) -> Toy:
+    """A random model; with zeros among its probabilities unless `positive`; without equals beside them if `untied`."""
+    rng = np.random.default_rng([vocab, seed])
+    table = rational_table(rng, vocab, DEPTH, one_hot=one_hot)
+    if positive:
+        table = {text: (law * 5 + 1) / (law * 5 + 1).sum() for text, law in table.items()}
+    if untied:
+        table = {text: law * (100 + np.arange(vocab)) for text, law in table.items()}
+        table = {text: law / law.sum() for text, law in table.items()}
+    return Toy(table, DEPTH)
+
+
+@cache
+def peaked(vocab: int, shift: int, *, one_hot: bool = False, first: int | None = None) -> Toy:
+    """A model nearly certain of one token, which moves on with the last one; of two shifts no peaks are shared."""
+    weights = [97 if i == 0 else 0 if one_hot else i for i in range(vocab)]
+    row = np.array(row_of(*weights), dtype=object)
+    texts: list[Text] = [(), *((x,) for x in range(vocab))]
+    return Toy({text: np.roll(row, shift + sum(text)) for text in texts}, 1, first)
+
+
+@cache
+def wide(one_hot: bool) -> tuple[Toy, Toy]:
+    """Target and draft on five tokens: three may be all that a rule sorts or keeps; the last is drafted too often."""
+    return plain(row_of(30, 25, 20, 18, 7)), plain(row_of(0, 0, 0, 0, 1) if one_hot else row_of(12, 10, 8, 6, 64))
+
+
+@cache
+def eight(*often: int) -> tuple[Toy, Toy]:
+    """Target and draft on eight tokens, some of which are drafted too often, the others too rarely.
+
+    After a token the next one follows, so that there are few texts; after the last, any.
+    """
+    weights = np.arange(1, EIGHT + 1)
+    drafted = np.where(np.isin(np.arange(EIGHT), often), 3, 1) * weights
+    table: dict[Text, Array] = {(): np.array(row_of(*weights.tolist()), dtype=object)}
+    for token in range(EIGHT):
+        following = np.eye(EIGHT, dtype=int)[(token + 1) % EIGHT] if token < EIGHT - 1 else weights[::-1]
+        table[token,] = np.array(row_of(*following.tolist()), dtype=object)
+    return Toy(table, 1), plain(row_of(*drafted.tolist()))
+
+
+@cache
+def sparse(*drafted: int) -> tuple[Toy, Toy]:
+    """Target and draft, of such weights, on a large vocabulary of four live tokens, in three tiles."""
+
+    def spread(*weights: int) -> Toy:
+        row = np.zeros(LARGE, dtype=int)
+        row[list(PLACES)] = weights
+        return plain(row_of(*row.tolist()))
+
+    return spread(30, 15, 35, 20), spread(*drafted)
+
+
+@cache
+def certain(vocab: int, token: int) -> Toy:
+    """A model that always says one token."""
+    return plain(np.eye(vocab, dtype=int)[token].tolist())
+
+
+@cache
+def faint(vocab: int) -> tuple[Toy, Toy]:
+    """Return target and draft whose residual has one likely token, and many of about 1/16,000 of it.
+
+    The draft is certain of a token that is emitted half of the time. The faint ones are so many that their sum shows.
+    """
+    live = np.linspace(0, vocab - 1, FAINT[vocab]).round().astype(int)
+    drafted, likely = live[len(live) // 3], live[2 * len(live) // 3]
+    weights = np.zeros(vocab, dtype=int)
+    weights[live] = 1
+    weights[drafted], weights[likely] = FAINTNESS, FAINTNESS - (len(live) - 2)
+    return _counting_on(weights), certain(vocab, int(drafted))
+
+
+@cache
+def halved(vocab: int) -> tuple[Toy, Toy]:
+    """Return target and draft: every token but one is drafted twice as often as it is emitted, and that one never.
+
+    Weights are 1 or 2, and their sum is a power of two: no sum of probabilities is rounded.
+    """
+    order = np.random.default_rng(vocab).permutation(vocab)
+    missing, total = int(order[0]), 1 << (vocab - 2).bit_length()
+    weights = np.ones(vocab, dtype=int)
+    weights[order[1 : total - vocab + 2]] = 2
+    weights[missing] = 0
+    drafted = plain(row_of(*weights.tolist()))
+    weights[missing] = total
+    return _counting_on(weights), drafted
+
+
+def _counting_on(weights: Array) -> Toy:
+    """Return a model in which the next token follows each, so that there are as many texts as first tokens."""
+    rows = np.roll(np.eye(len(weights)), 1, axis=1)
+    return Toy({(): np.array(row_of(*weights.tolist()), dtype=object)} | {(x,): row for x, row in enumerate(rows)}, 1)
+
+
+def row_of(*weights: int) -> tuple[Fraction, ...]:
+    """A law in proportion to whole numbers."""
+    return tuple(Fraction(w, sum(weights)) for w in weights)
