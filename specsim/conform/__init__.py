@@ -4,8 +4,8 @@
 """
 
 from specsim.conform.judgement import judge
+from specsim.conform.near_ties import Difference, first_difference
 from specsim.conform.subject import Model, SamplingParams, Subject
-from specsim.conform.ties import Difference, first_difference
 from specsim.conform.verdict import Counterexample, Report, Resemblance, Verdict
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specsim.conform.calls import Answer, Input, number_of_coins
 from specsim.conform.cases import Case
 from specsim.conform.evidence import coins, hidden
 from specsim.conform.evidence.scripted import NotReproducible
 from specsim.conform.observation import Observation, add, distance
+from specsim.conform.subject_call import Answer, Input, number_of_coins
 from specsim.types import Array
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specsim.conform import clock, coin_laws
-from specsim.conform.calls import Answer, Broken, inputs, model
 from specsim.conform.cases import Case
 from specsim.conform.draws import batched, seeded
 from specsim.conform.evidence import scripted
-from specsim.conform.guard import OutOfTime
 from specsim.conform.independence import varies
 from specsim.conform.observation import Observation, add, distance, key_of
 from specsim.conform.subject import Model, Subject
+from specsim.conform.subject_call import Answer, Broken, inputs, model
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import LARGER
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specsim.conform import clock
-from specsim.conform.calls import Answer, Broken, Input, answer, inputs, keywords, randomness
 from specsim.conform.cases import ROWS, Case
 from specsim.conform.evidence import _shared, scripted
 from specsim.conform.evidence._jax_keys import TRANSFORMED
-from specsim.conform.guard import OutOfTime
 from specsim.conform.libraries import plain, takes_key
 from specsim.conform.rows import TILE, Rows, arguments, parts_of
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Answer, Broken, Input, answer, inputs, keywords, randomness
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.toys import Text, Toy
 from specsim.trees import draw_tree, uniforms
 from specsim.types import Array

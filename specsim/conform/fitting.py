@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from specsim.conform.calls import Broken, inputs
 from specsim.conform.cases import Case
 from specsim.conform.evidence import scripted
-from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import is_as_large, size_of
+from specsim.conform.subject_call import Broken, inputs
+from specsim.conform.timeout import OutOfTime
 
 if TYPE_CHECKING:
     from specsim.conform.watch import Watch

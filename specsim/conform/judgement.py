@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from specsim.base import check
 from specsim.base.unknown import unknown
 from specsim.conform import clock, declared, libraries
-from specsim.conform.calls import Broken
 from specsim.conform.cases import Case
-from specsim.conform.guard import OutOfTime
 from specsim.conform.likeness import resemblance
 from specsim.conform.registry import names
 from specsim.conform.sources import since
 from specsim.conform.subject import KINDS, Subject
+from specsim.conform.subject_call import Broken
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import ALL, LARGER, Report, Verdict
 from specsim.conform.watch import Watch
 

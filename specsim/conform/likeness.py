@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from specsim.conform import clock
-from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, standard
 from specsim.conform.evidence import montecarlo
-from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import Observation, distance
 from specsim.conform.properties import contract, parameters
 from specsim.conform.registry import EXHIBITS, find, names, subjects_of
 from specsim.conform.smaller import SHRUNKEN
 from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
+from specsim.conform.subject_call import Broken
 from specsim.conform.symptoms import SMALL, symptoms
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import Resemblance, Verdict
 from specsim.conform.watch import Watch
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from specsim.conform.calls import Answer, Input
 from specsim.conform.cases import Case
+from specsim.conform.subject_call import Answer, Input
 from specsim.conform.toys import Text
 from specsim.conform.verdict import Evidence
 

@@ -95,16 +95,18 @@ def _report(report: Report) -> Iterable[str]:
     if report.resemblance is not None:
         yield f"<p>{_marked_up(report.resemblance.words)}</p>"
     head = ("property", "verdict", "evidence", "runs", "distance", "reach", "words")
-    yield _table(head, map(_verdict, report.verdicts))
+    yield _table(head, map(_verdict_cells, report.verdicts))
     for verdict in report.verdicts:
         if verdict.counterexample is not None:
             yield f"<h3>Counterexample to {escape(verdict.property)}: {escape(verdict.counterexample.case)}</h3>"
             yield from _counterexample(verdict.counterexample)
 
 
-def _verdict(verdict: Verdict) -> list[str]:
-    shown = verdict.counterexample is not None and verdict.property != "bound"
-    distance = f"{simple(verdict.distance)} ({measure(verdict)})" if shown else ""
+def _verdict_cells(verdict: Verdict) -> list[str]:
+    """Return the table cells of one verdict: property, outcome, evidence, runs, distance, reach, words."""
+    has_distance = verdict.counterexample is not None and verdict.property != "bound"
+    distance = f"{simple(verdict.distance)} ({measure(verdict)})" if has_distance else ""
+    # A verdict without runs of its own follows from those of other properties.
     return [
         _cell(verdict.property),
         _outcome(verdict.outcome),

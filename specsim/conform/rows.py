@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specsim.conform import libraries
-from specsim.conform.calls import Broken, Input, keywords
 from specsim.conform.cases import Case
-from specsim.conform.guard import OutOfTime
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Broken, Input, keywords
+from specsim.conform.timeout import OutOfTime
 from specsim.types import Array, TokenTree
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from specsim.conform import apart
+from specsim.conform import own_process
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ALL, Report, Verdict
 
@@ -46,7 +46,7 @@ def judge_all(
     def judged(subject: Subject, seconds: float, names: Sequence[str] | None) -> Report:
         nonlocal left
         begin(subject, seconds)
-        report = apart.judge(subject, budget=seconds, properties=names, false_alarm=rate, say=say)
+        report = own_process.judge(subject, budget=seconds, properties=names, false_alarm=rate, say=say)
         left -= report.seconds
         end(report)
         return report

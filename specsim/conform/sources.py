@@ -41,7 +41,7 @@ def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Pa
     """What a file's subjects are made of; `loaded` are files that are known to have been imported on the way."""
     open_ = [Path(inspect.getfile(module)), *(path for path in loaded if not _installed_by(path.resolve()))]
     for subject in subjects:
-        open_ += written(getattr(subject, name) for name in CALLED)
+        open_ += defining_files(getattr(subject, name) for name in CALLED)
     own: set[Path] = set()
     versions: dict[str, str] = {}
     calls = False
@@ -63,8 +63,11 @@ def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Pa
     return Sources(frozenset(own), dict(sorted(versions.items())), calls)
 
 
-def written(values: Iterable[Any]) -> list[Path]:
-    """Files in which functions were written, and whatever else of their own they call by its name."""
+def defining_files(values: Iterable[Any]) -> list[Path]:
+    """Return the files that define these callables, and everything that the subject's own code reaches from them.
+
+    The walk follows globals, closures, defaults, bound objects and base classes; it runs nothing.
+    """
     files: set[str] = set()
     seen: set[int] = set()
     open_ = list(values)
@@ -73,6 +76,7 @@ def written(values: Iterable[Any]) -> list[Path]:
         if id(value) in seen or isinstance(value, type(None) | int | float | str | bytes):
             continue
         seen.add(id(value))
+        # A function: its file, and if it is the subject's own, what it refers to.
         if isinstance(value, FunctionType):
             files.add(value.__code__.co_filename)
             if _is_own(value.__code__.co_filename):

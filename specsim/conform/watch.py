@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from specsim.conform import clock, coin_laws, fitting
-from specsim.conform.calls import Answer, Broken, Input, call, inputs
 from specsim.conform.cases import Case
 from specsim.conform.draws import followed, is_batched, neighboured, repeated, sampler
 from specsim.conform.evidence import hidden, montecarlo, scripted
-from specsim.conform.guard import OutOfTime, within
 from specsim.conform.observation import ROUNDING, Observation, add, continued, distance, is_as_large, key_of, size_of
 from specsim.conform.rows import Rows
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Answer, Broken, Input, call, inputs
+from specsim.conform.timeout import OutOfTime, within
 from specsim.conform.verdict import Evidence
 
 TESTS = 4  # of one observation: first token, joint law, kept drafts, impossible tokens

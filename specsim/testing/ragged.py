@@ -15,12 +15,12 @@ import numpy as np
 
 from specsim.base import check
 from specsim.conform import SamplingParams, Subject, clock, libraries
-from specsim.conform.calls import Broken, inputs
 from specsim.conform.cases import logits, undrafted, warped
 from specsim.conform.draws import batched, seeded
-from specsim.conform.guard import OutOfTime
 from specsim.conform.libraries import array, booleans, generator, integers, plain, takes_key
 from specsim.conform.subject import UNCHANGED
+from specsim.conform.subject_call import Broken, inputs
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.watch import Watch
 from specsim.types import Array
 

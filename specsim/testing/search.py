@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from specsim.conform import Subject, Verdict, clock
-from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, make, sizes
-from specsim.conform.guard import OutOfTime
 from specsim.conform.judgement import PATIENCE, PROPERTIES
 from specsim.conform.properties._laws import against
+from specsim.conform.subject_call import Broken
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.toys import Toy
 from specsim.conform.watch import Watch
 from specsim.testing.strategies import tables

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from helpers.authors import conform
 
-from specsim.conform import Report, Subject, Verdict, apart, judgement
+from specsim.conform import Report, Subject, Verdict, judgement, own_process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 def judged(run: Callable[..., Any], budget: float = 10.0, patience: float = 0.1) -> tuple[Report, list[Verdict]]:
     said: list[Verdict] = []
     subject = Subject("mine", "step", run, sizes=(1,))
-    return apart.judge(subject, budget=budget, patience=patience, properties=["marginal"], say=said.append), said
+    return own_process.judge(subject, budget=budget, patience=patience, properties=["marginal"], say=said.append), said
 
 
 def segfault() -> None:
@@ -79,7 +79,7 @@ def test_what_never_returns_to_python_is_killed(
     work: Callable[[], None], outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken is what had its patience of the processor; what waited for something did not."""
-    monkeypatch.setattr(apart, "AT_LEAST", 0.2)
+    monkeypatch.setattr(own_process, "AT_LEAST", 0.2)
     report, said = judged(without_signals(work), budget=0.2, patience=0.05)
     assert report.outcome == outcome
     assert "a call did not come back to Python in" in said[-1].words
@@ -95,16 +95,16 @@ def test_a_late_judge_is_not_the_subjects_fault(monkeypatch: pytest.MonkeyPatch)
         return report
 
     monkeypatch.setattr(judgement, "judge", late)
-    monkeypatch.setattr(apart, "AT_LEAST", 0.1)
+    monkeypatch.setattr(own_process, "AT_LEAST", 0.1)
     assert judged(print, budget=0.1)[0] == report, "it ends after 1.15 of its budget, and is heard"
-    killed = apart.judge(Subject("other", "step", print), budget=0.1, say=lambda verdict: None)
+    killed = own_process.judge(Subject("other", "step", print), budget=0.1, say=lambda verdict: None)
     assert (killed.outcome, killed.verdicts[-1].wants_time) == ("inconclusive", True)
     assert "the harness did not end" in killed.verdicts[-1].words
 
 
 HANGS = """
 import os, pathlib, signal, sys, time
-from specsim.conform import Subject, apart
+from specsim.conform import Subject, own_process
 
 def hangs(*_):
     pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
@@ -112,7 +112,7 @@ def hangs(*_):
     while True:
         time.sleep(1)
 
-apart.judge(Subject("hangs", "step", hangs), budget=600, say=print)
+own_process.judge(Subject("hangs", "step", hangs), budget=600, say=print)
 """
 
 

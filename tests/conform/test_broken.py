@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, clock, judge, watch
-from specsim.conform.calls import Broken, inputs
 from specsim.conform.cases import standard
-from specsim.conform.guard import OutOfTime, within
+from specsim.conform.subject_call import Broken, inputs
+from specsim.conform.timeout import OutOfTime, within
 from specsim.types import Array
 
 

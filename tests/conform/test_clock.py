@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from specsim.conform import Report, Subject, Verdict, apart, clock, sharing
+from specsim.conform import Report, Subject, Verdict, clock, own_process, sharing
 
 pytestmark = pytest.mark.fast
 
@@ -90,7 +90,7 @@ def shared(
         told.append((subject.name, budget, properties))
         return looks[subject.name].pop(0)
 
-    monkeypatch.setattr(apart, "judge", judge)
+    monkeypatch.setattr(own_process, "judge", judge)
     subjects = [Subject(name, "step", print) for name in looks]
     return sharing.judge_all(subjects, budget=budget, false_alarm=1e-6), told
 
@@ -139,4 +139,4 @@ def test_nobody_in_the_room_looks_at_the_wall() -> None:
     """Deadlines are of `clock.now`: where they are compared with another clock, nothing or all is late."""
     package = Path(clock.__file__).parent
     found = [path.name for path in package.rglob("*.py") if "time.monotonic()" in path.read_text(encoding="utf-8")]
-    assert sorted(found) == ["apart.py", "clock.py"]
+    assert sorted(found) == ["clock.py", "own_process.py"]

@@ -242,7 +242,7 @@ def test_how_often_is_counted_in_the_subject_s_own_arithmetic(where: str) -> Non
     found, _ = _ends.first(subject, watch, [case])
     assert found is not None
     assert found.end.upper
-    verdict = _ends.against(subject, found, 0)
+    verdict = _ends.verdict_at_end(subject, found, 0)
     assert verdict.outcome == "measured"
     assert verdict.words.endswith(": once in 2^25 draws")
     assert verdict.distance == pytest.approx(2.0**-25)
@@ -278,4 +278,4 @@ def test_a_token_outside_the_vocabulary_is_called_so(token: int) -> None:
     found, _ = _ends.first(subject, watch, [case])
     assert found is not None
     what = "which has probability 0" if token == 1 else "outside the vocabulary (V = 3)"
-    assert _ends.against(subject, found, 0).words.startswith(f"token {token}, {what}, comes out")
+    assert _ends.verdict_at_end(subject, found, 0).words.startswith(f"token {token}, {what}, comes out")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, clock, coin_laws, judge
-from specsim.conform.calls import inputs
 from specsim.conform.cases import standard
 from specsim.conform.evidence import coins
 from specsim.conform.observation import distance
+from specsim.conform.subject_call import inputs
 from specsim.conform.watch import Watch
 from specsim.types import Array
 

@@ -10,7 +10,7 @@ import pytest
 from helpers.authors import MINE, RIGHT, WRONG, written
 from helpers.authors import conform as run
 
-from specsim.conform import Report, apart, cases, judgement
+from specsim.conform import Report, cases, judgement, own_process
 from specsim.conform.evidence import montecarlo
 from specsim.conform.properties import _laws, batches
 from specsim.report import text
@@ -52,7 +52,7 @@ def test_subjects_of_a_file_share_its_budget_and_its_rate(mine: Path, monkeypatc
         told.append((budget, false_alarm))
         return Report(subject.name, ())
 
-    monkeypatch.setattr(apart, "judge", judged)
+    monkeypatch.setattr(own_process, "judge", judged)
     four = "def subjects():\n    return [subject()._replace(name=name) for name in 'abcd']\n"
     mine.write_text(f"{mine.read_text()}\n{four}")
     run(str(mine), "--budget", "2m", "--false-alarm", "0.01")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, apart, judge
+from specsim.conform import Subject, judge, own_process
 from specsim.conform import clock as charged
 from specsim.conform.evidence import scripted
 from specsim.types import Array
@@ -149,7 +149,7 @@ def deaf(p: Array, q: Array, drafts: Array, random: Any) -> int:
 )
 def test_what_kills_the_process_ends_in_a_verdict(run: Any, words: str) -> None:
     said: list[str] = []
-    report = apart.judge(
+    report = own_process.judge(
         Subject("mine", "step", run, sizes=(1,)),
         budget=1.0,
         patience=0.5,
@@ -166,13 +166,14 @@ def test_a_process_of_its_own_says_the_same() -> None:
     for subject in (Subject("right", "step", right, sizes=(1,)), wrong):
         how: dict[str, Any] = {"budget": 20.0, "properties": ["vacuity", "marginal"], "say": lambda verdict: None}
         one, other = (
-            report._replace(seconds=0, loaded=()) for report in (apart.judge(subject, **how), judge(subject, **how))
+            report._replace(seconds=0, loaded=())
+            for report in (own_process.judge(subject, **how), judge(subject, **how))
         )
         assert one == other
     with pytest.raises(ValueError, match="budget"):
-        apart.judge(wrong, budget=float("nan"), say=lambda verdict: None)
+        own_process.judge(wrong, budget=float("nan"), say=lambda verdict: None)
     with pytest.raises(ValueError, match="property 'none' is unknown"):
-        apart.judge(wrong, budget=1.0, say=lambda verdict: None, properties=["none"])
+        own_process.judge(wrong, budget=1.0, say=lambda verdict: None, properties=["none"])
 
 
 PATIENT = """

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, clock, libraries, rows
-from specsim.conform.calls import inputs
 from specsim.conform.cases import standard
 from specsim.conform.draws import FEW, batched
 from specsim.conform.evidence import ends, scripted
 from specsim.conform.rows import TILE, Rows
+from specsim.conform.subject_call import inputs
 from specsim.conform.watch import Watch
 
 jax = pytest.importorskip("jax")

@@ -12,12 +12,12 @@ import pytest
 from specsim.conform import Report, SamplingParams, Subject, cases, clock, judge, judgement, registry
 from specsim.conform.cases import Case, warped
 from specsim.conform.evidence import montecarlo
-from specsim.conform.guard import OutOfTime
 from specsim.conform.judgement import PROPERTIES
 from specsim.conform.observation import Observation
 from specsim.conform.properties import _laws
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.watch import Watch
 from specsim.types import Array
 

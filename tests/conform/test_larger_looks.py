@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from specsim.conform import Report, Subject, Verdict, clock, judge, judgement
-from specsim.conform.calls import Answer
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.shares import Share, divergence, excess, nats
-from specsim.conform.guard import OutOfTime
 from specsim.conform.large_cases import EVEN, HALVES, MISSING, REFUSED, STEP, TURNS, Large, large, shares
 from specsim.conform.properties import larger
+from specsim.conform.subject_call import Answer
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.watch import Watch
 from specsim.types import Array
 

@@ -9,10 +9,10 @@ import pytest
 
 from specsim.conform import Model, Report, SamplingParams, Subject, Verdict, judge, likeness, report
 from specsim.conform.cases import warped
-from specsim.conform.guard import OutOfTime
 from specsim.conform.museum import table
 from specsim.conform.properties import _laws
 from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjects_of
+from specsim.conform.timeout import OutOfTime
 from specsim.types import Array
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from specsim import discover
 from specsim.conform import rules
-from specsim.conform.calls import call, inputs
 from specsim.conform.cases import standard
 from specsim.conform.evidence import _shared, scripted
+from specsim.conform.subject_call import call, inputs
 from specsim.exact import forking
 
 FORKED = [

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject
-from specsim.conform.calls import call, inputs
 from specsim.conform.cases import standard
 from specsim.conform.evidence import scripted
+from specsim.conform.subject_call import call, inputs
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.fast

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from specsim.conform import Model, SamplingParams, Subject, judge, likeness
+from specsim.conform.near_ties import Difference, first_difference
 from specsim.conform.properties import _laws
-from specsim.conform.ties import Difference, first_difference
 
 
 @pytest.fixture(autouse=True)

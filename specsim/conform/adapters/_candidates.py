@@ -22,9 +22,10 @@ def of_assistant(draft: Model, prompt: Any, gamma: int, sampling_params: Samplin
 
 
 def of_early_exit(draft: Model, prompt: Any, gamma: int, sampling_params: SamplingParams) -> tuple[Any, Any]:
-    """`EarlyExitCandidateGenerator`; what the model says after all of its layers it does not ask."""
+    """Return the drafts and laws of `EarlyExitCandidateGenerator`, on a toy whose first layer holds the draft."""
     model, ids = early_exit(draft, draft), beginning(prompt)
     model.generation_config.num_assistant_tokens = gamma
+    # It must draft from the first layer alone: without a toy, a pass through all layers would fail.
     model.toy = None
     made = module(FILE).EarlyExitCandidateGenerator(
         ids, model, *told_of(model, ids, gamma, sampling_params, assistant_early_exit=1)

@@ -10,12 +10,12 @@ import numpy as np
 from specsim.conform.doubts import rows_depend
 from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo
-from specsim.conform.guard import OutOfTime
 from specsim.conform.independence import Shared, dependence
 from specsim.conform.observation import continued
 from specsim.conform.properties._rows import Row, drawn, empty, even
 from specsim.conform.rows import TILE
 from specsim.conform.subject import Subject
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import Counterexample, Outcome, Verdict
 from specsim.conform.watch import Watch
 from specsim.types import Array

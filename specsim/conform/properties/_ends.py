@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.conform import clock
-from specsim.conform.calls import Answer, Broken, Input, inputs
 from specsim.conform.cases import Case
 from specsim.conform.evidence import ends
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Answer, Broken, Input, inputs
 from specsim.conform.toys import Text
 from specsim.conform.verdict import Counterexample, Outcome, Verdict
 from specsim.conform.watch import Watch
@@ -102,10 +102,11 @@ def _share(run: ends.Run, program: Any, case: Case, end: ends.End) -> float:
 
 
 def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End, *, again: bool = False) -> Text | None:
-    """Return the text up to a token of probability 0, or None; raise Broken if the subject breaks at this end."""
+    """Return the text up to its first token of probability 0, or None; Broken if the run fails in any other way."""
     try:
         answer: Answer = run(program, end, again=again)[0]
     except Broken as reason:
+        # A token outside the vocabulary has probability 0, too; `subject_call` says it in these words.
         outside = OUTSIDE.match(str(reason))
         if outside is None:
             raise Broken(f"{reason}, {_where(end)}") from reason
@@ -116,16 +117,16 @@ def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End, *, again
     return None
 
 
-def against(subject: Subject, found: Impossible, runs: int, in_law: bool = False) -> Verdict:
-    """The verdict on a subject that emits a token of probability 0, or breaks, at the end of a coin.
+def verdict_at_end(subject: Subject, found: Impossible, runs: int, while_recording: bool = False) -> Verdict:
+    """Return the verdict on a subject that emits a token of probability 0, or breaks, at the end of a coin.
 
-    A coin that is an argument may be exactly 0: this input convicts, and so does a token that came out while the law
-    was recorded (`in_law`). A generator draws that number more rarely than rounding moves a law: that is measured.
+    It convicts if coins are arguments (they may be exactly 0), or if the law was being recorded (`while_recording`).
+    Otherwise it is "measured": a generator draws such a number more rarely than rounding moves a law.
     """
     case, given, text = found.case, found.given, found.text
     outcome: Outcome = "lossy by design"
     if subject.lossless:
-        outcome = "convicted" if in_law or _takes_coins(subject) else "measured"
+        outcome = "convicted" if while_recording or _takes_coins(subject) else "measured"
     rarity = _rarity(found.share) if outcome == "measured" else ""
     if found.fault:
         words = f"it breaks, {found.fault} ({case.words}){': ' * bool(rarity)}{rarity}"

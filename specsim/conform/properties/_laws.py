@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.conform import clock
-from specsim.conform.calls import inputs
 from specsim.conform.cases import Case
 from specsim.conform.doubts import AGAIN, doubt
 from specsim.conform.evidence import montecarlo
 from specsim.conform.given import given
-from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import Observation, distance, key_of
 from specsim.conform.smaller import simple
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import inputs
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import LARGER, Counterexample, Evidence, Outcome, Verdict
 from specsim.conform.watch import Watch
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform.calls import Input, inputs
 from specsim.conform.cases import Case, make, sizes, undrafted
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Input, inputs
 from specsim.conform.toys import Text, Toy, plain
 
 

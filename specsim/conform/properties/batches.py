@@ -18,19 +18,19 @@ from typing import Any
 import numpy as np
 
 from specsim.conform import clock
-from specsim.conform.calls import Broken, Input, inputs
 from specsim.conform.cases import Case, standard
 from specsim.conform.doubts import agreed, runs_asked
 from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
-from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import ROUNDING, continued, distance
 from specsim.conform.properties._dependence import DEPEND, explained, shared
 from specsim.conform.properties._laws import each
 from specsim.conform.properties._rows import Batch, Row, certain, drawn, empty, even
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Broken, Input, inputs
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import Counterexample, Verdict
 from specsim.conform.watch import Watch
 

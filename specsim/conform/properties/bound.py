@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from specsim.conform.calls import inputs
 from specsim.conform.cases import Case, standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation, continued
 from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import inputs
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 from specsim.exact.chain import expected_tokens

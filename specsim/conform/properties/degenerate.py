@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specsim.conform.calls import Broken
 from specsim.conform.cases import ROWS, Case, make, sizes, undrafted
 from specsim.conform.observation import Observation
 from specsim.conform.properties import _ends
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Broken
 from specsim.conform.toys import FAINT, LARGE, faint, plain
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
@@ -83,10 +83,10 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         impossible, _ = _ends.first(subject, watch, at_ends(subject))
         if impossible is None:
             raise reason from None
-        return _ends.against(subject, impossible, watch.runs - before, in_law=True)
+        return _ends.verdict_at_end(subject, impossible, watch.runs - before, while_recording=True)
     if found.counterexample is not None or watch.refused:
         return found
     impossible, tried = _ends.first(subject, watch, at_ends(subject))
     if impossible is not None:
-        return _ends.against(subject, impossible, found.runs)
+        return _ends.verdict_at_end(subject, impossible, found.runs)
     return found._replace(reach="; ".join(filter(None, [found.reach, tried])))

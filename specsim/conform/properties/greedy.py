@@ -9,10 +9,10 @@ import numpy as np
 
 from specsim.conform import libraries
 from specsim.conform.cases import Case, logits, standard
+from specsim.conform.near_ties import Difference, first_difference
 from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Model, SamplingParams, Subject
-from specsim.conform.ties import Difference, first_difference
 from specsim.conform.toys import Text
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.conform import clock
-from specsim.conform.calls import Answer, Broken, Input
 from specsim.conform.cases import Case
 from specsim.conform.draws import drafted, once_each, seeded
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.shares import Share, excess, nats, seen_from
 from specsim.conform.given import given
-from specsim.conform.guard import OutOfTime
 from specsim.conform.large_cases import Large, large, shares
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Answer, Broken, Input
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import LARGER, Counterexample, Outcome, Verdict
 from specsim.conform.watch import Watch
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from specsim.conform.calls import Answer
 from specsim.conform.cases import Case, standard
 from specsim.conform.observation import Observation
 from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import UNCHANGED, Subject
+from specsim.conform.subject_call import Answer
 from specsim.conform.toys import Text
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch

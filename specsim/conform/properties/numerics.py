@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from specsim.conform.calls import Broken
 from specsim.conform.cases import Case, standard
-from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import ROUNDING, Observation, distance
 from specsim.conform.properties import degenerate
 from specsim.conform.properties._laws import Look, against
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Broken
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 

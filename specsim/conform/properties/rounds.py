@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from specsim.conform.calls import Answer, Broken, Input, inputs
 from specsim.conform.cases import Case, make, prompted, restricted, sizes, standard, turning
-from specsim.conform.guard import OutOfTime
 from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Observe, each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Answer, Broken, Input, inputs
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.toys import Text, Toy, plain, toy
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch

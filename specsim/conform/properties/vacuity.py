@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specsim.conform.cases import Case, standard
-from specsim.conform.guard import OutOfTime
 from specsim.conform.subject import Subject
+from specsim.conform.timeout import OutOfTime
 from specsim.conform.verdict import Verdict
 from specsim.conform.watch import Watch
 

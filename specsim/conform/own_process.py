@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from specsim.base import check
-from specsim.conform import clock, guard, judgement, libraries
+from specsim.conform import clock, judgement, libraries, timeout
 from specsim.conform.output import aside
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ALL, LARGER, Outcome, Report, Verdict
@@ -47,7 +47,7 @@ def judge(subject: Subject, *, budget: float, say: Callable[[Verdict], None], **
         return judgement.judge(subject, budget=budget, say=say, **more)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    call = context.RawValue("d", guard.OUTSIDE)
+    call = context.RawValue("d", timeout.OUTSIDE)
     child = context.Process(target=_in_child, args=(sender, call, subject, {"budget": budget} | more, os.getpid()))
     with warnings.catch_warnings():
         for kind in (DeprecationWarning, RuntimeWarning):  # of threads, none of which holds what a judgement needs
@@ -68,7 +68,7 @@ class _Waiting(NamedTuple):
 
     subject: Subject
     budget: float
-    call: Any  # seconds of the processor at the beginning of the call that is under way, or guard.OUTSIDE
+    call: Any  # seconds of the processor at the beginning of the call that is under way, or timeout.OUTSIDE
     more: dict[str, Any]
 
 
@@ -103,10 +103,10 @@ def _heard(child: Any, receiver: Any, waiting: _Waiting, say: Callable[[Verdict]
         threads, several = clock.threads(process, waiting.subject.arrays == "jax")
         waited = math.fsum(map(clock.seconds_waited, threads))
         passed = clock.charged(time.monotonic() - began, waited, used if several else 0.0)
-        if passed < (HARNESS * ends if within == guard.OUTSIDE else ends):
+        if passed < (HARNESS * ends if within == timeout.OUTSIDE else ends):
             continue
         seconds = f"in {passed:.3g} s, {used:.2g} s of them of the processor, and was killed"
-        if within == guard.OUTSIDE:
+        if within == timeout.OUTSIDE:
             return ended("inconclusive", f"the harness did not end {seconds}: give it {LARGER}")
         patience = waiting.more.get("patience", judgement.PATIENCE)
         if used - within >= patience:
@@ -121,7 +121,7 @@ def _in_child(sender: Any, call: Any, subject: Subject, more: dict[str, Any], pa
         os._exit(1)
     os.setpgid(0, 0)  # Ctrl-C in a terminal goes to the parent alone, which passes it on once
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    guard.Shared.call = call
+    timeout.Shared.call = call
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # a pool of threads does not survive a fork
     try:

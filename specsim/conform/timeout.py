@@ -12,7 +12,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from specsim.conform import clock
-from specsim.conform.calls import Broken
+from specsim.conform.subject_call import Broken
 
 # Seconds between two looks at a call that goes on, at least.
 LOOK = 0.01
