@@ -21,7 +21,13 @@ app = typer.Typer(
 )
 
 
-@app.command(epilog=examples("python -m real.gpu", "python -m real.gpu parity shapes --tiny --device cpu"))
+@app.command(
+    epilog=examples(
+        "python -m real.gpu parity shapes --tiny --device cpu",
+        "python -m real.gpu parity --minutes 8",
+        "python -m real.gpu",
+    )
+)
 def main(
     parts: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(NAMES)}; all by default.")] = None,
     device: Annotated[str, typer.Option(help="cuda or cpu.")] = "cuda",
