@@ -103,7 +103,8 @@ def _of_property(verdict: Verdict, until: float) -> Resemblance:
         words = f"It fails at {name} as {_listed(near)} of the museum does, at the same input and as far."
         return Resemblance(tuple(near), "property", words)
     some = [one for one, _ in there] or some
-    words = f"Of the museum, {_listed(some)} fail at {name}, too; laws were not compared."
+    who = f"{_listed(some)} of the museum" if len(some) <= FEW else f"{len(some)} exhibits of the museum"
+    words = f"{who} {'fails' if len(some) == 1 else 'fail'} at {name}, too; laws were not compared."
     return Resemblance(tuple(some), "property", words)
 
 

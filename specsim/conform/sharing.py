@@ -37,7 +37,8 @@ def judge_all(
     properties : sequence of str, optional
         Names of properties; all that concern a subject if not given.
     begin, say, end : callable
-        Called with a subject and its seconds before it is judged, with every verdict, and with every report.
+        Called with a subject and its seconds before it is judged, with every verdict, and with every report; after a
+        second look, with that of both.
     """
     looks = LOOKS if len(subjects) > 1 else 1
     rate, left = false_alarm / len(subjects) / looks, budget
@@ -48,13 +49,13 @@ def judge_all(
         begin(subject, seconds)
         report = own_process.judge(subject, budget=seconds, properties=names, false_alarm=rate, say=say)
         left -= report.seconds
-        end(report)
         return report
 
     # First look: equal shares of what is left.
     for done, subject in enumerate(subjects):
         report = judged(subject, max(left, LEAST) / (len(subjects) - done), properties)
         reports.append(report)
+        end(report)
         if report.interrupted:
             return reports
 
@@ -67,6 +68,7 @@ def judge_all(
         names = [verdict.property for verdict in reports[i].verdicts if verdict.wants_time]
         again = judged(subjects[i], seconds, properties if ALL in names else names)
         reports[i] = merged(reports[i], again)
+        end(reports[i])  # of both looks: the first may have found what the second did not ask
         if again.interrupted:
             break
     return reports

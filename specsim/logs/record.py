@@ -74,7 +74,7 @@ def number(text: str, place: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise ValueError(f"{place} is {text.strip()[:40]!r}; expected a number that is not negative")
+        raise ValueError(f"{place} is {text.strip()[:40]!r}; expected a finite number that is not negative")
     if value > LARGEST or 0 < value < SMALLEST:
         raise ValueError(f"{place} is {text.strip()[:40]}; expected 0, or a number from {SMALLEST:g} to {LARGEST:g}")
     return value

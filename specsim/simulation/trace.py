@@ -178,7 +178,9 @@ def load(path: Path) -> Trace:
         _check_counts(trace)
         return trace
     except (ValueError, KeyError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"checkpoint {path} holds no trace ({error})") from None
+        # NumPy advises to load what is no array with pickle, which would run code.
+        reason = "it is no archive of arrays" if "allow_pickle" in str(error) else str(error)
+        raise ValueError(f"checkpoint {path} holds no trace ({reason})") from None
 
 
 def _check_counts(trace: Trace) -> None:

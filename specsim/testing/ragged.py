@@ -29,6 +29,7 @@ LENGTHS = (1, 2)  # drafts of a neighbour, beside the numbers of drafts that the
 TRIED = 5  # blocks without drafts in the call that tells whether a verifier takes them
 # Part of the budget for the two calls that tell it.
 TRIAL = 1 / 4
+ALONE = 4  # of so many calls of one block, one has no neighbours
 FEW = 2  # blocks of a call of which every gap may have neighbours; among more of them, every fourth
 DECIDED = ("kind", "run", "returns", "batch", "block", "stateful", "coins", "scheme", "shapes")
 SOURCES = ("global", "random")
@@ -114,12 +115,17 @@ def refusal(subject: Subject, budget: float) -> str:
 def arranged(own: list[Block], subject: Subject) -> tuple[list[Block], list[int]]:
     """The blocks of a batch, neighbours among them, and the places of those that are one's own.
 
-    What stands where is a hash of the drafts: the same whenever a path is run again, and another for other drafts.
-    Nothing stands between a block without drafts and one with drafts, and not all blocks are without.
+    What stands where is a hash of the drafts: the same whenever a path is run again, and another for other drafts. So
+    one's own block is the first, the last, or the only one of some calls. Nothing stands between a block without drafts
+    and one with drafts, and not all blocks are without.
     """
     noise = _bytes(own)
     blocks, places = list[Block](), list[int]()
-    if len(own) == 1:  # what is counted on from block to block must be seen to go wrong
+    drafted = any(len(one.drafts) for one in own)
+    alone = len(own) == 1 and drafted and subject.arrays != "jax" and next(noise) % ALONE == 0
+    if alone:
+        return own, [0]
+    if len(own) == 1 and (not drafted or next(noise) % 4):  # what is counted on from block to block is seen to go wrong
         blocks.append(neighbour(own[0], subject, noise, rejected=True))
     for before, one in zip([own[0], *own], own, strict=False):
         few = len(own) <= FEW
@@ -128,10 +134,14 @@ def arranged(own: list[Block], subject: Subject) -> tuple[list[Block], list[int]
             blocks.append(neighbour(one, subject, noise))
         places.append(len(blocks))
         blocks.append(one)
-    blocks.append(neighbour(own[-1], subject, noise, rejected=len(own[-1].drafts) == 0))
+    if next(noise) % 2 or not any(len(block.drafts) for block in blocks):
+        blocks.append(neighbour(own[-1], subject, noise, rejected=len(own[-1].drafts) == 0))
     if subject.arrays == "jax":  # which compiles anew for every number of blocks
         most = 3 * len(own) + 2 if len(own) <= FEW else len(own) + max(len(own) // 2, 8) + 1
-        blocks += [neighbour(own[-1], subject, noise) for _ in range(most - len(blocks))]
+        more = [neighbour(own[0], subject, noise) for _ in range(most - len(blocks))]
+        if len(own[0].drafts) and next(noise) % 2:
+            return [*more, *blocks], [len(more) + place for place in places]
+        blocks += more
     return blocks, places
 
 

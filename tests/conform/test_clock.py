@@ -111,6 +111,18 @@ def test_a_budget_left_over_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> Non
     assert reports[0].seconds == 25
 
 
+def test_the_end_of_a_second_look_is_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words that came last said lossless of a subject that the first look had measured a fault of."""
+    first = Report("a", (*verdicts("lossless", "inconclusive"), Verdict("a", "degenerate", "measured")))
+    looks = [first, Report("a", (Verdict("a", "joint", "lossless"),)), Report("b", verdicts("lossless"))]
+    ended: list[Report] = []
+    monkeypatch.setattr(own_process, "judge", lambda subject, **_: looks.pop(0 if subject.name == "a" else -1))
+    subjects = [Subject(name, "step", print) for name in "ab"]
+    sharing.judge_all(subjects, budget=60, false_alarm=1e-6, end=ended.append)
+    assert [report.subject for report in ended] == ["a", "b", "a"]
+    assert [verdict.outcome for verdict in ended[-1].verdicts if verdict.property == "degenerate"] == ["measured"]
+
+
 def test_what_is_undecided_for_other_reasons_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     near_tie = Report("a", (Verdict("a", "greedy", "inconclusive", words="a near tie"),))
     told = shared(monkeypatch, {"a": [near_tie], "b": [near_tie]})[1]

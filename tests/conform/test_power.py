@@ -237,7 +237,7 @@ KEPT, BAD = '{"p": [0.2], "q": [0.4], "kept": 1}', '{"p": [NaN], "q": [0.4], "ke
         ('{"p": [0.2], "q": [0.4], "kept": NaN}', "has kept nan"),
         ('{"p": [0.2], "q": [0.4]', "is no JSON"),
         ("[" * 100_000, "nested too deep"),
-        ('{"p": [0.2, 0.3], "q": [0.4], "kept": 1}', r"has p (2,), q (1,)"),
+        ('{"p": [0.2, 0.3], "q": [0.4], "kept": 1}', r"has p of shape (2,), q of shape (1,)"),
     ],
 )
 def test_a_bad_line_does_not_switch_a_conviction_off(line: str, words: str, place: int) -> None:

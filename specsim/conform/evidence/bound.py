@@ -102,7 +102,8 @@ def _block(line: str, number: int) -> tuple[float, int, int]:
     if p.shape == q.shape and p.ndim == 1 and not ((p >= 0) & (p <= 1) & (q > 0) & (q <= 1)).all():
         raise NoLaws(f"line {number} has a probability outside [0, 1], or a draft with q = 0")
     if p.shape != q.shape or p.ndim != 1 or not 0 <= kept <= len(p):
-        raise ValueError(f"line {number} has p {p.shape}, q {q.shape} and kept {kept}; p and q need one entry a draft")
+        shapes = f"p of shape {p.shape}, q of shape {q.shape} and kept {kept}"
+        raise ValueError(f"line {number} has {shapes}; p and q are lists, an entry a draft")
     # Products of ratios as sums of logarithms: q may be 1e-320, and infinity times 0 would be no number.
     with np.errstate(divide="ignore"):
         ratios = np.cumsum(np.log(p) - np.log(q))

@@ -50,15 +50,20 @@ def shared(subject: Subject, watch: Watch) -> Verdict | None:
     return None
 
 
+def in_time(subject: Subject, watch: Watch) -> Verdict | None:
+    """Return the verdict of `shared`, None also where there is no time for it."""
+    try:
+        return shared(subject, watch)
+    except OutOfTime:
+        return None
+
+
 def explained(subject: Subject, watch: Watch, many: Verdict) -> Verdict:
     """Return a conviction by the frequencies of all rows with its reason: wrong laws, or rows that hang together.
 
     Rows that depend on each other may be further from their law than independent ones, and yet have it.
     """
-    try:
-        found = shared(subject, watch)
-    except OutOfTime:
-        found = None
+    found = in_time(subject, watch)
     if found is not None:
         return found._replace(runs=many.runs)
     return many._replace(words=f"{many.words}; over the rows of large batches, which are wrong there or hang together")

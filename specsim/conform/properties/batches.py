@@ -1,6 +1,6 @@
 """Texts verified in one call come out as if each had been verified alone, and independent of each other.
 
-Small batches are judged exactly, by the joint law of all their rows: 3, 5 and 8 equal ones, two that draw a
+Small batches are judged exactly, by the joint law of all their rows: 1, 3, 5 and 8 equal ones, two that draw a
 correction or a bonus, two of different laws, and two among certain ones. After that, and where it cannot be had, the
 frequencies over the rows of large batches are judged: rows that share random numbers are further from the law than
 independent ones can be. There, rows of two laws stand at random places, and all of them count. Where no small batch can
@@ -24,7 +24,7 @@ from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
 from specsim.conform.observation import ROUNDING, continued, distance
-from specsim.conform.properties._dependence import DEPEND, explained, shared
+from specsim.conform.properties._dependence import DEPEND, explained, in_time, shared
 from specsim.conform.properties._laws import each
 from specsim.conform.properties._rows import Batch, Row, certain, drawn, empty, even
 from specsim.conform.properties.joint import look
@@ -68,6 +68,9 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         return found._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
     if many.convicted:
         return explained(subject, watch, many)
+    # Small batches can be right, and the frequencies too, where rows of large ones share random numbers.
+    if (depending := in_time(subject, watch)) is not None:
+        return depending
     reach = f"{found.reach}; many rows, {many.reach}" if many.outcome == "lossless" else found.reach
     return found._replace(reach=reach)  # runs are the exact ones
 
@@ -138,6 +141,7 @@ def batches(subject: Subject) -> Iterator[Batch]:
     """Equal rows, and rows without drafts; two of different laws, and these among others; many equal rows."""
     alike = even(subject)
     yield Batch([alike] * EQUAL[0], f"{EQUAL[0]} equal rows")
+    yield Batch([alike], "1 row")
     for row in empty(subject):
         yield Batch([row] * EQUAL[0], f"{EQUAL[0]} rows without drafts")
         yield Batch([alike, row, alike, row, alike], "2 rows without drafts among 5")

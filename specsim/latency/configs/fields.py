@@ -103,7 +103,7 @@ class Fields(NamedTuple):
                 least = 0 if default == 0 else 1
                 return check.integer(self._taken(name), f"config {self.name}: {name}", least)
         if default is None:
-            has = ", ".join(sorted(self.values))
+            has = ", ".join(sorted(name for name in self.values if name not in self.left_out))
             raise ValueError(f"config {self.name} has no {' or '.join(names)}; its fields: {has}; {WAY_ON}")
         self._check_null(names)
         return default
