@@ -24,6 +24,7 @@ from specsim.verify.step import importance
 
 PACKAGES = (
     "specsim",
+    "specsim.checks",
     "specsim.conform",
     "specsim.continuous",
     "specsim.control",
@@ -43,6 +44,8 @@ LONG = {
     "specsim.request_law": ("tokens",),
     **good_loads.LONG,
 }
+# A judgement by all properties, which takes its budget.
+WHOLE = {"specsim.testing.assert_lossless_batch": "properties=None"}
 # The commands with good words; `plots` has no option but a folder, and draws for minutes.
 COMMANDS = {
     "check": ["iid", "--family", "draft"],
@@ -254,11 +257,7 @@ def calls() -> dict[str, dict[str, Any]]:
     }
     of_testing: dict[str, dict[str, Any]] = {
         "assert_law": {"samples": [0, 1] * 500, "law": [0.5, 0.5]},
-        "check_capture": {"function": lambda *w: None, "make_arguments": lambda: ()},
         "assert_lossless_batch": {"verify": target_draws, "layout": "flat", "budget": 40, "sizes": (1,)},
-        "checks": {"family": "draft"},
-        "check_rule": {"module": importance, "family": "draft"},
-        "count_kernels": {"function": lambda *w: None, "make_arguments": lambda: ()},
         "drafted_tuples": {"q": [0.5, 0.0, 0.5], "num_drafts": 2},
         "edge_uniforms": {"count": 2},
         "float_laws": {"vocab": 4},
@@ -269,9 +268,11 @@ def calls() -> dict[str, dict[str, Any]]:
         "sampler_law": {"verify": first_or_other, "p": [F(1, 3), F(2, 3)], "q": [F(2, 3), F(1, 3)]},
         "tables": {"vocab": 2, "depth": 2},
     }
+    of_checks = {"family_checks": {"family": "draft"}, "check_rule": {"module": importance, "family": "draft"}}
     coupled = {"rule": "race", "p": P, "q": Q}
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
+        "specsim.checks": of_checks,
         "specsim.verify.coupled": {
             "emit": {**coupled, "u": P}, "acceptance": coupled, "coupled_rule": {"rule": "race", "num_drafts": 1}},
         "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
@@ -295,4 +296,4 @@ def functions() -> dict[str, Callable[..., Any]]:
 def asked_to_last(name: str, case: str) -> bool:
     """Whether a call does a great number of steps because it was told to."""
     parameter, _, written = case.partition("=")
-    return parameter in LONG.get(name, ()) and written in IN_RANGE
+    return case == WHOLE.get(name) or (parameter in LONG.get(name, ()) and written in IN_RANGE)
