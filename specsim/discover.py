@@ -223,7 +223,7 @@ def is_rule(rule: Any) -> bool:
 
 
 def name_of(rule: Any) -> str:
-    """What a rule is called in tables and messages; `mine.py` may be imported as `mine_`."""
+    """Return a rule's name in tables and messages; `mine.py` may be imported as `mine_`."""
     return str(_get(rule, "__name__", "")).rpartition(".")[2].removesuffix("_")
 
 

@@ -19,6 +19,7 @@ import array_api_compat
 
 from specsim.base import check, extras, held
 
+__all__ = ["Violation", "check_capture", "count_kernels"]
 Calls = Callable[[], tuple[Any, ...]]
 
 

@@ -94,7 +94,7 @@ def subject(verify: Callable[..., Any], layout: Layout, facts: dict[str, Any]) -
 
 
 def refusal(subject: Subject, budget: float) -> str:
-    """What a verifier raises where it gets blocks without drafts; an empty text where it does not, or is too slow."""
+    """Return what a verifier raises on blocks without drafts; an empty text if nothing, or if it is too slow."""
     if libraries.missing(subject):
         return ""
     one = libraries.settled(subject)
@@ -130,7 +130,10 @@ def arranged(own: list[Block], subject: Subject) -> tuple[list[Block], list[int]
     for before, one in zip([own[0], *own], own, strict=False):
         few = len(own) <= FEW
         is_alike = bool(len(before.drafts)) == bool(len(one.drafts))
-        for _ in range((next(noise) % 3 if few else next(noise) % 4 == 0) if is_alike else 0):
+        between = 0
+        if is_alike:
+            between = next(noise) % 3 if few else int(next(noise) % 4 == 0)
+        for _ in range(between):
             blocks.append(neighbour(one, subject, noise))
         places.append(len(blocks))
         blocks.append(one)

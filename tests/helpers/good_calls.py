@@ -32,6 +32,7 @@ PACKAGES = (
     "specsim.trees",
     "specsim.testing",
     "specsim.verify.coupled",
+    "real.decode.capture",
 )
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 COIN, BIASED = [1 / 3, 2 / 3], [2 / 3, 1 / 3]
@@ -44,8 +45,7 @@ LONG = {
     "specsim.request_law": ("tokens",),
     **good_loads.LONG,
 }
-# A judgement by all properties, which takes its budget.
-WHOLE = {"specsim.testing.assert_lossless_batch": "properties=None"}
+WHOLE = {"specsim.testing.assert_lossless_batch": "properties=None"}  # of all properties: it takes its budget
 # The commands with good words; `plots` has no option but a folder, and draws for minutes.
 COMMANDS = {
     "check": ["iid", "--family", "draft"],
@@ -272,11 +272,12 @@ def calls() -> dict[str, dict[str, Any]]:
     coupled = {"rule": "race", "p": P, "q": Q}
     named: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "specsim": root, "specsim.continuous": of_continuous, "specsim.trees": of_trees, "specsim.testing": of_testing,
-        "specsim.checks": of_checks,
+        "specsim.checks": of_checks, "real.decode.capture": {
+            one: {"function": lambda *w: None, "make_arguments": tuple} for one in ("check_capture", "count_kernels")},
         "specsim.verify.coupled": {
             "emit": {**coupled, "u": P}, "acceptance": coupled, "coupled_rule": {"rule": "race", "num_drafts": 1}},
-        "specsim.control": of_control, "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
-        "specsim.conform": good_judgements.CALLS,
+        "specsim.control": of_control, "specsim.conform": good_judgements.CALLS,
+        "specsim.objective": {"loss": {"objective": "tvd", "p": P, "log_q": np.log(Q)}},
     }  # fmt: skip
     return {f"{package}.{name}": call for package, table in named.items() for name, call in table.items()}
 
