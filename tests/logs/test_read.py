@@ -235,7 +235,7 @@ BAD = {
         r"counts positions \[0, 2\]; expected all from 0 on",
     ),
     "sum": (METRICS.replace("} 130.0", "} 131.0"), "positions sum to 130 accepted drafts, the total is 131"),
-    "number": (METRICS.replace("} 130.0", "} many"), "is 'many'; expected a number"),
+    "number": (METRICS.replace("} 130.0", "} many"), "is 'many'; expected a finite number that is not negative"),
     "accept len": (SGLANG.replace("1.95", "0.95"), "line 4: accept len is 0.95; expected 1 or more"),
     "no decode": ("\n".join(SGLANG.splitlines()[:3]), "no decode line but those right behind a prompt"),
     "too many": (LONG.format(20, 30), "30 drafts accepted among 20 tokens"),
