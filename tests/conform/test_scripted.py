@@ -181,6 +181,52 @@ def test_numpy_and_python_programs() -> None:
     assert found.law[0, True, "a", 0] == pytest.approx(0.5 * 0.25 * 0.25 * 0.5, abs=1e-12)
 
 
+@pytest.mark.fast
+def test_one_minus_a_uniform_is_the_other_side_of_it() -> None:
+    """Comparisons of u and of 1 - u hang together; what races over one may not race over the other."""
+
+    def sides(random: Any) -> Any:
+        u = random.random()
+        return u < 0.3, 1 - u < 0.3, 1.0 - u >= 0.5
+
+    def race(random: Any) -> Any:
+        return int((np.log([0.5, 0.3, 0.2]) - np.log(-np.log(1 - random.random(3)))).argmax())
+
+    def two_races(random: Any) -> Any:
+        u, scores = random.random(3), np.log([0.5, 0.3, 0.2])
+        return int((scores - np.log(-np.log(1 - u))).argmax()), int((scores - np.log(-np.log(u))).argmax())
+
+    law = {(True, False, True): 0.3, (False, False, True): 0.2, (False, False, False): 0.2, (False, True, False): 0.3}
+    assert scripted.law(sides).law == pytest.approx(law)
+    assert scripted.law(race).law == pytest.approx({0: 0.5, 1: 0.3, 2: 0.2})
+    with pytest.raises(scripted.NotScriptable, match="one exponential in two races"):
+        scripted.law(two_races)
+
+
+def test_a_uniform_rounded_to_an_integer_is_one_of_few() -> None:
+    """As `int(u * n)` and `floor` do it, of which the last integer may have a smaller share."""
+    thirds = pytest.approx({0: 1 / 3, 1: 1 / 3, 2: 1 / 3})
+    assert scripted.law(lambda random: int(random.random() * 3)).law == thirds
+    assert scripted.law(lambda random: int((random.random(2) * 3).astype(int)[1])).law == thirds
+    assert scripted.law(lambda random: float(np.floor(random.random(1) * 3)[0])).law == thirds
+    assert scripted.law(lambda random: math.floor(2.5 * random.random())).law == pytest.approx({0: 0.4, 1: 0.4, 2: 0.2})
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (lambda random: 0.5 - random.random(), "subtracted, but not from 1"),
+        (lambda random: 1 - 2 * random.random(), "subtracted, but not from 1"),
+        (lambda random: int(random.random() * 100), "rounded to an integer, of more than 64"),
+        (lambda random: random.random() ** 2, "taken a power of"),
+        (lambda random: random.random() == 0.5, "tested for equality"),
+    ],
+)
+def test_what_is_not_followed_is_refused_in_words(program: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(scripted.NotScriptable, match=f"uniforms: {words}"):
+        scripted.law(program)
+
+
 def test_races_over_the_same_exponentials() -> None:
     """Against draws: the law of several winners; each alone has its own weights, whatever the others have."""
     weights = np.array([[0.5, 0.3, 0.2, 0.1], [0.0, 0.5, 0.3, 0.2], [0.1, 0.1, 0.1, 0.7]])

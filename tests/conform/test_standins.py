@@ -23,6 +23,12 @@ Program = Callable[[Any], Any]  # (random) -> result
 
 # Each is true with probability 1/4: the last number is below 1/4, whatever array it came through.
 BELOW: dict[str, Program] = {
+    "tensor of whole numbers": lambda random: torch.tensor(random.random(2) / QUARTER, dtype=torch.int64)[1] < 1,
+    "whole numbers of torch": lambda random: (torch.rand(2) / QUARTER).long()[1] < 1,
+    "int of torch": lambda random: (torch.rand(2) / QUARTER).int()[1] == 0,
+    "floor of torch": lambda random: torch.floor(torch.rand(2) / QUARTER)[1] == 0,
+    "ones less torch's": lambda random: (torch.ones(2) - torch.rand(2))[1] < QUARTER,
+    "one less what fills a tensor": lambda random: (1 - torch.empty(2).uniform_())[1] < QUARTER,
     "item of a logarithm": lambda random: torch.rand(1).log().item() < math.log(QUARTER),
     "list of logarithms": lambda random: torch.rand(2).log().tolist()[1] < math.log(QUARTER),
     "logarithms in NumPy": lambda random: torch.rand(2).log().numpy()[1] < math.log(QUARTER),
@@ -48,7 +54,6 @@ REFUSED: dict[str, Program] = {
     "stack with logarithms": lambda random: torch.stack([torch.rand(2), torch.rand(2).log()]),
     "stack with exponentials": lambda random: torch.stack([torch.rand(2), torch.empty(2).exponential_()]),
     "tensor with numbers": lambda random: torch.tensor([random.random(), 0.5]),
-    "tensor of whole numbers": lambda random: torch.tensor(random.random(2), dtype=torch.int64),
     "stack into a tensor": lambda random: torch.stack([torch.rand(2)], out=torch.empty(1, 2)),
     "logarithms drawn anew": lambda random: torch.rand(2).log().uniform_(),
     "logarithms of exponentials drawn anew": lambda random: torch.empty(2).exponential_().log().exponential_(),

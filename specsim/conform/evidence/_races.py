@@ -14,6 +14,11 @@ from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
 
+def forwards(cell: Any) -> int:
+    """Number of u, be it given or that of 1 - u."""
+    return int(max(cell, ~cell))
+
+
 class Exponentials(StandIn):
     """factor * e, e exponential with rate 1; or its logarithm, where `_form` is 1, or the negative of that (-1)."""
 
@@ -126,16 +131,18 @@ class Race(StandIn):
             self._refuse("weights that are not finite non-negative numbers")
         if not weights.any():
             return 0  # 0 / e: every entry is 0, and the first is taken
-        script, known, law = self._script, tuple(cells.tolist()), tuple(weights.tolist())
+        script, law = self._script, tuple(weights.tolist())
+        known = tuple(cells.tolist())
+        keys = list(map(forwards, known))
         compared = any(script.interval(cell) != (0.0, 1.0) for cell in known)
-        before, run = script.races.get(known[0], (known, {}))
+        before, run = script.races.get(keys[0], (known, {}))
         if law in run and before == known and not compared:
             return int(run[law])
-        others = any(script.races.get(cell, (known, {}))[0] != known for cell in known)
-        if compared or others or len(set(known)) < len(known) or (run and len(known) > _simplices.WIDEST):
+        others = any(script.races.get(cell, (known, {}))[0] != known for cell in keys)
+        if compared or others or len(set(keys)) < len(keys) or (run and len(known) > _simplices.WIDEST):
             self._refuse("one exponential in two races")
         winner = script.choose(_chances(tuple(run.items()), law) if run else law)
-        for cell in known:
+        for cell in keys:
             script.races[cell] = known, {**run, law: winner}
         return winner
 

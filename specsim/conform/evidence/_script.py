@@ -97,7 +97,10 @@ class Script:
         return self.first + len(self.intervals) - 1
 
     def interval(self, cell: int) -> tuple[float, float]:
-        """Where a uniform is known to lie; one that another run asked for is refused."""
+        """Where a uniform u is known to lie, or where 1 - u is, which has number ~cell; another run's is refused."""
+        if cell < 0:
+            low, high = self.interval(~cell)
+            return 1 - high, 1 - low
         self._here()
         if cell < self.first:
             self.refuse(KEPT)
@@ -105,6 +108,8 @@ class Script:
 
     def below(self, cell: int, cut: float) -> bool:
         """Whether a uniform is below a number; asks only where its interval holds both answers."""
+        if cell < 0:
+            return not self.below(~cell, 1 - cut)
         low, high = self.interval(cell)
         if low < cut < high:
             answer = self.choose((cut - low, high - cut))

@@ -15,6 +15,8 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from specsim.conform.evidence import _operators
+from specsim.conform.evidence._arrays import in_library
 from specsim.conform.evidence._script import NotScriptable, Script
 from specsim.types import Array
 
@@ -145,10 +147,17 @@ class StandIn:
             if any(str(value).endswith(name) for name in LOW):
                 self._refuse(f"rounded to {value}")
             if str(value).startswith(("torch.int", "torch.bool", "torch.long", "torch.uint")) or value in (int, bool):
-                self._refuse(f"converted to {value}")
+                return in_library(self._whole(), self._library)
         return self
 
     astype = type = to
+
+    def long(self) -> Any:
+        """torch's spelling of a conversion to integers."""
+        return in_library(self._whole(), self._library)
+
+    def _whole(self) -> Array:
+        self._refuse("rounded to integers")
 
     def cpu(self, *_: Any, **__: Any) -> Any:
         return self
@@ -176,7 +185,9 @@ class StandIn:
         return self.item() if self.ndim == 0 else [one.tolist() for one in self]
 
     # what is refused: everything else
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name == "int":  # torch's: a method of that name would hide Python's from its neighbours
+            return self.long
         if name in ("_script", "__jax_array__"):  # before __init__, as copying does it; JAX then asks the stand-in
             raise AttributeError(name)
         if self._library == "python" and name.startswith("__array_") and self._cells.ndim == 0:
@@ -190,7 +201,9 @@ class StandIn:
         raise NotScriptable("torch called from elsewhere") if found is None else _refused(found, function)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        name = _UFUNCS.get(ufunc.__name__)
+        if ufunc.__name__ == "floor" and method == "__call__" and not kwargs:
+            return self.floor()
+        name = _operators.UFUNCS.get(ufunc.__name__)
         if method != "__call__" or kwargs or name is None:
             self._refuse(f"numpy.{ufunc.__name__}")
         return apply(self._script, name, inputs)
@@ -252,46 +265,8 @@ def apply(script: Script, name: str, inputs: tuple[Any, ...]) -> Any:
     return getattr(rest[0], f"__{reflected}__")(first)
 
 
-_UFUNCS = {
-    "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "multiply": "mul", "divide": "truediv",
-    "true_divide": "truediv", "add": "add", "subtract": "sub", "log": "log", "exp": "exp", "negative": "neg",
-}  # fmt: skip
-
-
-def _refusing(name: str) -> Callable[..., Any]:
-    def refuse(self: StandIn, *_: Any, **__: Any) -> Any:
-        self._refuse(name)
-
-    return refuse
-
-
-# Python looks these up on the class, where __getattr__ is not asked; words of a number would be others every time
-_REFUSED = """bool int float index complex round trunc floor ceil eq ne lt le gt ge add radd sub rsub mul rmul truediv
- rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow neg pos abs invert and rand or ror xor rxor matmul rmatmul
- lshift rshift iadd isub imul itruediv ipow setitem contains hash reduce reduce_ex repr str format log exp"""
-for _name in _REFUSED.split():
-    setattr(StandIn, f"__{_name}__", _refusing(f"__{_name}__"))
-
-
-def _spelt(name: str) -> Callable[..., Any]:
-    def operate(self: StandIn, other: Any) -> Any:
-        return getattr(self, f"__{name}__")(other)
-
-    return operate
-
-
-# torch has methods for operators
-for _spelling, _name in {
-    "lt": "lt",
-    "less": "lt",
-    "le": "le",
-    "gt": "gt",
-    "greater": "gt",
-    "ge": "ge",
-    "mul": "mul",
-    "multiply": "mul",
-    "div": "truediv",
-    "add": "add",
-    "sub": "sub",
-}.items():
-    setattr(StandIn, _spelling, _spelt(_name))
+# Python looks these up on the class, where __getattr__ is not asked.
+for _name, _words in _operators.REFUSED.items():
+    setattr(StandIn, f"__{_name}__", _operators.refusing(_words))
+for _spelling, _name in _operators.SPELLINGS.items():
+    setattr(StandIn, _spelling, _operators.spelt(_name))

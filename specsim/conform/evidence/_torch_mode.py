@@ -19,7 +19,8 @@ OPERATORS = {
     "exp": "exp", "neg": "neg", "negative": "neg",
 }  # fmt: skip
 _METHODS = """reshape view flatten ravel squeeze unsqueeze expand transpose gather unbind to cpu cuda clone detach
- contiguous float double numpy item tolist argmax reciprocal scatter_ mul_ size dim numel __getitem__ __len__"""
+ contiguous float double numpy item tolist argmax reciprocal scatter_ mul_ size dim numel long int floor __getitem__
+ __len__"""
 METHODS = frozenset(_METHODS.split())
 FACTS = ("shape", "device", "dtype", "ndim", "is_cuda", "layout", "requires_grad")  # of a tensor, not of its numbers
 _RANDOM = """randn randn_like randint randint_like randperm normal normal_ poisson bernoulli_ geometric_ cauchy_
@@ -84,6 +85,8 @@ class Mode(TorchFunctionMode):
         if name.endswith("_") and not name.startswith("_") and isinstance(args[0], torch.Tensor):
             made = self._follow(plain, args, kwargs)  # weights.div_(noise): the tensor now holds what is made
             return self._hold(args[0], made)
+        if plain == "rsub" and not kwargs:
+            return apply(self.script, "sub", args[::-1])
         if plain in OPERATORS and not kwargs:
             return apply(self.script, OPERATORS[plain], args)
         if plain == "searchsorted" and isinstance(args[1], Uniforms) and len(args) == 2:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from specsim.conform.evidence._arrays import in_library
-from specsim.conform.evidence._races import Exponentials
+from specsim.conform.evidence._races import Exponentials, forwards
 from specsim.conform.evidence._script import Script
 from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
 LOG = 1
+WIDEST = 64  # integers that a uniform is rounded to: of more there are seeds made, and no tokens
 
 
 class Uniforms(StandIn):
-    """factor * u, u on [0, 1); or, where `_form` is LOG, log(factor * u)."""
+    """factor * u, u on [0, 1); or, where `_form` is LOG, log(factor * u). The number of 1 - u is ~ that of u."""
 
     @classmethod
     def fresh(cls, script: Script, shape: tuple[int, ...], library: str) -> Uniforms:
@@ -103,6 +105,32 @@ class Uniforms(StandIn):
     def __sub__(self, other: Any) -> Uniforms:
         return self._shifted(-numbers(self._script, other))
 
+    def __rsub__(self, other: Any) -> Uniforms:
+        """1 - u, which is uniform, too."""
+        if self._log or not (numbers(self._script, other) == 1).all() or not (self._factor == 1).all():
+            self._refuse("subtracted, but not from 1")
+        one = np.broadcast_shapes(self.shape, np.shape(other))
+        return self._with(np.array(np.broadcast_to(~self._cells, one)), np.ones(one))
+
+    def __int__(self) -> int:
+        return int(self._whole().item())
+
+    __trunc__ = __floor__ = __int__
+
+    def _whole(self) -> Array:
+        """Whole parts: of n * u each of n integers is as likely, if n is one."""
+        if self._log or (self._factor > WIDEST).any():
+            self._refuse(f"rounded to an integer, of more than {WIDEST}")
+        out = np.zeros(self.shape, dtype=np.int64)
+        for index in np.ndindex(*self.shape):
+            one = self[index]
+            out[index] = sum(itertools.takewhile(bool, (bool(one >= n) for n in range(1, math.ceil(one._factor)))))
+        return out
+
+    def floor(self) -> Any:
+        """The largest integers that are not above: as floats, as torch and NumPy give them."""
+        return in_library(self._whole().astype(np.float64), self._library)[()]
+
     def __neg__(self) -> Exponentials:
         """-log u is an exponential, if nothing is known of u yet."""
         known = [self._script.interval(cell) != (0.0, 1.0) for cell in self._cells.ravel().tolist()]
@@ -121,7 +149,7 @@ class Uniforms(StandIn):
             scale, limit = float(factor[index]), float(bound[index])
             if np.isnan(limit):
                 continue  # every comparison with NaN is False
-            if int(cells[index]) in self._script.races:
+            if forwards(cells[index]) in self._script.races:
                 self._refuse("compared after a race")
             below = scale > 0 and self._script.below(int(cells[index]), limit / scale)
             out[index] = answer(scale, below, limit)
