@@ -11,7 +11,7 @@ import typer
 from real.gpu.parts import MINUTES, NAMES
 from specsim.base.files import check_writable, json_text
 from specsim.base.unknown import unknown
-from specsim.commands.options import examples
+from specsim.commands.options import Command, examples
 
 app = typer.Typer(
     add_completion=False,
@@ -22,6 +22,7 @@ app = typer.Typer(
 
 
 @app.command(
+    cls=Command,
     epilog=examples(
         "python -m real.gpu parity shapes --tiny --device cpu",
         "python -m real.gpu parity --minutes 8",

@@ -49,7 +49,8 @@ def not_imported(path: Path, kind: str, error: BaseException) -> ValueError:
     if isinstance(error, ModuleNotFoundError):
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         remedy = f": install the extra `{extra}` (specsim-llm[{extra}])" if extra else ""
-    return ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {error}{remedy}")
+    words = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else error
+    return ValueError(f"{kind} file {path} cannot be imported: {type(error).__name__}: {words}{remedy}")
 
 
 def imported_names(path: Path) -> list[str]:

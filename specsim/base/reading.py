@@ -36,6 +36,13 @@ PACKED = (
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
     (b"PK\x03\x04", "zip", "unzip"),
 )
+# How files of other kinds begin, and what they are.
+BINARY = (
+    (b"PAR1", "a Parquet file"),
+    (b"SQLite format 3\0", "a database of SQLite"),
+    (b"\x93NUMPY", "an array of NumPy"),
+    (b"%PDF", "a PDF document"),
+)
 
 
 def read_bytes(path: Path, most: int) -> bytes:
@@ -55,6 +62,9 @@ def read_text(path: Path, most: int) -> str:
     for start, kind, command in PACKED:
         if data.startswith(start):
             raise ValueError(f"{path.name} is packed by {kind}; unpack it first ({command}), and give the text")
+    for start, kind in BINARY:
+        if data.startswith(start):
+            raise ValueError(f"{path.name} is {kind}, and text is read here; save what is asked for as text")
     mark, encoding = next(((mark, name) for mark, name in MARKS if data.startswith(mark)), (b"", "utf-8"))
     try:
         text = data[len(mark) :].decode(encoding)

@@ -78,8 +78,8 @@ def _doubt(watch: Watch, seen: Observation, wrong: float, observe: Observe) -> D
     if done >= asked:
         return ""
     return (
-        f"a total variation of {wrong:.2g} in {case.words} convicts nobody before {asked} more runs agree, for "
-        f"which it takes {LARGER}: shorter floats may explain it, or randomness that is not seen"
+        f"a total variation of {wrong:.2g} in {case.words} may come from shorter floats, or from randomness that is "
+        f"not seen: before it convicts, {asked} more runs have to agree, for which it takes {LARGER}"
     )
 
 

@@ -49,7 +49,7 @@ def dependence(tiles: list[Array]) -> Shared:
     >>> dependence([coins]).surprise > 0.01
     True
     >>> dependence([np.repeat(coins[:500], 2)]).words
-    'rows 1 apart'
+    'row i and row i + 1'
     """
     looks = list(_pairs(tiles))
     found = min(looks, key=lambda look: look.surprise)
@@ -61,9 +61,9 @@ def _pairs(tiles: list[Array]) -> Iterator[Shared]:
     turned = [*tiles[1:], tiles[0]]
     for lag in range(1, min(LAGS, min(map(len, tiles)) - 1) + 1):
         across = [one[lag:] == other[:-lag] for one, other in zip(tiles, turned, strict=True)]
-        yield _counted(f"rows {lag} apart", [tile[lag:] == tile[:-lag] for tile in tiles], across)
+        yield _counted(f"row i and row i + {lag}", [tile[lag:] == tile[:-lag] for tile in tiles], across)
     across = [one == other[::-1] for one, other in zip(tiles, turned, strict=True)]
-    yield _counted("rows from both ends", [(tile == tile[::-1])[: len(tile) // 2] for tile in tiles], across)
+    yield _counted("row i and row -i", [(tile == tile[::-1])[: len(tile) // 2] for tile in tiles], across)
 
 
 def _counted(words: str, agree: list[Array], across: list[Array]) -> Shared:

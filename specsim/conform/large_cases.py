@@ -20,7 +20,7 @@ from specsim.conform.subject import Subject
 from specsim.conform.toys import Text, Toy
 from specsim.types import Array
 
-ROLES = ("even", "refused", "missing")
+ROLES = ("evenly drafted", "over-drafted", "under-drafted")  # in words: even, refused, missing
 EVEN, REFUSED, MISSING = range(len(ROLES))
 HALVES = 2  # of a role: its lighter tokens, and its heavier ones
 QUARTERS = 4  # of the vocabulary, by number
@@ -146,17 +146,17 @@ def shares(one: Large, texts: list[Text]) -> list[Share]:
     for kind, mass in list(enumerate(one.masses.tolist()))[HALVES * (EVEN + 1) :]:
         rates = (reached * np.where(emitted, kinds == kind, mass)).mean(axis=0)
         for place in places[1:]:
-            words = f"{_words(kind, place)}, after even ones alone"
+            words = f"{_words(kind, place)}, after {ROLES[EVEN]} tokens alone"
             out.append(Share(words, float(rates[place]), mass * even**place))
 
     # The first place, by number.
     seen = np.bincount(_by_quarter(one.kinds)[tokens[:, 0]], minlength=len(one.quarters)) / len(tokens)
     for i, (rate, mass) in enumerate(zip(seen.tolist(), one.quarters.tolist(), strict=True)):
         role, quarter = divmod(i, QUARTERS)
-        out.append(Share(f"{ROLES[role]} ones in quarter {quarter + 1} of the vocabulary, first", rate, mass))
+        out.append(Share(f"{ROLES[role]} tokens in quarter {quarter + 1} of the vocabulary, in place 1", rate, mass))
     return [share for share in out if share.expected > 0 or share.observed > 0]
 
 
 def _words(kind: int, place: int) -> str:
     role, half = divmod(kind, HALVES)
-    return f"{('lighter', 'heavier')[half]} {ROLES[role]} ones as token {place + 1}"
+    return f"{('less', 'more')[half]} likely {ROLES[role]} tokens in place {place + 1}"

@@ -54,9 +54,16 @@ def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> 
         except OutOfTime:
             found["late"].append(name)
     nearest = {how: _of_its_kind(subject, some) for how, some in found.items()}
-    said = _said(nearest, probes, _symptoms(subject, next(one for one in probes if _wrong(subject, one))))
+    said = _said(nearest, probes, _symptoms(subject, _shown(subject, probes, convicted)))
     late = f" There was no time for {len(found['late'])} exhibits." if found["late"] else ""
     return said._replace(words=said.words + late)
+
+
+def _shown(subject: Subject, probes: list[Observation], convicted: list[Verdict]) -> Observation:
+    """Return what was seen where the report shows a counterexample; elsewhere, if that was not compared."""
+    shown = [verdict.counterexample.case for verdict in convicted if verdict.counterexample is not None]
+    wrong = [one for one in probes if _wrong(subject, one)]
+    return next((one for one in wrong if one.case.words in shown[:1]), wrong[0])
 
 
 def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:

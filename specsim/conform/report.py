@@ -11,6 +11,7 @@ from typing import Any
 from specsim.conform.verdict import ORDER, Counterexample, Report, Verdict
 
 SHOWN = 8  # outcomes of a counterexample
+LONGEST = 24  # entries of a row that is shown whole; of a longer one the first SHOWN are, and how many there are
 TELLING = ("joint", "contract", "marginal")  # properties whose reach says the most, the best first
 BEYOND = "larger"  # the property whose reach, or lack of it, is always said beside theirs
 NO_REACH = "where it was tried, which is not recorded"
@@ -175,7 +176,8 @@ def simple(value: Any) -> str:
     ('[1/4, 1/3]', '0.1235')
     """
     if isinstance(value, list | tuple):
-        inner = ", ".join(simple(one) for one in value)
+        shown = value if len(value) <= LONGEST or isinstance(value, tuple) else value[:SHOWN]
+        inner = ", ".join([*map(simple, shown), *[f"... {len(value)} in all"] * (len(shown) < len(value))])
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
     if not isinstance(value, float) or not math.isfinite(value):
         return str(value)

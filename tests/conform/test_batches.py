@@ -35,7 +35,7 @@ def test_rows_of_a_batch(shared: bool, followed: bool, evidence: str) -> None:
     found = judge(subject, budget=60 if followed else 5, properties=["batches"]).verdicts[0]
     assert (found.outcome, found.evidence) == ("convicted" if shared else "lossless", evidence)
     if not followed:
-        words = "rows 1 apart emit the same in" if shared else "3 equal rows are not scripted"
+        words = "row i and row i + 1 emit the same in" if shared else "3 equal rows are not scripted"
         assert words in found.words
 
 
@@ -93,7 +93,7 @@ def refused_to_many(p: Array, q: Array, drafts: Array, u: Array) -> Any:
 @pytest.mark.parametrize(
     ("batch", "outcome", "evidence", "words"),
     [
-        (shared_by_many, "convicted", "Monte Carlo", "rows of one batch depend on each other: rows 1 apart"),
+        (shared_by_many, "convicted", "Monte Carlo", "rows of one batch depend on each other: row i and row i + 1"),
         (refused_to_many, "lossless", "scripted", "of more rows nothing is known: raised ValueError: no buffer"),
     ],
 )

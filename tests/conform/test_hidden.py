@@ -234,7 +234,7 @@ def test_no_time_for_enough_runs_is_no_conviction() -> None:
     seen = watch(next(standard(watch.subject)))
     watch.deadline = clock.now() + 0.2
     seen = seen._replace(rounding=1.0)  # no text comes too often
-    assert "convicts nobody before" in doubts.doubt(watch, seen, 1e-7, watch)
+    assert "before it convicts" in doubts.doubt(watch, seen, 1e-7, watch)
 
 
 @pytest.mark.fast

@@ -113,6 +113,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         r"holds servers of several kinds \(speculative_algorithm='EAGLE3', speculative_num_steps=3",
     ),
     "gzip": (b"\x1f\x8b\x08\x00 and so on", r"is packed by gzip; unpack it first \(gunzip\)"),
+    "Parquet": (b"PAR1 and so on", "is a Parquet file, and text is read here"),
     "zstd": (b"\x28\xb5\x2f\xfd and so on", "is packed by zstd"),
     "llama.cpp, a negative count": (
         TIMINGS + "draft acceptance = -0.6 ( -60 accepted / 90 generated)\n", "'draft acceptance' in a line without"

@@ -24,6 +24,7 @@ DRAFTED = 6  # drafts that are tried in a case, each time
 COINS = 24  # of a run are tried at most
 SHARE = 8  # of the time that is left, this part is taken at most
 OUTSIDE = re.compile(r"returned token (-?\d+), outside")
+INPUTS = "coins are arguments, so that each of their values is an input"
 
 
 class Impossible(NamedTuple):
@@ -127,7 +128,7 @@ def verdict_at_end(subject: Subject, found: Impossible, runs: int, while_recordi
     outcome: Outcome = "lossy by design"
     if subject.lossless:
         outcome = "convicted" if while_recording or _takes_coins(subject) else "measured"
-    rarity = _rarity(found.share) if outcome == "measured" else ""
+    rarity = _rarity(found.share) if outcome == "measured" else INPUTS * _takes_coins(subject)
     if found.fault:
         words = f"it breaks, {found.fault} ({case.words}){': ' * bool(rarity)}{rarity}"
         return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, found.share, None, words)

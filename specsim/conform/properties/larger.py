@@ -29,6 +29,7 @@ KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "what is convicted, priced or broken at small sizes is not tried at larger ones"
 RUNS = 1000  # of a case
 FEWEST = 30  # runs of a case: a refused token that is always kept is seen by so many
+TELLING = 0.3  # a share that has to be off by more than that to be seen: runs that tell nothing
 CHUNK = 250  # runs whose laws are held at a time
 PROBE = 10  # runs, after which it is known how many there is time for
 # Part of the seconds that the judgement took before, and the least number of them, that all of these looks may take.
@@ -72,6 +73,9 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             continue
         if seen.convicts:
             return _convicted(subject, one, seen, watch.runs - before)
+        if seen.found > TELLING:
+            left_out.append(f"{seen.runs} runs of {where} tell nothing: give it {LARGER}")
+            continue
         reach.append(f"{where} ({seen.runs} runs)")
         widest = max(widest, seen.found)
     without = "; ".join(dict.fromkeys(left_out))

@@ -67,8 +67,8 @@ def _cause(subject: Subject, observe: Observe) -> str:
     except (Broken, OutOfTime):
         return ""
     if found.distance > found.allowed:
-        return "; so it is where no law depends on the text: if one round is right, random numbers serve twice"
-    return "; not so where no law depends on the text: what belongs to the first round is used in the second"
+        return "; so it is, too, where no law depends on the text: if one round is right, random numbers are used again"
+    return "; not where no law depends on the text: a row, residual or position of one round is used in the next"
 
 
 def cases(subject: Subject) -> Iterator[Case]:
