@@ -60,7 +60,7 @@ def test_a_conviction_shows_what_comes_too_often() -> None:
     assert shown is not None
     (due,), (seen,) = shown.expected.values(), shown.observed.values()
     assert verdict.distance == abs(due - seen)
-    kept = shown.outcome.split()[1] == "refused"
+    kept = "over-drafted" in shown.outcome
     assert (due < 0.01) is kept
     assert (seen > due) is kept
     assert f"have probability {seen:.4g}, not {due:.4g}" in verdict.words
@@ -202,11 +202,11 @@ def test_shares_are_those_of_texts_that_the_target_goes_on_with() -> None:
     case = one(watch)
     found = shares(case, texts_of(case, (MISSING,), (EVEN, REFUSED)))
     first, after, second = (
-        {share.words.partition(" ones")[0]: share for share in found if share.words.endswith(words)}
-        for words in ("ones as token 1", "as token 2, after even ones alone", "ones as token 2")
+        {share.words.partition(" tokens")[0]: share for share in found if share.words.endswith(words)}
+        for words in ("tokens in place 1", "in place 2, after evenly drafted tokens alone", "tokens in place 2")
     )
     half = next(name for name in after if after[name].observed == 0.5)
-    assert half.endswith("refused")
+    assert half.endswith("over-drafted")
     assert sum(share.observed for share in first.values()) == pytest.approx(1)
     assert sum(share.expected for share in first.values()) == pytest.approx(1)
     assert sum(share.observed for share in after.values()) == pytest.approx(0.5)
