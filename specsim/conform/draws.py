@@ -1,72 +1,120 @@
-"""Many answers of a subject with real random numbers: in batches where it can, else one by one."""
+"""Answers of a subject with real random numbers, and their frequencies: in batches where it can, else one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.cases import ROWS, Case
-from specsim.conform.evidence import _shared, scripted
-from specsim.conform.evidence._jax_keys import TRANSFORMED
-from specsim.conform.libraries import plain, takes_key
-from specsim.conform.rows import TILE, Rows, arguments, parts_of
+from specsim.conform.evidence import _shared, montecarlo, scripted
+from specsim.conform.observation import Observation, continued, distance
 from specsim.conform.subject import Subject
-from specsim.conform.subject_call import Answer, Broken, Input, answer, inputs, keywords, randomness
+from specsim.conform.subject_call import Answer, Input, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.toys import Text, Toy
+from specsim.conform.trial import Trial
 from specsim.trees import draw_tree, uniforms
 from specsim.types import Array
 
-if TYPE_CHECKING:
-    from specsim.conform.watch import Watch
+# Runs, after which it is known how long a first look would take.
+PROBE = 20
+# Tests of one observation: first token, joint law, accepted drafts, impossible tokens.
+TESTS = 4
+Draw = Callable[[int], list[Answer]]  # n -> n answers
 
-FEW = 8  # rows of a batch that are as many as they are: they are looked at one by one
-PROBE = 20  # runs, after which it is known how long a first look would take
+
+def frequencies(
+    trial: Trial, case: Case, draws: Callable[[int], AbstractContextManager[Draw]], wanted: float | None = None
+) -> Observation:
+    """Return frequencies that are as precise as is wanted; less precise if they convict, or if others need the time.
+
+    `draws` opens the random answers of a seed.
+    """
+    budget, findings, subject = trial.budget, trial.findings, trial.subject
+    look = findings.begin_look()
+    delta = findings.rate(look) / TESTS
+    begun, fair = budget.begin_sampling(is_minor=findings.has_dependent_rows)
+
+    # How many answers there may be, and with which frequencies.
+    is_drafter, size = subject.kind == "drafter", len(case.parents)
+    counted = size if subject.kind in ("chain", "tree") or subject.block else 0
+    goal = {} if is_drafter else dict(continued(case.p, (), case.length, case.end))
+    # The rows of a drafter are not known yet: it is as hard as any law of so many answers.
+    kinds = case.draft.vocab**size + 1
+    law = [1 / kinds] * kinds if is_drafter else list(goal.values())
+
+    def precision(runs: int, rate: float) -> float:
+        return max(montecarlo.found(law, runs, rate), montecarlo.mean_allowed(counted, runs, rate))
+
+    # With fewer than `least` runs nothing is decided.
+    most = montecarlo.needed(precision, delta, wanted or montecarlo.WANTED)
+    least = montecarlo.needed(precision, delta, montecarlo.UNDECIDED)
+
+    def enough(counts: montecarlo.Counts) -> bool:
+        """Return whether the counts convict, or those of the next look would come too late."""
+        runs, rate = counts.runs, montecarlo.share(delta, counts.looks)
+        seen = Observation(case, {a: n / runs for a, n in counts.counts.items()}, "Monte Carlo", runs)
+        if not is_drafter and distance(seen.joint(case.length), goal) > montecarlo.allowed(law, runs, rate):
+            return True
+        now = clock.now()
+        is_decided = precision(runs, rate) <= montecarlo.UNDECIDED
+        following = min(2 * runs, most) if is_decided else max(least, min(2 * runs, most))
+        return now + (now - begun) * (following - runs) / runs > (fair if is_decided else budget.until)
+
+    try:
+        with draws(trial.caller.seed + look) as draw:
+            counts = montecarlo.sample(draw, enough, most=most)
+    except (OutOfTime, scripted.NotScriptable):  # rows of a batch may hold random numbers of a script
+        findings.note_once(f"no time for {montecarlo.FIRST} runs with random numbers")
+        raise OutOfTime from None
+    shares = {answer: n / counts.runs for answer, n in counts.counts.items()}
+    return Observation(case, shares, "Monte Carlo", counts.runs, montecarlo.share(delta, counts.looks))
 
 
 @contextmanager
-def sampler(watch: Watch, case: Case, given: list[Input], seed: int) -> Iterator[Callable[[int], list[Answer]]]:
-    """draw(n): n answers on drafts of the case."""
+def sampler(trial: Trial, case: Case, given: list[Input], seed: int) -> Iterator[Draw]:
+    """Open draw(n): n answers on drafts of the case."""
     rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
-    law = weights / weights.sum()
-    rows = watch.rows if watch.rows.served(case, given) else None
-    if rows is None and not is_batched(watch, case):
-        with repeated(watch, lambda own: watch.once(case, given[rng.choice(len(law), p=law)], own), seed) as draw:
+    law, caller = weights / weights.sum(), trial.caller
+    compiled = caller.serves_compiled(case, given)
+    if not compiled and not is_batched(trial, case):
+        with repeated(trial, lambda own: caller.once(case, given[rng.choice(len(law), p=law)], own), seed) as draw:
             yield draw
         return
-    batched(watch, case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]), rows)
-    with seeded(seed) as own:  # one that hangs was broken just now, and is not waited for until the end
-        yield lambda count: batched(watch, case, given, rng.choice(len(law), size=count, p=law), own, rows)
+    # One that hangs is broken now, and is not waited for until the end.
+    caller.batched(case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]), compiled=compiled)
+    with seeded(seed) as own:
+        yield lambda n: caller.batched(case, given, rng.choice(len(law), size=n, p=law), own, compiled=compiled)
 
 
-def is_batched(watch: Watch, case: Case) -> bool:
+def is_batched(trial: Trial, case: Case) -> bool:
     """Return whether the runs of a case are rows of the subject's batches; some things only single calls are asked."""
-    is_plain = (case.prompt, case.limit, case.end, case.mask) == ((), None, None, None) and not watch.subject.logprobs
-    return watch.subject.batch is not None and is_plain and not any(watch.dependent.values())
+    is_plain = (case.prompt, case.limit, case.end, case.mask) == ((), None, None, None) and not trial.subject.logprobs
+    return trial.subject.batch is not None and is_plain and not trial.findings.has_dependent_rows
 
 
 @contextmanager
-def neighboured(watch: Watch, case: Case, seed: int) -> Iterator[Callable[[int], list[Answer]]]:
-    """draw(n): n answers of the rows of batches, so that a row in another's place is seen.
+def neighboured(trial: Trial, case: Case, seed: int) -> Iterator[Draw]:
+    """Open draw(n): n answers of the rows of batches, so that a row in another's place is seen.
 
     A coin decides for every row whether its tokens are called by the next ones' numbers, which is undone in its answer:
     rows of two laws stand at random places beside each other, and every row is counted.
     """
-    rng = np.random.default_rng(seed)
-    own, other = (inputs(watch.subject, one) for one in (case, rolled(case)))
+    rng, caller = np.random.default_rng(seed), trial.caller
+    own, other = (inputs(trial.subject, one) for one in (case, rolled(case)))
     laws = [np.array([one.weight for one in some]) for some in (own, other)]
-    batched(watch, case, own, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))  # one that hangs is broken now
+    caller.batched(case, own, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))  # one that hangs is broken now
     with seeded(seed) as random:
 
         def draw(count: int) -> list[Answer]:
             drawn = [rng.choice(len(law), size=count, p=law / law.sum()) for law in laws]
             moved = rng.random(count) < 0.5
             chosen = np.where(moved, len(own) + drawn[1], drawn[0])
-            found = batched(watch, case, [*own, *other], chosen, random)
+            found = caller.batched(case, [*own, *other], chosen, random)
             vocab = case.target.vocab
             return [unrolled(one, vocab) if there else one for one, there in zip(found, moved.tolist(), strict=True)]
 
@@ -74,7 +122,7 @@ def neighboured(watch: Watch, case: Case, seed: int) -> Iterator[Callable[[int],
 
 
 def rolled(case: Case) -> Case:
-    """The same with every token called by the next one's number."""
+    """Return the same case with every token called by the next one's number."""
     vocab = case.target.vocab
 
     def called(text: Text) -> Text:
@@ -87,28 +135,28 @@ def rolled(case: Case) -> Case:
 
 
 def unrolled(answer: Answer, vocab: int) -> Answer:
-    """An answer in a case that `rolled` made, in the numbers of the case that it was made of."""
+    """Return an answer in a case that `rolled` made, in the numbers of the case that it was made of."""
     return answer._replace(text=tuple((token - 1) % vocab for token in answer.text))
 
 
 @contextmanager
-def repeated(watch: Watch, program: Callable[[Any], Answer], seed: int) -> Iterator[Callable[[int], list[Answer]]]:
-    """draw(n): n results of program(random); OutOfTime at once where there is no time for a first look."""
-    looks = 0
+def repeated(trial: Trial, program: Callable[[Any], Answer], seed: int) -> Iterator[Draw]:
+    """Open draw(n): n results of program(random); OutOfTime at once where there is no time for a first look."""
+    budget, looks = trial.budget, 0
     with seeded(seed) as own:
 
         def draw(count: int) -> list[Answer]:
             nonlocal looks
             looks += 1
-            out, began = list[Answer](), clock.now()
-            if looks == 1 and began + watch.pace * count > watch.until:
+            out, begun = list[Answer](), clock.now()
+            if looks == 1 and not budget.has_time_for(count, budget.pace, begun):
                 raise OutOfTime
             for _ in range(count):
-                now = clock.now()
-                if looks == 1 and len(out) == PROBE and began + (now - began) / PROBE * count > watch.until:
-                    watch.pace = (now - began) / PROBE
+                pace = (clock.now() - begun) / PROBE
+                if looks == 1 and len(out) == PROBE and not budget.has_time_for(count, pace, begun):
+                    budget.note_pace(pace)
                     raise OutOfTime
-                if watch.left() < 0:
+                if budget.left() < 0:
                     raise OutOfTime
                 out.append(program(own))
             return out
@@ -133,81 +181,12 @@ def drafted(subject: Subject, case: Case, count: int, rng: np.random.Generator) 
     return out
 
 
-def once_each(watch: Watch, case: Case, given: list[Input], own: Any, *, rows: bool) -> list[Answer]:
-    """Return the answers to inputs that are used once each: one by one, or as the rows of a batch."""
-    if rows:
-        return batched(watch, case, given, np.arange(len(given)), own)
-    return [watch.once(case, one, own) for one in given]
-
-
 @contextmanager
 def seeded(seed: int) -> Iterator[np.random.Generator]:
-    """A generator; those that everybody shares are seeded, too, and put back."""
+    """Yield a generator; those that everybody shares are seeded, too, and put back."""
     before = _shared.states()
     _shared.seed(seed)
     try:
         yield np.random.default_rng([seed, 1])
     finally:
         _shared.restore(before)
-
-
-def batched(
-    watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any, rows: Rows | None = None
-) -> list[Answer]:
-    """One call for all of them, of the subject's `batch` or of `rows`; JAX gets as many rows each time."""
-    if watch.subject.arrays != "jax" or (rows is None and len(chosen) <= FEW):
-        return _called(watch, case, given, chosen, own, rows)
-    answers: list[Answer] = []
-    for first in range(0, len(chosen), TILE):
-        part = chosen[first : first + TILE]
-        answers += _called(watch, case, given, np.resize(part, TILE), own, rows)[: len(part)]
-        watch.runs += len(part) - TILE
-    return answers
-
-
-@contextmanager
-def followed(watch: Watch, random: Any) -> Iterator[None]:
-    """Say what a script cannot follow where JAX refuses a key's stand-in: it is no fault of the subject."""
-    try:
-        yield
-    except Broken as broken:
-        ours = isinstance(random, scripted.Generator) and takes_key(watch.subject)
-        if ours and isinstance(broken.__cause__, TypeError | AttributeError | ValueError):
-            raise scripted.NotScriptable(TRANSFORMED) from None
-        raise
-
-
-def _called(watch: Watch, case: Case, given: list[Input], chosen: Any, own: Any, rows: Rows | None) -> list[Answer]:
-    """The answers of one call."""
-    subject = watch.subject
-    drafts = [one.tree for one in given if one.tree is not None]
-    watch.runs += len(chosen)
-    if rows is not None:
-        with watch.guarded(len(chosen)):
-            found = rows.call(case, given, chosen, own)
-    else:
-        assert subject.batch is not None
-        p, q, tokens = arguments(subject, given, chosen)
-        tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
-        more = randomness(subject, case, drafts[0], own, (len(chosen),))
-        with followed(watch, own), watch.guarded(len(chosen)):
-            found = subject.batch(p, q, tree, *more, **keywords(subject, case, None))
-    said = None
-    if subject.logprobs:
-        found, reported = found
-        said = None if rows is None else np.asarray(plain(reported), dtype=np.float64).round(6)
-    pair = subject.kind in ("chain", "tree") and subject.returns == "kept"
-    parts = parts_of(found, pair)
-    if any(part.shape[:1] != (len(chosen),) for part in parts):
-        raise Broken(f"returned {[part.shape for part in parts]} for a batch of {len(chosen)}")
-    known: dict[Any, Answer] = {}  # rows that are alike mean the same
-
-    def meant(n: int, i: int) -> Answer:
-        row = tuple(part[n] for part in parts) if pair else parts[0][n]
-        key = (i, *(n if part.dtype == object else part[n].tobytes() for part in parts))
-        if key not in known:
-            known[key] = answer(subject, case, drafts[i], row)
-        one = known[key]
-        return one if said is None else one._replace(logprobs=tuple(said[n][: len(one.text)].tolist()))
-
-    return [meant(n, int(i)) for n, i in enumerate(chosen)]

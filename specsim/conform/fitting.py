@@ -2,58 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from specsim.conform.cases import Case
 from specsim.conform.evidence import scripted
-from specsim.conform.observation import is_as_large, size_of
+from specsim.conform.observation import key_of
+from specsim.conform.observing import observe
 from specsim.conform.subject_call import Broken, inputs
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial
 
-if TYPE_CHECKING:
-    from specsim.conform.watch import Watch
-
-SMALL = 5  # tokens that every subject must take
+# Tokens that every subject must take.
+SMALL = 5
 
 
-def takes(watch: Watch, case: Case) -> bool:
+def through(trial: Trial, cases: Iterable[Case]) -> Iterator[Case]:
+    """Yield the cases of a property that the subject takes.
+
+    Those that were not seen yet share the time with the cases of the properties that follow.
+    """
+    own = list(cases)
+    for i, case in enumerate(own):
+        if not takes(trial, case):
+            continue
+        sharing = {key_of(one) for one in (*own[i:], *trial.budget.ahead) if not one.exact_only}
+        trial.budget.share_among(len(sharing - trial.findings.seen.keys()))
+        yield case
+
+
+def takes(trial: Trial, case: Case) -> bool:
+    """Return whether the subject takes the case's vocabulary, and has an exact law where only that counts."""
+    return _takes_vocabulary(trial, case) and (not case.exact_only or _follows(trial, case))
+
+
+def _takes_vocabulary(trial: Trial, case: Case) -> bool:
     """Return whether a call takes the case's vocabulary: one that raises twice may have a table of some size."""
-    vocab = case.target.vocab
-    if vocab <= SMALL or watch.left() <= 0 or vocab in watch.taken:
-        return vocab not in watch.untaken
-    watch.taken.add(vocab)
-    if (broken := _probed(watch, case)) is not None:
-        if _probed(watch, case) is None:
+    vocab, findings = case.target.vocab, trial.findings
+    if vocab <= SMALL or trial.budget.left() <= 0 or findings.is_tried(vocab):
+        return vocab not in findings.untaken
+    findings.try_vocabulary(vocab)
+    if (broken := _probed(trial, case)) is not None:
+        if _probed(trial, case) is None:
             raise broken
-        watch.untaken[vocab] = f"it does not take V={vocab}: {broken}"
-    return vocab not in watch.untaken
+        findings.exclude_vocabulary(vocab, str(broken))
+    return vocab not in findings.untaken
 
 
-def _probed(watch: Watch, case: Case) -> Broken | None:
+def _probed(trial: Trial, case: Case) -> Broken | None:
     """Return what the subject raises in one call of a case, None if it answers; a wrong answer is raised."""
-    runs = watch.runs
-    try:
-        watch.once(case, inputs(watch.subject, case)[0], np.random.default_rng(watch.seed))
-    except scripted.NotScriptable:
-        return None
-    except Broken as broken:
-        if broken.__cause__ is None:
-            raise
-        return broken
-    finally:
-        watch.runs = runs
+    caller = trial.caller
+    with caller.uncounted():
+        try:
+            caller.once(case, inputs(trial.subject, case)[0], np.random.default_rng(caller.seed))
+        except scripted.NotScriptable:
+            return None
+        except Broken as broken:
+            if broken.__cause__ is None:
+                raise
+            return broken
     return None
 
 
-def follows(watch: Watch, case: Case) -> bool:
+def _follows(trial: Trial, case: Case) -> bool:
     """Return whether there is an exact law of a case; where there was none, larger ones are not tried."""
-    if watch.kinds == ["Monte Carlo"] or any(is_as_large(case, size) for size in watch.unfollowed):
+    if not trial.findings.is_followed or trial.findings.is_unfollowed(case):
         return False
     try:
-        watch(case)
+        observe(trial, case)
     except OutOfTime:
-        watch.unfollowed.append(size_of(case))
+        trial.findings.note_unfollowed(case)
         return False
     return True

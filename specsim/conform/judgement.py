@@ -10,21 +10,23 @@ from specsim.base import check
 from specsim.base.unknown import unknown
 from specsim.conform import clock, declared, libraries
 from specsim.conform.cases import Case
-from specsim.conform.likeness import resemblance
+from specsim.conform.likeness import Exhibits, resemblance
 from specsim.conform.registry import names
 from specsim.conform.sources import since
 from specsim.conform.subject import KINDS, Subject
 from specsim.conform.subject_call import Broken
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial, begin
 from specsim.conform.verdict import ALL, LARGER, Report, Verdict
-from specsim.conform.watch import Watch
 
 PROPERTIES = "specsim.conform.properties"
-FIRST = ("vacuity", "marginal", "joint", "bound")  # the most telling ones; the others follow by name
+# The most telling properties; the others follow by name.
+FIRST = ("vacuity", "marginal", "joint", "bound")
 # Asked at the end, and only of what nothing convicted before: it looks for what the others cannot see.
 LAST = "larger"
 DECIDED = ("convicted", "lossy by design", "broken")
-GRACE = 0.1  # of the budget, for the call that is under way when it ends
+# Part of the budget for the call that is under way when it ends.
+GRACE = 0.1
 # Seconds of the processor that one call may use before it is called broken; the first one may use the whole budget.
 PATIENCE = 10.0
 # Seconds of the longest budget.
@@ -42,6 +44,7 @@ def judge(
     seed: int = 0,
     patience: float = PATIENCE,
     say: Callable[[Verdict], None] | None = None,
+    exhibits: Exhibits | None = None,
 ) -> Report:
     """Judge a subject: a verdict for every property, whatever it does.
 
@@ -64,6 +67,8 @@ def judge(
         A call that the budget ends before is *inconclusive*.
     say : callable, optional
         Called with every verdict as it is reached.
+    exhibits : Exhibits, optional
+        What earlier judgements saw of the museum's exhibits: pass one `Exhibits()` to all of them, and it is seen once.
 
     Returns
     -------
@@ -102,16 +107,19 @@ def judge(
         return Report(subject.name, (Verdict(subject.name, ALL, "not available", words=reason),))
     subject = libraries.settled(subject)
     began, imported = clock.now(), frozenset(sys.modules)
-    watch = Watch(subject, deadline=began + seconds, patience=longest, delta=delta, seed=seed, grace=GRACE * seconds)
+    grace = GRACE * seconds
+    trial = begin(subject, deadline=began + seconds, patience=longest, delta=delta, seed=seed, grace=grace)
+    findings = trial.findings
     verdicts: dict[str, Verdict] = {}
 
     def ask(names: Sequence[str]) -> None:
         """Judge properties one after the other; every verdict is kept and said."""
         planned = [_cases(name, subject) if name != LAST else [] for name in names]
         for i, name in enumerate(names):
-            watch.ahead, watch.telling = [case for later in planned[i + 1 :] for case in later], name in FIRST
+            ahead = [case for later in planned[i + 1 :] for case in later]
+            trial.budget.turn_to(ahead, is_priority=name in FIRST)
             is_settled = name == LAST and any(one.outcome in DECIDED for one in verdicts.values())
-            verdict = None if is_settled else _one(name, subject, watch)
+            verdict = None if is_settled else _one(name, subject, trial)
             if verdict is None and properties is not None:
                 verdict = Verdict(subject.name, name, "not available", words=_unasked(name, subject))
             if verdict is None:
@@ -120,20 +128,22 @@ def judge(
             verdicts[name] = verdict if before is None else verdict._replace(runs=before.runs + verdict.runs)
             if say is not None and (before is None or before.outcome != verdict.outcome):
                 say(verdicts[name])
-            if verdict.outcome == "broken" and not watch.seen:  # it cannot be called at all
+            if verdict.outcome == "broken" and not findings.seen:  # it cannot be called at all
                 break
 
     try:
         ask(wanted)
         # What was exact is so no more where the subject has randomness that no script sees.
-        if watch.hidden and (exact := [name for name, one in verdicts.items() if one.is_exact]):
+        if findings.is_hidden and (exact := [name for name, one in verdicts.items() if one.is_exact]):
             ask(exact)
         # What is left of the budget goes to what it was too short for.
-        if watch.left() > AGAIN * seconds and (late := [name for name, one in verdicts.items() if one.wants_time]):
-            watch.most.clear()
+        late = [name for name, one in verdicts.items() if one.wants_time]
+        if late and trial.budget.left() > AGAIN * seconds:
+            findings.retry_long_cases()
             ask(late)
         said = tuple(verdicts.values())
-        report = Report(subject.name, said, resemblance=resemblance(subject, watch, list(said)))
+        likeness = resemblance(trial, said, exhibits or Exhibits())
+        report = Report(subject.name, said, resemblance=likeness)
     except KeyboardInterrupt:
         report = Report(subject.name, tuple(verdicts.values()), complete=False)
     loaded = tuple(str(path) for path in since(imported))
@@ -149,7 +159,7 @@ def validated(subject: Subject, budget: float, properties: Sequence[str] | None)
 
 
 def chosen(properties: Sequence[str] | None) -> list[str]:
-    """Names of properties in the order in which they are asked; ValueError for one that there is not."""
+    """Return the names of properties in the order in which they are asked; ValueError for an unknown one."""
     known = names(PROPERTIES)
     if properties is not None and not isinstance(properties, list | tuple):
         raise TypeError(f"properties must be a list of names, got {check.shown(properties)}")
@@ -162,39 +172,40 @@ def chosen(properties: Sequence[str] | None) -> list[str]:
 
 
 def asked(kind: str) -> list[str]:
-    """Names of the properties that concern a kind of subject, in order; ValueError for a kind that there is not."""
+    """Return the names of the properties that concern a kind of subject, in order; ValueError for an unknown kind."""
     if kind not in KINDS:
         raise unknown("kind", kind, KINDS)
     return [name for name in chosen(None) if kind in importlib.import_module(f"{PROPERTIES}.{name}").KINDS]
 
 
 def _cases(name: str, subject: Subject) -> list[Case]:
-    """What a property looks at, if it concerns a subject."""
+    """Return the cases of a property, if it concerns a subject."""
     module = importlib.import_module(f"{PROPERTIES}.{name}")
     return list(module.cases(subject)) if subject.kind in module.KINDS else []
 
 
-def _one(name: str, subject: Subject, watch: Watch) -> Verdict | None:
-    """One property; whatever happens is a verdict."""
-    module, before = importlib.import_module(f"{PROPERTIES}.{name}"), watch.runs
+def _one(name: str, subject: Subject, trial: Trial) -> Verdict | None:
+    """Return the verdict of one property; whatever happens is a verdict."""
+    caller, findings = trial.caller, trial.findings
+    module, before = importlib.import_module(f"{PROPERTIES}.{name}"), caller.runs
     if subject.kind not in module.KINDS:
         return None
-    if watch.refused:
+    if findings.refused:
         if not _cases(name, subject):
             return None
-        return Verdict(subject.name, name, "inconclusive", words=watch.refused)
+        return Verdict(subject.name, name, "inconclusive", words=findings.refused)
     try:
-        verdict: Verdict | None = module.verdict(subject, watch)
+        verdict: Verdict | None = module.verdict(subject, trial)
         return verdict
     except Broken as reason:
-        return Verdict(subject.name, name, "broken", runs=watch.runs - before, words=str(reason))
+        return Verdict(subject.name, name, "broken", runs=caller.runs - before, words=str(reason))
     except OutOfTime as late:
-        words = "; ".join(filter(None, [f"the budget ran out: give it {LARGER}", str(late), *watch.why]))
-        return Verdict(subject.name, name, "inconclusive", runs=watch.runs - before, words=words)
+        words = "; ".join(filter(None, [f"the budget ran out: give it {LARGER}", str(late), *findings.why]))
+        return Verdict(subject.name, name, "inconclusive", runs=caller.runs - before, words=words)
 
 
 def _unasked(name: str, subject: Subject) -> str:
-    """Why a property that was named does not concern a subject."""
+    """Return why a property that was named does not concern a subject."""
     module = importlib.import_module(f"{PROPERTIES}.{name}")
     if subject.kind not in module.KINDS:
         return f"a {subject.kind} is not asked: it concerns {', '.join(module.KINDS)}"

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from specsim.conform import clock
 from specsim.conform.cases import Case, standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation, distance
+from specsim.conform.observing import observe
 from specsim.conform.properties import contract, parameters
 from specsim.conform.registry import EXHIBITS, find, names, subjects_of
 from specsim.conform.smaller import SHRUNKEN
@@ -23,36 +24,81 @@ from specsim.conform.subject import UNCHANGED, SamplingParams, Subject
 from specsim.conform.subject_call import Broken
 from specsim.conform.symptoms import SMALL, symptoms
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial, begin
 from specsim.conform.verdict import Resemblance, Verdict
-from specsim.conform.watch import Watch
 
-PATIENCE = 10.0  # seconds for one call of an exhibit
-MOST = 10  # inputs compared
-TWO = 2  # drafts: with one of them many errors look alike
-FEW = 4  # exhibits named; symptoms that more of them have say nothing
+# Seconds for one call of an exhibit.
+PATIENCE = 10.0
+# Inputs compared.
+MOST = 10
+# Drafts of an input at most: with one of them many errors look alike.
+TWO = 2
+# Exhibits named; symptoms that more of them have say nothing.
+FEW = 4
 OF_SINGLE_CALLS = {"marginal", "joint", "bound", "degenerate", "parameters", "greedy", "contract"}
-ONE_BY_ONE = {"iid", "without_replacement", "paths"}  # schemes that draw a single draft from q
+# Schemes that draw a single draft from q.
+ONE_BY_ONE = {"iid", "without_replacement", "paths"}
 HERE = "specsim.conform.properties"
-AS_FAR = 1e-6  # total variations that are one
-_observed: dict[Any, Observation | None] = {}  # of exhibits, which are the same in every judgement
-_failed: dict[tuple[str, str], Verdict] = {}  # (exhibit, property) -> what it is convicted of
+# Total variations that differ by less are equal.
+AS_FAR = 1e-6
 
 
-def resemblance(subject: Subject, watch: Watch, verdicts: Sequence[Verdict]) -> Resemblance | None:
-    """The exhibits that a convicted subject resembles, and in what; None if it is not convicted."""
+class Exhibits:
+    """What was seen of the museum's exhibits, which are the same in every judgement; it lives for one command."""
+
+    def __init__(self) -> None:
+        # By the exhibit and what its case says; None where it does nothing sensible.
+        self._seen: dict[Any, Observation | None] = {}
+        # By the exhibit and the property.
+        self._failures: dict[tuple[str, str], Verdict] = {}
+
+    def observe(self, exhibit: Subject, case: Case, until: float) -> Observation | None:
+        """Return what an exhibit does in a case, perhaps of another kind; None if nothing sensible. OutOfTime."""
+        models = (tuple(tuple(row) for row in model.table.values()) for model in (case.target, case.draft))
+        key = (exhibit.name, *models, case[2:])
+        if key not in self._seen:
+            trial = begin(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0)
+            try:
+                self._seen[key] = observe(trial, case, exact=True)
+            except Broken:
+                self._seen[key] = None
+        return self._seen[key]
+
+    def failure(self, name: str, asked: str, until: float) -> Verdict | None:
+        """Return what an exhibit is convicted of by a property; None without time for it."""
+        if (name, asked) not in self._failures:
+            (exhibit,) = subjects_of(find(name))
+            until = min(until, clock.now() + PATIENCE)
+            trial = begin(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0, shrinks=False)
+            try:
+                self._failures[name, asked] = importlib.import_module(f"{HERE}.{asked}").verdict(exhibit, trial)
+            except OutOfTime:
+                return None
+        return self._failures[name, asked]
+
+
+def resemblance(trial: Trial, verdicts: Sequence[Verdict], exhibits: Exhibits) -> Resemblance | None:
+    """Return the exhibits that a convicted subject resembles, and in what; None if it is not convicted."""
+    subject, until = trial.subject, trial.budget.deadline
+
+    # Where is it wrong?
     convicted = [verdict for verdict in verdicts if verdict.convicted]
     if not convicted:
         return None
-    probes = _probes(subject, watch)
+    probes = _probes(trial)
     if not probes:
-        return _of_property(convicted[0], watch.deadline)
+        return _of_property(convicted[0], exhibits, until)
+
+    # How does each exhibit compare there?
     found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "late": [], "": []}
     for name in names(EXHIBITS):
         (exhibit,) = subjects_of(find(name))
         try:
-            found[_compared(subject, exhibit, probes, watch.deadline)].append(name)
+            found[_compared(subject, exhibit, probes, exhibits, until)].append(name)
         except OutOfTime:
             found["late"].append(name)
+
+    # Say it.
     nearest = {how: _of_its_kind(subject, some) for how, some in found.items()}
     said = _said(nearest, probes, _symptoms(subject, _shown(subject, probes, convicted)))
     late = f" There was no time for {len(found['late'])} exhibits." if found["late"] else ""
@@ -67,7 +113,7 @@ def _shown(subject: Subject, probes: list[Observation], convicted: list[Verdict]
 
 
 def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
-    """Those of exhibits that are used as the subject is; all of them if none is."""
+    """Return those exhibits that are used as the subject is; all of them if none is."""
 
     def like(exhibit: Subject) -> bool:
         return exhibit.kind == subject.kind and exhibit.takes_q == subject.takes_q
@@ -97,13 +143,13 @@ def _listed(some: list[str]) -> str:
     return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
-def _of_property(verdict: Verdict, until: float) -> Resemblance:
-    """Where the law of single calls is right, or was not observed."""
+def _of_property(verdict: Verdict, exhibits: Exhibits, until: float) -> Resemblance:
+    """Return the resemblance where the law of single calls is right, or was not observed."""
     name = verdict.property
     some = [one for one in names(EXHIBITS) if name == find(one).PROPERTY]
     if not some:
         return Resemblance((), "nothing", f"No exhibit of the museum fails at {name} alone.")
-    alike = [(one, _failure(one, name, until)) for one in some] if name not in OF_SINGLE_CALLS else []
+    alike = [(one, exhibits.failure(one, name, until)) for one in some] if name not in OF_SINGLE_CALLS else []
     there = [(one, found) for one, found in alike if found is not None and found.reach == verdict.reach]
     near = [one for one, found in there if abs(found.distance - verdict.distance) < AS_FAR]
     if near:
@@ -115,23 +161,10 @@ def _of_property(verdict: Verdict, until: float) -> Resemblance:
     return Resemblance(tuple(some), "property", words)
 
 
-def _failure(name: str, asked: str, until: float) -> Verdict | None:
-    """What an exhibit is convicted of; None without time for it."""
-    if (name, asked) not in _failed:
-        (exhibit,) = subjects_of(find(name))
-        until = min(until, clock.now() + PATIENCE)
-        watch = Watch(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0)
-        watch.shrinks = False
-        try:
-            _failed[name, asked] = importlib.import_module(f"{HERE}.{asked}").verdict(exhibit, watch)
-        except OutOfTime:
-            return None
-    return _failed[name, asked]
-
-
-def _probes(subject: Subject, watch: Watch) -> list[Observation]:
-    """Where the subject was observed, up to two drafts; few of them, which tell many exhibits apart, come first."""
-    seen = [one for one in watch.seen.values() if not (_shrunken(one.case) or one.case.exact_only)]
+def _probes(trial: Trial) -> list[Observation]:
+    """Return what was seen of the subject, up to two drafts; few, which tell many exhibits apart, come first."""
+    subject = trial.subject
+    seen = [one for one in trial.findings.seen.values() if not (_shrunken(one.case) or one.case.exact_only)]
     wrong = [one for one in seen if _wrong(subject, one)]
     if not wrong:
         return []
@@ -140,7 +173,7 @@ def _probes(subject: Subject, watch: Watch) -> list[Observation]:
     most = max(size, TWO) if plain else size
     more = (case for case in _more(subject, warped=not plain) if not case.exact_only)
     cases = (case for case in more if len(case.parents) <= most)
-    seen += filter(None, (_again(watch, case) for case in cases))
+    seen += filter(None, (_again(trial, case) for case in cases))
     near = {id(one): one for one in seen if len(one.case.parents) <= most}
     order = sorted(near.values(), key=lambda one: len(one.case.parents))
     halves = [[one for one in order if _wrong(subject, one) is how][: MOST // 2] for how in (True, False)]
@@ -151,15 +184,15 @@ def _shrunken(case: Case) -> bool:
     return not case.target.depth and ": " not in case.words and case.target.vocab <= SHRUNKEN
 
 
-def _again(watch: Watch, case: Case) -> Observation | None:
+def _again(trial: Trial, case: Case) -> Observation | None:
     try:
-        return watch(case, exact=True)
+        return observe(trial, case, exact=True)
     except (OutOfTime, Broken):
         return None
 
 
 def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
-    """The standard cases; where parameters matter, one of every shape under each of them."""
+    """Yield the standard cases; where parameters matter, one of every shape under each of them."""
     yield from standard(subject)
     first: dict[object, Case] = {}
     if warped and subject.warps:
@@ -170,7 +203,7 @@ def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
 
 
 def _wrong(subject: Subject, seen: Observation, length: int = 0, like: Observation | None = None) -> bool:
-    """Whether the law (of so many tokens) is not what it should be, as far as an observation such as `like` shows."""
+    """Return whether the law (of so many tokens) is wrong, as far as an observation such as `like` shows."""
     if subject.kind == "drafter":
         found = contract.look(seen)
         return found.distance > found.allowed
@@ -184,12 +217,17 @@ def _tolerance(seen: Observation, law: dict[Any, float]) -> float:
     return max(seen.rounding, SMALL)
 
 
-def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], until: float) -> str:
-    """In what they agree at every input at which they can be compared, a wrong one included: a key of `found`."""
+def _compared(
+    subject: Subject, exhibit: Subject, probes: list[Observation], exhibits: Exhibits, until: float
+) -> Literal["law", "first", "symptoms", ""]:
+    """Return how an exhibit resembles the subject: by its law, by that of the first token, by symptoms, or not.
+
+    They must agree at every comparable input, including one where the subject is wrong.
+    """
     law, alike, explained, longest = True, True, False, False
     for mine in probes:
         length = _length(subject, exhibit, mine.case)
-        theirs = _of_exhibit(exhibit, mine.case, until) if length else None
+        theirs = exhibits.observe(exhibit, mine.case, until) if length else None
         if theirs is None:
             continue
         one, other = _law(subject, mine, length), _law(subject, theirs, length)
@@ -202,11 +240,15 @@ def _compared(subject: Subject, exhibit: Subject, probes: list[Observation], unt
             if not _wrong(subject, theirs, length, mine):
                 return ""
             explained, longest = True, longest or length == mine.case.length
-    return ("law" if longest else "first") if explained and law else "symptoms" if explained else ""
+    if not explained:
+        return ""
+    if not law:
+        return "symptoms"
+    return "law" if longest else "first"
 
 
 def _symptoms(subject: Subject, seen: Observation) -> tuple[str, ...] | None:
-    """None of a text, in which it is not known which tokens are drafts."""
+    """Return the symptoms of an observation; None of a text, in which it is not known which tokens are drafts."""
     way = _way(subject)
     return symptoms(seen, is_step=way == "step") if way in ("block", "step") else None
 
@@ -218,14 +260,14 @@ def _law(subject: Subject, seen: Observation, length: int) -> dict[Any, float]:
 
 
 def _way(subject: Subject) -> str:
-    """Kinds whose answers mean the same: of a step it is not known which token was kept."""
+    """Return what the answers of a subject mean; of a step it is not known which token was accepted."""
     if subject.kind == "decoder":
         return "block" if subject.block else "text"
     return {"chain": "block", "tree": "block"}.get(subject.kind, subject.kind)
 
 
 def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
-    """Tokens of the joint law in which the two can be compared at a case; 0 if they cannot."""
+    """Return the tokens of the joint law in which the two can be compared at a case; 0 if they cannot."""
     if case.mask is not None and not exhibit.masks:
         return 0
     if (case.limit, case.end) != (None, None) and exhibit.stops != subject.stops:
@@ -241,16 +283,3 @@ def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
     if len(drawn) > 1 and not (line and drawn <= ONE_BY_ONE):
         return 0
     return case.length if (_way(subject) == "text") == (_way(exhibit) == "text") else 1
-
-
-def _of_exhibit(exhibit: Subject, case: Case, until: float) -> Observation | None:
-    """What an exhibit does in a case, which may be of another kind; None where it does nothing sensible. OutOfTime."""
-    models = (tuple(tuple(row) for row in model.table.values()) for model in (case.target, case.draft))
-    key = (exhibit.name, *models, case[2:])
-    if key not in _observed:
-        watch = Watch(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0)
-        try:
-            _observed[key] = watch(case, exact=True)
-        except Broken:
-            _observed[key] = None
-    return _observed[key]

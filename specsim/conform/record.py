@@ -24,11 +24,13 @@ import specsim
 from specsim.conform import clock, registry
 from specsim.conform.cases import standard
 from specsim.conform.judgement import judge
+from specsim.conform.likeness import Exhibits
 from specsim.conform.observation import distance
+from specsim.conform.observing import observe
 from specsim.conform.report import as_json, short
 from specsim.conform.subject import Subject
+from specsim.conform.trial import begin
 from specsim.conform.verdict import Report, Verdict
-from specsim.conform.watch import Watch
 
 KEPT = ("property", "outcome", "evidence", "runs", "distance", "reach", "words")  # of a verdict
 PATIENCE = 600.0  # seconds for pip
@@ -41,7 +43,7 @@ class Missing(Exception):
 
 
 def environment(distribution: str, versions: str, needs: tuple[str, ...], folder: Path) -> Path:
-    """The interpreter of a new environment with the package; Missing where it cannot be had."""
+    """Return the interpreter of a new environment with the package; Missing where it cannot be had."""
     _told([sys.executable, "-m", "venv", "--without-pip", str(folder)])
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     packages = Path(_told([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip())
@@ -55,7 +57,7 @@ def environment(distribution: str, versions: str, needs: tuple[str, ...], folder
 
 
 def _told(command: list[str], patience: float | None = PATIENCE) -> str:
-    """What a command prints; Missing, with its last line, if it fails."""
+    """Return what a command prints; Missing, with its last line, if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -67,7 +69,7 @@ def _told(command: list[str], patience: float | None = PATIENCE) -> str:
 
 
 def judged(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
-    """Versions and verdicts of an adapter (a name or a path), in an environment that is removed afterwards."""
+    """Return versions and verdicts of an adapter (a name or a path), in an environment that is removed afterwards."""
     module = registry.find(name)
     held = {"distribution": module.DISTRIBUTION, "entry": module.ENTRY, "licence": module.LICENCE}
     with tempfile.TemporaryDirectory() as folder:
@@ -81,13 +83,14 @@ def judged(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
 
 
 def here(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
-    """The same with what is installed in this environment."""
+    """Return the same with what is installed in this environment."""
     module, out = registry.find(name), []
     found = registry.subjects_or_reason(module)
     if isinstance(found, str):
         return {"reason": found, "subjects": []}
+    exhibits = Exhibits()
     for subject in found:
-        report = as_json(judge(subject, budget=budget, patience=CALL))
+        report = as_json(judge(subject, budget=budget, patience=CALL, exhibits=exhibits))
         del report["words"]
         verdicts = [{key: verdict[key] for key in KEPT} for verdict in report.pop("verdicts")]
         more = {"kind": subject.kind, "note": subject.note, "two drafts": two_drafts(subject, timed=timed)}
@@ -97,7 +100,7 @@ def here(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
 
 
 def two_drafts(subject: Subject, *, timed: bool) -> dict[str, Any] | None:
-    """A block of two drafts (of a tree: its smallest) over three tokens, scripted, or None where that cannot be.
+    """Judge a block of two drafts (of a tree: its smallest) over three tokens, scripted, or None where that cannot be.
 
     `runs`, one for each path; `distance`, the total variation of its joint law, continued by the target, from the
     target's; `seconds` of this one case, or None if it was not timed: of the processor, all threads together, so that
@@ -106,11 +109,10 @@ def two_drafts(subject: Subject, *, timed: bool) -> dict[str, Any] | None:
     if subject.kind not in ("chain", "tree", "decoder"):
         return None
     one = subject._replace(sizes=(2,), shapes=subject.shapes[:1])
-    watch = Watch(one, deadline=clock.now() + 60, patience=CALL, delta=1e-6, seed=0)
-    watch.kinds = ["scripted"]
+    trial = begin(one, deadline=clock.now() + 60, patience=CALL, delta=1e-6, seed=0, kinds=["scripted"])
     began = time.process_time()
     try:
-        seen = watch(next(standard(one)))
+        seen = observe(trial, next(standard(one)))
     except Exception:  # whatever it is has been said by the report
         return None
     tv = distance(seen.joint(seen.case.length), seen.goal(seen.case.length))
@@ -118,7 +120,7 @@ def two_drafts(subject: Subject, *, timed: bool) -> dict[str, Any] | None:
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """The table: a row for every subject, and what was found where something was."""
+    """Return the table: a row for every subject, and what was found where something was."""
     rows = [COLUMNS]
     for held in record["adapters"].values():
         if "reason" in held:
@@ -132,7 +134,7 @@ def markdown(record: dict[str, Any]) -> str:
 
 
 def _said(one: dict[str, Any]) -> str:
-    """The verdict of a subject: of *lossless* the reach, of others the properties that say the same as it."""
+    """Return the verdict of a subject: of *lossless* the reach, of others the properties that say the same as it."""
     if one["outcome"] == "lossless":
         held = [Verdict("", v["property"], v["outcome"], v["evidence"], v["reach"]) for v in one["verdicts"]]
         return short([Report(one["subject"], tuple(held))])

@@ -6,79 +6,29 @@ JAX compiles a program anew for every shape, which takes longer than to run it: 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from specsim.conform import libraries
 from specsim.conform.cases import Case
 from specsim.conform.subject import Subject
-from specsim.conform.subject_call import Broken, Input, keywords
-from specsim.conform.timeout import OutOfTime
+from specsim.conform.subject_call import Input, keywords
 from specsim.types import Array, TokenTree
-
-if TYPE_CHECKING:
-    from specsim.conform.watch import Watch
 
 # Rows of a call; the first look at frequencies is after so many runs.
 TILE = 1000
-# Calls that are made twice, and once more as rows of one call.
-CHECKED = 12
-KINDS = ("step", "chain", "tree")
 # To compile takes three times longer with all improvements, which a thousand rows do not need.
 PLAINLY = {"xla_backend_optimization_level": "0"}
 Found = Any  # what `run` returns, with a leading axis
 
 
-class Rows:
-    """The compiled programs of one subject, by what it is passed by name; none if it cannot be compiled."""
+class Programs:
+    """The compiled programs of one subject, by what it is passed by name."""
 
-    def __init__(self, watch: Watch) -> None:
-        self.watch, self.subject = watch, watch.subject
-        self.programs: dict[Any, Callable[..., Found]] = {}
-        self.is_function: bool | None = None  # whether a key decides the answer; None: not known yet
-        self.serves: bool | None = None  # whether rows are what single calls give; None: not known yet
-
-    def decided_by_keys(self, case: Case, given: list[Input]) -> bool:
-        """Return whether calls that are made again, in another order, give the same: then nothing is remembered."""
-        if self.is_function is None:
-            self.is_function = False
-            if libraries.takes_key(self.subject) and not self.subject.stateful:
-                first = [self._alone(case, given, i) for i in range(CHECKED)]
-                again = [self._alone(case, given, i) for i in reversed(range(CHECKED))]
-                self.is_function = first == again[::-1]
-        return self.is_function
-
-    def served(self, case: Case, given: list[Input]) -> bool:
-        """Return whether rows of one call may stand for single calls."""
-        if self.serves is None:
-            self.serves = self.subject.kind in KINDS and self.decided_by_keys(case, given) and self._agree(case, given)
-        return self.serves
-
-    def _alone(self, case: Case, given: list[Input], seed: int) -> Any:
-        return self.watch.once(case, given[seed % len(given)], np.random.default_rng([CHECKED, seed]))
-
-    def _agree(self, case: Case, given: list[Input]) -> bool:
-        """Return whether the first rows of a call are the answers of single calls with the same keys."""
-        from specsim.conform.draws import batched
-
-        class Seeds:
-            """Hands out the bits of the keys that single calls had."""
-
-            def integers(self, *_: Any, size: tuple[int, ...], **more: Any) -> Any:
-                every = [np.random.default_rng([CHECKED, i % CHECKED]) for i in range(size[0])]
-                return np.stack([one.integers(0, 2**32, size=size[1:], dtype=np.uint32) for one in every])
-
-        places = np.arange(CHECKED) % len(given)
-        try:
-            rows = batched(self.watch, case, given, places, Seeds(), self)
-        except (Broken, OutOfTime) as reason:
-            self.watch.why.append(f"not compiled: with jax.vmap it {reason}")
-            return False
-        if rows == [self._alone(case, given, i) for i in range(CHECKED)]:
-            return True
-        self.watch.why.append("not compiled: rows of jax.vmap are not what single calls with the same keys give")
-        return False
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._programs: dict[Any, Callable[..., Found]] = {}
 
     def call(self, case: Case, given: list[Input], chosen: Any, own: Any) -> Found:
         """Return what `run` returns for each of the inputs that are chosen."""
@@ -91,9 +41,9 @@ class Rows:
         mask = None if masks[0] is None else libraries.booleans(self.subject, np.stack(masks)[chosen])
         parents = np.asarray(tree.parents).tobytes() if self.subject.kind == "tree" else b""
         key = constants, parents
-        if key not in self.programs:
-            self.programs[key] = compiled(self.subject, tree, dict(constants))
-        return self.programs[key](p, q, tokens, libraries.keys(own, (len(chosen),)), mask)
+        if key not in self._programs:
+            self._programs[key] = compiled(self.subject, tree, dict(constants))
+        return self._programs[key](p, q, tokens, libraries.keys(own, (len(chosen),)), mask)
 
 
 def compiled(subject: Subject, tree: TokenTree, constants: dict[str, Any]) -> Callable[..., Found]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from specsim.conform import own_process
+from specsim.conform.likeness import Exhibits
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ALL, Report, Verdict
 
@@ -24,7 +25,7 @@ def judge_all(
     say: Callable[[Verdict], None] = lambda verdict: None,
     end: Callable[[Report], None] = lambda report: None,
 ) -> list[Report]:
-    """A report for every subject; each may use its share of the time that those before it have left.
+    """Return a report for every subject; each may use its share of the time that those before it have left.
 
     What is left in the end goes to the properties that are undecided for want of time. An interruption ends all of it.
 
@@ -42,12 +43,14 @@ def judge_all(
     """
     looks = LOOKS if len(subjects) > 1 else 1
     rate, left = false_alarm / len(subjects) / looks, budget
-    reports: list[Report] = []
+    reports, exhibits = list[Report](), Exhibits()
 
     def judged(subject: Subject, seconds: float, names: Sequence[str] | None) -> Report:
         nonlocal left
         begin(subject, seconds)
-        report = own_process.judge(subject, budget=seconds, properties=names, false_alarm=rate, say=say)
+        report = own_process.judge(
+            subject, budget=seconds, properties=names, false_alarm=rate, say=say, exhibits=exhibits
+        )
         left -= report.seconds
         return report
 
@@ -75,7 +78,7 @@ def judge_all(
 
 
 def merged(first: Report, second: Report) -> Report:
-    """The report of two looks: an undecided property has the verdict of the second."""
+    """Return the report of two looks: an undecided property has the verdict of the second."""
     verdicts = {verdict.property: verdict for verdict in first.verdicts}
     if not second.interrupted:
         verdicts.pop(ALL, None)

@@ -16,12 +16,12 @@ import numpy as np
 from specsim.base import check
 from specsim.conform import SamplingParams, Subject, clock, libraries
 from specsim.conform.cases import logits, undrafted, warped
-from specsim.conform.draws import batched, seeded
+from specsim.conform.draws import seeded
 from specsim.conform.libraries import array, booleans, generator, integers, plain, takes_key
 from specsim.conform.subject import UNCHANGED
 from specsim.conform.subject_call import Broken, inputs
 from specsim.conform.timeout import OutOfTime
-from specsim.conform.watch import Watch
+from specsim.conform.trial import begin
 from specsim.types import Array
 
 Layout = Literal["vllm", "flat", "padded"]
@@ -98,13 +98,13 @@ def refusal(subject: Subject, budget: float) -> str:
     if libraries.missing(subject):
         return ""
     one = libraries.settled(subject)
-    watch = Watch(one, deadline=clock.now() + TRIAL * budget, patience=budget, delta=1.0, seed=0)
+    trial = begin(one, deadline=clock.now() + TRIAL * budget, patience=budget, delta=1.0, seed=0)
     (case,) = undrafted(one)
     given = inputs(one, case)
     try:
-        with seeded(watch.seed) as random:
-            watch.once(case, given[0], random)
-            batched(watch, case, given, np.zeros(TRIED, dtype=int), random)
+        with seeded(trial.caller.seed) as random:
+            trial.caller.once(case, given[0], random)
+            trial.caller.batched(case, given, np.zeros(TRIED, dtype=int), random)
     except Broken as broken:
         return "" if broken.__cause__ is None else str(broken)
     except OutOfTime:

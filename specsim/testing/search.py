@@ -13,11 +13,12 @@ import numpy as np
 from specsim.conform import Subject, Verdict, clock
 from specsim.conform.cases import Case, make, sizes
 from specsim.conform.judgement import PATIENCE, PROPERTIES
+from specsim.conform.observing import observe
 from specsim.conform.properties._laws import against
 from specsim.conform.subject_call import Broken
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.toys import Toy
-from specsim.conform.watch import Watch
+from specsim.conform.trial import begin
 from specsim.testing.strategies import tables
 from specsim.types import Array
 
@@ -38,7 +39,7 @@ def searched(subject: Subject, name: str, *, examples: int, budget: float) -> Ve
     from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 
     patience = min(PATIENCE, budget / 2)
-    watch = Watch(subject, deadline=clock.now() + budget, patience=patience, delta=1e-6, seed=0)
+    trial = begin(subject, deadline=clock.now() + budget, patience=patience, delta=1e-6, seed=0)
     look, failures = importlib.import_module(f"{PROPERTIES}.{name}").look, []
 
     @settings(
@@ -53,16 +54,16 @@ def searched(subject: Subject, name: str, *, examples: int, budget: float) -> Ve
     )
     @given(cases(subject))
     def holds(case: Case) -> None:
-        before = watch.runs
+        before = trial.caller.runs
         try:
-            found = look(watch(case, exact=True))
+            found = look(observe(trial, case, exact=True))
         except OutOfTime:
             return
         except Broken as reason:
             failures.append(Verdict(subject.name, name, "broken", words=f"{reason} ({case.words})"))
             raise
         if found.distance > found.allowed:
-            failures.append(against(name, subject, case, found, watch.runs - before))
+            failures.append(against(name, subject, case, found, trial.caller.runs - before))
             raise AssertionError
 
     try:

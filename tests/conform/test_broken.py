@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, clock, judge, watch
+from specsim.conform import Subject, caller, clock, judge
 from specsim.conform.cases import standard
 from specsim.conform.subject_call import Broken, inputs
 from specsim.conform.timeout import OutOfTime, within
+from specsim.conform.trial import begin
 from specsim.types import Array
 
 
@@ -101,12 +102,12 @@ def test_only_a_first_call_may_use_all_of_the_time(monkeypatch: pytest.MonkeyPat
         limits.append(early)
         return nullcontext()
 
-    monkeypatch.setattr(watch, "within", limited)
+    monkeypatch.setattr(caller, "within", limited)
     subject = Subject("first", "step", lambda *_: 0, sizes=(1,))
-    seen = watch.Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
     case = next(iter(standard(subject)))
     for _ in range(2):
-        seen.once(case, inputs(subject, case)[0], np.random.default_rng(0))
+        trial.caller.once(case, inputs(subject, case)[0], np.random.default_rng(0))
     assert limits == [False, True]
 
 

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Report, Subject, judge
+from specsim.conform import Report, Subject, fitting, judge
 from specsim.conform import clock as charged
 from specsim.conform.cases import logits
+from specsim.conform.draws import TESTS
 from specsim.conform.evidence import montecarlo
 from specsim.conform.judgement import PROPERTIES
+from specsim.conform.properties import _laws, vacuity
 from specsim.conform.registry import names
 from specsim.conform.subject import UNCHANGED, SamplingParams
-from specsim.conform.watch import TESTS, Watch
+from specsim.conform.trial import Trial
 from specsim.laws.warp import warp
 from specsim.types import Array
 
@@ -133,7 +135,8 @@ def test_what_is_precise_enough_leaves_the_time_to_others(clock: list[float], mo
     monkeypatch.setattr(montecarlo, "UNDECIDED", 0.2)
     assert undecided(clock, 5e-4) == []
     with monkeypatch.context() as mutant:  # nobody counts those to come
-        mutant.setattr(Watch, "through", lambda self, cases: iter(cases))
+        for module in (_laws, vacuity):
+            mutant.setattr(module, "through", lambda trial, cases: iter(cases))
         assert undecided(clock, 5e-4)
 
 
@@ -210,14 +213,13 @@ def test_a_property_says_what_it_looks_at(name: str) -> None:
 def test_only_what_was_said_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a property is judged, its own cases are counted down to those of the properties that follow."""
     open_: list[tuple[int, int]] = []
-    before = Watch.through
 
-    def through(self: Watch, cases: Any) -> Any:
-        for case in before(self, cases):
-            open_.append((self.open, len(self.ahead)))
+    def through(trial: Trial, cases: Any) -> Any:
+        for case in fitting.through(trial, cases):
+            open_.append((trial.budget.open, len(trial.budget.ahead)))
             yield case
 
-    monkeypatch.setattr(Watch, "through", through)
+    monkeypatch.setattr(_laws, "through", through)
 
     def run(p: Array, q: Array, drafts: Array, random: Any) -> int:
         return int(random.choice(len(p), p=p))

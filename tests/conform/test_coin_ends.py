@@ -15,7 +15,7 @@ from specsim.conform.cases import make
 from specsim.conform.evidence import ends
 from specsim.conform.properties import _ends
 from specsim.conform.toys import plain
-from specsim.conform.watch import Watch
+from specsim.conform.trial import begin
 from specsim.types import Array
 
 LOWEST, HIGHEST = "is exactly 0", "is 1 - ulp, the largest number below 1"
@@ -204,9 +204,9 @@ def test_both_ends_of_every_coin_are_tried() -> None:
                 return int(p.argmin() if at_end else p.argmax())
 
             subject = Subject("mine", "step", run, randomness="coins", coins=lambda _: 3, sizes=(1,))
-            watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+            trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
             case = make(subject, plain(("1/2", "0", "1/2")), plain(("1/3", "1/3", "1/3")), 1, "zeros in p")
-            found, _ = _ends.first(subject, watch, [case])
+            found, _ = _ends.first(subject, trial, [case])
             assert found is not None
             assert found.end == ends.End(place, upper)
 
@@ -238,8 +238,8 @@ def test_how_often_is_counted_in_the_subject_s_own_arithmetic(where: str) -> Non
     case = make(subject, plain(("0", "1/2", "1/2")), plain(("1", "0", "0")), 1, "apart")
     if where == "the test":
         case = make(subject, plain(("1/2", "1/4", "1/4")), plain(("1/2", "1/4", "1/4")), 1, "p = q")
-    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
-    found, _ = _ends.first(subject, watch, [case])
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    found, _ = _ends.first(subject, trial, [case])
     assert found is not None
     assert found.end.upper
     verdict = _ends.verdict_at_end(subject, found, 0)
@@ -258,8 +258,8 @@ def test_how_often_is_of_the_generator_s_own_numbers(dtype: str, draws: int) -> 
 
     subject = Subject("mine", "step", run, sizes=(1,), dtype="float32")
     case = make(subject, plain(("1/2", "0", "1/2")), plain(("1/3", "1/3", "1/3")), 1, "zeros in p")
-    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
-    found, _ = _ends.first(subject, watch, [case])
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    found, _ = _ends.first(subject, trial, [case])
     assert found is not None
     assert found.share == 2.0**-draws
 
@@ -274,8 +274,8 @@ def test_a_token_outside_the_vocabulary_is_called_so(token: int) -> None:
 
     subject = Subject("mine", "step", run, sizes=(1,))
     case = make(subject, plain(("1/2", "0", "1/2")), plain(("1/3", "1/3", "1/3")), 1, "zeros in p")
-    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
-    found, _ = _ends.first(subject, watch, [case])
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    found, _ = _ends.first(subject, trial, [case])
     assert found is not None
     what = "which has probability 0" if token == 1 else "outside the vocabulary (V = 3)"
     assert _ends.verdict_at_end(subject, found, 0).words.startswith(f"token {token}, {what}, comes out")

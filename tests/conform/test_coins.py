@@ -11,8 +11,9 @@ from specsim.conform import Subject, clock, coin_laws, judge
 from specsim.conform.cases import standard
 from specsim.conform.evidence import coins
 from specsim.conform.observation import distance
+from specsim.conform.observing import observe
 from specsim.conform.subject_call import inputs
-from specsim.conform.watch import Watch
+from specsim.conform.trial import begin
 from specsim.types import Array
 
 
@@ -55,13 +56,12 @@ def compensated(p: Array, q: Array, drafts: Array, u: Array) -> int:
 @pytest.mark.fast
 def test_what_boxes_hide_is_no_distance_from_the_target() -> None:
     subject = Subject("odd", "step", compensated, randomness="coins", coins=lambda _: 8, sizes=(1,))
-    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
-    watch.kinds = ["coins"]
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0, kinds=["coins"])
     case = next(case for case in standard(subject) if min(case.p(())) > 0.2)
-    seen = watch(case)
+    seen = observe(trial, case)
     assert distance(seen.joint(case.length), seen.goal(case.length)) < 1e-9
     given = inputs(subject, case)
-    alone = [coins.law(partial(coin_laws.fixed, watch, case, one), 8).law for one in given]
+    alone = [coins.law(partial(coin_laws.fixed, trial, case, one), 8).law for one in given]
     assert any(abs(law[answer] - seen.law[answer]) > 1e-5 for law in alone for answer in law), "it was hidden"
 
 

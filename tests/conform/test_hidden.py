@@ -6,18 +6,21 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from specsim.conform import Subject, clock, doubts, judge, judgement
+from specsim.conform.budget import Budget
 from specsim.conform.cases import standard
 from specsim.conform.evidence import hidden, montecarlo, scripted
 from specsim.conform.observation import Observation
+from specsim.conform.observing import REPLAYS, observe
 from specsim.conform.properties import _laws
 from specsim.conform.properties.joint import look
-from specsim.conform.watch import REPLAYS, Watch
+from specsim.conform.trial import Trial, begin
 from specsim.types import Array
 
 RNG = np.random.default_rng(5)  # made at import, as a module's own
@@ -153,8 +156,8 @@ def test_convicting_paths_are_run_again_as_often_as_their_distance_asks_for() ->
     assert passed == 0
 
 
-def watched(subject: Subject, seed: int = 0) -> Watch:
-    return Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=seed)
+def begun(subject: Subject, seed: int = 0) -> Trial:
+    return begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=seed)
 
 
 @pytest.mark.fast
@@ -166,14 +169,14 @@ def test_a_doubt_asks_for_runs_of_the_outcome_that_comes_too_often() -> None:
         calls.append(1)
         return int(drafts[0])
 
-    watch = watched(made("step", run, takes_q=False))
-    seen = watch(next(standard(watch.subject)))
+    trial = begun(made("step", run, takes_q=False))
+    seen = observe(trial, next(standard(trial.subject)))
     found = look(seen)
     share = 1 - seen.goal(1)[max(seen.law).text] if len(seen.law) == 1 else found.distance
     calls.clear()
-    assert doubts.doubt(watch, seen, found.distance, watch) == ""
+    assert doubts.doubt(trial, seen, found.distance, partial(observe, trial)) == ""
     assert len(calls) == math.ceil(-math.log(doubts.PART * 1e-6) / share) + 2 * len(seen.law)
-    assert not watch.hidden
+    assert not trial.findings.is_hidden
 
 
 @pytest.mark.fast
@@ -191,9 +194,9 @@ def test_a_doubt_follows_the_paths_that_convict(monkeypatch: pytest.MonkeyPatch)
         return x if random.random() * q[x] < p[x] else int(random.choice(len(p), p=p))
 
     monkeypatch.setattr(scripted, "replay", noted)
-    watch = watched(made("step", run))
-    seen = watch(next(standard(watch.subject)))
-    assert doubts.doubt(watch, seen, look(seen).distance, watch) == ""
+    trial = begun(made("step", run))
+    seen = observe(trial, next(standard(trial.subject)))
+    assert doubts.doubt(trial, seen, look(seen).distance, partial(observe, trial)) == ""
     (token,) = set(ended)
     assert seen.joint(1)[(token,)] > seen.goal(1)[(token,)]
 
@@ -206,15 +209,15 @@ def test_a_law_that_is_another_one_when_found_anew_convicts_nobody() -> None:
     def run(p: Array, q: None, drafts: Array, random: Any) -> int:
         return int(drafts[0]) if not flips[0] else (int(drafts[0]) + 1) % len(p)
 
-    watch = watched(made("step", run, takes_q=False))
-    seen = watch(next(standard(watch.subject)))
+    trial = begun(made("step", run, takes_q=False))
+    seen = observe(trial, next(standard(trial.subject)))
     flips[0] = True
-    assert doubts.doubt(watch, seen, look(seen).distance, watch) == doubts.AGAIN
-    assert watch.hidden
+    assert doubts.doubt(trial, seen, look(seen).distance, partial(observe, trial)) == doubts.AGAIN
+    assert trial.findings.is_hidden
 
 
 @pytest.mark.fast
-def test_a_watch_runs_its_first_path_again() -> None:
+def test_a_trial_runs_its_first_path_again() -> None:
     """What changes at the tenth call is seen, though there is one path alone."""
     calls: list[int] = []
 
@@ -222,19 +225,19 @@ def test_a_watch_runs_its_first_path_again() -> None:
         calls.append(1)
         return int(drafts[0]) if len(calls) != REPLAYS else (int(drafts[0]) + 1) % len(p)
 
-    watch = watched(made("step", run, takes_q=False))
-    watch(next(standard(watch.subject)))
-    assert watch.hidden
-    assert watch.kinds == ["Monte Carlo"]
+    trial = begun(made("step", run, takes_q=False))
+    observe(trial, next(standard(trial.subject)))
+    assert trial.findings.is_hidden
+    assert trial.findings.kinds == ["Monte Carlo"]
 
 
 @pytest.mark.fast
 def test_no_time_for_enough_runs_is_no_conviction() -> None:
-    watch = watched(made("step", step(lambda r: r[0].random(), lambda law: int(law.argmax()))))
-    seen = watch(next(standard(watch.subject)))
-    watch.deadline = clock.now() + 0.2
+    trial = begun(made("step", step(lambda r: r[0].random(), lambda law: int(law.argmax()))))
+    seen = observe(trial, next(standard(trial.subject)))
+    trial = trial._replace(budget=Budget(clock.now() + 0.2, patience=60))
     seen = seen._replace(rounding=1.0)  # no text comes too often
-    assert "before it convicts" in doubts.doubt(watch, seen, 1e-7, watch)
+    assert "before it convicts" in doubts.doubt(trial, seen, 1e-7, partial(observe, trial))
 
 
 @pytest.mark.fast
@@ -246,10 +249,10 @@ def test_what_a_later_run_does_otherwise_is_observed_again(
         raise error("of a later run")
 
     monkeypatch.setattr(doubts, "_doubt", differs)
-    watch = watched(made("step", step(lambda r: r[0].random(), lambda law: int(law.argmax()))))
-    seen = Observation(next(iter(standard(watch.subject))), {}, "scripted", 1)
-    assert doubts.doubt(watch, seen, 0.5, watch) == doubts.AGAIN
-    assert watch.hidden
+    trial = begun(made("step", step(lambda r: r[0].random(), lambda law: int(law.argmax()))))
+    seen = Observation(next(iter(standard(trial.subject))), {}, "scripted", 1)
+    assert doubts.doubt(trial, seen, 0.5, partial(observe, trial)) == doubts.AGAIN
+    assert trial.findings.is_hidden
 
 
 @pytest.mark.parametrize("equal", [True, False])

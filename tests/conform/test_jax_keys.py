@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, clock, libraries, rows
+from specsim.conform.caller import FEW
 from specsim.conform.cases import standard
-from specsim.conform.draws import FEW, batched
 from specsim.conform.evidence import ends, scripted
-from specsim.conform.rows import TILE, Rows
+from specsim.conform.rows import TILE, Programs
 from specsim.conform.subject_call import inputs
-from specsim.conform.watch import Watch
+from specsim.conform.trial import Trial, begin
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -110,12 +110,12 @@ def test_a_running_jax_and_a_missing_device_are_known() -> None:
         assert libraries.missing(subject._replace(needs_device="cuda")) == "it needs a CUDA device"
 
 
-def watched(run: Any, kind: Any = "step", **facts: Any) -> tuple[Watch, Any, list[Any]]:
-    """A subject's watch, its first case, and the inputs of this."""
+def begun(run: Any, kind: Any = "step", **facts: Any) -> tuple[Trial, Any, list[Any]]:
+    """Return the trial of a subject, its first case, and the inputs of this."""
     subject = libraries.settled(Subject("mine", kind, run, **{"arrays": "jax", "sizes": (2,)} | facts))
-    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
     case = next(iter(standard(subject)))
-    return watch, case, inputs(subject, case)
+    return trial, case, inputs(subject, case)
 
 
 @pytest.mark.parametrize("count", [3, FEW, FEW + 1, 2 * TILE + 5])
@@ -127,12 +127,12 @@ def test_calls_of_many_rows_have_one_shape(count: int) -> None:
         shapes.append(drafts.shape[0])
         return drafts[:, 0]
 
-    watch, case, given = watched(lambda *_: 0, batch=batch)
+    trial, case, given = begun(lambda *_: 0, batch=batch)
     chosen = np.arange(count) % len(given)
-    answers = batched(watch, case, given, chosen, np.random.default_rng(0))
+    answers = trial.caller.batched(case, given, chosen, np.random.default_rng(0))
     assert [answer.text[0] for answer in answers] == [int(given[i].tree.tokens[0]) for i in chosen]
     assert shapes == ([count] if count <= FEW else [TILE] * -(-count // TILE))
-    assert watch.runs == count
+    assert trial.caller.runs == count
 
 
 def test_what_remembers_is_no_function_of_its_key() -> None:
@@ -144,21 +144,21 @@ def test_what_remembers_is_no_function_of_its_key() -> None:
         return len(calls) % 2
 
     for run, decided in ((lambda p, q, drafts, key: int(drafts[0]), True), (counts, False)):
-        watch, case, given = watched(run)
-        assert Rows(watch).decided_by_keys(case, given) is decided
+        trial, case, given = begun(run)
+        assert trial.caller.is_decided_by_keys(case, given) is decided
     calls.clear()
-    watch, case, given = watched(lambda: counts, stateful=True)
-    assert not Rows(watch).decided_by_keys(case, given)
+    trial, case, given = begun(lambda: counts, stateful=True)
+    assert not trial.caller.is_decided_by_keys(case, given)
     assert calls == []
 
 
 def test_rows_that_differ_from_single_calls_stand_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch, case, given = watched(lambda p, q, drafts, key: int(drafts[0]))
     for place, served in ((0, True), (1, False)):
+        trial, case, given = begun(lambda p, q, drafts, key: int(drafts[0]))
         program = partial(lambda place, p, q, tokens, keys, mask: tokens[:, place], place)
         monkeypatch.setattr(rows, "compiled", lambda *_, program=program: program)
-        assert Rows(watch).served(case, given) is served
-    assert any("rows of jax.vmap are not" in words for words in watch.why)
+        assert trial.caller.serves_compiled(case, given) is served
+    assert any("rows of jax.vmap are not" in words for words in trial.findings.why)
 
 
 def test_rows_have_their_masks_and_a_program_for_each_shape_of_tree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,22 +170,23 @@ def test_rows_have_their_masks_and_a_program_for_each_shape_of_tree(monkeypatch:
 
     monkeypatch.setattr(rows, "compiled", compiled)
     own, chosen = np.random.default_rng(0), np.arange(5)
-    watch, case, given = watched(lambda *_: 0, "chain", masks=True)
+    trial, case, given = begun(lambda *_: 0, "chain", masks=True)
     masked = case._replace(mask=lambda text, vocab: np.ones(vocab, dtype=bool))
-    assert Rows(watch).call(masked, given, chosen, own) == ((5, 2), (5, 3, 3))
+    assert Programs(trial.subject).call(masked, given, chosen, own) == ((5, 2), (5, 3, 3))
     shapes = ((-1, -1), (-1, 0))
-    watch, _, _ = watched(lambda *_: 0, "tree", shapes=shapes)
-    cases = {case.parents: case for case in standard(watch.subject) if case.target.vocab == 3}
+    trial, _, _ = begun(lambda *_: 0, "tree", shapes=shapes)
+    cases = {case.parents: case for case in standard(trial.subject) if case.target.vocab == 3}
     made.clear()
+    programs = Programs(trial.subject)
     for shape in (*shapes, *shapes):
-        watch.rows.call(cases[shape], inputs(watch.subject, cases[shape]), chosen, own)
+        programs.call(cases[shape], inputs(trial.subject, cases[shape]), chosen, own)
     assert made == [list(shape) for shape in shapes]
 
 
 def test_a_chain_has_no_row_of_q_after_its_last_draft() -> None:
     for kind, shapes in (("step", ((3,), (3,))), ("chain", ((3, 3), (2, 3)))):
-        watch, _, given = watched(lambda *_: 0, kind)
-        p, q, tokens = rows.arguments(watch.subject, given, np.arange(4))
+        trial, _, given = begun(lambda *_: 0, kind)
+        p, q, tokens = rows.arguments(trial.subject, given, np.arange(4))
         assert (p.shape, q.shape, tokens.shape) == ((4, *shapes[0]), (4, *shapes[1]), (4, 2))
 
 

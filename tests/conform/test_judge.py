@@ -14,11 +14,11 @@ from specsim.conform.cases import Case, warped
 from specsim.conform.evidence import montecarlo
 from specsim.conform.judgement import PROPERTIES
 from specsim.conform.observation import Observation
-from specsim.conform.properties import _laws
+from specsim.conform.properties import _laws, vacuity
 from specsim.conform.registry import names
 from specsim.conform.subject import KINDS
 from specsim.conform.timeout import OutOfTime
-from specsim.conform.watch import Watch
+from specsim.conform.trial import Trial
 from specsim.types import Array
 
 
@@ -130,14 +130,14 @@ def test_vacuous() -> None:
 @pytest.mark.parametrize("rule", [right, keeps_none])
 def test_vacuity_is_decided_by_the_first_cases(rule: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where drafts were kept and rejected no further case takes that back; else nothing is known."""
-    observed = Watch.__call__
+    observed = vacuity.observe
 
-    def once(watch: Watch, case: Case, *, exact: bool = False) -> Observation:
-        if watch.seen:
+    def once(trial: Trial, case: Case, *, exact: bool = False) -> Observation:
+        if trial.findings.seen:
             raise OutOfTime
-        return observed(watch, case, exact=exact)
+        return observed(trial, case, exact=exact)
 
-    monkeypatch.setattr(Watch, "__call__", once)
+    monkeypatch.setattr(vacuity, "observe", once)
     (found,) = judge(Subject("first", "chain", rule, sizes=(1,)), properties=["vacuity"]).verdicts
     assert found.outcome == ("lossless" if rule is right else "inconclusive")
     assert ("the budget ran out" in found.reach) is (rule is right)

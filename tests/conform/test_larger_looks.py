@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from specsim.conform import Report, Subject, Verdict, clock, judge, judgement
-from specsim.conform.evidence import montecarlo
+from specsim.conform.caller import Caller
 from specsim.conform.evidence.shares import Share, divergence, excess, nats
 from specsim.conform.large_cases import EVEN, HALVES, MISSING, REFUSED, STEP, TURNS, Large, large, shares
 from specsim.conform.properties import larger
 from specsim.conform.subject_call import Answer
 from specsim.conform.timeout import OutOfTime
-from specsim.conform.watch import Watch
+from specsim.conform.trial import Trial, begin
 from specsim.types import Array
 
 pytestmark = pytest.mark.fast
@@ -74,22 +74,22 @@ def test_a_token_beyond_the_vocabulary_is_a_fault() -> None:
     assert (verdict.outcome, "outside 0..64" in verdict.words) == ("broken", True)
 
 
-def watched(run: Any, **facts: Any) -> Watch:
-    """A subject's watch with a minute left."""
+def begun(run: Any, **facts: Any) -> Trial:
+    """Begin the trial of a subject, with a minute left."""
     subject = Subject("it", "chain", run, sizes=(1,), **facts)
-    return Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    return begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
 
 
-def one(watch: Watch) -> Large:
-    return next(large(watch.subject))
+def one(trial: Trial) -> Large:
+    return next(large(trial.subject))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_short_floats_are_not_tried(dtype: str) -> None:
-    watch = watched(right, dtype=dtype)
-    verdict = larger.verdict(watch.subject, watch)
+    trial = begun(right, dtype=dtype)
+    verdict = larger.verdict(trial.subject, trial)
     assert verdict is not None
-    assert (verdict.outcome, dtype in verdict.words, watch.runs) == ("not available", True, 0)
+    assert (verdict.outcome, dtype in verdict.words, trial.caller.runs) == ("not available", True, 0)
 
 
 @pytest.fixture
@@ -107,15 +107,15 @@ def test_runs_are_as_many_as_the_time_allows(time: list[float]) -> None:
         time[0] += 0.25
         return right(p, q, drafts, random)
 
-    watch = watched(slow)
-    assert larger._look(watch, one(watch), until=2.5 + 0.25 * 40).runs == 40
-    assert larger._look(watch, one(watch), until=time[0] + 2.5 + 0.25 * larger.FEWEST).runs == larger.FEWEST
+    trial = begun(slow)
+    assert larger._look(trial, one(trial), until=2.5 + 0.25 * 40).runs == 40
+    assert larger._look(trial, one(trial), until=time[0] + 2.5 + 0.25 * larger.FEWEST).runs == larger.FEWEST
     with pytest.raises(OutOfTime):
-        larger._look(watch, one(watch), until=time[0] + 2.5 + 0.25 * (larger.FEWEST - 1))
-    time[0], made = watch.deadline, watch.runs
+        larger._look(trial, one(trial), until=time[0] + 2.5 + 0.25 * (larger.FEWEST - 1))
+    time[0], made = trial.budget.deadline, trial.caller.runs
     with pytest.raises(OutOfTime):
-        larger._look(watch, one(watch), until=time[0] + 1000)
-    assert watch.runs == made
+        larger._look(trial, one(trial), until=time[0] + 1000)
+    assert trial.caller.runs == made
 
 
 @pytest.mark.parametrize(("logprobs", "by_rows"), [(False, 100), (True, 0)])
@@ -123,33 +123,34 @@ def test_half_of_the_runs_are_rows_of_batches(logprobs: bool, by_rows: int, monk
     """Rows that report no log-probabilities: those are compared elsewhere."""
     asked = dict.fromkeys((False, True), 0)
 
-    def answers(watch: Any, case: Any, given: list[Any], own: Any, *, rows: bool) -> list[Answer]:
+    def answers(caller: Any, case: Any, given: list[Any], own: Any, *, rows: bool) -> list[Answer]:
         asked[rows] += len(given)
         return [Answer((0, 0), 0)] * len(given)
 
-    for name, value in (("once_each", answers), ("CHUNK", 50), ("RUNS", 200)):
+    monkeypatch.setattr(Caller, "once_each", answers)
+    for name, value in (("CHUNK", 50), ("RUNS", 200)):
         monkeypatch.setattr(larger, name, value)
-    watch = watched(right, batch=right, logprobs=logprobs)
-    larger._look(watch, one(watch), until=clock.now() + 50)
+    trial = begun(right, batch=right, logprobs=logprobs)
+    larger._look(trial, one(trial), until=clock.now() + 50)
     assert asked == {True: by_rows, False: 200 - by_rows + larger.PROBE}
 
 
 def test_a_look_convicts_by_its_part_of_the_rate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The share that is the least likely is told, which is not the one that is off by most."""
-    monkeypatch.setattr(larger, "once_each", lambda watch, case, given, own, rows: [Answer((0,), 0)] * len(given))
+    monkeypatch.setattr(Caller, "once_each", lambda self, case, given, own, rows: [Answer((0,), 0)] * len(given))
     runs, off, rare = larger.RUNS, Share("often", 0.55, 0.5), 0.002
     for looks in (0, 3):
-        watch = watched(right)
-        watch.sampled = looks
-        limit = nats(2, montecarlo.share(watch.delta, looks + 1))
+        limit = nats(2, begun(right).findings.rate(looks + 1))
         for part, convicts in ((0.97, False), (1.03, True)):
             seen = next(x for x in np.arange(rare, 0.1, 1e-5) if runs * divergence(x, rare) > part * limit)
-            watch.sampled = looks
+            trial = begun(right)
+            for _ in range(looks):
+                trial.findings.begin_look()
             monkeypatch.setattr(larger, "shares", lambda *_, seen=seen: [off, Share("rare", float(seen), rare)])
-            found = larger._look(watch, one(watch), until=clock.now() + 50)
+            found = larger._look(trial, one(trial), until=clock.now() + 50)
             assert (found.worst.words, found.convicts, found.runs) == ("rare", convicts, runs)
             assert found.found > 0.08, "a share of one half is the hardest to see"
-            assert watch.sampled == looks + 1
+            assert trial.findings.looks == looks + 1
 
 
 def test_the_time_is_shared_and_the_widest_deviation_is_said(
@@ -158,10 +159,10 @@ def test_the_time_is_shared_and_the_widest_deviation_is_said(
     """Each look takes all that it is given: an equal part of what is left for all of them."""
     given, widths = [], iter((0.1, 0.3, 0.2))
 
-    def look(watch: Watch, case: Large, until: float) -> larger.Seen:
+    def look(trial: Trial, case: Large, until: float) -> larger.Seen:
         given.append(until - time[0])
         time[0] = until
-        watch.runs += 10
+        trial.caller.reset_runs(trial.caller.runs + 10)
         return larger.Seen(Share("none", 0.0, 0.0), False, 10, next(widths), None)  # type: ignore[arg-type]
 
     subject = Subject("it", "chain", right, sizes=(1, 4))
@@ -169,10 +170,10 @@ def test_the_time_is_shared_and_the_widest_deviation_is_said(
     for passed, left, share in ((0.0, 60.0, 5 / 3), (200.0, 60.0, 20 / 3), (0.0, 4.0, 2 / 3)):
         given.clear()
         widths = iter((0.1, 0.3, 0.2))
-        watch = Watch(subject, deadline=time[0] + passed + left, patience=60, delta=1e-6, seed=0)
+        trial = begin(subject, deadline=time[0] + passed + left, patience=60, delta=1e-6, seed=0)
         time[0] += passed
-        watch.runs = 500
-        verdict = larger.verdict(subject, watch)
+        trial.caller.reset_runs(500)
+        verdict = larger.verdict(subject, trial)
         assert given == pytest.approx([share] * 3)
         assert isinstance(verdict, Verdict)
         assert (verdict.runs, "off by 0.3 would be seen" in verdict.reach) == (30, True)
@@ -198,8 +199,8 @@ def texts_of(case: Large, *roles: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 def test_shares_are_those_of_texts_that_the_target_goes_on_with() -> None:
     """Half of the texts end after a missing token; the others have a refused one after an even one."""
-    watch = watched(right)
-    case = one(watch)
+    trial = begun(right)
+    case = one(trial)
     found = shares(case, texts_of(case, (MISSING,), (EVEN, REFUSED)))
     first, after, second = (
         {share.words.partition(" tokens")[0]: share for share in found if share.words.endswith(words)}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, SamplingParams, Subject, judge, likeness, watch
+from specsim.conform import Model, SamplingParams, Subject, judge, likeness
+from specsim.conform import budget as time_budget
 from specsim.conform.cases import warped
 from specsim.conform.properties import _laws
 from specsim.types import Array
@@ -114,7 +115,7 @@ def decoder(of_next: bool) -> Any:
 @pytest.mark.parametrize(("of_next", "outcome"), [(False, "lossless"), (True, "convicted")])
 def test_a_decoder_by_single_calls(of_next: bool, outcome: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer shows by itself; where no law can be had, the answers that were drawn do."""
-    monkeypatch.setattr(watch, "SHARE", 1000)  # of the time: a first look is enough
+    monkeypatch.setattr(time_budget, "MONTE_CARLO", 1000)  # of the time: a first look is enough
 
     def hidden(*told: Any) -> Any:
         random = np.random.Generator(np.random.PCG64(int(float(told[-1].random()) * 2**53)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import likeness, watch
+from specsim.conform import likeness, observing
 from specsim.conform.evidence import montecarlo
 from specsim.conform.properties import _laws
 from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjects_of
@@ -139,7 +139,7 @@ def test_what_is_wrong_up_front(wrong: str, asked: str) -> None:
 
 def test_paths_that_are_too_many_are_left_to_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws of noise for everything: many ragged blocks a call decide."""
-    monkeypatch.setattr(watch, "MANY", 60)
+    monkeypatch.setattr(observing, "MANY", 60)
 
     def noisy(*given: Any) -> Any:
         torch.bernoulli(torch.full((11,), 0.5))

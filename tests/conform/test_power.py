@@ -17,10 +17,11 @@ from specsim.conform import Subject, clock
 from specsim.conform.cases import make
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.bound import judge_counts
+from specsim.conform.observing import observe_batches
 from specsim.conform.properties import marginal
 from specsim.conform.properties._laws import Look
 from specsim.conform.toys import toy
-from specsim.conform.watch import Watch
+from specsim.conform.trial import begin
 from specsim.types import Array
 
 LAW = np.array([0.5, 0.3, 0.15, 0.05])
@@ -77,9 +78,9 @@ def in_batches(p: Array, q: Array, drafts: Array, random: Any, shift: float = 0.
 def judged(seed: int, shift: float = 0.0, delta: float = 0.05) -> Look:
     """What 2,000 runs of the harness itself say of a subject at a distance of `shift` from its target."""
     subject = Subject("rows", "step", print, sizes=(1,), batch=partial(in_batches, shift=shift))
-    watch = Watch(subject, deadline=clock.now() + 1000, patience=10, delta=delta, seed=seed)
+    trial = begin(subject, deadline=clock.now() + 1000, patience=10, delta=delta, seed=seed)
     target, draft = toy(3, seed, positive=True, untied=True), toy(3, seed + 10_000, positive=True)
-    return marginal.look(watch.batches(make(subject, target, draft, 1, "")))
+    return marginal.look(observe_batches(trial, make(subject, target, draft, 1, "")))
 
 
 @pytest.fixture

@@ -188,14 +188,15 @@ def test_exhibits_without_time_are_counted(monkeypatch: pytest.MonkeyPatch) -> N
     def late(*_: Any) -> None:
         raise OutOfTime
 
-    monkeypatch.setattr(likeness, "_of_exhibit", late)
+    monkeypatch.setattr(likeness.Exhibits, "observe", late)
     found = judge(chain(bonus=-2), properties=["joint"])
     assert resembled(found) == ("nothing", ())
     assert "There was no time for" in report.text(found)
 
 
 def test_a_property_that_no_exhibit_has_names_none() -> None:
-    assert likeness._of_property(Verdict("mine", "no such property", "convicted"), np.inf).exhibits == ()
+    verdict = Verdict("mine", "no such property", "convicted")
+    assert likeness._of_property(verdict, likeness.Exhibits(), np.inf).exhibits == ()
 
 
 def test_a_failure_that_no_single_call_shows_is_put_beside_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,11 +204,14 @@ def test_a_failure_that_no_single_call_shows_is_put_beside_the_nearest(monkeypat
     seen = {"prompt_counted": ("a", 0.25), "limit_cuts_the_front": ("a", 0.5), "end_token_passed_over": ("b", 0.5)}
     own = Verdict("mine", "truncation", "convicted", reach="a", distance=0.5)
     made = {name: own._replace(reach=reach, distance=distance) for name, (reach, distance) in seen.items()}
-    monkeypatch.setattr(likeness, "_failure", lambda name, *_: made.get(name))
-    assert likeness._of_property(own, np.inf).exhibits == ("limit_cuts_the_front",)
-    other = likeness._of_property(own._replace(distance=0.1), np.inf)
+    exhibits = likeness.Exhibits()
+    monkeypatch.setattr(exhibits, "failure", lambda name, *_: made.get(name))
+    assert likeness._of_property(own, exhibits, np.inf).exhibits == ("limit_cuts_the_front",)
+    other = likeness._of_property(own._replace(distance=0.1), exhibits, np.inf)
     assert other.exhibits == ("limit_cuts_the_front", "prompt_counted")
-    assert {*seen, "end_token_of_the_prompt"} == set(likeness._of_property(own._replace(reach="c"), np.inf).exhibits)
+    assert {*seen, "end_token_of_the_prompt"} == set(
+        likeness._of_property(own._replace(reach="c"), exhibits, np.inf).exhibits
+    )
 
 
 def test_laws_on_five_tokens_are_compared() -> None:

@@ -11,8 +11,9 @@ import pytest
 from specsim.conform import Model, Subject, Verdict, clock, judge, judgement
 from specsim.conform.cases import standard
 from specsim.conform.evidence import montecarlo, scripted
+from specsim.conform.observing import observe
 from specsim.conform.properties import _ends, _laws, contract, degenerate
-from specsim.conform.watch import Watch
+from specsim.conform.trial import begin
 from specsim.types import Array
 
 
@@ -186,10 +187,10 @@ def test_a_subject_that_is_refused_is_not_tried_at_the_ends_of_its_coins(monkeyp
     monkeypatch.setattr(degenerate, "each", lambda *_: found)
     monkeypatch.setattr(_ends, "first", lambda *_: (tried.append(1), (None, "both ends"))[1])
     subject = Subject("it", "step", lambda *_: 0, sizes=(1,))
-    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
-    assert degenerate.verdict(subject, watch) != found
-    watch.refused = "it keeps rows of its target over calls"
-    assert degenerate.verdict(subject, watch) == found
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    assert degenerate.verdict(subject, trial) != found
+    trial.findings.refuse("it keeps rows of its target over calls")
+    assert degenerate.verdict(subject, trial) == found
     assert tried == [1]
 
 
@@ -255,8 +256,8 @@ def stopping(draft: Model, prompt: Any, gamma: int, sampling_params: Any, random
 @pytest.mark.fast
 def test_a_drafter_of_random_length_keeps_its_contract() -> None:
     subject = made("drafter", stopping, sizes=(2,))
-    watch = Watch(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
-    found = contract.look(watch(next(standard(watch.subject))))
+    trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
+    found = contract.look(observe(trial, next(standard(trial.subject))))
     assert found.distance < found.allowed
 
 

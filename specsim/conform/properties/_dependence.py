@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.doubts import rows_depend
-from specsim.conform.draws import batched
-from specsim.conform.evidence import montecarlo
 from specsim.conform.independence import Shared, dependence
 from specsim.conform.observation import continued
 from specsim.conform.properties._rows import Row, drawn, empty, even
 from specsim.conform.rows import TILE
 from specsim.conform.subject import Subject
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Counterexample, Outcome, Verdict
-from specsim.conform.watch import Watch
 from specsim.types import Array
 
 # Batches of equal rows of which it is seen whether their rows are independent.
@@ -27,43 +25,43 @@ DEPEND = "rows of one batch depend on each other"
 HALF = [0.5, 0.5]
 
 
-def shared(subject: Subject, watch: Watch) -> Verdict | None:
+def shared(subject: Subject, trial: Trial) -> Verdict | None:
     """Return a verdict where rows of large batches agree more often than independent ones; None where they do not.
 
     Frequencies of single rows do not show it where few rows share a random number.
     """
-    rng, before, every = np.random.default_rng(watch.seed), watch.runs, list(kinds(subject))
+    rng, before, every = np.random.default_rng(trial.caller.seed), trial.caller.runs, list(kinds(subject))
     for words, rows in every:
         if any([chance for _, chance in _texts(row)] != HALF for row in rows):  # a step emits no bonus
             continue
         tiles = list[Array]()
         for seed in range(CALLS):
-            if watch.left() <= 0:
+            if trial.budget.left() <= 0:
                 raise OutOfTime
-            tiles.append(_called(watch, rows, rng, np.random.default_rng([watch.seed, seed])))
+            tiles.append(_called(trial, rows, rng, np.random.default_rng([trial.caller.seed, seed])))
         if any((tile < 0).any() for tile in tiles):  # the bonus is left to the caller, or a law is wrong
             continue
         seen = dependence(tiles)
-        if seen.surprise < montecarlo.share(watch.delta, 1) / len(every):
-            return _convicted(subject, watch, words, rows[0], seen, watch.runs - before)
-    watch.runs = before  # they add nothing to a law
+        if seen.surprise < trial.findings.rate(1) / len(every):
+            return _convicted(subject, trial, words, rows[0], seen, trial.caller.runs - before)
+    trial.caller.reset_runs(before)  # they add nothing to a law
     return None
 
 
-def in_time(subject: Subject, watch: Watch) -> Verdict | None:
+def in_time(subject: Subject, trial: Trial) -> Verdict | None:
     """Return the verdict of `shared`, None also where there is no time for it."""
     try:
-        return shared(subject, watch)
+        return shared(subject, trial)
     except OutOfTime:
         return None
 
 
-def explained(subject: Subject, watch: Watch, many: Verdict) -> Verdict:
+def explained(subject: Subject, trial: Trial, many: Verdict) -> Verdict:
     """Return a conviction by the frequencies of all rows with its reason: wrong laws, or rows that hang together.
 
     Rows that depend on each other may be further from their law than independent ones, and yet have it.
     """
-    found = in_time(subject, watch)
+    found = in_time(subject, trial)
     if found is not None:
         return found._replace(runs=many.runs)
     return many._replace(words=f"{many.words}; over the rows of large batches, which are wrong there or hang together")
@@ -85,7 +83,7 @@ def _texts(row: Row) -> list[tuple[Any, float]]:
     return continued(row.case.p, (), row.case.length)
 
 
-def _called(watch: Watch, rows: list[Row], rng: np.random.Generator, own: np.random.Generator) -> Array:
+def _called(trial: Trial, rows: list[Row], rng: np.random.Generator, own: np.random.Generator) -> Array:
     """Return for each row of one call whether it emitted its first text, 1 or 0; -1 if that cannot be told."""
     given = [one for row in rows for one in row.given]
     starts = np.cumsum([0, *(len(row.given) for row in rows)])
@@ -95,7 +93,7 @@ def _called(watch: Watch, rows: list[Row], rng: np.random.Generator, own: np.ran
         weights = np.array([one.weight for one in row.given])
         own_rows = turns == i
         chosen[own_rows] = starts[i] + rng.choice(len(weights), size=own_rows.sum(), p=weights / weights.sum())
-    answers = batched(watch, rows[0].case, given, chosen, own)
+    answers = trial.caller.batched(rows[0].case, given, chosen, own)
     texts = [[text for text, _ in _texts(row)] for row in rows]
     told = []
     for turn, answer in zip(turns.tolist(), answers, strict=True):
@@ -104,21 +102,22 @@ def _called(watch: Watch, rows: list[Row], rng: np.random.Generator, own: np.ran
     return np.array(told)
 
 
-def _convicted(subject: Subject, watch: Watch, kind: str, row: Row, seen: Shared, runs: int) -> Verdict:
+def _convicted(subject: Subject, trial: Trial, kind: str, row: Row, seen: Shared, runs: int) -> Verdict:
     """Return the verdict on rows that agree too often, or too rarely."""
     share = seen.agreeing / seen.pairs
     where = f"{row.case.words}, {CALLS} batches of {TILE} equal rows"
     words = f"{seen.words} emit the same in {share:.3g} of {seen.pairs} pairs, and not in half of them ({kind})"
-    words = f"{DEPEND}: {words}" if seen.is_of_one_call or any(watch.dependent.values()) or _vary(watch, row) else words
+    if seen.is_of_one_call or trial.findings.has_dependent_rows or _vary(trial, row):
+        words = f"{DEPEND}: {words}"
     law, goal = {"the same": share}, {"the same": 0.5}
     shown = Counterexample(where, row.given[0].p.tolist(), None, None, "the same", goal, law)
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     return Verdict(subject.name, "batches", outcome, "Monte Carlo", where, runs, abs(share - 0.5), shown, words)
 
 
-def _vary(watch: Watch, row: Row) -> bool:
-    """Whether the frequencies of a row vary from call to call; False where there is no time to see it."""
+def _vary(trial: Trial, row: Row) -> bool:
+    """Return whether the frequencies of a row vary from call to call; False where there is no time to see it."""
     try:
-        return rows_depend(watch, row.case)
+        return rows_depend(trial, row.case)
     except OutOfTime:
         return False

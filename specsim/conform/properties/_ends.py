@@ -13,11 +13,12 @@ import numpy as np
 from specsim.conform import clock
 from specsim.conform.cases import Case
 from specsim.conform.evidence import ends
+from specsim.conform.fitting import takes
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input, inputs
 from specsim.conform.toys import Text
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Counterexample, Outcome, Verdict
-from specsim.conform.watch import Watch
 
 REPEATS = 2  # runs with the same coin at the same end, the other coins drawn anew
 DRAFTED = 6  # drafts that are tried in a case, each time
@@ -38,40 +39,37 @@ class Impossible(NamedTuple):
     fault: str = ""  # of a run that broke
 
 
-def first(subject: Subject, watch: Watch, cases: Iterable[Case]) -> tuple[Impossible | None, str]:
-    """The first run that emits a token of probability 0, and in words what was tried."""
-    runs, until = watch.runs, clock.now() + max(watch.left(), 0) / SHARE
+def first(subject: Subject, trial: Trial, cases: Iterable[Case]) -> tuple[Impossible | None, str]:
+    """Return the first run that emits a token of probability 0, and in words what was tried."""
+    until = clock.now() + max(trial.budget.left(), 0) / SHARE
     dtype = subject.dtype if subject.randomness == "coins" else "float64"
     tried = 0
-    try:
-        with ends.trial(watch.seed, dtype) as run:
-            for case, given, program in _programs(watch, [case for case in cases if watch.takes(case)]):
-                if clock.now() > until:
-                    return None, "coins at 0 and at 1 - ulp in some of the cases" if tried else ""
-                _, count = run(program, None)
-                tried += count
-                for end in _ends(count):
-                    try:
-                        text = _impossible(run, program, case, end)
-                    except Broken as reason:
-                        if _takes_coins(subject):
-                            raise
-                        return Impossible(case, given, end, (), _share(run, program, case, end), str(reason)), ""
-                    if text is not None:
-                        return Impossible(case, given, end, text, _share(run, program, case, end)), ""
-    finally:
-        watch.runs = runs  # they add nothing to a law
+    with trial.caller.uncounted(), ends.trial(trial.caller.seed, dtype) as run:
+        for case, given, program in _programs(trial, [case for case in cases if takes(trial, case)]):
+            if clock.now() > until:
+                return None, "coins at 0 and at 1 - ulp in some of the cases" if tried else ""
+            _, count = run(program, None)
+            tried += count
+            for end in _ends(count):
+                try:
+                    text = _impossible(run, program, case, end)
+                except Broken as reason:
+                    if _takes_coins(subject):
+                        raise
+                    return Impossible(case, given, end, (), _share(run, program, case, end), str(reason)), ""
+                if text is not None:
+                    return Impossible(case, given, end, text, _share(run, program, case, end)), ""
     return None, "coins at 0 and at 1 - ulp" if tried else ""
 
 
-def _programs(watch: Watch, cases: list[Case]) -> Iterator[tuple[Case, Input, Any]]:
-    """Cases with some of their drafts, in an order of its own each time; and the call of the subject on them."""
-    rng = np.random.default_rng(watch.seed)
+def _programs(trial: Trial, cases: list[Case]) -> Iterator[tuple[Case, Input, Any]]:
+    """Yield cases with some of their drafts, in an order of its own each time; and the call of the subject on them."""
+    rng = np.random.default_rng(trial.caller.seed)
     for _ in range(REPEATS):
         for case in cases:
-            drafted = inputs(watch.subject, case)
+            drafted = inputs(trial.subject, case)
             for i in rng.permutation(len(drafted))[:DRAFTED].tolist():
-                yield case, drafted[i], partial(watch.once, case, drafted[i])
+                yield case, drafted[i], partial(trial.caller.once, case, drafted[i])
 
 
 def _ends(count: int) -> Iterator[ends.End]:

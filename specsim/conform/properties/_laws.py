@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,17 +12,21 @@ from specsim.conform import clock
 from specsim.conform.cases import Case
 from specsim.conform.doubts import AGAIN, doubt
 from specsim.conform.evidence import montecarlo
+from specsim.conform.fitting import through
 from specsim.conform.given import given
 from specsim.conform.observation import Observation, distance, key_of
+from specsim.conform.observing import observe as observe_once
 from specsim.conform.smaller import simple
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import inputs
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import LARGER, Counterexample, Evidence, Outcome, Verdict
-from specsim.conform.watch import Watch
 
-VISIBLE = 1e-3  # what a shrunken counterexample shows at least
-SHRINKING = 5.0  # seconds
+# Distance that a shrunken counterexample shows at least.
+VISIBLE = 1e-3
+# Seconds for making a counterexample smaller.
+SHRINKING = 5.0
 WEAKEST: tuple[Evidence, ...] = ("one call", "Monte Carlo", "coins", "scripted", "bound")
 Observe = Callable[..., Observation]  # (case, *, exact) -> what is seen in it
 
@@ -39,7 +44,7 @@ class Look(NamedTuple):
 
 
 def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, float]) -> Look:
-    """Total variation, and what rounding or chance allow."""
+    """Return the total variation of two laws, and what rounding or chance allow."""
     tv, law = distance(observed, expected), list(expected.values())
     if seen.evidence != "Monte Carlo":
         return Look(tv, seen.rounding, seen.rounding, expected, observed, seen.evidence)
@@ -50,25 +55,26 @@ def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, f
 def each(
     name: str,
     subject: Subject,
-    watch: Watch,
+    trial: Trial,
     cases: Iterable[Case],
     look: Callable[[Observation], Look],
     observe: Observe | None = None,
     begun: int | None = None,
 ) -> Verdict:
-    """The verdict of a property that every case must have; observed by `watch` itself if not told otherwise.
+    """Return the verdict of a property that every case must have; `observe` observes a case otherwise than alone.
 
     Where the cases are looked at again, `begun` is the number of the subject's runs before the first time.
     """
-    observe, cases = observe or watch, list(cases)
+    caller, findings = trial.caller, trial.findings
+    observe, cases = observe or partial(observe_once, trial), list(cases)
     looks: list[tuple[Case, Look]] = []
-    runs = watch.runs if begun is None else begun
-    reach, doubted, hidden = list[str](), None, watch.hidden
-    for case in watch.through(cases):
+    runs = caller.runs if begun is None else begun
+    reach, doubted, hidden = list[str](), None, findings.is_hidden
+    for case in through(trial, cases):
         try:
             seen = observe(case)
         except OutOfTime:
-            if not looks or watch.dependent.get(key_of(case), False):
+            if not looks or findings.dependent.get(key_of(case), False):
                 raise
             reach.append("and no further: the budget ran out")
             break
@@ -76,40 +82,40 @@ def each(
         looks.append((case, found))
         reach.append(case.words.partition(": ")[0])
         if found.distance > found.allowed:
-            why = doubt(watch, seen, found.distance / found.width, observe) if found.width else ""
+            why = doubt(trial, seen, found.distance / found.width, observe) if found.width else ""
             if why == AGAIN:
-                return each(name, subject, watch, cases, look, observe, runs)
+                return each(name, subject, trial, cases, look, observe, runs)
             if why:  # another case may convict
-                doubted = doubted or _undecided(name, subject, found, case, watch.runs - runs, why)
+                doubted = doubted or _undecided(name, subject, found, case, caller.runs - runs, why)
                 continue
-            return _convicted(name, subject, watch, case, found, look, watch.runs - runs, observe)
-    if watch.hidden and not hidden:  # cases before were taken for exact
-        return each(name, subject, watch, cases, look, observe, runs)
+            return _convicted(name, subject, trial, case, found, look, caller.runs - runs, observe)
+    if findings.is_hidden and not hidden:  # cases before were taken for exact
+        return each(name, subject, trial, cases, look, observe, runs)
     if doubted is not None:
         return doubted
     worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)
     kind = min((one.evidence for _, one in looks), key=WEAKEST.index)
     widest = max(one.found for _, one in looks)
-    words = "; ".join(watch.why)
-    where = "; ".join(dict.fromkeys([*reach, *watch.untaken.values()]))
+    words = "; ".join(findings.why)
+    where = "; ".join(dict.fromkeys([*reach, *findings.untaken.values()]))
     if kind == "Monte Carlo":
         where += f"; total variations from {widest:.2g} would be seen"
         if widest > montecarlo.UNDECIDED:
             words = f"too few runs to see a total variation below {widest:.2g}: give it {LARGER}"
-            words = "; ".join([words, *watch.why])
-            return Verdict(subject.name, name, "inconclusive", kind, where, watch.runs - runs, worst, None, words)
-    return Verdict(subject.name, name, "lossless", kind, where, watch.runs - runs, worst, None, words)
+            words = "; ".join([words, *findings.why])
+            return Verdict(subject.name, name, "inconclusive", kind, where, caller.runs - runs, worst, None, words)
+    return Verdict(subject.name, name, "lossless", kind, where, caller.runs - runs, worst, None, words)
 
 
 def _undecided(name: str, subject: Subject, found: Look, case: Case, runs: int, why: str) -> Verdict:
-    """A distance that convicts nobody."""
+    """Return the verdict on a distance that convicts nobody."""
     return Verdict(subject.name, name, "inconclusive", found.evidence, case.words, runs, found.distance, None, why)
 
 
 def _convicted(
     name: str,
     subject: Subject,
-    watch: Watch,
+    trial: Trial,
     case: Case,
     found: Look,
     look: Callable[[Observation], Look],
@@ -117,14 +123,14 @@ def _convicted(
     observe: Observe,
 ) -> Verdict:
     smaller, shown = case, found
-    if found.evidence != "Monte Carlo" and watch.shrinks:
-        smaller, shown = _shrunk(subject, watch, case, look, observe) or (case, found)
+    if found.evidence != "Monte Carlo" and trial.shrinks:
+        smaller, shown = _shrunk(subject, trial, case, look, observe) or (case, found)
     said = against(name, subject, smaller, shown, runs)
     return said._replace(evidence=found.evidence, reach=case.words, distance=found.distance)
 
 
 def against(name: str, subject: Subject, case: Case, found: Look, runs: int) -> Verdict:
-    """The verdict that a case alone speaks."""
+    """Return the verdict that follows from one case."""
     counterexample = _counterexample(subject, case, found)
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     words = f"{counterexample.outcome} has probability {counterexample.observed.get(counterexample.outcome, 0):.4g}"
@@ -133,10 +139,10 @@ def against(name: str, subject: Subject, case: Case, found: Look, runs: int) -> 
 
 
 def _shrunk(
-    subject: Subject, watch: Watch, case: Case, look: Callable[[Observation], Look], observe: Observe
+    subject: Subject, trial: Trial, case: Case, look: Callable[[Observation], Look], observe: Observe
 ) -> tuple[Case, Look] | None:
-    """The first of the simple cases that convicts, too."""
-    until = clock.now() + min(SHRINKING, watch.left() / 3)
+    """Return the first of the simple cases that convicts, too; None if none does in time."""
+    until = clock.now() + min(SHRINKING, trial.budget.left() / 3)
     for smaller in simple(subject, case):
         if clock.now() > until:
             break

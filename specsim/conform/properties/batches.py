@@ -20,10 +20,10 @@ import numpy as np
 from specsim.conform import clock
 from specsim.conform.cases import Case, standard
 from specsim.conform.doubts import agreed, runs_asked
-from specsim.conform.draws import batched
 from specsim.conform.evidence import montecarlo, scripted
 from specsim.conform.given import given
 from specsim.conform.observation import ROUNDING, continued, distance
+from specsim.conform.observing import observe_batches
 from specsim.conform.properties._dependence import DEPEND, explained, in_time, shared
 from specsim.conform.properties._laws import each
 from specsim.conform.properties._rows import Batch, Row, certain, drawn, empty, even
@@ -31,63 +31,68 @@ from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Broken, Input, inputs
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Counterexample, Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree")
 NEEDS = "the subject takes no batches (batch)"
 SHARE = 6  # one batch takes at most this part of the time that is left
-EQUAL = (3, 5, 8)  # rows of the batches in which all are alike
+# Rows of the batches in which all are alike.
+EQUAL = (3, 5, 8)
 UNFOLLOWED = (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong)
 Texts = dict[Any, float]  # the texts of all rows -> probability
 
 
 def cases(subject: Subject) -> Iterable[Case]:
-    """The standard ones, observed anew."""
+    """Return the standard cases, which are observed anew."""
     return () if subject.batch is None else [case for case in standard(subject) if not case.exact_only]
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """Of subjects that have a `batch`."""
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
+    """Return the verdict on a subject that has a `batch`."""
     if subject.batch is None:
         return None
-    found = _exactly(subject, watch)
+    found = _exactly(subject, trial)
     if found.evidence == "none":
-        if (depending := shared(subject, watch)) is not None:
+        if (depending := shared(subject, trial)) is not None:
             return depending
-        many = each("batches", subject, watch, cases(subject), look, watch.batches)
+        many = each("batches", subject, trial, cases(subject), look, partial(observe_batches, trial))
         if many.convicted:
-            return explained(subject, watch, many)
+            return explained(subject, trial, many)
         return many._replace(words="; ".join(filter(None, [many.words, found.words])))
     if found.outcome != "lossless":
         return found
     try:
         first = itertools.islice(standard(subject), 1)
-        many = each("batches", subject, watch, first, look, partial(watch.batches, wanted=montecarlo.UNDECIDED))
+        brief = partial(observe_batches, trial, wanted=montecarlo.UNDECIDED)
+        many = each("batches", subject, trial, first, look, brief)
     except (Broken, OutOfTime) as reason:
         return found._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
     if many.convicted:
-        return explained(subject, watch, many)
+        return explained(subject, trial, many)
     # Small batches can be right, and the frequencies too, where rows of large ones share random numbers.
-    if (depending := in_time(subject, watch)) is not None:
+    if (depending := in_time(subject, trial)) is not None:
         return depending
     reach = f"{found.reach}; many rows, {many.reach}" if many.outcome == "lossless" else found.reach
     return found._replace(reach=reach)  # runs are the exact ones
 
 
-def _exactly(subject: Subject, watch: Watch) -> Verdict:
-    """At the smallest size; without evidence where the first batch cannot be followed, and `words` say why."""
-    before, worst, reach = watch.runs, 0.0, list[str]()
+def _exactly(subject: Subject, trial: Trial) -> Verdict:
+    """Return the exact verdict at the smallest size.
+
+    It is without evidence where the first batch cannot be followed, and `words` say why.
+    """
+    before, worst, reach = trial.caller.runs, 0.0, list[str]()
     for batch in batches(subject):
         # with real random numbers first: a batch that cannot be called is broken
         chosen, _ = next(drafted(batch))
-        batched(watch, batch.rows[0].case, pool(batch), chosen, np.random.default_rng(watch.seed))
+        trial.caller.batched(batch.rows[0].case, pool(batch), chosen, np.random.default_rng(trial.caller.seed))
         try:
-            observed, paths = law(watch, batch)
+            observed, paths = law(trial, batch)
         except (*UNFOLLOWED, Broken) as reason:
             if not reach:
                 words = f"{batch.words} are not scripted: {reason}"
-                return Verdict(subject.name, "batches", "inconclusive", runs=watch.runs - before, words=words)
+                return Verdict(subject.name, "batches", "inconclusive", runs=trial.caller.runs - before, words=words)
             break
         alone = [continued(row.case.p, (), row.case.length) for row in batch.rows]
         expected = {
@@ -96,20 +101,20 @@ def _exactly(subject: Subject, watch: Watch) -> Verdict:
         }
         worst = max(worst, distance(observed, expected))
         if worst > len(batch.rows) * ROUNDING.get(subject.dtype, 1e-5):
-            runs, asked = watch.runs, runs_asked(watch, distance(observed, expected))
+            runs, asked = trial.caller.runs, runs_asked(trial, distance(observed, expected))
             try:
-                agreeing = agreed(watch, paths, asked)
+                agreeing = agreed(trial, paths, asked)
             except (scripted.NotReproducible, scripted.NotScriptable) as reason:
-                watch.mistrust(str(reason))
+                trial.findings.mistrust(str(reason))
                 agreeing = 0
-            watch.runs = runs  # they add nothing to the law
+            trial.caller.reset_runs(runs)  # they add nothing to the law
             if agreeing < asked:
                 words = f"{batch.words} are not scripted: {asked} runs along their paths do not agree, or have no time"
-                return Verdict(subject.name, "batches", "inconclusive", runs=watch.runs - before, words=words)
-            return _convicted(subject, batch, observed, expected, watch.runs - before)
+                return Verdict(subject.name, "batches", "inconclusive", runs=trial.caller.runs - before, words=words)
+            return _convicted(subject, batch, observed, expected, trial.caller.runs - before)
         reach.append(batch.words)
     where = f"{'; '.join(dict.fromkeys(reach))} of the smallest size"
-    return Verdict(subject.name, "batches", "lossless", "scripted", where, watch.runs - before, worst)
+    return Verdict(subject.name, "batches", "lossless", "scripted", where, trial.caller.runs - before, worst)
 
 
 def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts, runs: int) -> Verdict:
@@ -129,7 +134,7 @@ def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts,
 
 
 def _is_law_of_row(place: int, observed: Texts, expected: Texts, subject: Subject) -> bool:
-    """Whether a row of a batch has its law where the others are not looked at."""
+    """Return whether a row of a batch has its law where the others are not looked at."""
     laws: list[Texts] = [{}, {}]
     for law, joint in zip(laws, (observed, expected), strict=True):
         for texts, mass in joint.items():
@@ -138,7 +143,7 @@ def _is_law_of_row(place: int, observed: Texts, expected: Texts, subject: Subjec
 
 
 def batches(subject: Subject) -> Iterator[Batch]:
-    """Equal rows, and rows without drafts; two of different laws, and these among others; many equal rows."""
+    """Yield equal rows, and rows without drafts; two of different laws, and these among others; many equal rows."""
     alike = even(subject)
     yield Batch([alike] * EQUAL[0], f"{EQUAL[0]} equal rows")
     yield Batch([alike], "1 row")
@@ -161,22 +166,22 @@ def pool(batch: Batch) -> list[Input]:
 
 
 def drafted(batch: Batch) -> Iterator[tuple[list[int], float]]:
-    """Places in the pool of what is drafted in every row, and the probability of it."""
+    """Yield the places in the pool of what is drafted in every row, and the probability of it."""
     starts = list(itertools.accumulate((len(row.given) for row in batch.rows), initial=0))
     for places in itertools.product(*(range(len(row.given)) for row in batch.rows)):
         weights = [row.given[place].weight for row, place in zip(batch.rows, places, strict=True)]
         yield [start + place for start, place in zip(starts, places, strict=False)], math.prod(weights)
 
 
-def law(watch: Watch, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Path, float]]]:
-    """Joint law of the texts of all rows, each continued by its own target; and the paths to them, weighted."""
+def law(trial: Trial, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Path, float]]]:
+    """Return the joint law of the texts of all rows, each continued by its own target; and weighted paths to them."""
     out: Texts = {}
     paths: list[tuple[Any, scripted.Path, float]] = []
-    until, own, some = clock.now() + watch.left() / SHARE, [row.case for row in batch.rows], pool(batch)
+    until, own, some = clock.now() + trial.budget.left() / SHARE, [row.case for row in batch.rows], pool(batch)
     whole = math.fsum(weight for _, weight in drafted(batch))
     for chosen, weight in drafted(batch):
-        program = partial(_answers, watch, own[0], some, chosen)
-        seen = scripted.law(program, deadline=until, keep=True, own=watch.own)
+        program = partial(_answers, trial, own[0], some, chosen)
+        seen = scripted.law(program, deadline=until, keep=True, own=trial.caller.generators)
         paths += [(program, path, weight / whole * path.weight) for path in seen.paths]
         for texts, mass in seen.law.items():
             rows = [continued(case.p, text[: case.length], case.length) for case, text in zip(own, texts, strict=True)]
@@ -187,5 +192,5 @@ def law(watch: Watch, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Pat
     return out, paths
 
 
-def _answers(watch: Watch, case: Case, some: list[Input], chosen: list[int], random: Any) -> tuple[Any, ...]:
-    return tuple(one.text for one in batched(watch, case, some, chosen, random))
+def _answers(trial: Trial, case: Case, some: list[Input], chosen: list[int], random: Any) -> tuple[Any, ...]:
+    return tuple(one.text for one in trial.caller.batched(case, some, chosen, random))

@@ -16,8 +16,8 @@ from specsim.conform.observation import Observation, continued
 from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import inputs
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 from specsim.exact.chain import expected_tokens
 from specsim.exact.tree import texts
 
@@ -45,7 +45,7 @@ def cases(subject: Subject) -> Iterable[Case]:
     return () if subject.kind == "decoder" and not subject.block else standard(subject)
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Kept drafts; of a decoder, tokens beyond one for every pass of the target."""
 
     again: list[Case] = []
@@ -63,7 +63,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
 
     if subject.kind == "decoder" and not subject.block:
         return None
-    found = each("bound", subject, watch, cases(subject), look)
+    found = each("bound", subject, trial, cases(subject), look)
     if again:
         words = "a block takes several passes of the target, and the bound is of one"
         return found._replace(outcome="not available", evidence="none", words=words)

@@ -12,8 +12,8 @@ from specsim.conform.properties import parameters
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.toys import Text
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("drafter",)
 ROUNDED = 1e-5  # the rows are kept to six digits
@@ -48,6 +48,6 @@ def look(seen: Observation) -> Look:
     return of_laws(seen._replace(rounding=max(seen.rounding, ROUNDED)), observed, expected)
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Draft by draft, as the rows say."""
-    return each("contract", subject, watch, cases(subject), look)
+    return each("contract", subject, trial, cases(subject), look)

@@ -14,8 +14,8 @@ from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Broken
 from specsim.conform.toys import FAINT, LARGE, faint, plain
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 PAIRS = {
@@ -74,19 +74,19 @@ def at_ends(subject: Subject) -> Iterator[Case]:
         yield make(subject, plain(p), plain(q if subject.takes_q else certain), sizes(subject)[0], "sums rounded down")
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """Of a scheme that cannot draw from certain laws, only those that it can."""
-    before = watch.runs
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
+    """Return the verdict; a scheme that cannot draw from certain laws is asked only for those that it can."""
+    before = trial.caller.runs
     try:
-        found = each("degenerate", subject, watch, cases(subject), look)
+        found = each("degenerate", subject, trial, cases(subject), look)
     except Broken as reason:  # where sums are rounded down a coin near 1 may already have left the vocabulary
-        impossible, _ = _ends.first(subject, watch, at_ends(subject))
+        impossible, _ = _ends.first(subject, trial, at_ends(subject))
         if impossible is None:
             raise reason from None
-        return _ends.verdict_at_end(subject, impossible, watch.runs - before, while_recording=True)
-    if found.counterexample is not None or watch.refused:
+        return _ends.verdict_at_end(subject, impossible, trial.caller.runs - before, while_recording=True)
+    if found.counterexample is not None or trial.findings.refused:
         return found
-    impossible, tried = _ends.first(subject, watch, at_ends(subject))
+    impossible, tried = _ends.first(subject, trial, at_ends(subject))
     if impossible is not None:
         return _ends.verdict_at_end(subject, impossible, found.runs)
     return found._replace(reach="; ".join(filter(None, [found.reach, tried])))

@@ -14,8 +14,8 @@ from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Model, SamplingParams, Subject
 from specsim.conform.toys import Text
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "the subject takes no sampling parameters (warps=True)"
@@ -26,7 +26,7 @@ def cases(subject: Subject) -> Iterable[Case]:
     return standard(subject, SamplingParams(temperature=0.0), "temperature 0") if subject.warps else ()
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Of subjects that take a temperature; the first of equals is the likeliest."""
     if not subject.warps:
         return None
@@ -46,7 +46,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             observed[plain] = observed.get(plain, 0.0) + observed.pop(text)
         return of_laws(seen, observed, goal)
 
-    found = each("greedy", subject, watch, cases(subject), look)
+    found = each("greedy", subject, trial, cases(subject), look)
     if found.counterexample is not None and errors:
         return found._replace(words=f"{found.words}; {errors[-1]}")
     if ties and found.outcome == "lossless":

@@ -6,8 +6,8 @@ from specsim.conform.cases import standard as cases
 from specsim.conform.observation import Observation
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("chain", "tree", "decoder")
 
@@ -18,6 +18,6 @@ def look(seen: Observation) -> Look:
     return of_laws(seen, seen.joint(whole), seen.goal(whole))
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Over all drafts that q can give."""
-    return each("joint", subject, watch, cases(subject), look)
+    return each("joint", subject, trial, cases(subject), look)

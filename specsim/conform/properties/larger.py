@@ -14,16 +14,15 @@ import numpy as np
 
 from specsim.conform import clock
 from specsim.conform.cases import Case
-from specsim.conform.draws import drafted, once_each, seeded
-from specsim.conform.evidence import montecarlo
+from specsim.conform.draws import drafted, seeded
 from specsim.conform.evidence.shares import Share, excess, nats, seen_from
 from specsim.conform.given import given
 from specsim.conform.large_cases import Large, large, shares
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import LARGER, Counterexample, Outcome, Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "what is convicted, priced or broken at small sizes is not tried at larger ones"
@@ -53,18 +52,18 @@ def cases(subject: Subject) -> Iterable[Case]:
     return [one.case for one in large(subject)]
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Return the verdict of one look at each larger size, if there is time for one."""
-    before, begun = watch.runs, clock.now()
+    before, begun = trial.caller.runs, clock.now()
     if subject.dtype in SHORT:
         words = f"sums of many probabilities are no laws in {subject.dtype}"
         return Verdict(subject.name, "larger", "not available", words=f"larger sizes were not tried: {words}")
-    until = begun + min(max(PART * watch.passed(), LEAST), watch.left() / 2)
+    until = begun + min(max(PART * trial.budget.passed(), LEAST), trial.budget.left() / 2)
     some, reach, left_out, widest = list(large(subject)), list[str](), list[str](), 0.0
     for i, one in enumerate(some):
         where = one.case.words
         try:
-            seen = _look(watch, one, clock.now() + (until - clock.now()) / (len(some) - i))
+            seen = _look(trial, one, clock.now() + (until - clock.now()) / (len(some) - i))
         except _Refused as reason:
             left_out.append(f"it does not take {where}: {reason}")
             continue
@@ -72,7 +71,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
             left_out.append(f"no time for {where}: give it {LARGER}")
             continue
         if seen.convicts:
-            return _convicted(subject, one, seen, watch.runs - before)
+            return _convicted(subject, one, seen, trial.caller.runs - before)
         if seen.found > TELLING:
             left_out.append(f"{seen.runs} runs of {where} tell nothing: give it {LARGER}")
             continue
@@ -81,37 +80,37 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
     without = "; ".join(dict.fromkeys(left_out))
     if not reach:
         words = f"larger sizes were not tried: {without}"
-        return Verdict(subject.name, "larger", "not available", runs=watch.runs - before, words=words)
+        return Verdict(subject.name, "larger", "not available", runs=trial.caller.runs - before, words=words)
     where = "; ".join(
         [*reach, f"shares of tokens that are off by {widest:.2g} would be seen", *filter(None, [without])]
     )
-    return Verdict(subject.name, "larger", "lossless", "Monte Carlo", where, watch.runs - before)
+    return Verdict(subject.name, "larger", "lossless", "Monte Carlo", where, trial.caller.runs - before)
 
 
 class _Refused(Exception):
     """The first call at a size raised."""
 
 
-def _look(watch: Watch, one: Large, until: float) -> Seen:
+def _look(trial: Trial, one: Large, until: float) -> Seen:
     """Return what as many runs as there is time for show, half of them in batches if the subject takes some."""
-    watch.sampled += 1
-    subject, case, seed = watch.subject, one.case, watch.seed + watch.sampled
+    findings, caller, number = trial.findings, trial.caller, trial.findings.begin_look()
+    subject, case, seed = trial.subject, one.case, caller.seed + number
     rng = np.random.default_rng([seed, 3])
     by_rows = subject.batch is not None and not subject.logprobs
 
     # Does it take this size, and how long does a run take?
-    if watch.left() <= 0:
+    if trial.budget.left() <= 0:
         raise OutOfTime
     with seeded(seed) as own:
         first = drafted(subject, case, PROBE, rng)
         try:
-            once_each(watch, case, first[:1], own, rows=False)
+            caller.once_each(case, first[:1], own, rows=False)
         except Broken as broken:
             if broken.__cause__ is None:
                 raise
             raise _Refused(str(broken)) from None
         begun = clock.now()
-        once_each(watch, case, first[1:], own, rows=False)
+        caller.once_each(case, first[1:], own, rows=False)
         pace = (clock.now() - begun) / (PROBE - 1)
 
         # How many runs that makes is fixed before any of them is counted.
@@ -122,14 +121,14 @@ def _look(watch: Watch, one: Large, until: float) -> Seen:
         while len(answers) < runs:
             count = min(CHUNK, runs - len(answers))
             rows = by_rows and len(answers) // CHUNK % 2 == 1
-            answers += once_each(watch, case, drafted(subject, case, count, rng), own, rows=rows)
+            answers += caller.once_each(case, drafted(subject, case, count, rng), own, rows=rows)
 
     # Which share is the furthest off?
     found = shares(one, [answer.text for answer in answers])
-    limit = nats(len(found), montecarlo.share(watch.delta, watch.sampled))
-    worst = max(found, key=lambda share: excess(share, runs, watch.rounding))
+    limit = nats(len(found), findings.rate(number))
+    worst = max(found, key=lambda share: excess(share, runs, findings.rounding))
     seen_at = max(seen_from(share.expected, runs, limit) for share in found if 0 < share.expected < 1)
-    return Seen(worst, excess(worst, runs, watch.rounding) > limit, runs, seen_at, first[0])
+    return Seen(worst, excess(worst, runs, findings.rounding) > limit, runs, seen_at, first[0])
 
 
 def _convicted(subject: Subject, one: Large, seen: Seen, runs: int) -> Verdict:

@@ -13,8 +13,8 @@ from specsim.conform.properties._laws import Look, each
 from specsim.conform.subject import UNCHANGED, Subject
 from specsim.conform.subject_call import Answer
 from specsim.conform.toys import Text
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it reports no log-probabilities (logprobs)"
@@ -43,7 +43,7 @@ def cases(subject: Subject) -> Iterable[Case]:
     return [*standard(subject), *parameters.cases(subject)] if subject.logprobs else []
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Of subjects that report them; every answer shows by itself whether they are right."""
     if not subject.logprobs:
         return None
@@ -57,7 +57,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         how = "one call" if seen.evidence == "Monte Carlo" else seen.evidence
         return Look(found.error, limit, limit, expected, observed, how, width=0)
 
-    found = each("logprobs", subject, watch, cases(subject), look)
+    found = each("logprobs", subject, trial, cases(subject), look)
     return found if found.counterexample is None else found._replace(words=_words(found, subject))
 
 

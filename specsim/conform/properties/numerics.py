@@ -11,14 +11,16 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from specsim.conform.cases import Case, standard
+from specsim.conform.fitting import through
 from specsim.conform.observation import ROUNDING, Observation, distance
+from specsim.conform.observing import observe
 from specsim.conform.properties import degenerate
 from specsim.conform.properties._laws import Look, against
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Broken
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial, begin
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it names no other types of laws that it takes (dtypes)"
@@ -35,7 +37,7 @@ class Law(NamedTuple):
 
 
 def cases(subject: Subject) -> list[Case]:
-    """The first, and laws at the edges, where a floor shows."""
+    """Return the first case, and laws at the edges, where a floor shows."""
     if not subject.dtypes:
         return []
     first = next(standard(subject))
@@ -43,18 +45,18 @@ def cases(subject: Subject) -> list[Case]:
     return [first, *(case for case in edges if case.words.partition(": ")[2] in EDGES)]
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """Of the types that are named; exact evidence only, as chance would hide what rounding does."""
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
+    """Return the verdict on the types that are named; exact evidence only, as chance would hide what rounding does."""
     if not subject.dtypes:
         return None
-    own = list(watch.through(cases(subject)))
+    own = list(through(trial, cases(subject)))
     reference = subject.dtype if subject.arrays == "jax" else REFERENCE  # JAX's own setting decides what there is
-    exact = law(subject._replace(dtype=reference), watch, own)
+    exact = law(subject._replace(dtype=reference), trial, own)
     runs, said, distances = exact.runs, list[str](), list[float]()
     if not exact.seen:
         return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{reference} {exact.reason}")
     for dtype in subject.dtypes:
-        found = law(subject._replace(dtype=dtype), watch, own)
+        found = law(subject._replace(dtype=dtype), trial, own)
         runs += found.runs
         looks = [look(one, other, dtype) for one, other in zip(found.seen, exact.seen, strict=False)]
         for case, one in zip(own, looks, strict=False):
@@ -74,18 +76,19 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
 
 
 def look(seen: Observation, exact: Observation, dtype: str) -> Look:
-    """The joint law on a type beside that on float64; what rounding of the type allows."""
+    """Compare the joint law on a type with that on float64; rounding of the type is allowed."""
     observed, expected = seen.joint(seen.case.length), exact.joint(exact.case.length)
     allowed = ROUNDING.get(dtype, max(ROUNDING.values()))
     return Look(distance(observed, expected), allowed, allowed, expected, observed, seen.evidence)
 
 
-def law(subject: Subject, watch: Watch, cases: Iterable[Case]) -> Law:
-    """What is seen on inputs of the subject's type."""
-    own = Watch(subject, deadline=watch.deadline, patience=watch.patience, delta=watch.delta, seed=watch.seed)
+def law(subject: Subject, trial: Trial, cases: Iterable[Case]) -> Law:
+    """Return what is seen on inputs of the subject's type."""
+    budget, delta, seed = trial.budget, trial.findings.delta, trial.caller.seed
+    own = begin(subject, deadline=budget.deadline, patience=budget.patience, delta=delta, seed=seed)
     try:
-        return Law([own(case, exact=True) for case in cases], own.runs, "")
+        return Law([observe(own, case, exact=True) for case in cases], own.caller.runs, "")
     except Broken as reason:
-        return Law([], own.runs, f"is broken: {reason}")
+        return Law([], own.caller.runs, f"is broken: {reason}")
     except OutOfTime:
-        return Law([], own.runs, "; ".join(["has no exact law", *own.why]))
+        return Law([], own.caller.runs, "; ".join(["has no exact law", *own.findings.why]))

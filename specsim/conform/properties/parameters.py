@@ -9,8 +9,8 @@ from specsim.conform.properties._laws import each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import SamplingParams, Subject
 from specsim.conform.toys import wide
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "the subject takes no sampling parameters (warps=True)"
@@ -48,8 +48,8 @@ def cases(subject: Subject) -> Iterator[Case]:
         yield make(subject, *wide(not subject.takes_q), sizes(subject)[0], words, sampling_params)
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Of subjects that take them."""
     if not subject.warps:
         return None
-    return each("parameters", subject, watch, cases(subject), look)
+    return each("parameters", subject, trial, cases(subject), look)

@@ -15,14 +15,16 @@ from typing import Any
 
 from specsim.conform.cases import Case, make, prompted, restricted, sizes, standard, turning
 from specsim.conform.observation import Observation
+from specsim.conform.observing import follow
+from specsim.conform.observing import observe as observe_once
 from specsim.conform.properties._laws import Observe, each
 from specsim.conform.properties.joint import look
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.toys import Text, Toy, plain, toy
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it does not say that it carries anything from round to round (stateful), and runs along one path agreed"
@@ -32,35 +34,38 @@ LONGEST = 6  # where every token is certain, and a text has one path
 FAR = (0, 1, 1, 0, 2, 0)  # a prompt of more tokens than a block has
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """At the smallest size, on two tokens; of a decoder, one token more than a block can have."""
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
+    """Return the verdict at the smallest size, on two tokens; of a decoder, one token more than a block can have."""
     declared, first = subject.kind == "decoder" or subject.stateful, next(standard(subject))
-    if not declared and watch(first).evidence != "Monte Carlo":
+    if not declared and observe_once(trial, first).evidence != "Monte Carlo":
         return None
-    if not declared and watch.rows.decided_by_keys(first, inputs(subject, first)):
+    if not declared and trial.caller.is_decided_by_keys(first, inputs(subject, first)):
         return None
 
     def observe(case: Case, *, exact: bool = False) -> Observation:
         if subject.kind == "decoder" and not subject.block:
-            return watch(case, exact=exact)
+            return observe_once(trial, case, exact=exact)
         block = make(subject, case.target, case.draft, sizes(subject)[0], "").length
         rounds = max(case.length // block, ROUNDS)  # what a counterexample is shrunk to has one
         long = case._replace(length=rounds * block, words=f"{case.words}, {rounds} rounds")
         drafted: dict[Text, list[Input]] = {}
 
         def program(call: Any, random: Any) -> Answer:
-            return text_of(watch, case, drafted, rounds, call, random)
+            return text_of(trial, case, drafted, rounds, call, random)
 
-        return watch.follow(long, program, exact=exact)
+        return follow(trial, long, program, exact=exact)
 
-    found = each("rounds", subject, watch, cases(subject), look, observe)
+    found = each("rounds", subject, trial, cases(subject), look, observe)
     if found.counterexample is None:
         return found
     return found._replace(words=f"{found.words}, over {ROUNDS} rounds or more{_cause(subject, observe)}")
 
 
 def _cause(subject: Subject, observe: Observe) -> str:
-    """Where no law depends on the text, an old row, residual or position is as good as a new one."""
+    """Return what is carried over, in words.
+
+    Where no law depends on the text, an old row, residual or position is as good as a new one.
+    """
     draft = plain(("1/3", "2/3") if subject.takes_q else ("0", "1"))
     try:
         found = look(observe(_case(subject, plain(("2/3", "1/3")), draft)))
@@ -72,7 +77,7 @@ def _cause(subject: Subject, observe: Observe) -> str:
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """Two rounds, which have the paths of one, squared (of single drafts three); then many with a single path."""
+    """Yield two rounds, which have the paths of one, squared (of single drafts three); then many with a single path."""
     made, whole = _case(subject, *turning(subject)), subject.kind == "decoder" and not subject.block
     longer = subject.stateful and subject.kind != "tree" and sizes(subject)[0] == 1
     yield made if whole else made._replace(length=(LONGER if longer else ROUNDS) * made.length)
@@ -84,19 +89,19 @@ def cases(subject: Subject) -> Iterator[Case]:
 
 
 def _case(subject: Subject, target: Toy, draft: Toy) -> Case:
-    """At the smallest size; of a decoder of whole texts with one token more than a block can have."""
+    """Return a case of the smallest size; of a decoder of whole texts with one token more than a block can have."""
     made = make(subject, target, draft, sizes(subject)[0], "")
     if subject.kind != "decoder" or subject.block:
         return made
     return restricted(prompted(subject, made), limit=made.length + 1)
 
 
-def text_of(watch: Watch, case: Case, drafted: dict[Text, list[Input]], rounds: int, call: Any, random: Any) -> Answer:
-    """What some rounds emit together; `drafted` keeps what can be drafted after a text."""
-    run, text, kept = watch.begun(), case.prompt, 0
+def text_of(trial: Trial, case: Case, drafted: dict[Text, list[Input]], rounds: int, call: Any, random: Any) -> Answer:
+    """Return what some rounds emit together; `drafted` keeps what can be drafted after a text."""
+    run, text, kept = trial.caller.begin_text(), case.prompt, 0
     for _ in range(rounds):
         after = case._replace(prompt=text)
-        given = drafted.get(text) or drafted.setdefault(text, inputs(watch.subject, after))
+        given = drafted.get(text) or drafted.setdefault(text, inputs(trial.subject, after))
         whole = sum(one.weight for one in given)
         chosen = random.choice(len(given), p=[one.weight / whole for one in given]) if len(given) > 1 else 0
         found = call(after, given[chosen], random, run)

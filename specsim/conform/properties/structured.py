@@ -16,8 +16,8 @@ from specsim.conform.properties._laws import each
 from specsim.conform.properties.degenerate import look
 from specsim.conform.subject import Subject
 from specsim.conform.toys import Text, toy
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 from specsim.types import Array
 
 KINDS = ("step", "chain", "tree", "decoder")
@@ -43,8 +43,8 @@ def cases(subject: Subject) -> Iterator[Case]:
         yield restricted(made, mask=grammar)
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Of subjects that take a mask."""
     if not subject.masks:
         return None
-    return each("structured", subject, watch, cases(subject), look)
+    return each("structured", subject, trial, cases(subject), look)

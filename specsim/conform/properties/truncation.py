@@ -12,15 +12,15 @@ from specsim.conform.cases import Case, make, prompted, restricted, sizes, turni
 from specsim.conform.observation import Observation, continued
 from specsim.conform.properties._laws import Look, each, of_laws
 from specsim.conform.subject import Subject
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("chain", "tree", "decoder")
 NEEDS = "its caller ends texts: it takes no end token and no limit (stops)"
 ENDS = (0, 1)  # token 0 is False, and an end token all the same
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """The length limit of every decoder of whole texts; end token and limit of what takes them."""
     if not _asked(subject):
         return None
@@ -36,7 +36,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
                 observed[text] = observed.get(text, 0.0) + mass * chance
         return of_laws(seen, observed, seen.goal(case.length))
 
-    return each("truncation", subject, watch, cases(subject), look)
+    return each("truncation", subject, trial, cases(subject), look)
 
 
 def _asked(subject: Subject) -> bool:

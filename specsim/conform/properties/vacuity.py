@@ -5,29 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specsim.conform.cases import Case, standard
+from specsim.conform.fitting import through
+from specsim.conform.observing import observe
 from specsim.conform.subject import Subject
 from specsim.conform.timeout import OutOfTime
+from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
-from specsim.conform.watch import Watch
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "a decoder must return single blocks (block=True): which of its tokens were drafts is not seen"
 
 
 def cases(subject: Subject) -> Iterable[Case]:
-    """Those in which every lossless rule that is any good keeps drafts, and rejects some."""
+    """Return cases in which every lossless rule that is any good keeps drafts, and rejects some."""
     return () if subject.kind == "decoder" and not subject.block else standard(subject)
 
 
-def verdict(subject: Subject, watch: Watch) -> Verdict | None:
-    """Over all cases together; once drafts were kept and rejected the others change nothing."""
+def verdict(subject: Subject, trial: Trial) -> Verdict | None:
+    """Return one verdict on all cases together; once drafts were kept and rejected the others change nothing."""
     if subject.kind == "decoder" and not subject.block:
         return None
-    before, kept, rejected, seen, reach = watch.runs, 0.0, 0.0, None, "the standard cases"
+    before, kept, rejected, seen, reach = trial.caller.runs, 0.0, 0.0, None, "the standard cases"
     number = 0
-    for case in watch.through(cases(subject)):
+    for case in through(trial, cases(subject)):
         try:
-            seen = watch(case)
+            seen = observe(trial, case)
         except OutOfTime:
             if min(kept, rejected) <= 0:
                 raise
@@ -38,7 +40,7 @@ def verdict(subject: Subject, watch: Watch) -> Verdict | None:
         kept += mean
         rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
     assert seen is not None
-    say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, reach, watch.runs - before)
+    say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, reach, trial.caller.runs - before)
     if min(kept, rejected) > 0:
         words = f"a mean of {kept / number:.3g} drafts kept and {rejected / number:.3g} rejected in {number} cases"
         return say._replace(words=words)

@@ -1,0 +1,236 @@
+"""Calls of one subject, guarded and counted: one by one, as rows of its batches, or as rows of `jax.vmap`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from specsim.conform.budget import Budget
+from specsim.conform.cases import Case
+from specsim.conform.evidence import hidden, scripted
+from specsim.conform.evidence._jax_keys import TRANSFORMED
+from specsim.conform.libraries import plain, takes_key
+from specsim.conform.observation import size_of
+from specsim.conform.rows import TILE, Programs, arguments, parts_of
+from specsim.conform.subject import Subject
+from specsim.conform.subject_call import Answer, Broken, Input, answer, call, keywords, randomness
+from specsim.conform.timeout import OutOfTime, within
+
+# Rows of a batch that take no longer than a call; a call of JAX with no more of them is not filled up.
+FEW = 8
+# Calls after which a subject that keeps random numbers should have used up those of a script.
+LEFT_OVER = 3000
+# Calls that are made twice, and once more as rows of one call.
+CHECKED = 12
+# Kinds of subjects whose calls may be rows of `jax.vmap`.
+COMPILED = ("step", "chain", "tree")
+
+
+class Caller:
+    """Calls one subject, and counts its runs.
+
+    Attributes
+    ----------
+    subject : Subject
+        What is called.
+    seed : int
+        Of all random numbers of the judgement.
+    runs : int
+        Runs of the subject that count; each row of a batch is one.
+    generators : list
+        Random generators of the subject's own.
+    """
+
+    def __init__(self, subject: Subject, seed: int, budget: Budget, note: Callable[[str], None]) -> None:
+        self.subject, self.seed, self.runs = subject, seed, 0
+        self.generators = hidden.generators(subject.run, subject.batch)
+        self._budget = budget
+        # Called with why stronger evidence is not to be had.
+        self._note = note
+        # Whether a call has come back, and of what shapes: JAX compiles anew for each.
+        self._has_answered = False
+        self._shapes: set[Any] = set()
+        # Whether a key decides the answer, and whether rows are what single calls give; None: not known yet.
+        self._decides: bool | None = None
+        self._serves: bool | None = None
+        self._programs = Programs(subject)
+
+    def once(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
+        """Return the answer of one guarded call; of the `run` of a text that was begun before, if there is one."""
+        subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
+        shape = size_of(case) if subject.arrays == "jax" else None
+        self._has_answered = self._has_answered and shape in {None, *self._shapes}
+        for _ in range(LEFT_OVER):
+            self.runs += 1
+            try:
+                with self._guarded():
+                    answered = call(subject, case, given, random)
+                self._has_answered = True
+                self._shapes.add(shape)
+                return answered
+            except scripted.NotScriptable:
+                if isinstance(random, scripted.Generator):
+                    raise
+        self._note("it keeps random numbers over calls, and does not come to new ones")
+        raise OutOfTime
+
+    def begin_text(self) -> Callable[..., Any]:
+        """Return the `run` of a new text."""
+        with self._guarded():
+            run: Callable[..., Any] = self.subject.run() if self.subject.stateful else self.subject.run
+            return run
+
+    def batched(self, case: Case, given: list[Input], chosen: Any, own: Any, *, compiled: bool = False) -> list[Answer]:
+        """Return the answers of the rows of one call, of the subject's `batch` or `compiled`.
+
+        A row gets the input that `chosen` names. JAX gets as many rows each time.
+        """
+        if self.subject.arrays != "jax" or (not compiled and len(chosen) <= FEW):
+            return self._rows(case, given, chosen, own, compiled)
+        answers: list[Answer] = []
+        for first in range(0, len(chosen), TILE):
+            part = chosen[first : first + TILE]
+            answers += self._rows(case, given, np.resize(part, TILE), own, compiled)[: len(part)]
+            self.runs += len(part) - TILE
+        return answers
+
+    def once_each(self, case: Case, given: list[Input], own: Any, *, rows: bool) -> list[Answer]:
+        """Return the answers to inputs that are used once each: one by one, or as the rows of a batch."""
+        if rows:
+            return self.batched(case, given, np.arange(len(given)), own)
+        return [self.once(case, one, own) for one in given]
+
+    def reset_runs(self, runs: int) -> None:
+        """Set the number of runs back: those made since add nothing to a law."""
+        self.runs = runs
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Count no runs: they add nothing to a law."""
+        runs = self.runs
+        try:
+            yield
+        finally:
+            self.runs = runs
+
+    @contextmanager
+    def replaced(self, other: Subject) -> Iterator[None]:
+        """Call another subject in place of this one."""
+        subject = self.subject
+        self.subject = other
+        try:
+            yield
+        finally:
+            self.subject = subject
+
+    def is_decided_by_keys(self, case: Case, given: list[Input]) -> bool:
+        """Return whether calls that are made again, in another order, give the same: then nothing is remembered."""
+        if self._decides is None:
+            self._decides = False
+            if takes_key(self.subject) and not self.subject.stateful:
+                first = [self._keyed(case, given, i) for i in range(CHECKED)]
+                again = [self._keyed(case, given, i) for i in reversed(range(CHECKED))]
+                self._decides = first == again[::-1]
+        return self._decides
+
+    def serves_compiled(self, case: Case, given: list[Input]) -> bool:
+        """Return whether compiled rows of one call may stand for single calls."""
+        if self._serves is None:
+            is_function = self.subject.kind in COMPILED and self.is_decided_by_keys(case, given)
+            self._serves = is_function and self._rows_agree(case, given)
+        return self._serves
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled rows were found to stand for single calls."""
+        return bool(self._serves)
+
+    def _keyed(self, case: Case, given: list[Input], seed: int) -> Answer:
+        return self.once(case, given[seed % len(given)], np.random.default_rng([CHECKED, seed]))
+
+    def _rows_agree(self, case: Case, given: list[Input]) -> bool:
+        """Return whether the first rows of a call are the answers of single calls with the same keys."""
+        places = np.arange(CHECKED) % len(given)
+        try:
+            rows = self.batched(case, given, places, _Seeds(), compiled=True)
+        except (Broken, OutOfTime) as reason:
+            self._note(f"not compiled: with jax.vmap it {reason}")
+            return False
+        if rows == [self._keyed(case, given, i) for i in range(CHECKED)]:
+            return True
+        self._note("not compiled: rows of jax.vmap are not what single calls with the same keys give")
+        return False
+
+    def _guarded(self, rows: int = 1) -> AbstractContextManager[None]:
+        """Guard a call: one that hangs is broken; one that was begun too late, or has many rows, only ends the time.
+
+        The first may use all of the time: it may import or compile the half of a library. So may the first of every
+        shape where JAX compiles.
+        """
+        patience = self._budget.patience if rows <= FEW else math.inf
+        return within(patience, max(self._budget.left(), 0) + self._budget.grace, early=self._has_answered)
+
+    def _rows(self, case: Case, given: list[Input], chosen: Any, own: Any, compiled: bool) -> list[Answer]:
+        """Return the answers of one call of many rows."""
+        subject = self.subject
+        drafts = [one.tree for one in given if one.tree is not None]
+        self.runs += len(chosen)
+
+        # Call the rows.
+        if compiled:
+            with self._guarded(len(chosen)):
+                found = self._programs.call(case, given, chosen, own)
+        else:
+            assert subject.batch is not None
+            p, q, tokens = arguments(subject, given, chosen)
+            tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
+            more = randomness(subject, case, drafts[0], own, (len(chosen),))
+            with followed(subject, own), self._guarded(len(chosen)):
+                found = subject.batch(p, q, tree, *more, **keywords(subject, case, None))
+
+        # Take what was returned apart.
+        logprobs = None
+        if subject.logprobs:
+            found, reported = found
+            logprobs = np.asarray(plain(reported), dtype=np.float64).round(6) if compiled else None
+        pair = subject.kind in ("chain", "tree") and subject.returns == "kept"
+        parts = parts_of(found, pair)
+        if any(part.shape[:1] != (len(chosen),) for part in parts):
+            raise Broken(f"returned {[part.shape for part in parts]} for a batch of {len(chosen)}")
+
+        # Read each row; rows that are alike mean the same.
+        known: dict[Any, Answer] = {}
+
+        def meant(n: int, i: int) -> Answer:
+            row = tuple(part[n] for part in parts) if pair else parts[0][n]
+            key = (i, *(n if part.dtype == object else part[n].tobytes() for part in parts))
+            if key not in known:
+                known[key] = answer(subject, case, drafts[i], row)
+            one = known[key]
+            return one if logprobs is None else one._replace(logprobs=tuple(logprobs[n][: len(one.text)].tolist()))
+
+        return [meant(n, int(i)) for n, i in enumerate(chosen)]
+
+
+class _Seeds:
+    """Hands out the bits of the keys that single calls had."""
+
+    def integers(self, *_: Any, size: tuple[int, ...], **more: Any) -> Any:
+        every = [np.random.default_rng([CHECKED, i % CHECKED]) for i in range(size[0])]
+        return np.stack([one.integers(0, 2**32, size=size[1:], dtype=np.uint32) for one in every])
+
+
+@contextmanager
+def followed(subject: Subject, random: Any) -> Iterator[None]:
+    """Say what a script cannot follow where JAX refuses a key's stand-in: it is no fault of the subject."""
+    try:
+        yield
+    except Broken as broken:
+        ours = isinstance(random, scripted.Generator) and takes_key(subject)
+        if ours and isinstance(broken.__cause__, TypeError | AttributeError | ValueError):
+            raise scripted.NotScriptable(TRANSFORMED) from None
+        raise
