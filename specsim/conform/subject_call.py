@@ -69,11 +69,12 @@ def call(subject: Subject, case: Case, given: Input, random: Any) -> Answer:
     return answer(subject, case, given.tree, found)._replace(logprobs=said)
 
 
-_MODELS: dict[int, tuple[Toy, Model]] = {}  # by the identity of their tables, which are kept with them
+# Models by the identity of their tables, which are kept with them, so that no other table gets the same identity.
+_MODELS: dict[int, tuple[Toy, Model]] = {}
 
 
 def model(toy: Toy, *, new: bool = True) -> Model:
-    """The model of a table, always the same object: a subject may keep what it knows of a model by its identity.
+    """Return the model of a table, always the same object: a subject may keep what it knows of a model by its identity.
 
     Its passes are counted anew, unless it is only looked at.
     """

@@ -13,6 +13,7 @@ import pytest
 from specsim.conform import Subject, clock, judge, judgement
 from specsim.conform.cases import make
 from specsim.conform.evidence import ends
+from specsim.conform.evidence._counter import End
 from specsim.conform.properties import _ends
 from specsim.conform.toys import plain
 from specsim.conform.trial import begin
@@ -188,7 +189,7 @@ def test_each_uniform_is_at_its_end_once(upper: bool) -> None:
         assert len(values) == count == 19
         assert all(0 < u < 1 for u in values)
         for place in range(count):
-            found, _ = run(program, ends.End(place, upper))
+            found, _ = run(program, End(place, upper))
             assert ends.highest(8) <= found[place] < 1 if upper else found.index(0.0) == place
     assert (np.random.random, python_random.random, np.random.default_rng) == before
 
@@ -208,7 +209,7 @@ def test_both_ends_of_every_coin_are_tried() -> None:
             case = make(subject, plain(("1/2", "0", "1/2")), plain(("1/3", "1/3", "1/3")), 1, "zeros in p")
             found, _ = _ends.first(subject, trial, [case])
             assert found is not None
-            assert found.end == ends.End(place, upper)
+            assert found.end == End(place, upper)
 
 
 def short_arithmetic(where: str) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from specsim.conform import Subject, independence, judge, likeness, registry
 from specsim.conform.evidence import ends, montecarlo, scripted
+from specsim.conform.evidence._counter import End
 from specsim.conform.properties import _laws
 
 jax = pytest.importorskip("jax")
@@ -219,8 +220,8 @@ def test_an_end_is_not_compiled_into_a_function() -> None:
     run = jax.jit(lambda key: jax.random.uniform(key))
     key = jax.random.key(5)
     with ends.trial(0) as trial:
-        assert trial(lambda random: float(jax.random.uniform(key)), ends.End(0, upper=False)) == (0.0, 1)
-        assert trial(lambda random: float(run(key)), ends.End(0, upper=False))[1] == 0
+        assert trial(lambda random: float(jax.random.uniform(key)), End(0, upper=False)) == (0.0, 1)
+        assert trial(lambda random: float(run(key)), End(0, upper=False))[1] == 0
     assert float(run(key)) == float(jax.random.uniform(key)) > 0
 
 

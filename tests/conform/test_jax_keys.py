@@ -13,6 +13,7 @@ from specsim.conform import Subject, clock, libraries, rows
 from specsim.conform.caller import FEW
 from specsim.conform.cases import standard
 from specsim.conform.evidence import ends, scripted
+from specsim.conform.evidence._counter import End
 from specsim.conform.rows import TILE, Programs
 from specsim.conform.subject_call import inputs
 from specsim.conform.trial import Trial, begin
@@ -85,8 +86,8 @@ def test_an_end_lies_between_the_bounds_of_a_uniform(upper: bool, share: float) 
     """A float32 of JAX never is its upper bound."""
     key = jax.random.key(5)
     with ends.trial(0) as trial:
-        plain = trial(lambda random: float(jax.random.uniform(key, dtype=jnp.float32)), ends.End(0, upper))
-        wide = trial(lambda random: float(jax.random.uniform(key, (), jnp.float32, 2.0, 4.0)), ends.End(0, upper))
+        plain = trial(lambda random: float(jax.random.uniform(key, dtype=jnp.float32)), End(0, upper))
+        wide = trial(lambda random: float(jax.random.uniform(key, (), jnp.float32, 2.0, 4.0)), End(0, upper))
     assert (plain, wide) == ((share, 1), (2 + 2 * share, 1))
 
 

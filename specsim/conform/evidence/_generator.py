@@ -136,7 +136,7 @@ class Generator:
 
     def key(self) -> Keys:
         """The stand-in for a key of `jax.random`."""
-        return Keys.fresh(self._script)
+        return Keys.fresh(self._script, Generator)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):

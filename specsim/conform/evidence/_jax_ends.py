@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from specsim.conform.evidence.ends import Counter
+from specsim.conform.evidence._counter import Counter
 
 
 def replacements(counter: Counter) -> list[tuple[Any, str, Any]]:

@@ -33,14 +33,16 @@ DRAWN, SPLIT = "drawn", "split"
 class Keys:
     """An array of keys: each is known by the way from the first key of the call, and nothing else is known of it."""
 
-    def __init__(self, script: Script, ways: Array) -> None:
+    def __init__(self, script: Script, ways: Array, generator: Callable[[Script], Any]) -> None:
         self._script, self._ways = script, ways
+        # Makes the stand-in for a generator of NumPy's.
+        self._generator = generator
 
     @classmethod
-    def fresh(cls, script: Script) -> Keys:
-        """A key that has nothing to do with those before."""
+    def fresh(cls, script: Script, generator: Callable[[Script], Any]) -> Keys:
+        """Return a key that has nothing to do with those before."""
         script.roots += 1
-        return cls(script, _objects([(script.roots,)], ()))
+        return cls(script, _objects([(script.roots,)], ()), generator)
 
     shape = property(lambda self: self._ways.shape)
     ndim = property(lambda self: self._ways.ndim)
@@ -56,9 +58,9 @@ class Keys:
         part = np.empty((), dtype=object)
         held = self._ways[index]
         if isinstance(held, np.ndarray):
-            return Keys(self._script, held)
+            return Keys(self._script, held, self._generator)
         part[()] = held
-        return Keys(self._script, part)
+        return Keys(self._script, part, self._generator)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -68,20 +70,18 @@ class Keys:
         self._script.refuse(f"attribute {name} of a key")
 
     def as_generator(self) -> Any:
-        """The stand-in for a generator of NumPy's, with numbers of its own."""
-        from specsim.conform.evidence._generator import Generator
-
-        return Generator(self._script)
+        """Return the stand-in for a generator of NumPy's, with numbers of its own."""
+        return self._generator(self._script)
 
     def split(self, num: Any = 2) -> Keys:
         """jax.random.split"""
         shape = tuple(num) if isinstance(num, tuple | list) else (int(num),)
         way = self._used(SPLIT)
-        return Keys(self._script, _objects([(*way, i) for i in range(int(np.prod(shape)))], shape))
+        return Keys(self._script, _objects([(*way, i) for i in range(int(np.prod(shape)))], shape), self._generator)
 
     def fold_in(self, data: Any) -> Keys:
         """jax.random.fold_in, whose keys are those of `split`"""
-        return Keys(self._script, _objects([(*self._used(SPLIT), int(data))], ()))
+        return Keys(self._script, _objects([(*self._used(SPLIT), int(data))], ()), self._generator)
 
     def uniform(self, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, **more: Any) -> Any:
         """jax.random.uniform on [0, maxval); a `minval` that keeps a logarithm finite is no other law"""

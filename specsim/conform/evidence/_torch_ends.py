@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-if TYPE_CHECKING:
-    from specsim.conform.evidence.ends import Counter
+from specsim.conform.evidence._counter import Counter
 
 
 class Mode(TorchFunctionMode):

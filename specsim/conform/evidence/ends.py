@@ -12,46 +12,17 @@ import contextlib
 import random
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from specsim.conform.evidence import _jax_ends, _shared
+from specsim.conform.evidence._counter import Counter, End
 from specsim.types import Array
 
 BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}  # uniforms are multiples of 2^-bits
 WORDS = ("0", "1 - ulp")
 NUMPY = ("random", "random_sample", "ranf", "sample", "rand", "uniform")
-
-
-class End(NamedTuple):
-    """One end of one uniform: its number among those that a run asks for, and whether it is the upper end."""
-
-    place: int
-    upper: bool
-    inside: int = 0  # how many of the numbers that the uniform may be lie between it and that end
-
-
-class Counter:
-    """The uniforms that a run has asked for so far, and which of them is to be at an end."""
-
-    def __init__(self) -> None:
-        self.count, self.end = 0, End(-1, False)
-        self.bits = 0  # of the uniform that was at an end last
-
-    def start(self, end: End | None) -> None:
-        """Begin a run."""
-        self.count, self.end = 0, end or End(-1, False)
-
-    def next(self, size: int) -> int | None:
-        """Place of the end among the next `size` uniforms, which are counted; None if it is not one of them."""
-        first, self.count = self.count, self.count + size
-        return self.end.place - first if first <= self.end.place < self.count else None
-
-    def value(self, bits: int) -> float:
-        """Return the number that stands at the end, of a uniform that is a multiple of 2^-bits."""
-        self.bits = bits
-        return 1 - (self.end.inside + 1) * 2.0**-bits if self.end.upper else self.end.inside * 2.0**-bits
 
 
 class Uniforms(np.random.Generator):

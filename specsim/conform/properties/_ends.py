@@ -13,6 +13,7 @@ import numpy as np
 from specsim.conform import clock
 from specsim.conform.cases import Case
 from specsim.conform.evidence import ends
+from specsim.conform.evidence._counter import End
 from specsim.conform.fitting import takes
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input, inputs
@@ -33,7 +34,7 @@ class Impossible(NamedTuple):
 
     case: Case
     given: Input
-    end: ends.End
+    end: End
     text: Text  # up to that token; empty if the run broke
     share: float  # of the coin's numbers, those from that end on that do the same; 0: not known
     fault: str = ""  # of a run that broke
@@ -72,13 +73,13 @@ def _programs(trial: Trial, cases: list[Case]) -> Iterator[tuple[Case, Input, An
                 yield case, drafted[i], partial(trial.caller.once, case, drafted[i])
 
 
-def _ends(count: int) -> Iterator[ends.End]:
+def _ends(count: int) -> Iterator[End]:
     for place in np.unique(np.linspace(0, count - 1, min(count, COINS)).astype(int)).tolist():
-        yield ends.End(place, False)
-        yield ends.End(place, True)
+        yield End(place, False)
+        yield End(place, True)
 
 
-def _share(run: ends.Run, program: Any, case: Case, end: ends.End) -> float:
+def _share(run: ends.Run, program: Any, case: Case, end: End) -> float:
     """Return the part of a coin's numbers, from that end on, that do what the end did; 0 if it does not do so again.
 
     Arithmetic of fewer bits than the coin's takes other numbers for the end, too: they are counted by bisection.
@@ -100,7 +101,7 @@ def _share(run: ends.Run, program: Any, case: Case, end: ends.End) -> float:
     return (low + 1) * 2.0**-bits
 
 
-def _impossible(run: ends.Run, program: Any, case: Case, end: ends.End, *, again: bool = False) -> Text | None:
+def _impossible(run: ends.Run, program: Any, case: Case, end: End, *, again: bool = False) -> Text | None:
     """Return the text up to its first token of probability 0, or None; Broken if the run fails in any other way."""
     try:
         answer: Answer = run(program, end, again=again)[0]
@@ -160,6 +161,6 @@ def _after(text: Text) -> str:
     return f" after {text[:-1]}" if len(text) > 1 else ""
 
 
-def _where(end: ends.End) -> str:
+def _where(end: End) -> str:
     value = "1 - ulp, the largest number below 1" if end.upper else "exactly 0"
     return f"where coin {end.place + 1} is {value}"
