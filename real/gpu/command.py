@@ -27,7 +27,7 @@ app = typer.Typer(
         "python -m real.gpu parity shapes --tiny --device cpu",
         "python -m real.gpu parity --minutes 8",
         "python -m real.gpu",
-    )
+    ),
 )
 def main(
     parts: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(NAMES)}; all by default.")] = None,
