@@ -68,7 +68,7 @@ def tables() -> dict[tuple[str, str], str]:
     made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "replanning"] = (BENCH / "replanning.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "plan"] = f"```text\n{_printed('planning')}```"
-    made["claims", "claims"] = text.table(settled.rows(settled.recorded(), True), True)
+    made["claims", "claims"] = text.markdown(settled.rows(settled.recorded()), True)
     if (BENCH / "sweep.json").exists():
         made["planning", "studies"] = _studies(json.loads((BENCH / "sweep.json").read_text(encoding="utf-8")))
     made["load", "plan"] = f"```text\n{_printed('load')}```"
@@ -135,7 +135,7 @@ def _load(record: dict[str, Any]) -> str:
     )
     judged = "passed" if found["passed"] else "not passed"
     said += f"{record['requests']} requests each. The test is {judged}: `{record['command']}`."
-    return f"{text.table(rows, True)}\n\n{said}"
+    return f"{text.markdown(rows)}\n\n{said}"
 
 
 def _studies(record: dict[str, Any]) -> str:
@@ -158,7 +158,7 @@ def _studies(record: dict[str, Any]) -> str:
         f"{record['goal_s']:g} s ({record['cores']} cores)."
     )
     plot = "![seconds by points and by workers](../../tests/bench/sweep.png)"
-    return "\n\n".join([said, text.table(rows, True), text.table(others, True), plot])
+    return "\n\n".join([said, text.markdown(rows), text.markdown(others), plot])
 
 
 def _batches() -> str:
@@ -171,7 +171,7 @@ def _batches() -> str:
         rule = [abs(error) for error in simplest([row for row in rows if row.source == source])]
         cells = [one["median"], one["worst"], median(rule) if rule else None, max(rule, default=None)]
         shown.append([source, str(one["tested"]), *("" if cell is None else f"{100 * cell:.1f}%" for cell in cells)])
-    return text.table(shown, True)
+    return text.markdown(shown)
 
 
 def museum() -> dict[Path, str]:

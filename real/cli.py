@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
 SHORT = {  # what `specsim-real --help` lists: within 80 columns, where typer would cut it off
     "compare": "Predict tau and speedup, then measure.",
     "train-pair": "Train a small target and draft.",
-    "table": "Print a record as Markdown.",
+    "table": "Print a record as a table.",
     "forced": "Check predicted times alone.",
     "drafts": "Compare ways to draw several drafts.",
     "trees": "Compare tree rules at equal nodes.",

@@ -13,7 +13,7 @@ import typer
 
 from specsim.base.files import json_text
 from specsim.base.unknown import unknown
-from specsim.commands.options import alone
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 EXAMPLES = (
     "specsim-real train-images",
@@ -42,16 +42,18 @@ def train_images(
     names: Annotated[
         list[str] | None, typer.Argument(help="Models to make again, such as raster_draft; all of them by default.")
     ] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: every model with its loss.")] = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train the small models of images and sums, and put their weights where this package looks for them.
 
     They are there already: this makes the same ones again. All of them take some eight minutes on one core.
     """
-    alone("json", as_json, markdown=as_markdown)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     from specsim.base.files import check_writable
-    from specsim.report.text import table
+    from specsim.report.forms import table
 
     known = makers()
     for name in names or ():
@@ -64,10 +66,10 @@ def train_images(
         check_writable(path_of(name))
     made: list[dict[str, Any]] = []
     stopped = not _train(wanted, known, made)
-    if as_json:
+    if form == "json":
         typer.echo(json_text({"models": made}))
     elif made:
-        typer.echo(table([_HEAD, *(_cells(one) for one in made)], as_markdown))
+        typer.echo(table([_HEAD, *(_cells(one) for one in made)], form))
     if stopped:
         typer.echo(f"interrupted: {len(made)} of {len(wanted)} models are saved, the others are as they were", err=True)
         raise typer.Exit(130)

@@ -9,30 +9,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from specsim.base.files import check_writable, json_text, write_json
-from specsim.commands.options import alone
+from specsim.commands.options import Form
 
-AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the record's tables as Markdown.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the record as JSON, as --out holds it.")]
-Form = Literal["table", "markdown", "json"]  # of what is printed
 Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.")]
 OUT = "JSON record; a PNG goes beside it. [default: {0}.json; where that is of another study, {0}-2.json and so on]"
 _WHEN = {"date", "command"}  # in which provenances of one study may differ
-
-
-def form_of(as_markdown: bool, as_json: bool, wide: bool = False) -> Form:
-    """The form of the output; ValueError for two of them."""
-    alone("json", as_json, markdown=as_markdown, wide=wide)
-    alone("markdown", as_markdown, wide=wide)
-    if as_json:
-        return "json"
-    return "markdown" if as_markdown else "table"
 
 
 def outputs(out: Path) -> None:
@@ -146,22 +134,22 @@ def finish(
     shown: Callable[[dict[str, Any]], Any],
     plot: Callable[[Path, Any], None],
     *,
-    form: Form = "table",
+    form: Form = "text",
     again: bool = False,
 ) -> None:
     """Show and plot what was measured, now or before; status 130 after an interruption, 1 after a failure.
 
     Sentences for a person go to standard error where a program, or a document, reads standard output.
     """
-    rows, aside = rows_of(record), console if form == "table" else Console(stderr=True)
+    rows, aside = rows_of(record), console if form == "text" else Console(stderr=True)
     if not record["complete"]:
         aside.print(f"{record['failed']}{_held(record, rows)}", markup=False, highlight=False)
     if form == "json":
         typer.echo(json_text(record))
-    elif rows and form == "markdown":
-        from real.studies.table import markdown  # which reads records, by this file
+    elif rows and form != "text":
+        from real.studies.table import in_form  # which reads records, by this file
 
-        typer.echo(markdown(record, str(out.with_suffix(".png"))))
+        typer.echo(in_form(record, str(out.with_suffix(".png")), form))
     elif rows:
         console.print(shown(record), crop=False)
     if rows:

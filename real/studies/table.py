@@ -1,4 +1,4 @@
-"""The command `specsim-real table`: a record of any kind as Markdown."""
+"""The command `specsim-real table`: a record of any kind as Markdown, CSV or LaTeX."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from real.studies.keep import rows_of
+from specsim.commands.options import AsCsv, AsJson, AsLatex, chosen_form
+from specsim.report.forms import Form, blocks_of, page
 
 EXAMPLES = (
     "specsim-real table compare.json",
+    "specsim-real table compare.json --csv",
     "specsim-real table compare.json --write results.md",
 )
 
@@ -21,22 +24,27 @@ EXAMPLES = (
 def table(
     record: Annotated[Path, typer.Argument(help="A file that `compare` wrote.")],
     write: Annotated[Path | None, typer.Option(help="Refresh the table between this file's markers.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the record itself, as JSON.")] = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Print a recorded comparison as Markdown, or refresh it in a document (markers: the record's name)."""
+    """Print a recorded comparison as Markdown, CSV, LaTeX or JSON, or refresh it in a Markdown document.
+
+    In the document it stands between markers with the record's name.
+    """
     from specsim.base.files import json_text, write_bytes
-    from specsim.commands.options import alone
     from specsim.report.markers import refresh
 
-    alone("json", as_json, write=write)
+    form = chosen_form(as_json=as_json, as_markdown=False, as_csv=as_csv, as_latex=as_latex, write=write)
     found = read_record(record)
-    if as_json:
+    if form == "json":
         typer.echo(json_text(found))
         return
     # A picture's path in a document starts at the document's folder.
     plot = record.with_suffix(".png")
     try:
-        text = markdown(found, str(plot) if write is None else relative(plot, write.parent))
+        picture = str(plot) if write is None else relative(plot, write.parent)
+        text = in_form(found, picture, "markdown" if form == "text" else form)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         lacks = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"record {record} is not whole: {lacks}") from None
@@ -84,6 +92,15 @@ def markdown(record: dict[str, Any], plot: str) -> str:
         raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(KINDS)}")
     made: str = import_module(f"real.studies.{KINDS[record['schema']]}").markdown(record, plot)
     return made
+
+
+def in_form(record: dict[str, Any], plot: str, form: Form) -> str:
+    """Return the tables of a record of any kind in a form; only Markdown shows the picture."""
+    text = markdown(record, plot)
+    if form == "markdown":
+        return text
+    blocks = [block for block in blocks_of(text) if not (isinstance(block, str) and block.startswith("!["))]
+    return page(blocks, form)
 
 
 def relative(path: Path, folder: Path) -> str:

@@ -13,10 +13,11 @@ import typer
 
 from real import systems as registry
 from real.options import positive
-from real.studies.keep import Force, form_of
+from real.studies.keep import Force
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
 from specsim.base.unknown import unknown
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Form, chosen_form
 
 if TYPE_CHECKING:
     from real.systems._keep import Held
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "specsim-real systems",
     "specsim-real systems sjd nfd --share 0.1 --out runs/systems",
-    "specsim-real systems --out real/results/systems --markdown",
+    "specsim-real systems --out real/results/systems --csv",
 )
 Wanted = dict[str, tuple["System", dict[str, Any]]]
 
@@ -42,15 +43,17 @@ def systems(
         Path | None, typer.Option(help="Folder of `train-pair`, for systems on a pair that is not shipped.")
     ] = None,
     force: Force = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print claims and every number as Markdown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run systems of the literature on trained models, and say whether their claims show.
 
     A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept. Each
     record says how long its system took: those on text take minutes each, all of them hours.
     """
-    form = form_of(as_markdown, as_json)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     known = registry.names()
     for name in names or ():
         if name not in known:
@@ -162,14 +165,17 @@ def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dic
         return run_all(wanted, out, told, kept, lambda name: progress.advance(task))
 
 
-def _print(kept: dict[str, Held], form: str) -> None:
+def _print(kept: dict[str, Held], form: Form) -> None:
     """Rows, tables or JSON of the records there are."""
     from real.systems import _report
     from specsim.base.files import json_text
 
     if form == "json":
         typer.echo(json_text({"systems": kept}))
-    elif kept and form == "markdown":
-        typer.echo("\n\n".join(_report.pages(kept, list(kept)).values()))
+    elif kept and form != "text":
+        from specsim.report.forms import blocks_of, page
+
+        text = "\n\n".join(_report.pages(kept, list(kept)).values())
+        typer.echo(text if form == "markdown" else page(blocks_of(text), form))
     elif kept:
         typer.echo(_report.table(kept))

@@ -13,7 +13,7 @@ import typer
 from real import draft
 from specsim.base.files import json_text
 from specsim.base.unknown import unknown
-from specsim.commands.options import alone
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
     from torch import nn
@@ -44,13 +44,15 @@ def train_drafters(
     work: Annotated[
         Path, typer.Option(help="Folder of the target's states and of checkpoints; the same one carries on.")
     ] = Path("drafters"),
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: every drafter with what it keeps.")] = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train drafters on the bundled target's states, and put their weights where this package looks for them."""
-    alone("json", as_json, markdown=as_markdown)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     from specsim.base.files import check_writable
-    from specsim.report.text import table
+    from specsim.report.forms import table
 
     known = makers()
     for name in names or ():
@@ -64,10 +66,10 @@ def train_drafters(
     check_writable(work / "any")
     made: list[dict[str, Any]] = []
     stopped = not _train(wanted, known, work, made)
-    if as_json:
+    if form == "json":
         typer.echo(json_text({"drafters": made}))
     elif made:
-        typer.echo(table([_HEAD, *(_cells(one) for one in made)], as_markdown))
+        typer.echo(table([_HEAD, *(_cells(one) for one in made)], form))
     if stopped:
         typer.echo(
             f"interrupted: {len(made)} of {len(wanted)} drafters are saved; the same command carries on", err=True

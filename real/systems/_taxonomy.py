@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from real import systems as registry
-from real.studies.keep import form_of
 from real.systems import _axes
 from specsim.base.files import json_text
-from specsim.report.text import aligned, markdown, terminal_width
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+from specsim.report.forms import table
+from specsim.report.text import aligned, terminal_width
 
-EXAMPLES = ("specsim-real taxonomy", "specsim-real taxonomy --markdown")
+EXAMPLES = ("specsim-real taxonomy", "specsim-real taxonomy --csv")
 NOBODY = "-"
 
 
 def taxonomy(
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print axis, value and systems as JSON.")] = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the axes on which systems differ, and which system takes which value.
 
     Axes that the survey arXiv:2404.14897 has are told apart from ours.
     """
-    form = form_of(as_markdown, as_json)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     found = {name: registry.find(name) for name in registry.names()}
     covered = _axes.coverage({system.NAME: system.AXES for system in found.values()})
     if form == "json":
         typer.echo(json_text(covered))
     else:
         cells = rows(covered)
-        typer.echo(markdown(cells) if form == "markdown" else aligned(cells, terminal_width() or 80))
+        typer.echo(aligned(cells, terminal_width() or 80) if form == "text" else table(cells, form))
 
 
 def rows(covered: dict[str, dict[str, list[str]]]) -> list[list[str]]:

@@ -9,7 +9,7 @@ import typer
 
 from real.train.recipe import Recipe
 from specsim.base.files import json_text
-from specsim.commands.options import alone
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 EXAMPLES = (
     "specsim-real train-pair runs/pair",
@@ -28,13 +28,15 @@ def train(
     distil_steps: Annotated[int, typer.Option(help="Steps of the draft, KL to the target.")] = Recipe.distil_steps,
     seed: Annotated[int, typer.Option(help="Of every random number.")] = 0,
     threads: Annotated[int, typer.Option(help="Torch threads.")] = 1,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: what recipe.json holds.")] = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a small Llama target and draft; a rerun carries an interrupted one on to the same weights."""
-    alone("json", as_json, markdown=as_markdown)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     from real.train.pair import train_pair
-    from specsim.report.text import table
+    from specsim.report.forms import table
 
     recipe = Recipe(
         seed=seed, vocab=vocab, target_steps=target_steps, draft_steps=draft_steps, distil_steps=distil_steps
@@ -44,8 +46,8 @@ def train(
     except KeyboardInterrupt as stopped:
         typer.echo(f"interrupted: {stopped}", err=True)
         raise typer.Exit(130) from None
-    if as_json:
+    if form == "json":
         typer.echo(json_text(record))
     else:
         rows = [[name.replace("_", " "), f"{value:.4f}"] for name, value in record["measured"].items()]
-        typer.echo(table([["measured", "value"], *rows], as_markdown))
+        typer.echo(table([["measured", "value"], *rows], form))

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import PARAM, STEP_PARAM, alone, examples, takes
+from specsim.commands.options import PARAM, STEP_PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples(
     "specsim check rejection",
@@ -31,10 +31,10 @@ class Check(NamedTuple):
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
     step: Annotated[str | None, typer.Option(help="Step rule of a tokenwise or lifted tree.")] = None
     step_param: Annotated[list[str] | None, typer.Option(help=STEP_PARAM)] = None
-    as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table as Markdown when all checks are done.")
-    ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Check)
@@ -43,10 +43,10 @@ def check(told: Check) -> None:
     from specsim import discover
     from specsim.base.modules import own_rule
     from specsim.checks.findings import findings, with_step
-    from specsim.report.text import markdown
+    from specsim.report.forms import page
     from specsim.verify.params import parsed_params, parsed_step_params
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form = form_of(told)
     own = own_rule(told.rule)
     family = told.family or (discover.family_of(own) if own else _family(told.rule))
     module = own or discover.find(family, told.rule)
@@ -55,16 +55,16 @@ def check(told: Check) -> None:
     done = []
     for finding in findings(module, family):  # each is shown as it ends: some checks take a minute
         done.append(finding)
-        if not (told.as_json or told.as_markdown):
+        if form == "text":
             typer.echo(f"{finding.outcome}  {finding.check}  {finding.detail}".rstrip())
     count = {outcome: sum(one.outcome == outcome for one in done) for outcome in ("pass", "FAIL", "skipped")}
-    if told.as_json:
+    if form == "json":
         typer.echo(json.dumps([finding._asdict() for finding in done], indent=1))
     else:
-        if told.as_markdown:
-            typer.echo(markdown([["check", "outcome", "detail"], *map(list, done)]) + "\n")
         verdict = "this rule differs from what it states" if count["FAIL"] else "no difference found"
-        typer.echo(f"{count['pass']} passed, {count['FAIL']} failed, {count['skipped']} skipped: {verdict}")
+        words = f"{count['pass']} passed, {count['FAIL']} failed, {count['skipped']} skipped: {verdict}"
+        table = [["check", "outcome", "detail"], *map(list, done)]
+        typer.echo(words if form == "text" else page([table, "", words], form))
     if count["FAIL"]:
         raise typer.Exit(1)
 

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples("specsim claims", "specsim claims --run recursive_optimal", "specsim claims --run all --json")
 
@@ -17,8 +17,10 @@ class Claims(NamedTuple):
     run: Annotated[
         str, typer.Option(metavar="NAME", help="Compute this claim (or: all) again and compare with the record.")
     ] = ""
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, with reasons and numbers.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with reasons and numbers.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Claims)
@@ -28,24 +30,22 @@ def claims(told: Claims) -> None:
     With --run status 1 if what is computed is not what the record says; `--run all --json` prints the record anew.
     """
     from specsim.claims import settled
-    from specsim.report import text
+    from specsim.report.forms import table
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form = form_of(told)
     found = settled.recorded()
     was = found
     if told.run:
         chosen = settled.names() if told.run == "all" else [told.run]
         found = {name: settled.settle(name) for name in chosen}
-    if told.as_json:
+    if form == "json":
         typer.echo(settled.as_json(found), nl=False)
-    elif told.as_markdown or told.run in ("", "all"):
-        typer.echo(text.table(settled.rows(found, told.as_markdown), told.as_markdown))
+    elif form != "text" or told.run in ("", "all"):
+        typer.echo(table(settled.rows(found, form != "text"), form))
     else:
         one = found[told.run]
         about = [["claim", told.run], ["source", one.source], ["stated", one.statement], ["verdict", one.verdict]]
-        typer.echo(
-            text.table([*about, ["because", one.because], *([name, value] for name, value in one.numbers.items())])
-        )
+        typer.echo(table([*about, ["because", one.because], *([name, value] for name, value in one.numbers.items())]))
     other = [name for name, one in found.items() if was.get(name) != one]
     if other:
         typer.echo(f"not what the record says: {', '.join(other)}", err=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.options import Command, alone, examples, takes
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Command, Form, examples, form_of, takes
 
 # Statuses of other commands are 0, 1 and 2 with 2 for bad input: here 2 is an answer, that nothing could be decided.
 UNDECIDED, BAD_INPUT = 2, 3
@@ -68,8 +68,10 @@ class Conform(NamedTuple):
         Path | None, typer.Option(help="Is the subject the one of this certificate, and did all --property pass?")
     ] = None
     as_list: Annotated[bool, typer.Option("--list", help="Every adapter, and what is missing to run it.")] = False
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown, when all is done.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Conform, bad_input=BAD_INPUT)
@@ -80,14 +82,16 @@ def conform(told: Conform) -> None:
     With --check, 0: the certificate is of what is installed, and it passed; 1: convicted; 2: it is of something else.
     """
     from specsim.conform import report
-    from specsim.report.text import table
+    from specsim.report.forms import page
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form = form_of(told)
     _outputs(told)
     if told.as_list:
-        _listed(told)
+        _listed(form)
         return
     if told.check is not None:
+        if form not in ("text", "json"):
+            raise ValueError(f"--check prints no table, so it has no --{form}; leave it out, or give --json")
         _checked(told, told.check)
         return
     try:
@@ -97,13 +101,15 @@ def conform(told: Conform) -> None:
         raise
     if told.html is not None:
         _page(told, module, reports)
-    if told.as_json:
+    if form == "json":
         typer.echo(json.dumps([report.as_json(one) for one in reports], indent=1))
-    if told.as_markdown:
+    if form in ("csv", "latex"):
+        typer.echo("\n\n".join(page([report.rows(one), "", *report.ending(one)], form) for one in reports))
+    if form == "markdown":
         for one in reports:
             *shown, last = report.ending(one)
             seen = ["```text", *shown, "```", ""] if shown else []
-            typer.echo("\n".join([table(report.rows(one), True), "", *seen, last, ""]))
+            typer.echo("\n".join([page([report.rows(one)], form), "", *seen, last, ""]))
     statuses = {one.status for one in reports}
     if statuses != {0}:
         raise typer.Exit(1 if 1 in statuses else UNDECIDED)
@@ -123,18 +129,19 @@ def _outputs(told: Conform) -> None:
         check_writable(path, files[name])
 
 
-def _listed(told: Conform) -> None:
+def _listed(form: Form) -> None:
     """Print the adapters; a terminal gets one paragraph for each."""
     from specsim.conform import registry
     from specsim.conform.output import aside
-    from specsim.report.text import paragraphs, table
+    from specsim.report.forms import page
+    from specsim.report.text import paragraphs
 
     with aside():
         listed = registry.listed()
-    if told.as_json:
+    if form == "json":
         typer.echo(json.dumps([{"adapter": name, "state": words} for name, words in listed], indent=1))
-    elif told.as_markdown:
-        typer.echo(table([["adapter", "what it is of, and what is missing"], *map(list, listed)], True))
+    elif form != "text":
+        typer.echo(page([[["adapter", "what it is of, and what is missing"], *map(list, listed)]], form))
     else:
         typer.echo(paragraphs([f"{name}: {words}" for name, words in listed]))
 
@@ -289,5 +296,5 @@ def _seconds(budget: str) -> float:
 def _say(line: str, told: Conform) -> None:
     from specsim.report.text import paragraphs
 
-    if line and not (told.as_json or told.as_markdown):
+    if line and form_of(told) == "text":
         typer.echo(paragraphs(line.splitlines()))

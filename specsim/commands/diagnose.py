@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
+    from specsim.report.forms import Form, Table
     from specsim.speed.diagnosis import Diagnosis
     from specsim.speed.parts import Part
     from specsim.speed.prediction import Estimate
@@ -43,8 +44,10 @@ class Diagnose(NamedTuple):
     length: Annotated[int | None, typer.Option(help="Draft tokens per block, if a log does not say it.")] = None
     noise: Annotated[float, typer.Option(help="Relative error of times, if a log does not show their spread.")] = 0.02
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Diagnose)
@@ -54,7 +57,7 @@ def diagnose(told: Diagnose) -> None:
     from specsim.logs.read import read_log
     from specsim.speed import diagnosis
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form = form_of(told)
     files = [told.off, *(told.on or [])]
     runs = [run for path in files for run in read_log(path, by_batch=True)]
     off = [run for run in runs if not run.speculating]
@@ -65,13 +68,13 @@ def diagnose(told: Diagnose) -> None:
     if not on:
         raise ValueError(f"{files[-1].name} does not speculate; expected a log with speculation on")
     if not off:
-        typer.echo(two_runs.compared(files, on, told))
+        typer.echo(two_runs.compared(files, on, told, form))
         return
     found = diagnosis.diagnose(off, on, length=told.length, noise=told.noise, level=told.level)
-    if told.as_json:
+    if form == "json":
         typer.echo(json.dumps({"sentence": sentence(found), **plain(found)}, allow_nan=False))
     else:
-        typer.echo(text(found, told.as_markdown))
+        typer.echo(text(found, form))
 
 
 VERDICTS = {"slower": "Slower", "faster": "Faster", "neither": "Neither slower nor faster for sure"}
@@ -128,23 +131,23 @@ def _span(found: Estimate) -> str:
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
-def text(found: Diagnosis, as_markdown: bool = False) -> str:
+def text(found: Diagnosis, form: Form = "text") -> str:
     """The answer first, then the cycle, what would mend it, what to measure, and what the numbers rest on."""
-    from specsim.report.text import paragraphs, table
+    from specsim.report.forms import page
     from specsim.speed.parts import joined_names
 
-    lines = [sentence(found), ""]
+    lines: list[str | Table] = [sentence(found), ""]
     if found.parts:
         rows = [["part of a cycle", "plain steps"], *([" + ".join(p.names), _span(p.steps)] for p in found.parts)]
-        lines += [table(rows, as_markdown), ""]
+        lines += [rows, ""]
     if found.mends and not found.doubts:
         rows = [["what would mend it", "speedup", "how it is known"], *(_mend(one) for one in found.mends)]
-        lines += [table(rows, as_markdown), ""]
+        lines += [rows, ""]
     if len(found.by_batch) > 1:
         rows = [["batch", "speedup"], *([f"{batch:g}", _span(speed)] for batch, speed in found.by_batch)]
-        lines += [table(rows, as_markdown), *_off_above(found), ""]
+        lines += [rows, *_off_above(found), ""]
     if _untold(found):
-        lines += [table(_logs(found), as_markdown), ""]
+        lines += [_logs(found), ""]
     if found.parts:
         lines += [
             f"these logs do not tell {joined_names(part.names)} apart; to measure: {' and '.join(found.missing)}"
@@ -155,7 +158,7 @@ def text(found: Diagnosis, as_markdown: bool = False) -> str:
     lines.append(
         "taken for granted: each further token of a pass, and each draft step, costs as much as the one before"
     )
-    return paragraphs(lines, as_markdown)
+    return page(lines, form)
 
 
 def _off_above(found: Diagnosis) -> list[str]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
     from specsim.logs.measures import LogAcceptance, Measure
     from specsim.logs.record import EngineLog
+    from specsim.report.forms import Form, Table
 
 EXAMPLES = examples(
     "specsim log on.log",
@@ -46,8 +47,10 @@ class Log(NamedTuple):
     hazards: Annotated[
         Path | None, typer.Option(help="CSV file to write (position, tried, kept), for `specsim plan --hazards`.")
     ] = None
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Log)
@@ -58,7 +61,7 @@ def log(told: Log) -> None:
     from specsim.logs.measures import check_coverage, counted_run, log_acceptance
     from specsim.logs.read import read_log
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form = form_of(told)
     if told.hazards is not None:
         check_writable(told.hazards, ".csv")
     runs = [run for run in read_log(told.file) if run.speculating]
@@ -74,18 +77,18 @@ def log(told: Log) -> None:
             raise ValueError(f"{told.file.name} has no positions; --hazards needs blocks by the drafts they kept")
         check_coverage(runs[0])
         write_bytes(told.hazards, _csv(found[0]).encode())
-    if told.as_json:
+    if form == "json":
         shown = [_json(run, one) for run, one in zip(runs, found, strict=True)]
         typer.echo(json.dumps(shown[0] if len(shown) == 1 else shown, allow_nan=False))
         return
-    typer.echo("\n\n".join(_text(run, one, told) for run, one in zip(runs, found, strict=True)))
+    typer.echo("\n\n".join(_text(run, one, told.level, form) for run, one in zip(runs, found, strict=True)))
 
 
-def _text(run: EngineLog, found: LogAcceptance, told: Log) -> str:
+def _text(run: EngineLog, found: LogAcceptance, level: float, form: Form) -> str:
     from specsim.commands.plan.sentence import counted
-    from specsim.report.text import paragraphs, table
+    from specsim.report.forms import page
 
-    head = [["measure", "value", f"{100 * told.level:g}% interval"]]
+    head = [["measure", "value", f"{100 * level:g}% interval"]]
     rows = [[WORDS[kind], f"{one.value:.3f}", _ends(one)] for kind, one in found.measures.items()]
     size = (
         f"{counted(round(found.length), 'draft')} a block"
@@ -94,9 +97,9 @@ def _text(run: EngineLog, found: LogAcceptance, told: Log) -> str:
     )
     said = "blocks are not counted" if run.blocks is None else counted(run.blocks, "block")
     name = run.source if run.engine == "own" else f"{run.engine}, {run.source}"
-    lines = [f"{name}: {size}, {said}", "", table([*head, *rows], told.as_markdown)]
+    lines: list[str | Table] = [f"{name}: {size}, {said}", "", [*head, *rows]]
     if found.hazards is not None:
-        head = [["draft", "came to it", "kept", "hazard", f"{100 * told.level:g}% interval"]]
+        head = [["draft", "came to it", "kept", "hazard", f"{100 * level:g}% interval"]]
         parts = zip(
             found.hazards.tried, found.hazards.kept, found.hazards.hazards, found.hazards.intervals, strict=True
         )
@@ -104,12 +107,12 @@ def _text(run: EngineLog, found: LogAcceptance, told: Log) -> str:
             [str(i), str(tried), str(kept), f"{hazard:.3f}", f"[{low:.3f}, {high:.3f}]"]
             for i, (tried, kept, hazard, (low, high)) in enumerate(parts, 1)
         ]
-        lines += ["", table([*head, *rows], told.as_markdown)]
+        lines += ["", [*head, *rows]]
         lines += ["", "hazard: the share kept of those that came to it, so all before it were kept; blocks independent"]
     notes = list(found.notes)
     if (coverage := found.measures.get("coverage")) is not None:
         notes.append(f"plan these drafts with --draft ngram (or suffix) and --drafted-share {coverage.value:.3g}")
-    return paragraphs([*lines, *(f"note: {note}" for note in notes)], told.as_markdown)
+    return page([*lines, *(f"note: {note}" for note in notes)], form)
 
 
 def _ends(one: Measure) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from specsim.commands.errors import BAD, fail, one_line
@@ -112,6 +113,49 @@ def alone(name: str, given: bool, **others: object) -> None:
     beside = next((f"--{other}" for other, value in others.items() if value), None)
     if given and beside is not None:
         raise ValueError(f"--{name} and {beside} are both given: the output has one form at a time")
+
+
+# The forms of a command with a table: fields `as_csv`, `as_latex`, `as_markdown` and `as_json` of its record.
+OUTPUT = "Output"
+AsCsv = Annotated[
+    bool, typer.Option("--csv", help="Print the tables alone, as CSV, with the digits shown.", rich_help_panel=OUTPUT)
+]
+AsLatex = Annotated[
+    bool, typer.Option("--latex", help="Print the tables as LaTeX (package booktabs).", rich_help_panel=OUTPUT)
+]
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.", rich_help_panel=OUTPUT)]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON, with every digit of every number.", rich_help_panel=OUTPUT)
+]
+Form = Literal["text", "markdown", "csv", "latex", "json"]
+
+
+def form_of(options: Any, **others: object) -> Form:
+    """Return the form that a command's options choose; ValueError for two, or for one beside `others`."""
+    return chosen_form(
+        as_json=options.as_json,
+        as_markdown=options.as_markdown,
+        as_csv=options.as_csv,
+        as_latex=options.as_latex,
+        **others,
+    )
+
+
+def chosen_form(*, as_json: bool, as_markdown: bool, as_csv: bool, as_latex: bool, **others: object) -> Form:
+    """Return the one form that is chosen, "text" for none; ValueError for two, or for one beside `others`.
+
+    >>> chosen_form(as_json=False, as_markdown=False, as_csv=True, as_latex=False)
+    'csv'
+    >>> chosen_form(as_json=False, as_markdown=False, as_csv=True, as_latex=True)
+    Traceback (most recent call last):
+        ...
+    ValueError: --csv and --latex are both given: the output has one form at a time
+    """
+    forms: dict[Form, bool] = {"json": as_json, "markdown": as_markdown, "csv": as_csv, "latex": as_latex}
+    chosen = [form for form, given in forms.items() if given]
+    if chosen:
+        alone(chosen[0], True, **dict.fromkeys(chosen[1:], True), **others)
+    return chosen[0] if chosen else "text"
 
 
 PARAM = "Parameter of the rule as name=value. Repeat for several parameters."

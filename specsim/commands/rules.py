@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import typer
 
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
-EXAMPLES = examples("specsim rules", "specsim rules --markdown > rules.md", "specsim rules --json")
+EXAMPLES = examples("specsim rules", "specsim rules --csv > rules.csv", "specsim rules --json")
 
 
 class Rules(NamedTuple):
     """The options of `specsim rules`."""
 
-    as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the whole tables as Markdown, with acceptance, tau and cost.")
-    ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Rules)
 def rules(told: Rules) -> None:
     """Print the table of shipped rules."""
     from specsim.report import tables
-    from specsim.report.text import table
+    from specsim.report.forms import table
 
-    alone("json", told.as_json, markdown=told.as_markdown)
-    if told.as_json:
+    form = form_of(told)
+    if form == "json":
         head, *rows = tables.rules_rows()
         typer.echo(json.dumps([dict(zip(head, row, strict=True)) for row in rows], indent=1))
-    elif told.as_markdown:
+    elif form == "markdown":
         typer.echo(tables.rules_table())
+    elif form == "text":
+        # The last column does not fit into 80.
+        typer.echo(table([row[:-1] for row in tables.rules_rows()]))
     else:
-        typer.echo(table([row[:-1] for row in tables.rules_rows()]))  # that fits 80 columns
+        typer.echo(table(tables.rules_rows(), form))

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from specsim.commands.errors import INTERRUPTED
-from specsim.commands.options import PARAM, STEP_PARAM, alone, examples, takes
+from specsim.commands.options import PARAM, STEP_PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples(
     "specsim simulate --target law:1/3,2/3 --draft law:2/3,1/3 \\",
@@ -61,8 +61,10 @@ class Simulate(NamedTuple):
         ),
     ] = None
     force: Annotated[bool, typer.Option("--force", help="Ignore the checkpoint and begin anew.")] = False
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Simulate)
@@ -70,7 +72,7 @@ def simulate(told: Simulate) -> None:
     """Decode with a rule on toy models with known laws; compare tokens per block and hazards with the exact values."""
     from specsim.commands import simulate_run
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form_of(told)
     shown, finished = simulate_run.run(told)
     typer.echo(shown)
     if not finished:

@@ -17,9 +17,10 @@ from rich.progress import Progress
 
 from specsim.base.reading import MOST_BYTES, read_text
 from specsim.commands.errors import sentence
+from specsim.commands.options import form_of
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
-from specsim.report.text import table
+from specsim.report.forms import Table, page
 from specsim.simulation.chain_of_blocks import block_chain, drafted
 from specsim.simulation.decode_loop import loop
 from specsim.simulation.run import simulate
@@ -159,9 +160,10 @@ def run(told: Simulate) -> tuple[str, bool]:
     if trace is None:
         return "interrupted before the first sequences were finished", False
     numbers = summary(trace, exact_tau(*found, **options), finished)
-    if told.as_json:
+    form = form_of(told)
+    if form == "json":
         return json.dumps(numbers, indent=1, allow_nan=False), finished
-    return "\n".join(lines(numbers, told.as_markdown)), finished
+    return page(lines(numbers), form), finished
 
 
 def _note(message: Warning | str, *place: Any, **more: Any) -> None:
@@ -227,8 +229,8 @@ def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]
     }
 
 
-def lines(numbers: dict[str, Any], as_markdown: bool = False) -> list[str]:
-    """The same to read."""
+def lines(numbers: dict[str, Any]) -> list[str | Table]:
+    """Return the same to read: words, and a table."""
     interval, exact = numbers["tau_interval"], numbers["tau_exact"]
     spread = f"  {LEVEL:.0%} interval {interval[0]:.4f} .. {interval[1]:.4f}" if interval else ""
     rows = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
@@ -238,10 +240,10 @@ def lines(numbers: dict[str, Any], as_markdown: bool = False) -> list[str]:
             low, high = numbers["hazard_intervals"][i]
             row[2:] = [str(i + 1), f"{numbers['hazards'][i]:.4f}", f"{low:.4f} .. {high:.4f}"]
         rows.append(row)
-    out = [
+    out: list[str | Table] = [
         f"blocks {numbers['blocks']}  tokens {numbers['tokens']}  in {numbers['seconds']:.2f} s",
         f"tau {numbers['tau']:.4f}{spread}" + ("" if exact is None else f"  exact {exact:.4f}"),
         "",
-        table(rows, as_markdown),
+        rows,
     ]
     return out if numbers["finished"] else ["interrupted; what was finished:", *out]

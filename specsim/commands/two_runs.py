@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from specsim.commands.diagnose import Diagnose
     from specsim.logs.record import EngineLog
+    from specsim.report.forms import Form
     from specsim.speed.prediction import Estimate
     from specsim.speed.two_runs import RunComparison
 
 
-def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose) -> str:
+def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, form: Any) -> str:
     """Every later log compared with the first, at each batch that both have."""
     from specsim.commands.diagnose import plain
     from specsim.speed.two_runs import compare_runs, same_runs
@@ -28,10 +29,10 @@ def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose) -
         for source in sources[1:]
         for old, new in same_runs(by_source[sources[0]], by_source[source])
     ]
-    if told.as_json:
+    if form == "json":
         shown = [{"sentence": sentence(one), **plain(one)} for one in found]
         return json.dumps(shown[0] if len(shown) == 1 else shown, allow_nan=False)
-    return "\n\n".join(text(one, told.as_markdown) for one in found)
+    return "\n\n".join(text(one, form) for one in found)
 
 
 def sentence(found: RunComparison) -> str:
@@ -52,15 +53,15 @@ def sentence(found: RunComparison) -> str:
     return f"{opening}, which may be noise: {cycle}; {acceptance}."
 
 
-def text(found: RunComparison, as_markdown: bool = False) -> str:
+def text(found: RunComparison, form: Form = "text") -> str:
     """The sentence, the two factors with their intervals, and notes."""
-    from specsim.report.text import paragraphs, table
+    from specsim.report.forms import page
 
     rows = [["new over old", "ratio"], ["speed", _span(found.speedup)]]
     rows += [["tokens of a cycle", _span(found.acceptance)]] if found.acceptance is not None else []
     rows += [["time of a cycle", _span(found.cycle)]] if found.cycle is not None else []
     notes = [f"note: {note}" for note in found.notes]
-    return paragraphs([sentence(found), "", table(rows, as_markdown), "", *notes], as_markdown)
+    return page([sentence(found), "", rows, "", *notes], form)
 
 
 def _tokens(found: RunComparison) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples(
     "specsim validate",
@@ -24,8 +24,10 @@ class Validate(NamedTuple):
     fit: Annotated[str, typer.Option(help="row_ids, e.g. a,b,c: fit one overhead per machine on these rows alone.")] = (
         ""
     )
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print all eleven columns as Markdown.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Validate)
@@ -33,17 +35,17 @@ def validate(told: Validate) -> None:
     """Score the predictor on published speedups; list every row that is impossible or needs an explanation."""
     from specsim.claims import rows as published
     from specsim.claims import score as scores
-    from specsim.report import text
+    from specsim.report.forms import page
     from specsim.speed.load.published import speedup_at_rate
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form = form_of(told)
     rows = published.shipped() if told.file is None else published.read(told.file)
     found = scores.validate(
         rows, fit=[name.strip() for name in told.fit.split(",") if name.strip()], at_rate=speedup_at_rate
     )
-    if told.as_json:
+    if form == "json":
         shown = {"sources": scores.summary(found), "rows": [score._asdict() for score in found.scores]}
         typer.echo(json.dumps(shown, allow_nan=False))
     else:
-        rows_of_table = scores.report_rows(found, whole=told.as_markdown)
-        typer.echo("\n".join([text.table(rows_of_table, told.as_markdown), "", *scores.remarks(found)]))
+        table = scores.report_rows(found, whole=form != "text")
+        typer.echo(page([table, "", *scores.remarks(found)], form))

@@ -1,4 +1,4 @@
-"""One style for the tables of both commands: aligned columns in a terminal, Markdown for documents.
+"""The layout of tables: aligned columns in a terminal, Markdown for documents. `forms` chooses among all forms.
 
 A table is a list of rows of strings, the head first; a cell may have several lines. Nothing is ever cut: a table too
 wide for the terminal has its text wrapped at words, then every row shown as lines of its own.
@@ -57,7 +57,7 @@ def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
       verification
     """
     rows = _checked(rows)
-    numeric = [_is_numeric([row[i] for row in rows[1:]]) for i in range(len(rows[0]))]
+    numeric = [is_numeric([row[i] for row in rows[1:]]) for i in range(len(rows[0]))]
     widths = _widths(rows, numeric, width)
     if widths is None:
         return _stacked(rows, width or 0)
@@ -125,14 +125,9 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     | a\|b | 2.11 |
     """
     rows = _one_line(_checked(rows))
-    rule = ["---:" if _is_numeric([row[i] for row in rows[1:]]) else "---" for i in range(len(rows[0]))]
+    rule = ["---:" if is_numeric([row[i] for row in rows[1:]]) else "---" for i in range(len(rows[0]))]
     shown = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join("| " + " | ".join(row) + " |" for row in [shown[0], rule, *shown[1:]])
-
-
-def table(rows: Sequence[Sequence[str]], as_markdown: bool = False) -> str:
-    """What a command prints: Markdown if asked for, else columns that fit the terminal there is."""
-    return markdown(rows) if as_markdown else aligned(rows, terminal_width())
 
 
 def _checked(rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -146,7 +141,8 @@ def _one_line(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[" ".join(cell.splitlines()) for cell in row] for row in rows]
 
 
-def _is_numeric(cells: Sequence[str]) -> bool:
+def is_numeric(cells: Sequence[str]) -> bool:
+    """Return whether every cell that is filled begins as a number does."""
     filled = [cell for cell in cells if cell]
     return bool(filled) and all(_NUMBER.match(cell) for cell in filled)
 

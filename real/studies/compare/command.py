@@ -16,12 +16,9 @@ from real.options import parse_names, parse_numbers, positive, read_prompts, wit
 from real.studies.compare.tree_options import check_options, whole_draws
 from real.studies.keep import (
     OUT,
-    AsJson,
-    AsMarkdown,
     Force,
     begun,
     finish,
-    form_of,
     kept,
     loading,
     outputs,
@@ -41,14 +38,14 @@ from real.studies.settings import (
     Weights,
 )
 from specsim.base import limits
-from specsim.commands.options import PARAM
+from specsim.commands.options import PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from real.pair import Pair
     from real.studies.compare.settings import Settings
-    from real.studies.keep import Form
+    from specsim.commands.options import Form
 
 EXAMPLES = (
     "specsim-real compare",
@@ -126,11 +123,13 @@ def compare(
     threads: Threads = 1,
     out: Annotated[Path | None, typer.Option(help=OUT.format("compare"), show_default=False)] = None,
     force: Force = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
-    form = form_of(as_markdown, as_json, wide)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex, wide=wide)
     outputs(out or Path("compare.json"))  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")

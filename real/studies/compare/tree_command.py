@@ -14,8 +14,9 @@ from real.studies.compare.record import as_json as found_as_json
 from real.studies.compare.tree_rows import as_json, fastest_as_json, fastest_of, rows_of
 from real.studies.compare.tree_settings import PLAIN, TreeSettings
 from real.studies.compare.tree_shapes import mean_ranks
-from real.studies.keep import Form, begun, finish, kept, place_of, progress_bar
+from real.studies.keep import begun, finish, kept, place_of, progress_bar
 from specsim.base.files import write_json
+from specsim.commands.options import Form
 
 if TYPE_CHECKING:
     from collections.abc import Callable

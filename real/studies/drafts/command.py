@@ -14,12 +14,9 @@ from real.models.names import check_place
 from real.options import parse_numbers, positive, read_prompts, within
 from real.studies.keep import (
     OUT,
-    AsJson,
-    AsMarkdown,
     Force,
     begun,
     finish,
-    form_of,
     kept,
     loading,
     outputs,
@@ -28,6 +25,7 @@ from real.studies.keep import (
 )
 from real.studies.settings import Seed, Temperature, Threads, TopK, TopP
 from specsim.base import limits
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 EXAMPLES = (
     "specsim-real drafts",
@@ -51,11 +49,13 @@ def drafts(
     threads: Threads = 1,
     out: Annotated[Path | None, typer.Option(help=OUT.format("drafts"), show_default=False)] = None,
     force: Force = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
-    form = form_of(as_markdown, as_json)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     outputs(out or Path("drafts.json"))  # what can be said at once is said before torch is loaded
     if bool(target) != bool(draft):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")

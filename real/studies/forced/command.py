@@ -15,12 +15,9 @@ from real.models.names import check_dtype, check_rounding
 from real.options import parse_numbers, positive, within
 from real.studies.keep import (
     OUT,
-    AsJson,
-    AsMarkdown,
     Force,
     begun,
     finish,
-    form_of,
     kept,
     loading,
     outputs,
@@ -29,6 +26,7 @@ from real.studies.keep import (
 )
 from real.studies.settings import Device, Dtype, Threads, Weights
 from specsim.base import limits
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 EXAMPLES = (
     "specsim-real forced 100m 10m --batch 1,4 --context 128,1024",
@@ -51,11 +49,13 @@ def forced(
     threads: Threads = 1,
     out: Annotated[Path | None, typer.Option(help=OUT.format("forced"), show_default=False)] = None,
     force: Force = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
-    form = form_of(as_markdown, as_json)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     outputs(out or Path("forced.json"))  # what can be said at once is said before torch is loaded
     batches = parse_numbers(batch, "batch", limits.MAX_BATCH)
     contexts = parse_numbers(context, "context", limits.MAX_TOKENS)

@@ -13,12 +13,9 @@ from real import TINY
 from real.options import parse_numbers, read_prompts, within
 from real.studies.keep import (
     OUT,
-    AsJson,
-    AsMarkdown,
     Force,
     begun,
     finish,
-    form_of,
     kept,
     loading,
     outputs,
@@ -27,6 +24,7 @@ from real.studies.keep import (
 )
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
     from real.pair import Pair
@@ -50,11 +48,13 @@ def trees(
     threads: Threads = 1,
     out: Annotated[Path | None, typer.Option(help=OUT.format("trees"), show_default=False)] = None,
     force: Force = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
-    form = form_of(as_markdown, as_json)
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
     outputs(out or Path("trees.json"))  # what can be said at once is said before torch is loaded
     sizes = parse_numbers(budgets, "budgets", limits.MAX_NODES)
     for name, value, least in (

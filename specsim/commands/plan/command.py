@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from specsim.base.files import check_writable, write_bytes
-from specsim.commands.options import alone
+from specsim.commands.options import Form, form_of
 from specsim.commands.plan import answer, handoff, rates, shown
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES
 from specsim.commands.plan.options import PlanOptions, asked_options
@@ -27,25 +27,24 @@ class Output(NamedTuple):
 
 def run(options: PlanOptions) -> Output:
     """Return what to print; raise ValueError for anything that is wrong, before any work."""
-    _check(options)
+    form = _check(options)
     problem = read_problem(options)
     if options.rate is not None:
-        return Output(rates.report(options, problem))
+        return Output(rates.report(options, problem, form))
     if options.plot is not None:
         _plot(options, problem, options.plot)
     if options.emit is not None:
         return Output(*handoff.handoff(options, problem))
     result = answer.answer(problem)
-    if options.as_json:
+    if form == "json":
         return Output(json.dumps(_asked(options, problem) | shown.as_json(result), allow_nan=False))
-    return Output(shown.text(result, options.as_markdown))
+    return Output(shown.text(result, form))
 
 
-def _check(options: PlanOptions) -> None:
-    """Raise ValueError for options that do not go together, or that ask for too much."""
+def _check(options: PlanOptions) -> Form:
+    """Return the form of the output; raise ValueError for options that do not go together, or that ask for too much."""
     # One form of output, to a file that can be written.
-    alone("json", options.as_json, markdown=options.as_markdown, emit=options.emit)
-    alone("markdown", options.as_markdown, emit=options.emit)
+    form = form_of(options, emit=options.emit)
     if options.emit is not None and options.emit not in ENGINES:
         raise ValueError(f"--emit must be one of {', '.join(ENGINES)}, got {options.emit!r}")
     if options.plot is not None:
@@ -66,6 +65,7 @@ def _check(options: PlanOptions) -> None:
     # The number of predictions.
     all_contexts = options.emit in (None, *BY_BATCH, *TABLES)
     check_size(read_search(options), whole_schedule=options.emit is not None, all_contexts=all_contexts)
+    return form
 
 
 def _asked(options: PlanOptions, problem: Problem) -> dict[str, Any]:

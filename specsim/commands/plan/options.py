@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.options import examples, takes
+from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, takes
 
 EXAMPLES = examples(
     "specsim plan 0.8 --cost-ratio 0.05",
@@ -34,7 +34,6 @@ NUMBERS = "Costs as numbers"
 DRAFTING = "Drafting method"
 LOAD = "Load"
 SEARCH = "Search"
-OUTPUT = "Output"
 
 
 class PlanOptions(NamedTuple):
@@ -230,10 +229,10 @@ class PlanOptions(NamedTuple):
             rich_help_panel=OUTPUT,
         ),
     ] = None
-    as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the tables as Markdown.", rich_help_panel=OUTPUT)
-    ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 def asked_options(options: PlanOptions) -> dict[str, Any]:
@@ -245,7 +244,7 @@ def asked_options(options: PlanOptions) -> dict[str, Any]:
     for name in ("verify_cost", "cache_hits"):
         if record[name] is not None:
             record[name] = [float(number) for number in record[name].split(",")]
-    for name in ("alpha_option", "as_markdown", "as_json"):
+    for name in ("alpha_option", "as_csv", "as_latex", "as_markdown", "as_json"):
         del record[name]
     return record
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from specsim.base import check
+from specsim.commands.options import Form
 from specsim.commands.plan import read
 from specsim.commands.plan.answer import EVERYWHERE, with_memory
 from specsim.commands.plan.options import PlanOptions, asked_options
 from specsim.commands.plan.problem import Problem
 from specsim.commands.plan.sentence import counted
-from specsim.report import text as style
+from specsim.report import forms as style
 from specsim.speed.load.closed import RequestTimes, request_times, stable_rate
 from specsim.speed.load.events import Quantiles, Simulated, simulate_requests
 from specsim.speed.load.rates import harmful_rate, largest_rate, largest_rate_of_any, none_helps_from
@@ -70,7 +71,7 @@ def check_sizes(options: PlanOptions) -> None:
         check.scalar(options.within, "within", "(0, inf)")
 
 
-def report(options: PlanOptions, problem: Problem) -> str:
+def report(options: PlanOptions, problem: Problem, form: Form) -> str:
     """Return what to print; raise ValueError for rates that are wrong, before any work."""
     if problem.latency.unit != "s":
         raise ValueError("--rate is in requests a second: give --target, --draft and --hardware, not --cost-ratio")
@@ -97,9 +98,9 @@ def report(options: PlanOptions, problem: Problem) -> str:
         notes=(*problem.notes, *result.notes),
         assumptions=(problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions, *result.assumptions),
     )
-    if options.as_json:
+    if form == "json":
         return json.dumps({"asked": asked_options(options)} | _plain(result), allow_nan=False)
-    return text(result, options.as_markdown)
+    return text(result, form)
 
 
 def answer(services: Sequence[Service], rates: Sequence[float], options: PlanOptions) -> Answer:
@@ -206,7 +207,7 @@ def _notes(lines: Sequence[Line], bound: float | None, within: tuple[float | Non
     return notes
 
 
-def text(found: Answer, as_markdown: bool = False) -> str:
+def text(found: Answer, form: style.Form = "text") -> str:
     """What a person reads; one table, which fits 80 columns."""
     head = [
         "rate\n1/s",
@@ -227,13 +228,13 @@ def text(found: Answer, as_markdown: bool = False) -> str:
             ratio = "" if slow is None or fast is None else f"{slow.mean.value / fast.mean.value:.2f}"
             gamma = str(line.gamma) if line.gamma else "off"
             rows.append([f"{line.rate:g}", name, *_cells(slow), gamma, *_cells(fast), ratio])
-    lines = [found.sentence, "", style.table([head, *rows], as_markdown), ""]
+    lines: list[str | style.Table] = [found.sentence, "", [head, *rows], ""]
     lines += [f"note: {note}" for note in found.notes]
     lines += [
         "the table is simulated from predicted costs; it takes for granted:",
         *(f"- {s}" for s in found.assumptions),
     ]
-    return style.paragraphs(lines, as_markdown)
+    return style.page(lines, form)
 
 
 def _cells(found: Quantiles | None) -> list[str]:

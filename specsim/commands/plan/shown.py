@@ -11,17 +11,17 @@ from specsim.commands.plan.answer import Answer
 from specsim.commands.plan.emit import bounds
 from specsim.commands.plan.sentence import span
 from specsim.commands.plan.tree import Tree
-from specsim.report import text as style
+from specsim.report import forms as style
 from specsim.speed.prediction import Estimate, Prediction
 
 
-def text(answer: Answer, as_markdown: bool = False) -> str:
-    """Return the text for a person, with tables in Markdown if asked for."""
+def text(answer: Answer, form: style.Form = "text") -> str:
+    """Return the text for a person, its tables in a form."""
     # The answer and its tables.
-    lines = [answer.sentence, "", style.table(_chain_table(answer), as_markdown), ""]
+    lines: list[str | style.Table] = [answer.sentence, "", _chain_table(answer), ""]
     if answer.trees:
         lines += [
-            style.table(_tree_table(answer), as_markdown),
+            _tree_table(answer),
             "",
             "steps, top-k, tokens: the bounds that an engine takes for such a tree",
         ]
@@ -51,7 +51,7 @@ def text(answer: Answer, as_markdown: bool = False) -> str:
     lines += [f"note: {note}" for note in answer.notes]
     lines.append("everything above is predicted; it takes for granted:")
     lines += [f"- {assumption}" for assumption in answer.assumptions]
-    return style.paragraphs(lines, as_markdown)
+    return style.page(lines, form)
 
 
 def as_json(answer: Answer) -> dict[str, Any]:

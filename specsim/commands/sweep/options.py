@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from specsim.commands.errors import INTERRUPTED
-from specsim.commands.options import alone, examples, takes
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples(
     "specsim sweep study.toml --out rows.parquet",
@@ -43,8 +43,10 @@ class Sweep(NamedTuple):
     show: Annotated[
         str | None, typer.Option(help="SQL query (DuckDB) over the finished rows, a table named `rows`.")
     ] = None
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+    as_csv: AsCsv = False
+    as_latex: AsLatex = False
+    as_markdown: AsMarkdown = False
+    as_json: AsJson = False
 
 
 @takes(Sweep)
@@ -52,7 +54,9 @@ def sweep(told: Sweep) -> None:
     """Run a study over a grid, on processes or a cluster; rows go to a Parquet file. Needs the extra `sweep`."""
     from specsim.commands.sweep import run
 
-    alone("json", told.as_json, markdown=told.as_markdown)
+    form = form_of(told)
+    if form not in ("text", "json") and told.show is None:
+        raise ValueError(f"--{form} is a form of the table that --show prints; give --show with an SQL query")
     if told.resume and told.force:
         raise ValueError("--resume and --force are both given: keep the rows that are there, or begin anew")
     said, finished = run.run(told)

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from specsim.base import check, limits
 from specsim.base.locks import locked
+from specsim.commands.options import form_of
 from specsim.commands.plan.sentence import counted
 from specsim.commands.sweep import pools, shown, store
 from specsim.commands.sweep.gather import Chunk, chunks, gather
@@ -46,13 +47,14 @@ class Found(NamedTuple):
 
 def run(told: Sweep) -> tuple[str, bool]:
     """(what to print, whether every row is there)."""
+    form = form_of(told)
     if told.study is None:
         if told.show is None:
             raise ValueError("give a study, as study.toml, or --show with SQL for the rows of --out")
         for name in ("resume", "force", "trust", "workers"):
             if getattr(told, name):
                 raise ValueError(f"--{name} is for running a study, and none is given")
-        return shown.rows(told.out, told.show, told.as_markdown, told.as_json), True
+        return shown.rows(told.out, told.show, form), True
     if told.workers is not None:
         check.integer(told.workers, "workers", 1, limits.MAX_THREADS)
         if told.scheduler is not None:
@@ -72,8 +74,8 @@ def run(told: Sweep) -> tuple[str, bool]:
         missing, anew = _missing(told, study, order)
         found = made(study, told.out, order, missing, opened, forget=told.force)._replace(anew=anew)
     if told.show is not None and found.complete:
-        return shown.rows(told.out, told.show, told.as_markdown, told.as_json), True
-    if told.as_json:
+        return shown.rows(told.out, told.show, form), True
+    if form == "json":
         refused = shown.refused(told.out)[0] if found.rows else 0
         said = {"out": str(told.out), **found._asdict(), "complete": found.complete, "refused": refused}
         return json.dumps(said, indent=1), found.complete

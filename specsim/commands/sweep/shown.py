@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specsim.base import extras, parquet
-from specsim.report.text import table
+from specsim.commands.options import Form
+from specsim.report.forms import table
 
 if TYPE_CHECKING:
     from specsim.commands.sweep.run import Found
@@ -43,13 +44,14 @@ def check_sql(sql: str, schema: Any) -> None:
     _ask(sql, schema.empty_table())
 
 
-def rows(out: Path, sql: str, as_markdown: bool, as_json: bool) -> str:
-    """What a query says of the rows of a file, as a table or as JSON."""
+def rows(out: Path, sql: str, form: Form) -> str:
+    """Return what a query says of the rows of a file, as a table or as JSON; CSV has every digit."""
     parquet.marked(out)
     names, found = _ask(sql, parquet.table(out))
-    if as_json:
+    if form == "json":
         return json.dumps([dict(zip(names, map(_plain, row), strict=True)) for row in found], indent=1, default=str)
-    return table([names, *([_cell(value) for value in row] for row in found)], as_markdown)
+    digits = 17 if form == "csv" else 6
+    return table([names, *([_cell(value, digits) for value in row] for row in found)], form)
 
 
 def _ask(sql: str, found: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -75,11 +77,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, digits: int) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return repr(value) if digits == 17 else f"{value:.{digits}g}"
     if isinstance(value, list):
-        return ", ".join(map(_cell, value))
+        return ", ".join(_cell(one, digits) for one in value)
     return str(value)

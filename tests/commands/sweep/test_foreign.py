@@ -68,7 +68,7 @@ BYTES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "marks alone": (lambda good: b"PAR1PAR1", MARKED),
     "a picture": (lambda good: b"\x89PNG\r\n\x1a\n" + bytes(100), MARKED),
     "gzip": (lambda good: b"\x1f\x8b" + bytes(50), MARKED),
-    "rows that are damaged": (lambda good: good[:60] + b"\xff" * 60 + good[120:], "is damaged, and its rows cannot be"),
+    "rows that are damaged": (lambda good: good[:4] + b"\xff" * 116 + good[120:], "is damaged, and its rows cannot be"),
 }
 
 

@@ -20,6 +20,7 @@ import real.studies.drafts.command
 import real.studies.forced.command
 import real.studies.trees.command
 from real.studies.drafts import measure, report
+from specsim.report.forms import blocks_of, csv_table, latex_table
 
 RESULTS = Path(real.__file__).parent / "results"
 STUDIES: dict[str, tuple[Any, str]] = {  # words -> module whose `begun` finds the record, record
@@ -62,6 +63,18 @@ def test_markdown_is_that_of_table(finished: tuple[list[str], Path]) -> None:
     assert ended.stdout.startswith("|") or "\n|" in ended.stdout
 
 
+def test_csv_and_latex_have_the_cells_of_markdown(finished: tuple[list[str], Path]) -> None:
+    words, out = finished
+    tables = [block for block in blocks_of(run(*words, "--markdown").stdout) if not isinstance(block, str)]
+    for form in ("csv", "latex"):
+        ended = run(*words, f"--{form}")
+        assert ended.exit_code == 0, ended.output
+        assert ended.stdout == run("table", str(out), f"--{form}").stdout
+        for table in tables:
+            assert (csv_table(table) if form == "csv" else latex_table(table)) in ended.stdout
+        assert "![" not in ended.stdout
+
+
 def test_a_table_has_its_words_beside_it(finished: tuple[list[str], Path]) -> None:
     words, _ = finished
     ended = run(*words)
@@ -100,6 +113,8 @@ def test_a_fresh_record_is_what_the_file_holds(tmp_path: Path, monkeypatch: pyte
     [
         ("compare --json --markdown", "--json and --markdown"),
         ("compare --json --wide", "--json and --wide"),
+        ("compare --csv --wide", "--csv and --wide"),
+        (f"table {RESULTS / 'bundled.json'} --csv --latex", "--csv and --latex"),
         ("compare --markdown --wide", "--markdown and --wide"),
         ("forced --json --markdown", "--json and --markdown"),
         ("drafts --json --markdown", "--json and --markdown"),

@@ -1,0 +1,153 @@
+"""The forms in which both commands print their tables: text, Markdown, CSV and LaTeX.
+
+A page is a list of blocks. A block is a line of words, or a table: a list of rows of strings, the head first. CSV holds
+the tables alone, with an empty line between two. LaTeX has the words as comments.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from specsim.report import text as layout
+from specsim.report.text import aligned, is_numeric, markdown, paragraphs
+
+Form = Literal["text", "markdown", "csv", "latex"]
+Table = Sequence[Sequence[str]]
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "_": r"\_",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "$": r"\$",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+}
+# A line that rules off the head of a Markdown table.
+_RULE = re.compile(r"\|( ?:?-+:? ?\|)+$")
+
+
+def page(blocks: Sequence[str | Table], form: Form = "text") -> str:
+    """Return words and tables one below the other, in a form.
+
+    >>> print(page(["Two rules.", "", [["rule", "tau"], ["block", "2.2"]]], "csv"))
+    rule,tau
+    block,2.2
+    """
+    if form == "csv":
+        return "\n\n".join(table(block, form) for block in blocks if not isinstance(block, str))
+    if form == "latex":
+        parts = [_comment(block) if isinstance(block, str) else table(block, form) for block in blocks]
+        return "\n".join(parts)
+    return paragraphs([block if isinstance(block, str) else table(block, form) for block in blocks], form == "markdown")
+
+
+def table(rows: Table, form: Form = "text") -> str:
+    """Return a table in a form; as text its columns fit the terminal there is."""
+    if form == "markdown":
+        return markdown(rows)
+    if form == "csv":
+        return csv_table(rows)
+    if form == "latex":
+        return latex_table(rows)
+    return aligned(rows, layout.terminal_width())
+
+
+def csv_table(rows: Table) -> str:
+    r"""Return a table as comma-separated values, without a line end after the last row.
+
+    >>> print(csv_table([["rule", "tau\npredicted", "\nmeasured"], ["a, b", "2.11", "2.09"]]))
+    rule,tau predicted,tau measured
+    "a, b",2.11,2.09
+    """
+    output = io.StringIO()
+    csv.writer(output, lineterminator="\n").writerows(plain_rows(rows))
+    return output.getvalue().removesuffix("\n")
+
+
+def latex_table(rows: Table) -> str:
+    r"""Return a table as a LaTeX tabular of the package booktabs.
+
+    >>> print(latex_table([["rule", "kept, %"], ["without_replacement", "71"]]))
+    \begin{tabular}{lr}
+    \toprule
+    rule & kept, \% \\
+    \midrule
+    without\_replacement & 71 \\
+    \bottomrule
+    \end{tabular}
+    """
+    head, *body = plain_rows(rows)
+    columns = "".join("r" if is_numeric([row[i] for row in body]) else "l" for i in range(len(head)))
+    lines = [" & ".join(map(escaped, row)) + r" \\" for row in (head, *body)]
+    inner = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
+    return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *inner, r"\end{tabular}"])
+
+
+def escaped(text: str) -> str:
+    r"""Return text that LaTeX sets as it is.
+
+    >>> escaped("50 % of a_b & #1")
+    '50 \\% of a\\_b \\& \\#1'
+    """
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+def plain_rows(rows: Table) -> list[list[str]]:
+    r"""Return the rows with each cell on one line; a head such as "\nmeasured" gets the word that it stands under.
+
+    >>> plain_rows([["tau\npredicted", "\nmeasured"], ["1.5\n[1, 2]", "1.6"]])
+    [['tau predicted', 'tau measured'], ['1.5 [1, 2]', '1.6']]
+    """
+    head: list[str] = []
+    above = ""
+    for cell in rows[0]:
+        first, line_break, rest = cell.partition("\n")
+        above = first if first or not line_break else above
+        head.append(" ".join(f"{above} {rest}".split()))
+    return [head, *([" ".join(cell.split()) for cell in row] for row in rows[1:])]
+
+
+def blocks_of(text: str) -> list[str | Table]:
+    r"""Return the blocks of a Markdown page that this package wrote; cells lose their markup.
+
+    >>> blocks_of("| rule | tau |\n| --- | ---: |\n| `a` | **2.1** |\n\nSeen.")
+    [[['rule', 'tau'], ['a', '2.1']], '', 'Seen.']
+    """
+    blocks: list[str | Table] = []
+    lines = text.split("\n")
+    rows: list[list[str]] = []
+    for line in [*lines, ""]:
+        if line.startswith("|"):
+            if not _RULE.match(line):
+                rows.append(_cells(line))
+            continue
+        if rows:
+            blocks.append(rows)
+            rows = []
+        blocks.append(line)
+    return blocks[:-1]
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of one line of a Markdown table, without bold type, code marks and links."""
+    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
+    plain = [cell.replace("\\|", "|").replace("**", "").replace("`", "").strip() for cell in cells]
+    return [re.sub(r"\[([^\]]*)\]\(([^)]*)\)", r"\1", cell) for cell in plain]
+
+
+def _comment(words: str) -> str:
+    return "\n".join(f"% {line}" if line else "" for line in words.split("\n"))

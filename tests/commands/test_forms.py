@@ -1,0 +1,139 @@
+"""Every command that prints a table prints it as CSV and LaTeX, too, with the same cells, one form at a time."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+import real.cli
+import specsim.cli
+from specsim.report.forms import blocks_of, csv_table, escaped, latex_table, page, plain_rows
+from specsim.report.tables import rules_rows
+
+pytestmark = pytest.mark.fast
+
+PROGRAMS = {"specsim": specsim.cli.app, "specsim-real": real.cli.app}
+# Commands that write files and print their names: they have no table.
+WITHOUT_TABLE = {"specsim plots", "specsim report", "specsim-real rows"}
+COMMANDS = {
+    f"{program} {name}": {option for parameter in command.params for option in parameter.opts}
+    for program, app in PROGRAMS.items()
+    for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+}
+SHOWN = {
+    "plan": "plan 0.8 --cost-ratio 0.05 --batch 1,8",
+    "plan, trees": "plan --ranks 0.7,0.12 --cost-ratio 0.05 --nodes 4 --max-gamma 3",
+    "log": "log on.log",
+    "diagnose": "diagnose runs.csv",
+    "simulate": "simulate --target law:1/3,2/3 --draft law:2/3,1/3 --gamma 2 --blocks 100 --sequences 10",
+    "conform": "conform --list",
+    "conform, log": "conform --counts counts.jsonl",
+    "claims": "claims",
+    "validate": "validate",
+}
+FILES = {
+    "runs.csv": (Path(__file__).parents[1] / "helpers" / "runs.csv").read_text(),
+    "on.log": "eval time = 1020.0 ms / 51 tokens\ndraft acceptance = 0.6 ( 30 accepted / 60 generated)\n",
+    "counts.jsonl": '{"p": [0.5], "q": [0.5], "kept": 1}\n' * 8,
+}
+
+
+def run(words: str, status: tuple[int, ...] = (0, 1, 2)) -> str:
+    ended = CliRunner().invoke(specsim.cli.app, words.split())
+    assert ended.exit_code in status, ended.output
+    return str(ended.stdout)
+
+
+def tables_of(text: str) -> list[Any]:
+    return [block for block in blocks_of(text) if not isinstance(block, str)]
+
+
+def csv_tables(text: str) -> list[list[list[str]]]:
+    rows = csv.reader(text.splitlines())
+    return [list(group) for filled, group in itertools.groupby(rows, key=bool) if filled]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_with_a_table_has_every_form(name: str) -> None:
+    forms = {"--csv", "--latex", "--json"}
+    assert COMMANDS[name] & forms == ({"--json"} if name in WITHOUT_TABLE else forms)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_csv_has_the_cells_of_the_table(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file, text in FILES.items():
+        Path(file).write_text(text)
+    wanted = tables_of(run(f"{SHOWN[name]} --markdown"))
+    assert wanted
+    found = csv_tables(run(f"{SHOWN[name]} --csv").replace("`", ""))
+    # Markdown joins the lines of a head; CSV repeats the word that a group of columns stands under.
+    assert [table[1:] for table in found] == [table[1:] for table in wanted]
+    assert all(all(cell for cell in table[0]) for table in found)
+    latex = run(f"{SHOWN[name]} --latex")
+    assert latex.count(r"\begin{tabular}") == len(wanted)
+    outside = re.sub(r"\\begin\{tabular\}.*?\\end\{tabular\}", "", latex, flags=re.DOTALL)
+    assert all(line.startswith("%") for line in outside.split("\n") if line)
+
+
+def test_rules_have_every_column() -> None:
+    assert csv_tables(run("rules --csv")) == [rules_rows()]
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITHOUT_TABLE and "real" not in name])
+def test_two_forms_are_refused(name: str) -> None:
+    words = {"specsim check": "check rejection", "specsim log": "log x", "specsim diagnose": "diagnose x"}
+    words |= {"specsim simulate": SHOWN["simulate"], "specsim plan": SHOWN["plan"]}
+    asked = words.get(name, name.removeprefix("specsim "))
+    ended = CliRunner().invoke(specsim.cli.app, [*asked.split(), "--csv", "--latex"])
+    assert ended.exit_code in (2, 3)
+    assert ended.stderr == "error: --csv and --latex are both given: the output has one form at a time\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("conform rejection --check x.json --csv", "--check prints no table, so it has no --csv"),
+        ("sweep study.toml --latex", "--latex is a form of the table that --show prints"),
+        ("plan 0.8 --cost-ratio 0.1 --csv --emit vllm", "--csv and --emit are both given"),
+    ],
+)
+def test_no_table_no_form(words: str, message: str) -> None:
+    ended = CliRunner().invoke(specsim.cli.app, words.split())
+    assert ended.exit_code in (2, 3)
+    assert message in ended.stderr
+
+
+HARD = [["a_b", "50 %", "x & y", "#1", "\\{$^~}"], ['say "no", then', "1,5", "<", "|", "±"]]
+
+
+def test_csv_holds_any_cell() -> None:
+    assert csv_tables(csv_table(HARD)) == [HARD]
+
+
+def test_latex_escapes_what_it_reads() -> None:
+    text = latex_table(HARD)
+    body = re.sub(r"\\begin.*|\\end.*", "", text)
+    assert r"a\_b & 50 \% & x \& y & \#1" in text
+    assert not re.search(r"(?<!\\)[_%#]", body)
+    assert [line.count(" & ") for line in text.splitlines() if line.endswith(r"\\")] == [4, 4]
+    assert escaped("\\") == r"\textbackslash{}"
+
+
+def test_words_are_left_out_of_csv_and_comments_in_latex() -> None:
+    blocks = ["Yes.\nMore.", "", [["n"], ["1"]], "note: x"]
+    assert page(blocks, "csv") == "n\n1"
+    assert page(blocks, "latex").split("\n")[:3] == ["% Yes.", "% More.", ""]
+    assert page(blocks, "text") == "Yes.\nMore.\n\nn\n-\n1\nnote: x"
+
+
+def test_heads_of_groups() -> None:
+    head = plain_rows([["rate\n1/s", "plain\nmean", "\nP50", "gamma"], ["1", "2", "3", "4"]])[0]
+    assert head == ["rate 1/s", "plain mean", "plain P50", "gamma"]
