@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Report, SamplingParams, Subject, Verdict, judge, likeness, report
+from specsim.conform import Model, Report, SamplingParams, Subject, Verdict, judgement, likeness, report
 from specsim.conform.cases import warped
 from specsim.conform.museum import table
 from specsim.conform.properties import _laws
 from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjects_of
 from specsim.conform.timeout import OutOfTime
 from specsim.types import Array
+
+# What is seen of exhibits is seen once for all of these tests.
+SEEN = likeness.Exhibits()
+judge = partial(judgement.judge, exhibits=SEEN)
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +53,7 @@ EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) fo
 
 @pytest.mark.parametrize("name", EACH)
 def test_an_exhibit_resembles_its_own_class(name: str) -> None:
-    how, found = resembled(table.judged(name))
+    how, found = resembled(table.judged(name, SEEN))
     assert name in found
     assert how == "law" or find(name).PROPERTY not in likeness.OF_SINGLE_CALLS
     assert len(found) <= 3, "a class that many share is none"
@@ -179,7 +184,7 @@ def test_who_is_not_convicted_resembles_nobody() -> None:
     assert judge(chain(), properties=["marginal"]).resemblance is None
     assert judge(chain(bonus=-2)._replace(lossless=False), properties=["joint"]).resemblance is None
     for name in names(EXONERATIONS)[:2]:
-        assert table.judged(name).resemblance is None
+        assert table.judged(name, SEEN).resemblance is None
 
 
 def test_exhibits_without_time_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,13 @@ from conform.unseen import lossless_rows, lossless_texts, lossy_rows, lossy_text
 from conform.unseen.form import Unseen
 
 from specsim.conform import Subject, judge
+from specsim.conform.likeness import Exhibits
 from specsim.testing import assert_lossless_batch
 
 LOSSLESS = [*lossless_rows.SUBJECTS, *lossless_texts.SUBJECTS]
 LOSSY = [*lossy_rows.SUBJECTS, *lossy_texts.SUBJECTS]
+# What is seen of exhibits is seen once for all of these tests.
+SEEN = Exhibits()
 BUDGET = 60.0  # seconds; what is followed by a script needs few of them
 # Those that take a fraction of a second; the others are slow.
 QUICK = {
@@ -49,7 +52,7 @@ def outcome(one: Unseen) -> str:
         except AssertionError as error:
             return str(error).split("  ")[0]
     kind: Any = one.kind
-    return judge(Subject(one.name, kind, one.run, **one.facts), budget=BUDGET).outcome
+    return judge(Subject(one.name, kind, one.run, **one.facts), budget=BUDGET, exhibits=SEEN).outcome
 
 
 @pytest.mark.parametrize("one", cases(LOSSLESS))

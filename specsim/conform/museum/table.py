@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from specsim.conform import judge
+from specsim.conform.likeness import Exhibits
 from specsim.conform.registry import EXHIBITS, EXONERATIONS, find, names, subjects_of
 from specsim.conform.report import BEYOND, short
 from specsim.conform.verdict import Report
@@ -12,15 +13,15 @@ from specsim.conform.verdict import Report
 HEAD = "| {} | {} | thread | evidence | runs | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
 
 
-def judged(name: str) -> Report:
-    """The report on a file of the museum: an exhibit is asked for what it lacks, an exoneration for everything."""
+def judged(name: str, exhibits: Exhibits | None = None) -> Report:
+    """Judge a file of the museum: an exhibit is asked for what it lacks, an exoneration for everything."""
     module = find(name)
     (subject,) = subjects_of(module)
-    return judge(subject, properties=[module.PROPERTY] if module.PROPERTY else None)
+    return judge(subject, properties=[module.PROPERTY] if module.PROPERTY else None, exhibits=exhibits)
 
 
 def row(name: str, report: Report) -> str:
-    """Its line of the table."""
+    """Return the line of the table on a file."""
     module = find(name)
     exact = [v for v in report.verdicts if v.property != BEYOND]  # frequencies at larger sizes are in the verdict
     evidence = ", ".join(sorted({v.evidence for v in exact}))
@@ -29,7 +30,7 @@ def row(name: str, report: Report) -> str:
 
 
 def link(address: str) -> str:
-    """A thread or paper by its short name; a class that is only described has none."""
+    """Return a thread or paper by its short name; a class that is only described has none."""
     thread = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)", address)
     paper = re.fullmatch(r"https://arxiv\.org/abs/([\d.]+)", address)
     if thread:
@@ -38,9 +39,10 @@ def link(address: str) -> str:
 
 
 def tables() -> dict[str, str]:
-    """Both tables, in Markdown; every file is judged, which takes minutes."""
+    """Return both tables, in Markdown; every file is judged, which takes minutes."""
+    exhibits = Exhibits()
     heads = {"exhibits": (EXHIBITS, "exhibit", "what is wrong"), "exonerations": (EXONERATIONS, "rule", "accusation")}
     return {
-        kind: HEAD.format(*words) + "\n".join(row(name, judged(name)) for name in names(folder))
+        kind: HEAD.format(*words) + "\n".join(row(name, judged(name, exhibits)) for name in names(folder))
         for kind, (folder, *words) in heads.items()
     }
