@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.intervals import wilson
+from specsim.base.results import frame, html_table, one_line
 from specsim.lengths.acceptance_record import Acceptance, Tau, from_alpha, from_counts
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
-from specsim.logs.record import EngineLog, is_sparse, per_step
+from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, per_step
 
 KINDS = ("tau", "kept", "draft_rate", "output_share", "alpha")
 # Drafts from which it is told as implausible that none, or fewer than one in a thousand, was accepted.
 MANY_DRAFTS, RARE = 64, 1e-3
-UNKNOWN_COVERAGE = (
-    "in how many steps there was no draft the log does not say (none with EAGLE, MTP or a draft "
-    "model, many with n-gram or suffix drafts): tau is of steps that had one, and no plan is made "
-    "of it without --drafted-share"
-)
 
 
 class Measure(NamedTuple):
@@ -54,6 +50,16 @@ class LogAcceptance(NamedTuple):
     length: float
     fixed: bool
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame of one row; parts of a field have dotted names, such as `measures.tau.value`."""
+        return frame(self)
 
 
 def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 0.95) -> LogAcceptance:

@@ -11,6 +11,13 @@ from specsim.latency import Timing
 # No count of a log is larger, and no time but 0 smaller (in milliseconds) or larger: what is computed stays finite.
 LARGEST, SMALLEST = 1e15, 1e-12
 
+# The note of a log that does not say in how many steps there was no draft.
+UNKNOWN_COVERAGE = (
+    "in how many steps there was no draft the log does not say (none with EAGLE, MTP or a draft "
+    "model, many with n-gram or suffix drafts): tau is of steps that had one, and no plan is made "
+    "of it without --drafted-share"
+)
+
 
 class EngineLog(NamedTuple):
     """What a log says of one run, with speculation or without; None where it says nothing.

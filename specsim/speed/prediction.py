@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.base import check, limits
+from specsim.base.results import frame, html_table, one_line
 from specsim.latency import LatencyModel, Timing
 from specsim.latency.model import total
 from specsim.lengths.acceptance_record import Acceptance, Tau, as_acceptance
@@ -59,6 +60,16 @@ class Prediction(NamedTuple):
     unit: str
     flags: tuple[str, ...]
     assumptions: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame of one row; parts of a field have dotted names, such as `speedup.low`."""
+        return frame(self)
 
 
 @np.errstate(under="ignore")

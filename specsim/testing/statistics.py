@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.base import check
 from specsim.base.deviation import law_deviation
+from specsim.base.results import frame, html_table, one_line
 from specsim.types import Array
 
 
@@ -19,6 +20,16 @@ class LawTest(NamedTuple):
     threshold: float
     detectable: float
     samples: int
+
+    def __repr__(self) -> str:
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame of one row."""
+        return frame(self)
 
     @property
     def passed(self) -> bool:
