@@ -65,7 +65,7 @@ def test_a_chain_that_remembers(wrong: str) -> None:
     assert outcomes == {"joint": "lossless", "degenerate": "lossless", "rounds": last}
     assert {v.evidence for v in found.verdicts} == {"scripted"}
     assert ("over 2 rounds" in found.verdicts[-1].words) is (last == "convicted")
-    said = {"coins": "random numbers serve twice", "residual": "used in the second", "row": "used in the second"}
+    said = {"coins": "random numbers are used again", "residual": "used in the next", "row": "used in the next"}
     assert said.get(wrong, "") in found.verdicts[-1].words
 
 
