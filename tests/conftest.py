@@ -73,12 +73,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Cases named in helpers/minutes.txt are slow; GPU tests run where one is asked for, `later` ones if not quick.
 
-    Each of those cases takes ten seconds or so and has quicker ones beside it; `pytest -m slow` runs them. Where a GPU
-    is asked for, its absence is a failure, not a skip.
+    Each of those cases takes three seconds or more and has quicker ones beside it; `pytest -m slow` runs them. Where a
+    GPU is asked for, its absence is a failure, not a skip.
     """
     config.stash[COLLECTED] = {item.nodeid for item in items}
     quick = _is_quick(config)
-    long = set(MINUTES.read_text(encoding="utf-8").split())
+    long = set(MINUTES.read_text(encoding="utf-8").splitlines())
     for item in items:
         if item.nodeid in long:
             item.add_marker(pytest.mark.slow)

@@ -18,8 +18,8 @@ from specsim.types import Array
 
 # Lags that are looked at; rows that share a random number are next to each other, or a power of two apart, or so.
 LAGS = 256
-# Rows of one call agree more often, or more rarely, than rows of different calls by so much if they hang together.
-APART = 0.1
+# Probability that rows of one call agree by chance as much more often, or more rarely, than rows of different calls.
+CHANCE = 1e-3
 # Surprise of frequencies that vary from call to call, in standard deviations of the sum of their squares.
 VARYING = 8.0
 
@@ -36,7 +36,9 @@ class Shared(NamedTuple):
     @property
     def is_of_one_call(self) -> bool:
         """Whether rows of different calls are not like that: then no law of single rows explains it."""
-        return abs(self.agreeing / self.pairs - self.across) > APART
+        gap = self.agreeing / self.pairs - self.across
+        # Hoeffding's inequality for either share.
+        return self.pairs * gap**2 / 2 > math.log(2 / CHANCE)
 
 
 def dependence(tiles: list[Array]) -> Shared:

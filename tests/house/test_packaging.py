@@ -192,7 +192,7 @@ def test_cases_left_to_the_slow_tier_are_there(pytestconfig: pytest.Config) -> N
     """
     suite = pytestconfig.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
     part = any("::" in word for word in pytestconfig.args) or pytestconfig.getoption("lf", False)
-    lines = (ROOT / "tests" / "helpers" / "minutes.txt").read_text(encoding="utf-8").split()
+    lines = (ROOT / "tests" / "helpers" / "minutes.txt").read_text(encoding="utf-8").splitlines()
     assert without_a_case(lines, set() if part else pytestconfig.stash[suite.COLLECTED]) == []
 
 

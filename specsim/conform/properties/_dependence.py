@@ -20,6 +20,8 @@ from specsim.types import Array
 
 # Batches of equal rows of which it is seen whether their rows are independent.
 CALLS = 4
+# As many in all, where rows agree as often with those of other calls.
+MORE = 12
 # What is said of rows that share random numbers.
 DEPEND = "rows of one batch depend on each other"
 HALF = [0.5, 0.5]
@@ -34,18 +36,27 @@ def shared(subject: Subject, trial: Trial) -> Verdict | None:
     for words, rows in every:
         if any([chance for _, chance in _texts(row)] != HALF for row in rows):  # a step emits no bonus
             continue
-        tiles = list[Array]()
-        for seed in range(CALLS):
-            if trial.budget.left() <= 0:
-                raise OutOfTime
-            tiles.append(_called(trial, rows, rng, np.random.default_rng([trial.caller.seed, seed])))
+        tiles = _tiles(trial, rows, rng, range(CALLS))
         if any((tile < 0).any() for tile in tiles):  # the bonus is left to the caller, or a law is wrong
             continue
         seen = dependence(tiles)
         if seen.surprise < trial.findings.rate(1) / len(every):
+            # A number that all rows of a call share may have come out alike in all of so few calls.
+            if not seen.is_of_one_call:
+                seen = dependence([*tiles, *_tiles(trial, rows, rng, range(CALLS, MORE))])
             return _convicted(subject, trial, words, rows[0], seen, trial.caller.runs - before)
     trial.caller.reset_runs(before)  # they add nothing to a law
     return None
+
+
+def _tiles(trial: Trial, rows: list[Row], rng: np.random.Generator, seeds: range) -> list[Array]:
+    """Return what the rows of one call after another emitted, a call for each seed; OutOfTime."""
+    out = list[Array]()
+    for seed in seeds:
+        if trial.budget.left() <= 0:
+            raise OutOfTime
+        out.append(_called(trial, rows, rng, np.random.default_rng([trial.caller.seed, seed])))
+    return out
 
 
 def in_time(subject: Subject, trial: Trial) -> Verdict | None:
