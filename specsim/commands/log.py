@@ -29,6 +29,8 @@ WORDS = {
     "output_share": "share of the text that was drafted",
     "alpha": "acceptance of one draft, if it were the same everywhere (alpha)",
 }
+# A share that is given and one that a log says are the same up to this.
+ROUNDED = 0.005
 
 
 class Log(NamedTuple):
@@ -69,6 +71,12 @@ def log(told: Log) -> None:
         raise ValueError(f"{told.file.name} is of a run without speculation; expected drafts")
     if told.drafted_share is not None:
         share = float(check.scalar(told.drafted_share, "drafted_share", "(0, 1]"))
+        known = next((run.coverage for run in runs if run.coverage is not None), share)
+        if abs(known - share) > ROUNDED:
+            raise ValueError(
+                f"--drafted-share is {share:g}, but {told.file.name} says that {known:.3g} of the steps had a draft; "
+                "leave the option out"
+            )
         runs = [run._replace(coverage=share) if run.coverage is None else run for run in runs]
     runs = [counted_run(run, told.length) for run in runs]
     found = [log_acceptance(run, length=told.length, level=told.level) for run in runs]
