@@ -48,7 +48,7 @@ ALL_PARTS = "1 2 3 4 5 6 7 8 9 10"
 def checkout(folder: Path, *, ready: str = ALL_PARTS, **lines: str) -> Path:
     """Return CI's own script in a checkout, with a stand-in for all that it calls: a line of shell, or nothing.
 
-    ready: the parts of the slow tier from which the script chooses.
+    ready: the parts of the slow tier that may fail a run.
     """
     standins = folder / "standins"
     (folder / "checkout" / ".ci").mkdir(parents=True)
@@ -154,19 +154,17 @@ def test_the_part_follows_the_number_of_commits(tmp_path: Path) -> None:
     assert slow_part(script, tmp_path, SLOW_PART="5") == "5"
 
 
-def test_a_part_that_is_not_ready_is_left_out(tmp_path: Path) -> None:
-    """Only parts that have passed whole may fail a run of CI; any other is run by its number."""
-    script = checkout(tmp_path, ready="4 7", pytest='echo "suite: $*"')
-    commit(script.parent, 11)
-    assert slow_part(script, tmp_path) == "7"
-    assert slow_part(script, tmp_path, SLOW_PART="5") == "5"
-
-
-def test_without_a_ready_part_no_slow_test_runs(tmp_path: Path) -> None:
-    script = checkout(tmp_path, ready="")
-    done = subprocess.run([script], env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=True)
-    assert stages(done.stdout.splitlines())[-2:] == [LAST, "all of it"]
-    assert "== slow tests: of 10 parts 0 are ready for CI; SLOW_PART=K .ci/run runs any other" in done.stdout
+@pytest.mark.parametrize(("ready", "status"), [("1 4", 3), ("4 7", 0), ("10", 0), ("", 0)])
+def test_only_a_part_that_is_ready_fails_the_run(tmp_path: Path, ready: str, status: int) -> None:
+    """Parts that have passed whole; a failure in another is said."""
+    script = checkout(tmp_path, ready=ready, pytest='case "$*" in *--part*) exit 3;; esac')
+    done = subprocess.run([script], env=environment(tmp_path), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status
+    words = "== slow tests, part 1: FAILED, which does not fail this run: the part is not ready"
+    assert (words in done.stdout.splitlines()) is (status == 0)
+    assert ("== FAILED: slow tests, part 1 of 10" in done.stdout) is (status == 3)
+    ready_parts = f"== slow tests: of 10 parts {len(ready.split())} are ready for CI; SLOW_PART=K .ci/run runs any"
+    assert (ready_parts in done.stdout) is (status == 0)
 
 
 def test_a_copy_without_all_commits_takes_the_id_of_the_last(tmp_path: Path) -> None:
