@@ -73,7 +73,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Cases named in helpers/minutes.txt are slow; GPU tests run where one is asked for, `later` ones if not quick.
 
-    Each of those cases takes three seconds or more and has quicker ones beside it; `pytest -m slow` runs them. Where a
+    Each of those cases takes a second or more and has quicker ones beside it; `pytest -m slow` runs them. Where a
     GPU is asked for, its absence is a failure, not a skip.
     """
     config.stash[COLLECTED] = {item.nodeid for item in items}
