@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from real.models.model import LanguageModel
+from real.models.weights import Weights
 
 
 class Store(Protocol):
@@ -37,6 +36,23 @@ class Store(Protocol):
         ...
 
 
+class Model(Protocol):
+    """What a cache asks of the model that reads, a `LanguageModel`."""
+
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def embeddings(self) -> int: ...
+    @property
+    def weights(self) -> Weights | None: ...
+    @property
+    def new_store(self) -> Callable[[int], Store]: ...
+
+
 class Cache:
     """What a model has read of a batch of sequences, each with a length of its own.
 
@@ -53,7 +69,7 @@ class Cache:
         Number of positions stored, for each sequence.
     """
 
-    def __init__(self, model: LanguageModel, batch: int = 1) -> None:
+    def __init__(self, model: Model, batch: int = 1) -> None:
         self.lengths = [0] * batch
         self._model = model
         self._store = model.new_store(batch)

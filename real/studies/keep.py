@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from real.studies.records import in_form, rows_of
 from specsim.base.files import check_writable, json_text, write_json
 from specsim.commands.options import Form
 
@@ -122,11 +123,6 @@ def kept(record: dict[str, Any], out: Path) -> Iterator[None]:
     write_json(out, record) if rows_of(record) else None
 
 
-def rows_of(record: dict[str, Any]) -> int:
-    """How many rows a record holds."""
-    return sum(len(run.get("rows", [])) + len(run.get("pairs", [])) for run in [record, *record.get("runs", [])])
-
-
 def finish(
     record: dict[str, Any],
     out: Path,
@@ -147,8 +143,6 @@ def finish(
     if form == "json":
         typer.echo(json_text(record))
     elif rows and form != "text":
-        from real.studies.table import in_form  # which reads records, by this file
-
         typer.echo(in_form(record, str(out.with_suffix(".png")), form))
     elif rows:
         console.print(shown(record), crop=False)

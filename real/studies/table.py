@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from real.studies.keep import rows_of
+from real.studies.records import in_form, rows_of
 from specsim.commands.options import AsCsv, AsJson, AsLatex, chosen_form
-from specsim.report.forms import Form, blocks_of, page
 
 EXAMPLES = (
     "specsim-real table compare.json",
@@ -74,33 +72,6 @@ def read_record(path: Path) -> dict[str, Any]:
     if not rows:
         raise ValueError(f"{path} holds no finished row yet: run the same command again to carry it on")
     return found
-
-
-KINDS = {  # schema -> the module whose `markdown` shows it
-    "specsim-compare/2": "compare.report",
-    "specsim-chains/1": "compare.rules_report",
-    "specsim-compare-trees/1": "compare.tree_report",
-    "specsim-drafts/1": "drafts.report",
-    "specsim-forced/1": "forced.report",
-    "specsim-trees/1": "trees.report",
-}
-
-
-def markdown(record: dict[str, Any], plot: str) -> str:
-    """The tables of a record of any kind; only the report of its own kind is imported."""
-    if record["schema"] not in KINDS:
-        raise ValueError(f"schema {record['schema']!r} is unknown; known: {', '.join(KINDS)}")
-    made: str = import_module(f"real.studies.{KINDS[record['schema']]}").markdown(record, plot)
-    return made
-
-
-def in_form(record: dict[str, Any], plot: str, form: Form) -> str:
-    """Return the tables of a record of any kind in a form; only Markdown shows the picture."""
-    text = markdown(record, plot)
-    if form == "markdown":
-        return text
-    blocks = [block for block in blocks_of(text) if not (isinstance(block, str) and block.startswith("!["))]
-    return page(blocks, form)
 
 
 def relative(path: Path, folder: Path) -> str:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from specsim.claims.rows import Row
-
-if TYPE_CHECKING:
-    from specsim.claims.score import Score
+from specsim.claims.scored import Score
 
 # What rows of a role lack, and what to do about it.
 LACK = {

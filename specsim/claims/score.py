@@ -11,33 +11,11 @@ from specsim.claims.check import check_claim
 from specsim.claims.lines import Line, line_of
 from specsim.claims.reasons import implausible, likely, untested
 from specsim.claims.rows import Row
+from specsim.claims.scored import Score
 
 HEAD = ["source", "rows", "fitted", "tested", "median error", "mean", "worst", "textbook median", "refused", "flagged",
         "skipped"]  # fmt: skip
 NARROW = (0, 1, 3, 4, 5, 6, 7)  # of them
-
-
-class Score(NamedTuple):
-    """One row: predicted and measured speedup, relative error, or why there is none.
-
-    `predicted` is tau times the plain step over the cycle as printed plus the fitted overhead; `textbook` lets
-    verification cost one plain step and nothing else (no fit). iid: tau is what one printed alpha gives if it holds at
-    every position. others: rows of its table that its cycle was fitted on, itself not among them; along: whether those
-    are other batches or lengths.
-    """
-
-    name: str
-    source: str
-    measured: float
-    predicted: float | None
-    textbook: float | None
-    error: float | None
-    role: str
-    refused: tuple[str, ...]
-    flags: tuple[str, ...]
-    iid: bool
-    others: int = 0
-    along: str = ""  # what the line of the cycle is in: "batch" or "length"
 
 
 class Validation(NamedTuple):

@@ -74,7 +74,10 @@ BAD = {
     "no on": (("diagnose", "off.log"), "off.log holds runs with speculation off only"),
     "twice off": (("diagnose", "off.log", "off.log"), "off.log does not speculate"),
     "twice on": (("diagnose", "on.log", "on.log"), "logs are told apart by their names; expected 2 names, got on.log"),
-    "a share that the log knows": (("log", "on.log", "--drafted-share", "0.4"), "on.log says that 1 of the steps had a"),
+    "a share that the log knows": (
+        ("log", "on.log", "--drafted-share", "0.4"),
+        "on.log says that 1 of the steps had a",
+    ),
     "share": (("log", "on.log", "--drafted-share", "1.5"), "drafted_share"),
     "no length": (("log", "on.log", "--length", "0"), "length"),
     "no length to explain": (("diagnose", "off.log", "on.log", "--length", "0"), "length"),

@@ -11,7 +11,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from specsim.commands.plan.options import PlanOptions
-from specsim.commands.plan.problem import MAX_PREDICTIONS, Search, check_size, read_problem, read_search
+from specsim.commands.plan.problem import read_problem
+from specsim.commands.plan.search import MAX_PREDICTIONS, Search, check_size, read_search
 
 pytestmark = pytest.mark.fast
 

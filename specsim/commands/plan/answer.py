@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from specsim.commands.plan.doubts import Doubt, DraftedCalls, FarPlan, chain_doubts, far_plan, predict_at, tree_doubts
-from specsim.commands.plan.problem import Problem, Search
+from specsim.commands.plan.problem import Problem
+from specsim.commands.plan.search import Search
 from specsim.commands.plan.sentence import Facts, flagged, sentence, span
 from specsim.commands.plan.tree import Tree, best_tree
 from specsim.latency import LatencyModel, Timing

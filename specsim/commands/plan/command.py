@@ -11,7 +11,8 @@ from specsim.commands.options import Form, form_of
 from specsim.commands.plan import answer, handoff, rates, shown
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES
 from specsim.commands.plan.options import PlanOptions, asked_options
-from specsim.commands.plan.problem import Problem, check_size, read_problem, read_search
+from specsim.commands.plan.problem import Problem, read_problem
+from specsim.commands.plan.search import check_size, read_search
 
 # Options that only --rate reads, and those that it cannot take into account.
 OF_RATES = ("prompt_tokens", "output_tokens", "batch_limit", "within")

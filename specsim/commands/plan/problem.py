@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from specsim.base import check
 from specsim.commands.plan import read
 from specsim.commands.plan.comparison import Comparison, read_comparison
 from specsim.commands.plan.costs import Costs, plan_costs
 from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.read import PlanAcceptance
+from specsim.commands.plan.search import Search, read_search
 from specsim.commands.plan.share import mixed_acceptance, mixed_costs
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance_record import Acceptance
-
-# A schedule predicts every batch and length: so many predictions take some seconds.
-MAX_PREDICTIONS = 1 << 18
-
-
-class Search(NamedTuple):
-    """The points to plan, and the limits of what is tried at each.
-
-    batches, contexts: the points are all pairs of them. max_gamma: longest block, and deepest tree. nodes: largest
-    tree. level: confidence level of the intervals.
-    """
-
-    batches: tuple[int, ...]
-    contexts: tuple[int, ...]
-    max_gamma: int
-    nodes: int
-    level: float
 
 
 class Problem(NamedTuple):
@@ -71,36 +54,6 @@ def read_problem(options: PlanOptions) -> Problem:
         search=_limited(search, costs, record),
         notes=notes,
     )
-
-
-def read_search(options: PlanOptions) -> Search:
-    """Read the points and limits. With --rate there is one point: a full batch at the end of an answer."""
-    max_gamma = read.bounded(options.max_gamma, "max_gamma", 1)
-    nodes = read.bounded(options.nodes, "nodes", 1)
-    level = float(check.scalar(options.level, "level", "(0, 1)"))
-    batches: tuple[int, ...]
-    contexts: tuple[int, ...]
-    if options.rate is not None:
-        batches = (options.batch_limit,)
-        contexts = (options.prompt_tokens + options.output_tokens,)
-    else:
-        batches = read.whole_numbers(options.batch, "batch", 1)
-        contexts = read.whole_numbers(options.context, "context", 0)
-    return Search(batches, contexts, max_gamma, nodes, level)
-
-
-def check_size(search: Search, *, whole_schedule: bool, all_contexts: bool) -> None:
-    """Raise ValueError if so many points and lengths would take too long.
-
-    whole_schedule: every batch up to the largest is predicted. all_contexts: at every context, not at the first alone.
-    """
-    points = max(search.batches) if whole_schedule else len(search.batches)
-    points *= len(search.contexts) if all_contexts else 1
-    if points * search.max_gamma > MAX_PREDICTIONS:
-        raise ValueError(
-            f"{points} points of {search.max_gamma} lengths are too many; their product may be {MAX_PREDICTIONS} at "
-            "most"
-        )
 
 
 def _drafts(options: PlanOptions, record: Comparison | None) -> PlanAcceptance:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from specsim.commands.plan.search import Search
 from specsim.latency import LatencyModel
 from specsim.speed.prediction import Estimate, Prediction, interval
 from specsim.speed.shapes import fastest_shapes
 from specsim.trees import tree_value
 from specsim.trees.topology import depths
-
-if TYPE_CHECKING:
-    from specsim.commands.plan.problem import Search
 
 
 class Tree(NamedTuple):

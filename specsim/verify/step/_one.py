@@ -5,14 +5,10 @@ On a few drafts NumPy takes longer to be called than to calculate.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from specsim.types import Array
-
-if TYPE_CHECKING:
-    from specsim.verify.step.optimal import Plan
+from specsim.verify.step._plan import Plan
 
 
 def serves(*arrays: Array) -> bool:

@@ -19,7 +19,7 @@ Paper.       Sun et al., SpecTr, arXiv:2310.15141, pose the transport problem; t
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -40,6 +40,7 @@ from specsim.draft.distinct import inside, mean_slope
 from specsim.types import Array, Draws
 from specsim.verify.step import _bins, _long, _one
 from specsim.verify.step._long import INFINITY
+from specsim.verify.step._plan import Plan
 
 DRAFTS: Literal["iid"] = "iid"
 ALSO = ("distinct",)  # other schemes whose drafts it verifies
@@ -47,24 +48,6 @@ EXACT = True
 THEOREM = "T08"
 PROVED = {"lossless": "spans_lossless", "acceptance": "spans_hit"}
 PAPER = "arXiv:2310.15141"
-
-
-class Plan(NamedTuple):
-    """Columns (..., 1) and rows (..., V); a place is a position in the order of p/q: a token's, or a bin's."""
-
-    p: Array
-    q: Array
-    pooled: Array  # p, or in bins: q times the p/q of the token's bin
-    fill: Array  # c
-    cut: Array  # d
-    loss: Array  # 1 - acceptance
-    place: Array  # of each token
-    wanted: Array  # by place: w
-    q_there: Array  # by place: the length of the stretch
-    own: Array  # by place: q own is what its token would win if no draft moved
-    gains: Array  # by place: cumulative sums of (w - q own)+
-    losses: Array  # by place: cumulative sums of (q own - w)+; both end at the same total
-    left_over: Array  # cumulative sums of (p - w)+
 
 
 def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = None) -> Plan:

@@ -18,7 +18,7 @@ from real.decode.tree_plan import TreeVerifier
 from real.studies.compare import tree_measure, tree_report, tree_shapes
 from real.studies.compare.tree_settings import TreeSettings
 from real.studies.compare.tree_shapes import Text, call_samples, chain_entry, parse_tree, predicted, shaped, tree_entry
-from real.studies.table import markdown
+from real.studies.records import markdown
 from specsim import renewal
 from specsim.lengths import lifted_texts, traversal_texts, tree_texts
 from specsim.trees import sequoia_tree

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import real
 import real.cli
-from real.studies import table as table_command
+from real.studies import records
 from real.studies.compare import answer, report, rules_report, tree_report
 from real.studies.drafts import report as drafts_report
 from real.studies.forced import report as forced_report
@@ -176,19 +176,19 @@ def test_a_restless_machine_is_named() -> None:
     assert "those of a plain step spans 50%" in str(answer.restless(run["runs"]))
 
 
-@pytest.mark.parametrize("schema", table_command.KINDS)
+@pytest.mark.parametrize("schema", records.KINDS)
 def test_every_kind_of_record_has_its_report(schema: str) -> None:
-    report_of = importlib.import_module(f"real.studies.{table_command.KINDS[schema]}")
+    report_of = importlib.import_module(f"real.studies.{records.KINDS[schema]}")
     assert schema == report_of.SCHEMA
     assert callable(report_of.markdown)
 
 
 def test_no_report_is_forgotten() -> None:
-    folder = Path(table_command.__file__).parent
+    folder = Path(records.__file__).parent
     found = {
         line.split('"')[1]
         for path in folder.rglob("*report.py")
         for line in path.read_text().splitlines()
         if line.startswith("SCHEMA")
     }
-    assert found == set(table_command.KINDS)
+    assert found == set(records.KINDS)
