@@ -207,7 +207,7 @@ def test_measured_tau_of_both_rules_covers_the_prediction(tmp_path: Path) -> Non
         "--gamma",
         "2,8,16",
         "--count",
-        "64",
+        "16",
         "--seed",
         "2",
     )

@@ -239,16 +239,16 @@ def test_greedy_text_of_the_bundled_pair_is_identical(prompts: int) -> None:
 
 @pytest.mark.slow
 def test_measured_tau_covers_the_prediction(tmp_path: Path) -> None:
-    """The recorded run of the README, made anew: 5,000 blocks or more at every gamma, about ten minutes."""
+    """The recorded run of the README, made anew on a quarter of its texts: 1,200 blocks or more at every gamma."""
     out = tmp_path / "bundled.json"
     result = command(
-        "compare", "--count", "128", "--max-tokens", "100", "--seed", "1", "--widen", "0", "--out", str(out)
+        "compare", "--count", "32", "--max-tokens", "100", "--seed", "1", "--widen", "0", "--out", str(out)
     )
     assert result.exit_code == 0, result.output
     for row in json.loads(out.read_text())["pairs"]:
         low, high = row["tau"]["difference_interval"]
         assert low <= 0 <= high
-        assert row["target_calls"]["measured"] >= 5_000
+        assert row["target_calls"]["measured"] >= 1_200
 
 
 def test_a_cycle_is_a_full_one() -> None:
