@@ -158,5 +158,5 @@ def remove_parts(out: Path, read: Sequence[Path] | None = None) -> None:
 def _bytes(table: Table) -> bytes:
     """The same bytes for the same rows."""
     buffer = io.BytesIO()
-    parquet.write_table(table, buffer, compression="zstd")
+    parquet.write_table(table, buffer, compression="zstd", write_page_checksum=True)
     return buffer.getvalue()

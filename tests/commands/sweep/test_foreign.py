@@ -21,6 +21,7 @@ from specsim.commands.sweep.options import Sweep
 pytestmark = pytest.mark.fast
 
 Change = Callable[[Any], Any]
+DAMAGED = "is damaged, and its rows cannot be"
 MARKED, COLUMNS, KEYS = "is no Parquet file of specsim sweep", "its columns are others", "rows without a key, or two"
 
 
@@ -59,6 +60,13 @@ TABLES: dict[str, tuple[Change, str]] = {
         COLUMNS,
     ),
 }
+
+
+def flipped(good: bytes, place: int) -> bytes:
+    """Return the file with one bit changed."""
+    return good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :]
+
+
 BYTES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "text": (lambda good: b"hello", MARKED),
     "nothing": (lambda good: b"", MARKED),
@@ -68,7 +76,9 @@ BYTES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "marks alone": (lambda good: b"PAR1PAR1", MARKED),
     "a picture": (lambda good: b"\x89PNG\r\n\x1a\n" + bytes(100), MARKED),
     "gzip": (lambda good: b"\x1f\x8b" + bytes(50), MARKED),
-    "rows that are damaged": (lambda good: good[:4] + b"\xff" * 116 + good[120:], "is damaged, and its rows cannot be"),
+    "rows that are damaged": (lambda good: good[:4] + b"\xff" * 116 + good[120:], DAMAGED),
+    "a byte in the first page": (lambda good: flipped(good, 200), DAMAGED),
+    "a byte in another page": (lambda good: flipped(good, len(good) // 3), DAMAGED),
 }
 
 
