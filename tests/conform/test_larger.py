@@ -280,7 +280,7 @@ def test_what_is_convicted_is_not_tried() -> None:
     assert [(one.property, one.outcome) for one in named] == [("marginal", "convicted"), ("larger", "not available")]
 
 
-@pytest.mark.parametrize("subjects", [3, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("subjects", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_right_subjects_at_a_large_rate(subjects: int) -> None:
     """At a false-alarm rate of 5 % hardly one of them is convicted."""
     subject = Subject("right", "chain", chain(), sizes=(1, 2))
