@@ -19,7 +19,7 @@ import specsim.cli
 import specsim.conform.museum.table
 import specsim.conform.subject
 from real.studies.compare.report import face
-from real.studies.table import markdown
+from real.studies.records import markdown
 from real.systems import _report
 from specsim.claims import rows as published
 from specsim.claims import score, settled
@@ -68,7 +68,7 @@ def tables() -> dict[tuple[str, str], str]:
     made["planning", "roofline"] = (BENCH / "roofline.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "replanning"] = (BENCH / "replanning.txt").read_text(encoding="utf-8").rstrip()
     made["planning", "plan"] = f"```text\n{_printed('planning')}```"
-    made["claims", "claims"] = text.markdown(settled.rows(settled.recorded()), True)
+    made["claims", "claims"] = text.markdown(settled.rows(settled.recorded(), True))
     if (BENCH / "sweep.json").exists():
         made["planning", "studies"] = _studies(json.loads((BENCH / "sweep.json").read_text(encoding="utf-8")))
     made["load", "plan"] = f"```text\n{_printed('load')}```"
