@@ -52,7 +52,10 @@ def test_bad_arguments_are_refused_or_answered(name: str) -> None:
 @pytest.mark.parametrize("command", [*sorted(good_calls.COMMANDS), *(f"real {name}" for name in good_calls.REAL)])
 @pytest.mark.slow
 def test_bad_options_are_refused_or_answered(command: str) -> None:
+    """None of them writes into the package: `train-images` once trained its weights anew."""
+    weights = {path: path.stat().st_mtime_ns for path in (ROOT / "real").rglob("*.safetensors")}
     assert sweep([f"command {command}"]) == ""
+    assert {path: path.stat().st_mtime_ns for path in weights} == weights
 
 
 def test_every_command_has_good_words() -> None:
