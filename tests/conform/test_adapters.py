@@ -149,7 +149,8 @@ def test_the_page_says_what_was_found() -> None:
     assert held["flashspec"]["flashspec.sampling.typical.typical_sample, typical_p=1"]["vacuity"] == "vacuous"
     shared = [one for one in recorded()["adapters"]["lmdeploy"]["subjects"] if "greedy" not in one["subject"]]
     assert len(shared) == 2
-    assert {v["evidence"] for one in shared for v in one["verdicts"]} == {"scripted"}
+    laws = [v for one in shared for v in one["verdicts"] if v["property"] not in ("degenerate", "larger")]
+    assert {v["evidence"] for v in laws} == {"scripted"}
     engine, place = held["vllm_cpu"], "vllm.v1.sample.rejection_sampler"
     for words in ("", ", one-hot drafts"):
         assert set(engine[f"{place}.rejection_sample{words}"].values()) == {"lossless"}
