@@ -18,7 +18,7 @@ from specsim.conform.adapters._rows import beginning, log
 from specsim.conform.subject import Model, SamplingParams
 
 EXTRA = 0.25  # probability of the letter that the target does not know
-FURTHER = 0x4E00  # code points of letters after the first 25: a target may have more tokens than the alphabet
+MOST = 25  # letters of a target; "z" is the one that it does not know
 
 
 class Letters:
@@ -96,7 +96,9 @@ def _parts(vocab: int, extra: bool, ordered: bool, greedy: bool = False) -> tupl
     """
     import torch
 
-    letters = [string.ascii_lowercase[i] if i < 25 else chr(FURTHER + i) for i in range(vocab)]  # "z" is the extra one
+    if vocab > MOST:
+        raise ValueError(f"its tokens are letters, of which there are {MOST}")
+    letters = string.ascii_lowercase[:vocab]
     ids = {letter: int(extra) + (i + 1) % vocab for i, letter in enumerate(letters)} | ({"z": 0} if extra else {})
     given = sorted(ids.items(), key=lambda item: item[1] if ordered else -item[1])
     of_target = [int(extra) + (i + 1) % vocab for i in range(vocab)]  # the assistant's id of the target's token
