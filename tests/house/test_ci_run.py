@@ -142,7 +142,7 @@ def slow_part(script: Path, folder: Path, **more: str) -> str:
     env = environment(folder) | more
     done = subprocess.run([script], env=env, capture_output=True, text=True, timeout=60, check=True)
     (part,) = set(re.findall(r"^== slow tests, part (\d+) of 10$", done.stdout, re.MULTILINE))
-    words = rf"suite: -m slow --part {part}/10 --seconds 1[34]\d\d --durations 10 --ignore="
+    words = rf"suite: -m slow --part {part}/10 --seconds 1[56]\d\d --durations 10 --ignore="
     assert re.search(words, done.stdout)
     return part
 
