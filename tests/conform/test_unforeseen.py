@@ -31,7 +31,7 @@ def converts(random: Any) -> int:
 
 
 def reflects(random: Any) -> bool:
-    return bool(1 - random.random() < 0.25)
+    return bool(0.75 - random.random() < 0.25)
 
 
 def sorts(random: Any) -> bool:
