@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Generator
 from fractions import Fraction
 from importlib import metadata
@@ -20,10 +19,9 @@ import hypothesis
 import pytest
 from helpers import parts, quick_fractions
 
-MINUTES = Path(__file__).parent / "helpers" / "minutes.txt"
+SLOW = Path(__file__).with_name("slow.txt")
 COLLECTED = pytest.StashKey[set[str]]()  # ids of all cases, of whatever tier
-BEGUN = pytest.StashKey[float]()  # when this process began, by a clock that only goes forward
-LATE = "not begun: the time is over"
+OUTCOMES = ("", "passed", "failed", "error", "skipped")  # "": before and after a test
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -60,57 +58,35 @@ def _is_jax(release: str) -> bool:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", choices=("cpu", "cuda"), help="cuda: also run the tests marked cuda")
     parser.addoption("--part", default="1/1", type=parts.read, help="K/N: of the slow tests only every N-th, by a hash")
-    parser.addoption("--seconds", type=int, help="a test that has not begun after so many is skipped, and counted")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """In the quick tier a file without a quick test is not imported, which each worker would do by itself."""
-    quick = _is_quick(config) and collection_path.name.startswith("test_")
-    return True if quick and "mark.fast" not in collection_path.read_text(encoding="utf-8") else None
+    parser.addoption("--measure", action="store_true", help="write slow.txt anew for the cases that are run")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Cases named in helpers/minutes.txt are slow; GPU tests run where one is asked for, `later` ones if not quick.
+    """Mark the cases of slow.txt as slow; leave out GPU tests unless asked for, and slow tests of other parts.
 
-    Each of those cases takes a second or more and has quicker ones beside it; `pytest -m slow` runs them. Where a
-    GPU is asked for, its absence is a failure, not a skip.
+    Where a GPU is asked for, its absence is a failure, not a skip.
     """
     config.stash[COLLECTED] = {item.nodeid for item in items}
-    quick = _is_quick(config)
-    long = set(MINUTES.read_text(encoding="utf-8").splitlines())
+    listed = set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
-        if item.nodeid in long:
+        if item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
     part, of_parts = config.getoption("--part")
-    unwanted = {"cuda": config.getoption("--device") == "cpu", "later": quick}
-    names = [name for name, here in unwanted.items() if here]
-    out = {item for item in items if any(item.get_closest_marker(name) for name in names)}
-    slow = (item for item in items if item.get_closest_marker("slow"))
-    out |= {item for item in slow if parts.part_of(item.nodeid, of_parts) != part}
-    config.hook.pytest_deselected(items=[item for item in items if item in out])
-    items[:] = [item for item in items if item not in out]
 
+    def is_wanted(item: pytest.Item) -> bool:
+        if item.get_closest_marker("cuda") and config.getoption("--device") == "cpu":
+            return False
+        return not item.get_closest_marker("slow") or parts.part_of(item.nodeid, of_parts) == part
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    session.config.stash[BEGUN] = time.monotonic()
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Where the time of all is limited, as in CI, a test that begins too late is said to be left out."""
-    seconds = item.config.getoption("--seconds")
-    if seconds is not None and time.monotonic() - item.config.stash[BEGUN] > seconds:
-        pytest.skip(LATE)
+    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
+    items[:] = [item for item in items if is_wanted(item)]
 
 
 def pytest_collection_finish() -> None:
     """What has been imported and collected stays to the end, and no collection of garbage need look at it."""
     gc.collect()
     gc.freeze()
-
-
-def _is_quick(config: pytest.Config) -> bool:
-    return "fast" in config.getoption("markexpr").split(" and ")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -147,11 +123,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("one source on every array library")
         for line in sorted(lines):
             terminalreporter.write_line(str(line))
+    every = (report for name in OUTCOMES for report in terminalreporter.stats.get(name, []))
+    reports = [report for report in every if isinstance(report, pytest.TestReport)]
     part, of_parts = terminalreporter.config.getoption("--part")
     if of_parts > 1:
-        outcomes = ("passed", "failed", "error", "skipped")
-        reports = [report for name in outcomes for report in terminalreporter.stats.get(name, [])]
-        count = len({report.nodeid for report in reports})
-        late = sum(report.skipped and LATE in str(report.longrepr) for report in reports)
-        said = f"slow tier: part {part} of {of_parts}, {count} tests"
-        terminalreporter.section(f"{said}, {late} of them not begun for want of time" if late else said)
+        terminalreporter.section(f"slow tests: part {part} of {of_parts}, {len({r.nodeid for r in reports})} tests")
+    if terminalreporter.config.getoption("--measure"):
+        seconds: dict[str, float] = {}
+        listed = SLOW.read_text(encoding="utf-8")
+        for report in reports:
+            if "slow" in report.keywords and report.nodeid not in listed.splitlines():
+                continue  # marked in its file
+            seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration
+        SLOW.write_text(parts.slow_cases(listed, seconds), encoding="utf-8")

@@ -16,8 +16,6 @@ from specsim.logs.measures import log_acceptance
 from specsim.logs.record import EngineLog
 from specsim.speed.boundary import helpful_contexts
 
-pytestmark = pytest.mark.fast
-
 OFF = EngineLog("own", "off", False, token=Timing(0.010, 0.0001))
 ON = EngineLog("own", "on", True, length=1, tau=Timing(1.9, 0.01), token=Timing(0.012, 0.0001))
 SERVED = specsim.service_costs(constant(0.1), 0.8, gamma=3, prompt=8, output=65, limit=4)

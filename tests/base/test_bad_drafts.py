@@ -14,8 +14,6 @@ from specsim import discover
 from specsim.checks import check_rule, family_checks
 from specsim.verify.step import rejection
 
-pytestmark = pytest.mark.fast
-
 F, NAN = Fraction, float("nan")
 HALF, EXACT = [0.5, 0.5], [Fraction(1, 2), Fraction(1, 2)]
 

@@ -12,8 +12,6 @@ import pytest
 import specsim
 from specsim.testing import sampler_law
 
-pytestmark = pytest.mark.fast
-
 F, NAN, INF = Fraction, float("nan"), float("inf")
 HALF, EXACT = [0.5, 0.5], [Fraction(1, 2), Fraction(1, 2)]
 PAIR: dict[str, Callable[[Any, Any], Any]] = {
@@ -80,7 +78,6 @@ def test_complex_lists_are_no_laws() -> None:
         specsim.acceptance_rate([1 + 0j], [1.0])
 
 
-@pytest.mark.later
 def test_rows_in_jax_and_torch() -> None:
     jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
     for library, name in ((jax.numpy.asarray, "int"), (torch.tensor, r"torch\.int64")):
@@ -214,7 +211,6 @@ def test_narrow_torch_token_ids_work(dtype: str) -> None:
     assert int(_torch_step(dtype).token) == 0
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax.numpy"])
 def test_rows_of_a_full_vocabulary_in_float32(library: str) -> None:
     """The check sums in float64, and brings no error of its own."""

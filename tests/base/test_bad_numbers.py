@@ -15,8 +15,6 @@ from specsim.testing import sampler_law
 F, NAN, INF = Fraction, float("nan"), float("inf")
 HALF = [0.5, 0.5]
 
-pytestmark = pytest.mark.fast
-
 NUMBERS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: specsim.block_efficiency(0.5, gamma=-1), ValueError, r"^gamma must be at least 0, got -1$"),
     (lambda: specsim.accepted_length_law(0.5, gamma=2.5), TypeError, r"^gamma must be an integer, got 2\.5$"),
@@ -114,7 +112,6 @@ def test_numbers(call: Callable[[], Any], error: type[Exception], message: str) 
         call()
 
 
-@pytest.mark.later
 def test_traced_values_are_not_read_but_shapes_are() -> None:
     jax = pytest.importorskip("jax")
     bad = np.array([0.5, 0.6])

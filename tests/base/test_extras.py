@@ -17,8 +17,6 @@ from specsim.commands.plan import read
 from specsim.report.plots import _figure
 from specsim.testing import rational_laws
 
-pytestmark = pytest.mark.fast
-
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HALF = [0.5, 0.5]
 WITHOUT = f"""
@@ -72,7 +70,6 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", WITHOUT + code], capture_output=True, text=True)
 
 
-@pytest.mark.later
 def test_verifiers_are_checked_on_the_base_install() -> None:
     done = run(
         "from specsim.checks import check_rule\n"
@@ -88,7 +85,6 @@ def test_verifiers_are_checked_on_the_base_install() -> None:
     assert "FAIL" not in {outcome for _, outcome in found}
 
 
-@pytest.mark.later
 def test_the_command_checks_on_the_base_install() -> None:
     done = run("from specsim.cli import app\nsys.argv = ['specsim', 'check', 'iid', '--family', 'draft']\napp()\n")
     assert done.returncode == 0, done.stderr

@@ -15,8 +15,6 @@ import pytest
 from specsim.base import check
 from specsim.base.files import check_writable, write_bytes, write_json
 
-pytestmark = pytest.mark.fast
-
 
 def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "out.json"

@@ -9,8 +9,6 @@ import pytest
 
 from specsim.base import imports
 
-pytestmark = pytest.mark.fast
-
 
 def digest(text: str) -> str:
     return imports.code_of(ast.parse(text))

@@ -9,8 +9,6 @@ import pytest
 
 from specsim.base.locks import locked
 
-pytestmark = pytest.mark.fast
-
 
 def test_one_run_at_a_time_holds_the_lock_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"

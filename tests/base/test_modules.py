@@ -14,7 +14,6 @@ from specsim import discover
 from specsim.base import modules, source
 from specsim.cli import app
 
-pytestmark = pytest.mark.fast
 BESIDE = "from {module} import verify_all as _\nfrom specsim.verify.{family} import *\n"
 LATER = "from specsim.verify.step.rejection import *\n\ndef helper():\n    import constants_beside\n"
 

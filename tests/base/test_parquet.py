@@ -27,7 +27,6 @@ print(table(path, ["b"]).to_pydict(), table(path).num_rows, threads() - before)
 """
 
 
-@pytest.mark.fast
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are read from /proc")
 def test_reading_starts_no_thread(tmp_path: Path) -> None:
     """A thread that Arrow is still starting aborts a command that ends just then, as one after Ctrl-C does."""
@@ -37,7 +36,6 @@ def test_reading_starts_no_thread(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("{'b': ['x', 'y']} 2 0\n", "")
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("said", [b"[" * 100_000, b"[]", b'{"schema": 1, "schema": 2}', b"\xff", b"{}"])
 def test_what_a_file_says_of_itself_is_no_traceback(said: bytes, tmp_path: Path) -> None:
     import pyarrow

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from specsim.base import arrays
 from specsim.base.arrays import MANY, accept_probability, leading, pick
 
-pytestmark = pytest.mark.fast
-
 LAST = 1 - 2.0**-53  # the largest uniform
 Array = Any
 
@@ -39,7 +37,6 @@ rows = st.tuples(
 )
 
 
-@pytest.mark.later
 @settings(max_examples=60, deadline=None)
 @given(rows)
 def test_weights_that_add_exactly_give_the_same_token(case: tuple[int, int, float, list[float]]) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from helpers import quick_fractions
 
-pytestmark = pytest.mark.fast
 RATIONALS = [Fraction(n, d) for n in (-6, -1, 0, 1, 2, 3, 10) for d in (1, 2, 3, 6, 35)] + [Fraction(2**80, 3**50)]
 OTHERS = [-6, -1, 0, 1, 2, 15, 2**90, True, 0.5, 1e300, np.int64(6), np.float64(0.25), 1j, "1/2"]
 QUICK = quick_fractions.methods()

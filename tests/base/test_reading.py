@@ -11,8 +11,6 @@ import pytest
 
 from specsim.base import reading
 
-pytestmark = pytest.mark.fast
-
 
 def test_a_size_is_checked_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     huge = tmp_path / "huge.log"

@@ -13,8 +13,6 @@ from specsim.base.results import columns
 from specsim.logs.record import EngineLog
 from specsim.testing.statistics import LawTest
 
-pytestmark = pytest.mark.fast
-
 PREDICTION = predict(latency.constant(0.1), 0.7, gamma=3)
 LOG = log_acceptance(EngineLog("own", "on.csv", True, length=2, blocks=100, drafted=200, accepted=130, kept=(80, 50)))
 RESULTS = [PREDICTION, LOG, LawTest(1 / 3, 0.5, 0.75, 1000)]

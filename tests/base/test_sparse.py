@@ -73,7 +73,6 @@ def test_step_tokens_are_exactly_those_of_dense_rows(name: str, seed: int, data:
     assert_step_as_dense(name, data.draw(st.sampled_from(sizes(STEP[name]))), seed, exact=True, rows=6)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("seed", [47, 61, 121])
 def test_rounded_weights_do_not_depend_on_what_stands_beside_them(seed: int) -> None:
     """Seeds where a token's winners and its target differ by rounding, and the last uniform tells."""

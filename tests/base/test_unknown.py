@@ -6,8 +6,6 @@ import pytest
 
 from specsim.base.unknown import unknown, unknown_of_kinds
 
-pytestmark = pytest.mark.fast
-
 
 def test_the_nearest_name_is_proposed_whatever_its_kind() -> None:
     error = unknown_of_kinds("rule", "gumble", {"step": ["rejection"], "coupled": ["gumbels", "gumbel"], "mine": []})

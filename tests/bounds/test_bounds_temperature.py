@@ -11,8 +11,6 @@ import pytest
 from specsim import best_draft_temperature, optimal_acceptance
 from specsim.bounds import temperature
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 
 
@@ -38,7 +36,6 @@ def mean_at(p: Array, q: Array, t: float, num_drafts: int, scheme: str) -> float
 CASES = [(3, 0.5), (1, 2), (6, 0.5), (0.2, 0.2)]
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("scheme", ["iid", "distinct", "without_replacement", "greedy"])
 def test_is_the_best_of_a_fine_grid(case: tuple[float, float], scheme: str) -> None:

@@ -13,8 +13,6 @@ from specsim.exact.step import enumerate_step
 from specsim.verify import hits
 from specsim.verify.step import recursive_wor
 
-pytestmark = pytest.mark.fast
-
 
 def rows(vocab: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     p, q, _ = backends.laws(vocab, count, seed=1)

@@ -157,7 +157,6 @@ def test_jax_and_torch_stay_what_they_are(num_drafts: int) -> None:
                 assert total == pytest.approx(wanted.value[row], abs=1e-12)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_long_rows_of_torch_are_worked_on_as_numpys(kind: str) -> None:
     """In the same memory, and what comes back is torch's; rows that a gradient is asked of are sorted by torch."""

@@ -13,7 +13,6 @@ from specsim.bounds.schemes import _lowest, _prefix
 from specsim.types import Draws
 
 Array = Any
-pytestmark = pytest.mark.fast
 COUNTS = (2, 3, 8, 40, Draws(2, 0.5, 3), Draws(5, 0.25, 32))
 
 
@@ -69,7 +68,6 @@ def test_equals_the_sort_on_a_hundred_pairs() -> None:
     assert_on(100, seed=1)
 
 
-@pytest.mark.later
 def test_equals_the_sort_on_three_thousand_pairs() -> None:
     assert_on(3000, seed=0)
 

@@ -38,7 +38,7 @@ def optimum_by_arrivals(p: Array, q: Array, num_drafts: int) -> float:
 
 @pytest.mark.parametrize(
     ("vocab", "smallest", "num_drafts"),
-    [(200, -100, 60), (40, -25, 20), pytest.param(12, -2, 4, marks=pytest.mark.fast)],
+    [(200, -100, 60), (40, -25, 20), (12, -2, 4)],
 )
 @pytest.mark.parametrize("step", [None, 0.7])
 def test_an_upper_bound_is_above_the_optimum(

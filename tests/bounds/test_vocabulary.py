@@ -10,8 +10,6 @@ import pytest
 
 import specsim
 
-pytestmark = pytest.mark.fast
-
 TARGET, DRAFT = ["a", "b", "c", None, "d"], ["d", "x", "a", "b"]
 P = [F(1, 4), F(1, 8), F(1, 4), F(1, 8), F(1, 4)]
 

@@ -13,14 +13,11 @@ from specsim.claims import settled
 from specsim.claims.statements import _bank, _verdict
 from specsim.cli import app
 
-pytestmark = pytest.mark.fast
-
 NAMES = settled.names()
 RECORD = settled.recorded()
 run = CliRunner().invoke
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", NAMES)
 def test_the_record_follows_from_the_code(name: str) -> None:
     found = settled.settle(name)

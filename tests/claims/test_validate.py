@@ -16,8 +16,6 @@ from specsim.latency import ModelShape
 from specsim.latency.drafters import of_target
 from specsim.speed.load.published import simplest, speedup_at_rate
 
-pytestmark = pytest.mark.fast
-
 FIT = ["magicdec-001", "magicdec-007", "magicdec-014"]
 ROWS = shipped()
 MAGIC, SEQUOIA, MEDUSA, LEVIATHAN, EAGLE = (

@@ -11,8 +11,6 @@ from specsim.claims.rows import parse, read
 from specsim.claims.score import remarks, summary, validate
 from specsim.cli import app
 
-pytestmark = pytest.mark.fast
-
 REPORT = Path(__file__).parents[1] / "logs" / "reports" / "28-rows.csv"
 HEADER = (
     "row_id,source,hardware,target,draft,gamma_or_tree,batch,alpha_or_tau,alpha_or_tau_kind,"

@@ -11,8 +11,6 @@ from typer.testing import CliRunner
 
 from specsim.cli import app
 
-pytestmark = pytest.mark.fast
-
 
 def run(*words: object, code: int = 0) -> str:
     found = CliRunner().invoke(app, [str(word) for word in words])

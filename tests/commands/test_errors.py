@@ -10,8 +10,6 @@ from typer.testing import CliRunner
 
 from specsim.commands import errors
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.mark.parametrize(
     ("error", "said"),

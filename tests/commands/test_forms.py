@@ -17,8 +17,6 @@ import specsim.cli
 from specsim.report.forms import blocks_of, csv_table, escaped, latex_table, page, plain_rows
 from specsim.report.tables import rules_rows
 
-pytestmark = pytest.mark.fast
-
 PROGRAMS = {"specsim": specsim.cli.app, "specsim-real": real.cli.app}
 # Commands that write files and print their names: they have no table.
 WITHOUT_TABLE = {"specsim plots", "specsim report", "specsim-real rows"}

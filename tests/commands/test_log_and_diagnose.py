@@ -12,8 +12,6 @@ import specsim
 from specsim.cli import app
 from specsim.commands.plan.read import read_hazards, read_histogram
 
-pytestmark = pytest.mark.fast
-
 REPORTS = Path(__file__).parents[1] / "logs" / "reports"
 RUNS = Path(__file__).parents[1] / "helpers" / "runs.csv"
 ON = "eval time = 1020.0 ms / 51 tokens\ndraft acceptance = 0.6 ( 30 accepted / 60 generated)\n"

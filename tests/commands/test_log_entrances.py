@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 from specsim.cli import app
 from specsim.commands.plan.read import read_histogram
 
-pytestmark = pytest.mark.fast
-
 REPORTS = Path(__file__).parents[1] / "logs" / "reports"
 
 

@@ -11,8 +11,6 @@ from typer.testing import CliRunner
 from specsim.cli import app
 from specsim.commands.options import Command, alone, takes
 
-pytestmark = pytest.mark.fast
-
 
 class Small(NamedTuple):
     """Options of a command: one without a panel stands before one that has one."""

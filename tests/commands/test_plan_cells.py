@@ -19,8 +19,6 @@ from specsim.commands.plan import cells
 from specsim.commands.plan.emit import ADAPTIVE, METHODS, emit
 from specsim.lengths.acceptance_record import as_acceptance
 
-pytestmark = pytest.mark.fast
-
 TIMES = specsim.roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
 WORDS = f"0.8 {SMALL} --batch 1,80 --context 16k,1k --max-gamma 6"
 

@@ -16,8 +16,6 @@ from specsim.cli import app
 from specsim.commands.plan.answer import EVERYWHERE
 from specsim.commands.plan.handoff import loadable_draft
 
-pytestmark = pytest.mark.fast
-
 EIGHT = "--target llama-3.1-8b --hardware h100-sxm"
 NGRAM = f"{EIGHT} --draft ngram --overhead 0"
 

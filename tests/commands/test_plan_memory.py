@@ -15,7 +15,6 @@ from specsim.latency.memory import Placed
 from specsim.latency.weights import TYPES
 
 
-@pytest.mark.later
 def test_what_does_not_fit_is_said() -> None:
     """The answer was "Yes" with a note: now it says first that the models do not fit, and on what they would."""
     words = "--target llama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --alpha 0.8"
@@ -47,7 +46,6 @@ def test_what_does_not_fit_is_said() -> None:
         assert not [note for note in as_json(f"{fitting} --alpha 0.8")["notes"] if "fit" in note]
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("devices", "batch", "words"),
     [

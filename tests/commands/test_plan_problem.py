@@ -14,8 +14,6 @@ from specsim.commands.plan.options import PlanOptions
 from specsim.commands.plan.problem import read_problem
 from specsim.commands.plan.search import MAX_PREDICTIONS, Search, check_size, read_search
 
-pytestmark = pytest.mark.fast
-
 PAIR = {"alpha": 0.8, "target": "llama-3.1-8b", "draft": "llama-3.2-1b", "hardware": "h100-sxm"}
 
 

@@ -17,8 +17,6 @@ from specsim.speed.load.closed import RequestTimes
 from specsim.speed.load.events import Simulated
 from specsim.speed.load.service import Service
 
-pytestmark = pytest.mark.fast
-
 WORDS = "plan 0.7 --target llama-3.1-8b --draft llama-3.2-1b --hardware h100-sxm --overhead 0 --max-gamma 4"
 SIZES = "--prompt-tokens 256 --output-tokens 64 --batch-limit 16"
 
@@ -86,7 +84,6 @@ def test_how_much_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked["requests"] == 3 * 2 * 4000
 
 
-@pytest.mark.later
 def test_the_table_fits_and_the_answer_comes_first() -> None:
     code, shown = run(f"{WORDS} {SIZES} --rate 2,20")
     assert code == 0

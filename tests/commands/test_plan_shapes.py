@@ -13,8 +13,6 @@ import specsim
 from specsim.latency import Constants, ModelShape, constant, in_one_pass, roofline, weight_only
 from specsim.speed.ssd import cached_drafts
 
-pytestmark = pytest.mark.fast
-
 SMALLS = ("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
 MOE = "--target qwen3-30b-a3b --draft llama-3.2-1b --hardware h100-sxm --overhead 0"
 
@@ -44,7 +42,6 @@ def test_drafts_beside_the_pass() -> None:
     assert both["asked"]["cache_hits"] == [0.75]
 
 
-@pytest.mark.later
 def test_weights_in_few_bits() -> None:
     timed = weight_only("int4", 0.1)
     assert curve("0.8 --cost-ratio 0.1 --weights int4") == pytest.approx(ours(timed))
@@ -60,7 +57,6 @@ def test_weights_in_few_bits() -> None:
     assert not any("does not fit" in said for said in as_json(f"{words} --weights int8")["notes"])
 
 
-@pytest.mark.later
 def test_experts_with_a_fixed_time() -> None:
     moe = ModelShape.named("qwen3-30b-a3b")
     fixed = Constants(experts_s=6e-3 / moe.moe_layers)

@@ -13,8 +13,6 @@ from specsim import ModelShape, roofline
 from specsim.latency import Constants
 from specsim.latency.weights import TYPES, declared_weights
 
-pytestmark = pytest.mark.fast
-
 V32: dict[str, Any] = {
     "architectures": ["DeepseekV32ForCausalLM"], "model_type": "deepseek_v32", "hidden_size": 7168,
     "intermediate_size": 18432, "moe_intermediate_size": 2048, "num_hidden_layers": 61, "num_attention_heads": 128,

@@ -96,7 +96,6 @@ def shown(words: list[str], columns: int, monkeypatch: pytest.MonkeyPatch) -> st
     return found.stdout
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("columns", [80, 60])
 @pytest.mark.parametrize("case", READS)
 def test_everything_fits_and_nothing_is_cut(case: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +113,6 @@ def _words(said: str) -> list[str]:
     return sorted(word for word in said.split() if set(word) != {"-"})
 
 
-@pytest.mark.later
-@pytest.mark.fast
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_sweep_and_its_page_fit(columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow (extra `sweep`) is not installed")
@@ -140,8 +137,6 @@ def test_a_sweep_and_its_page_fit(columns: int, tmp_path: Path, monkeypatch: pyt
         assert max(map(len, found.splitlines())) <= columns
 
 
-@pytest.mark.later
-@pytest.mark.fast
 @pytest.mark.parametrize("words", [READS["log"], READS["diagnose"], READS["plan"]], ids=lambda words: words[0])
 def test_a_terminal_is_asked_for_its_width(words: list[str]) -> None:
     assert max(map(len, in_terminal(words, 72).splitlines())) <= 72

@@ -13,8 +13,6 @@ from specsim.commands.diagnose import sentence, text
 from specsim.logs.read import read_log
 from specsim.speed.diagnosis import Diagnosis, diagnose
 
-pytestmark = pytest.mark.fast
-
 THREADS = tomllib.loads(Path(__file__).with_name("threads.toml").read_text(encoding="utf-8"))["thread"]
 SECONDS = 1.0
 

@@ -32,7 +32,6 @@ def segfault() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("end", "words"),
     [
@@ -47,7 +46,6 @@ def test_a_process_that_dies_says_so(end: Callable[[], None], words: str) -> Non
     assert [verdict.words for verdict in said] == [words]
 
 
-@pytest.mark.fast
 def test_the_terminal_says_how_a_process_died(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(
@@ -71,7 +69,6 @@ def without_signals(work: Callable[[], None]) -> Callable[..., None]:
     return run
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("work", "outcome"), [(lambda: None, "broken"), (lambda: time.sleep(9), "inconclusive")], ids=["works", "waits"]
 )
@@ -85,7 +82,6 @@ def test_what_never_returns_to_python_is_killed(
     assert "a call did not come back to Python in" in said[-1].words
 
 
-@pytest.mark.fast
 def test_a_late_judge_is_not_the_subjects_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """The harness is given twice the time, and then nothing is known."""
     report = Report("mine", (Verdict("mine", "marginal", "lossless"),))

@@ -53,7 +53,6 @@ def test_an_author_is_judged_as_the_file_says(path: Path) -> None:
     assert judged(done.returncode, done.stdout) == truth(path), done.stdout + done.stderr
 
 
-@pytest.mark.fast
 def test_a_crash_is_no_conviction() -> None:
     """A file that cannot be imported would pass as a lossy one."""
     assert judged(1, "Traceback (most recent call last):") == "crashed"
@@ -61,7 +60,6 @@ def test_a_crash_is_no_conviction() -> None:
     assert judged(0, "lossless         marginal") == "Lossless"
 
 
-@pytest.mark.fast
 def test_every_author_says_what_is_true() -> None:
     assert {truth(path) for path in FILES} == {"Lossless", "Lossy"}
     assert all(path.parent.name in ("lossless", "lossy", "package") for path in FILES)

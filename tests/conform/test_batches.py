@@ -47,7 +47,6 @@ def cut_by_the_first(p: Array, q: Array, drafts: Array, u: Array) -> Any:
     return rule.verify(rule.prepare(p, q), drafts, u)
 
 
-@pytest.mark.fast
 def test_either_row_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first row that excludes nothing hides what it does to the other."""
     monkeypatch.setattr(likeness, "names", lambda folder: [])
@@ -64,7 +63,6 @@ def one_correction_for_all(p: Array, q: Array, drafts: Array, u: Array) -> Any:
     return rule.verify(rule.prepare(p, q), drafts, u)
 
 
-@pytest.mark.fast
 def test_rows_that_share_a_correction_hang_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only rows that are all rejected, and have two tokens to choose from, show it."""
     monkeypatch.setattr(likeness, "names", lambda folder: [])
@@ -97,7 +95,6 @@ def refused_to_many(p: Array, q: Array, drafts: Array, u: Array) -> Any:
         (refused_to_many, "lossless", "scripted", "of more rows nothing is known: raised ValueError: no buffer"),
     ],
 )
-@pytest.mark.fast
 def test_small_batches_do_not_answer_for_larger_ones(
     batch: Any, outcome: str, evidence: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,14 +87,12 @@ def test_waiting_is_not_working() -> None:
     assert "did not come back in the" in report.verdicts[0].words
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("patience", "seconds", "error"), [(60, 0.05, OutOfTime), (0.02, 60, Broken)])
 def test_a_call_is_broken_only_after_its_patience(patience: float, seconds: float, error: type[Exception]) -> None:
     with pytest.raises(error), within(patience, seconds):
         hangs(*[np.zeros(1)] * 4)
 
 
-@pytest.mark.fast
 def test_only_a_first_call_may_use_all_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = []
 
@@ -129,7 +127,6 @@ def test_a_first_call_may_use_the_whole_budget() -> None:
     assert report.outcome == "broken"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("wrong", [1, 2])
 def test_one_call_that_raises_is_no_size_that_is_not_taken(wrong: int) -> None:
     """A subject that raises in one of its first calls, whatever their size, is broken."""
@@ -144,7 +141,6 @@ def test_one_call_that_raises_is_no_size_that_is_not_taken(wrong: int) -> None:
     assert judge(Subject("once", "step", once, sizes=(1,)), budget=10).outcome == "broken"
 
 
-@pytest.mark.fast
 def test_minus_1_is_no_token_of_a_step() -> None:
     """It was "not enough values to unpack"; after a block that was kept whole it means that there is no bonus."""
     (found,) = judge(Subject("minus", "step", lambda *_: -1), properties=["marginal"]).verdicts

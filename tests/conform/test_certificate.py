@@ -48,7 +48,6 @@ def test_certificate(mine: Path, tmp_path: Path) -> None:
     assert (status, "says of mine: convicted" in said) == (1, True)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     "outcome", ["lossless", "lossy by design", "vacuous", "inconclusive", "broken", "not available"]
 )
@@ -62,7 +61,6 @@ def test_a_certificate_holds_for_what_passed(outcome: Any, mine: Path, tmp_path:
             certificate.check(held, module)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("old", "new"), [('"runs": 0', '"runs": 9'), ('"false_alarm": 1e-06', '"false_alarm": 1e-12')])
 def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_path: Path) -> None:
     held, module = tmp_path / "certificate.json", registry.find(str(mine))
@@ -78,7 +76,6 @@ def test_an_edited_certificate_is_refused(old: str, new: str, mine: Path, tmp_pa
             certificate.check(held, module)
 
 
-@pytest.mark.fast
 def test_a_certificate_judges_every_subject(mine: Path, tmp_path: Path) -> None:
     held, passed = tmp_path / "certificate.json", Report("mine", (Verdict("mine", "joint", "lossless"),))
     failed = Report("other", (Verdict("other", "joint", "convicted"),))
@@ -105,7 +102,6 @@ def test_compiled_code_is_certified_too(tmp_path: Path, monkeypatch: pytest.Monk
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-@pytest.mark.fast
 def test_a_certificate_says_what_was_judged(mine: Path, tmp_path: Path) -> None:
     """A property that any subject was not judged by is none of the certificate's."""
     held = tmp_path / "certificate.json"
@@ -123,7 +119,6 @@ def test_a_certificate_says_what_was_judged(mine: Path, tmp_path: Path) -> None:
     assert said == f"{mine}: {held} says nothing of the property marginal: it is of joint\n"
 
 
-@pytest.mark.fast
 def test_a_rule_s_certificate_is_of_all_it_stands_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     everything = "all of specsim"
     before = hashed(registry.find("rejection"))[everything]
@@ -160,7 +155,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("how", HOSTILE)
 def test_a_hostile_certificate_is_refused_in_one_line(how: str, mine: Path, tmp_path: Path) -> None:
     held = tmp_path / "c.json"
@@ -195,7 +189,6 @@ FORGED: dict[str, Any] = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("how", FORGED)
 def test_a_forged_certificate_never_passes(how: str, mine: Path, tmp_path: Path) -> None:
     held = tmp_path / "c.json"
@@ -208,7 +201,6 @@ def test_a_forged_certificate_never_passes(how: str, mine: Path, tmp_path: Path)
     assert "Traceback" not in said
 
 
-@pytest.mark.fast
 def test_what_is_imported_while_it_runs_is_listed(tmp_path: Path) -> None:
     """It was hashed, and the printed line left it out."""
     (tmp_path / "late_engine.py").write_text(f"def left(p, q):\n    return {RIGHT}\n")

@@ -22,7 +22,6 @@ def file(folder: Path, text: str, name: str = "mine.py") -> str:
     return str(path)
 
 
-@pytest.mark.fast
 def test_junit_and_badge(tmp_path: Path) -> None:
     mine, xml, badge = file(tmp_path, MINE.format(law=RIGHT)), tmp_path / "x.xml", tmp_path / "b.json"
     assert conform(mine, *QUICK, "--property", "batches", "--junit", str(xml), "--badge", str(badge))[0] == 0
@@ -41,7 +40,6 @@ def test_junit_and_badge(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("outcome", "end", "colour"),
     [
@@ -75,7 +73,6 @@ BAD = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("what", BAD)
 def test_what_cannot_be_read_is_an_error_in_ci(what: str, tmp_path: Path) -> None:
     """Without the files CI shows nothing, or those of the run before."""
@@ -91,7 +88,6 @@ def test_what_cannot_be_read_is_an_error_in_ci(what: str, tmp_path: Path) -> Non
     assert (shown["message"], shown["color"]) == ("bad input", "red")
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("words", [("no.py",), ("rejectoin",), ("rejection", "--budget", "x"), ("--counts", "no")])
 def test_other_bad_input_is_an_error_in_ci(words: tuple[str, ...], tmp_path: Path) -> None:
     xml, badge = tmp_path / "x.xml", tmp_path / "b.json"

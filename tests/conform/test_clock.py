@@ -12,8 +12,6 @@ import pytest
 
 from specsim.conform import Report, Subject, Verdict, clock, own_process, sharing
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:

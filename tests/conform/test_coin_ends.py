@@ -165,7 +165,6 @@ def test_what_breaks_at_an_end_says_where() -> None:
     assert "the logarithm of 0, where coin 2 is exactly 0" in found.words
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("upper", [False, True])
 def test_each_uniform_is_at_its_end_once(upper: bool) -> None:
     """Of whatever library, shape and type; it is a number that the type holds, and the library may draw."""
@@ -194,7 +193,6 @@ def test_each_uniform_is_at_its_end_once(upper: bool) -> None:
     assert (np.random.random, python_random.random, np.random.default_rng) == before
 
 
-@pytest.mark.fast
 def test_both_ends_of_every_coin_are_tried() -> None:
     """A token of probability 0 that only one end of one of three coins brings out."""
     for place in range(3):
@@ -230,7 +228,6 @@ def short_arithmetic(where: str) -> Any:
     return run
 
 
-@pytest.mark.fast
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 @pytest.mark.parametrize("where", ["the test", "the sum", "the logarithm"])
 def test_how_often_is_counted_in_the_subject_s_own_arithmetic(where: str) -> None:
@@ -249,7 +246,6 @@ def test_how_often_is_counted_in_the_subject_s_own_arithmetic(where: str) -> Non
     assert verdict.distance == pytest.approx(2.0**-25)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("dtype", "draws"), [("float64", 53), ("float32", 24)])
 def test_how_often_is_of_the_generator_s_own_numbers(dtype: str, draws: int) -> None:
     """A subject of float32 whose generator gives float64 draws 0 once in 2^53, not in 2^24."""
@@ -265,7 +261,6 @@ def test_how_often_is_of_the_generator_s_own_numbers(dtype: str, draws: int) -> 
     assert found.share == 2.0**-draws
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("token", [3, 4, -1, 1])
 def test_a_token_outside_the_vocabulary_is_called_so(token: int) -> None:
     """Token V, where a sum falls off its end, was said to have probability 0: there is no such token."""

@@ -17,14 +17,12 @@ from specsim.conform.trial import begin
 from specsim.types import Array
 
 
-@pytest.mark.fast
 def test_what_no_corner_shows_is_found_inside() -> None:
     """An answer of a sixteenth of the square, away from its edges."""
     found = coins.law(lambda u: bool((np.abs(u - 0.5) < 0.125).all()), 2)
     assert found.law[True] == pytest.approx(1 / 16, abs=1e-12)
 
 
-@pytest.mark.fast
 def test_what_only_a_corner_of_several_coins_shows_is_found() -> None:
     """An answer of 2^-40 of the square: no point inside it will ever be drawn."""
     found = coins.law(lambda u: bool((u < 2.0**-20).all()), 2)
@@ -36,7 +34,6 @@ def somewhere(u: Array) -> bool:
     return bool(0.35 <= u[2] < 0.47 and 0.56 <= u[3] < 0.68)
 
 
-@pytest.mark.fast
 def test_what_boxes_hide_is_found_by_points_that_must_agree() -> None:
     assert coins.law(somewhere, 8).law == {False: 1.0}
     found = coins.law(somewhere, 8, agreed=2_000)
@@ -53,7 +50,6 @@ def compensated(p: Array, q: Array, drafts: Array, u: Array) -> int:
     return 0 if somewhere(u) else int(np.searchsorted(rest.cumsum(), u[0] * rest.sum(), side="right"))
 
 
-@pytest.mark.fast
 def test_what_boxes_hide_is_no_distance_from_the_target() -> None:
     subject = Subject("odd", "step", compensated, randomness="coins", coins=lambda _: 8, sizes=(1,))
     trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0, kinds=["coins"])

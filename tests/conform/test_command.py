@@ -44,7 +44,6 @@ def test_json(mine: Path) -> None:
     assert report["verdicts"][0]["counterexample"]["observed"].keys() == {"(0)", "(1)"}
 
 
-@pytest.mark.fast
 def test_subjects_of_a_file_share_its_budget_and_its_rate(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[float, float]] = []
 

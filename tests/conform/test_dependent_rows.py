@@ -58,7 +58,6 @@ def verdicts(**how: Any) -> dict[str, tuple[str, str]]:
     return {words[1]: (words[0], words[2]) for words in lines if len(words) == 3 and words[1] in ASKED}
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("hides", [False, True])
 @pytest.mark.parametrize("group", [0, 2])
 def test_the_first_conviction_names_the_dependence(group: int, hides: bool) -> None:
@@ -70,7 +69,6 @@ def test_the_first_conviction_names_the_dependence(group: int, hides: bool) -> N
     assert ("Monte Carlo" if hides else "scripted") in found["batches"][1]
 
 
-@pytest.mark.later
 def test_independent_rows_of_a_wrong_law_have_a_wrong_law() -> None:
     """They convict by their frequencies, as before."""
     found = verdicts(lenience=1.5)
@@ -79,12 +77,10 @@ def test_independent_rows_of_a_wrong_law_have_a_wrong_law() -> None:
     assert "depend" not in "".join(words for _, words in found.values())
 
 
-@pytest.mark.later
 def test_independent_rows_that_are_right() -> None:
     assert assert_lossless_batch(padded, sizes=(1,), properties=["marginal", "batches"]).outcome == "lossless"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("rows", "is_one"), [(1, False), (2, True), (1000, True)])
 def test_agreement_within_a_call_and_across_calls(rows: int, is_one: bool) -> None:
     """Equal tokens of independent rows are no dependence, however likely they are."""
@@ -94,7 +90,6 @@ def test_agreement_within_a_call_and_across_calls(rows: int, is_one: bool) -> No
     assert varies([tile.tolist() for tile in tiles]) == (rows == 1000)
 
 
-@pytest.mark.fast
 def test_independent_rows_do_not_vary() -> None:
     rng = np.random.default_rng(0)
     for chance in (0.02, 0.5, 0.98):

@@ -77,7 +77,6 @@ def said(verify: Verify, **facts: Any) -> str:
     return str(error.value)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     ("wrong", "asked", "words"),
     [
@@ -97,7 +96,6 @@ def test_what_is_wrong_where_a_row_has_no_drafts(wrong: str, asked: str, words: 
     assert words in line
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("wrong", ["argmax", "coins of the row before last"])
 def test_by_frequencies(wrong: str) -> None:
     """No script follows these coins."""
@@ -106,7 +104,6 @@ def test_by_frequencies(wrong: str) -> None:
     assert ("depend on each other" if "coins" in wrong else "3, 0 drafts") in line
 
 
-@pytest.mark.later
 def test_rows_without_drafts_that_are_right() -> None:
     report = assert_lossless_batch(padded, sizes=(1,), properties=ASKED)
     marginal, _, whole = report.verdicts
@@ -115,7 +112,6 @@ def test_rows_without_drafts_that_are_right() -> None:
     assert all(verdict.evidence == "scripted" for verdict in report.verdicts)
 
 
-@pytest.mark.later
 def test_a_verifier_that_raises_on_them_is_judged_without() -> None:
     """What it refuses is no lossy law, and every acquittal says so."""
     calls = list[int]()
@@ -133,7 +129,6 @@ def test_a_verifier_that_raises_on_them_is_judged_without() -> None:
     assert line.startswith("broken"), "who says that it takes them has to"
 
 
-@pytest.mark.later
 def test_sampling_parameters_reach_a_row_without_drafts() -> None:
     def verify(p: Any, q: Any, drafts: Any, counts: Any, *, sampling_params: Any, wrong: bool = False) -> Any:
         hot = 1 / sampling_params.temperature if sampling_params.temperature else 50.0
@@ -148,7 +143,6 @@ def test_sampling_parameters_reach_a_row_without_drafts() -> None:
     assert "0 drafts: temperature 0.5" in line
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("layout", ["flat", "vllm"])
 def test_every_layout_has_them(layout: ragged.Layout) -> None:
     """A block without drafts emits its bonus; one that emits that of the block before is convicted."""
@@ -175,7 +169,6 @@ def test_every_layout_has_them(layout: ragged.Layout) -> None:
     assert "3, 0 drafts" in said(partial(run, late=True), layout=layout, properties=["marginal"])
 
 
-@pytest.mark.fast
 def test_neighbours_without_drafts_and_rows_that_stand_side_by_side() -> None:
     own = Subject("it", "chain", print, sizes=(0, 1), returns="tokens")
     like = ragged.Block(np.full((2, 3), 1 / 3), np.full((1, 3), 1 / 3), np.array([0]), None)
@@ -189,7 +182,6 @@ def test_neighbours_without_drafts_and_rows_that_stand_side_by_side() -> None:
     assert any(len(block.drafts) for block in blocks)
 
 
-@pytest.mark.fast
 def test_a_chain_that_takes_no_drafts_alone() -> None:
     """The same is asked of a single chain that says so, and its `batch` gets -1 as drafts."""
 

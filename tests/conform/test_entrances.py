@@ -56,7 +56,6 @@ def test_a_plain_verify_that_is_right_passes(tmp_path: Path) -> None:
     assert (status, "mine.verify: lossless" in said) == (0, True)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", ["verify", "draw", "prepare", "propose", "ask"])
 def test_a_subject_file_may_hold_any_name(name: str, tmp_path: Path) -> None:
     """A verifier's author calls it verify; what hands over subjects is no rule."""
@@ -93,7 +92,6 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_a_file_that_cannot_be_judged_is_one_line_and_status_3(name: str, tmp_path: Path) -> None:
     text, words = BAD_FILES[name]
@@ -121,7 +119,6 @@ BAD_WORDS = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", BAD_WORDS)
 def test_bad_input_has_status_3(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A typo is told apart from a machine that is too slow, which is 2."""
@@ -132,7 +129,6 @@ def test_bad_input_has_status_3(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fast
 def test_statuses_are_documented() -> None:
     said = " ".join(CliRunner().invoke(app, ["conform", "--help"]).output.split())
     for words in ("Status 0: it passed", "1: it is convicted", "2: undecided", "3: bad input"):
@@ -181,7 +177,6 @@ def test_report_27_a_conviction_under_sampling_parameters_says_which(tmp_path: P
     assert '<td>sampling_params</td><td class="code">temperature 1, top_k 2, top_p 1</td>' in html.read_text()
 
 
-@pytest.mark.fast
 def test_report_27_the_counterexample_is_that_of_the_conviction() -> None:
     """27, as the command judges it: an end of a coin that was measured stands before the verdict that convicts."""
     measured, convicting = (Counterexample(case, None, None, None, (0,), {(0,): 0.5}, {(0,): 1.0}) for case in "ab")
@@ -195,7 +190,6 @@ def test_report_27_the_counterexample_is_that_of_the_conviction() -> None:
     assert "counterexample: a" in report.text(Report("mine", verdicts[:1]))
 
 
-@pytest.mark.fast
 def test_every_argument_of_the_call_is_shown() -> None:
     """Siblings of report 27: prompts, lengths, end tokens, limits and masks decide as sampling parameters do."""
 
@@ -229,7 +223,6 @@ def test_every_argument_of_the_call_is_shown() -> None:
 # What is printed.
 
 
-@pytest.mark.fast
 def test_words_of_a_line() -> None:
     shared = Verdict("m", "bound", "lossless", "scripted", "V=3", 0)
     assert report.line(shared).endswith("scripted, in the runs of other properties: V=3")
@@ -243,7 +236,6 @@ def test_words_of_a_line() -> None:
 WRONG = Counterexample("V=2", None, None, None, "token 0", {"token 0": -1.0}, {"token 0": -1.5})
 
 
-@pytest.mark.fast
 def test_an_error_of_a_logarithm_is_no_total_variation() -> None:
     verdict = Verdict("m", "logprobs", "convicted", "scripted", "V=2", 3, 1.558, WRONG, "1 is `raw`")
     assert "error of a log-probability 1.56" in report.line(verdict)
@@ -254,7 +246,6 @@ def test_an_error_of_a_logarithm_is_no_total_variation() -> None:
     assert "`" not in html.partition("</style>")[2]
 
 
-@pytest.mark.fast
 def test_the_list_of_adapters_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     from specsim.report import text
 
@@ -272,7 +263,6 @@ def test_sampling_parameters_in_words() -> None:
     assert parameters(SamplingParams(0.5, 3, 0.7)) == "temperature 0.5, top_k 3, top_p 0.7"
 
 
-@pytest.mark.fast
 def test_pytest_shows_the_verdict_and_not_the_library() -> None:
     """Frames of the harness are hidden: the line that asked stands above the verdict."""
     for function in (suite.held, suite.assert_lossless_batch):

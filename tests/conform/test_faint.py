@@ -67,7 +67,6 @@ WAYS = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("least", [1e-2, 1e-3, 1e-4])
 def test_faint_weights_that_are_dropped_convict(least: float) -> None:
     """No residual had weights further apart than 90 to 1: a verifier that drops all below 1e-3 was lossless."""
@@ -95,7 +94,6 @@ def test_faint_weights_of_a_large_vocabulary(least: float) -> None:
     assert not least or found.reach.startswith(f"V={LARGE}")
 
 
-@pytest.mark.fast
 def test_faint_tokens_are_faint_and_many() -> None:
     for case in degenerate.cases(Subject("any", "step", print, sizes=(1,))):
         if case.exact_only:
@@ -136,7 +134,6 @@ def gated(lowest: int, highest: int, name: str = "gated") -> Subject:
     return Subject(name, "step", run, sizes=(1,))
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("gate", [(9, 60), (17, 32), (9, 16)])
 def test_every_draft_is_kept_at_some_numbers_of_tokens(gate: tuple[int, int]) -> None:
     """Sizes were 3, 5, 8, 65, 300 and 1,000: a verifier that keeps all drafts of 9 to 60 tokens was lossless."""
@@ -145,7 +142,6 @@ def test_every_draft_is_kept_at_some_numbers_of_tokens(gate: tuple[int, int]) ->
     assert gate[0] <= int(found.reach.removeprefix("V=").partition(",")[0]) <= gate[1]
 
 
-@pytest.mark.fast
 def test_numbers_of_tokens_are_drawn_by_the_name_and_said() -> None:
     names = [f"name {i}" for i in range(300)]
     drawn = [drawn_vocabs(gated(0, 0, name)) for name in names]
@@ -156,7 +152,6 @@ def test_numbers_of_tokens_are_drawn_by_the_name_and_said() -> None:
         assert f"V={vocab}, 1 draft" in found.reach
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("kind", "more"),
     [("step", {}), ("step", {"takes_q": False}), ("step", {"sizes": (2,)}), ("chain", {}), ("tree", {})],
@@ -171,7 +166,6 @@ def test_tokens_between_are_drafted_too_often(kind: Kind, more: dict[str, Any]) 
         assert too_often.sum() == (case.target.vocab - 1 if single else 1)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("takes_q", [True, False])
 def test_no_sum_of_probabilities_is_rounded(takes_q: bool) -> None:
     """A cumulative sum that is not scaled falls off its end once in 2^53 draws, which convicts nobody."""

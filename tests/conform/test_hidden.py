@@ -113,7 +113,6 @@ def test_a_lossy_one_is_convicted_by_frequencies(
     assert (found.outcome, found.evidence) == ("convicted", "Monte Carlo")
 
 
-@pytest.mark.fast
 def test_generators_that_a_function_reaches() -> None:
     old, inner, held = np.random.RandomState(0), np.random.default_rng(0), np.random.default_rng(1)
 
@@ -136,13 +135,11 @@ def test_generators_that_a_function_reaches() -> None:
         assert hidden.marks([one]) != before
 
 
-@pytest.mark.fast
 def test_a_generator_of_its_own_is_seen_though_two_runs_agree() -> None:
     with pytest.raises(scripted.NotReproducible, match="a generator of its own"):
         scripted.law(lambda random: RNG.random() < 2, own=[RNG])
 
 
-@pytest.mark.fast
 def test_convicting_paths_are_run_again_as_often_as_their_distance_asks_for() -> None:
     """A hidden coin that is lossless in the mean, and was recorded at one of its sides, agrees once in a million."""
     asked = math.ceil(-math.log(1e-6) / 0.1)
@@ -160,7 +157,6 @@ def begun(subject: Subject, seed: int = 0) -> Trial:
     return begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=seed)
 
 
-@pytest.mark.fast
 def test_a_doubt_asks_for_runs_of_the_outcome_that_comes_too_often() -> None:
     """Of a token that is emitted for certain, and has probability a half: one run in two would end otherwise."""
     calls: list[int] = []
@@ -179,7 +175,6 @@ def test_a_doubt_asks_for_runs_of_the_outcome_that_comes_too_often() -> None:
     assert not trial.findings.is_hidden
 
 
-@pytest.mark.fast
 def test_a_doubt_follows_the_paths_that_convict(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no others: all of them lead to a text that comes too often."""
     ended: list[Any] = []
@@ -201,7 +196,6 @@ def test_a_doubt_follows_the_paths_that_convict(monkeypatch: pytest.MonkeyPatch)
     assert seen.joint(1)[(token,)] > seen.goal(1)[(token,)]
 
 
-@pytest.mark.fast
 def test_a_law_that_is_another_one_when_found_anew_convicts_nobody() -> None:
     """The paths that lead to the outcome of the first law are not those of the second."""
     flips = [False]
@@ -216,7 +210,6 @@ def test_a_law_that_is_another_one_when_found_anew_convicts_nobody() -> None:
     assert trial.findings.is_hidden
 
 
-@pytest.mark.fast
 def test_a_trial_runs_its_first_path_again() -> None:
     """What changes at the tenth call is seen, though there is one path alone."""
     calls: list[int] = []
@@ -231,7 +224,6 @@ def test_a_trial_runs_its_first_path_again() -> None:
     assert trial.findings.kinds == ["Monte Carlo"]
 
 
-@pytest.mark.fast
 def test_no_time_for_enough_runs_is_no_conviction() -> None:
     trial = begun(made("step", step(lambda r: r[0].random(), lambda law: int(law.argmax()))))
     seen = observe(trial, next(standard(trial.subject)))
@@ -240,7 +232,6 @@ def test_no_time_for_enough_runs_is_no_conviction() -> None:
     assert "before it convicts" in doubts.doubt(trial, seen, 1e-7, partial(observe, trial))
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("error", [scripted.NotReproducible, scripted.NotScriptable])
 def test_what_a_later_run_does_otherwise_is_observed_again(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch

@@ -96,13 +96,11 @@ def marginal(run: Verify, **facts: Any) -> tuple[str, str]:
     return found.outcome, found.evidence
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("run", [right, gumbel, branches])
 def test_plain_functions_are_followed_exactly(run: Verify) -> None:
     assert marginal(run) == ("lossless", "scripted")
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     ("run", "verdict"),
     [
@@ -133,7 +131,6 @@ def keys_of_pairs(p: Any, q: Any, drafts: Any, key: Any) -> Any:
     return jax.vmap(right)(p, q, drafts, keys)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     ("batch", "outcome"), [(own_keys, "lossless"), (one_key, "convicted"), (keys_of_pairs, "convicted")]
 )
@@ -142,7 +139,6 @@ def test_keys_of_rows(batch: Verify, outcome: str) -> None:
     assert report.outcome == outcome
 
 
-@pytest.mark.fast
 def test_rows_that_share_coins_agree_too_often() -> None:
     coins = np.random.default_rng(1).integers(0, 2, size=(4, 1000))
     assert independence.dependence(list(coins)).surprise > 1e-3
@@ -154,7 +150,6 @@ def test_rows_that_share_coins_agree_too_often() -> None:
     assert independence.dependence(mirrored).words == "row i and row -i"
 
 
-@pytest.mark.later
 def test_uniforms_as_an_argument_are_exact_where_they_are_jitted() -> None:
     def run(p: Any, q: Any, drafts: Any, u: Any, *, strict: bool) -> Any:
         x, rest = drafts[0], jnp.maximum(p - q, 0)
@@ -168,7 +163,6 @@ def test_uniforms_as_an_argument_are_exact_where_they_are_jitted() -> None:
     assert report.outcome == "convicted", "at a coin of exactly 0 a token of probability 0 is kept"
 
 
-@pytest.mark.later
 def test_a_lenient_comparison_of_keys_is_lossless_and_measured() -> None:
     (found,) = judge(subject(lenient), properties=["degenerate"]).verdicts
     assert found.outcome == "measured"
@@ -188,14 +182,12 @@ def same_child(key: Any) -> int:
     return int(jax.random.uniform(first) < 0.5) + int(jax.random.uniform(second) < 0.5)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("program", [twice, parent, same_child])
 def test_a_key_that_serves_twice_is_refused(program: Verify) -> None:
     with pytest.raises(scripted.NotScriptable, match="a key that is used twice"):
         scripted.law(lambda random: program(random.key()))
 
 
-@pytest.mark.fast
 def test_the_laws_of_keys() -> None:
     def program(random: Any) -> tuple[int, int, int]:
         one, two, three = jax.random.split(random.key(), 3)
@@ -215,7 +207,6 @@ def test_the_laws_of_keys() -> None:
     )
 
 
-@pytest.mark.fast
 def test_an_end_is_not_compiled_into_a_function() -> None:
     run = jax.jit(lambda key: jax.random.uniform(key))
     key = jax.random.key(5)
@@ -225,7 +216,6 @@ def test_an_end_is_not_compiled_into_a_function() -> None:
     assert float(run(key)) == float(jax.random.uniform(key)) > 0
 
 
-@pytest.mark.fast
 def test_jax_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     importing = builtins.__import__
 
@@ -246,13 +236,11 @@ def test_jax_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch, 
         registry.find(str(path))
 
 
-@pytest.mark.fast
 def test_the_example_of_the_site_is_the_file() -> None:
     page = (ROOT / "docs" / "api" / "conform.md").read_text(encoding="utf-8")
     assert EXAMPLE.read_text(encoding="utf-8").rstrip() in page
 
 
-@pytest.mark.later
 def test_the_example_passes() -> None:
     (made,) = registry.subjects_of(registry.find(str(EXAMPLE)))
     report = judge(made._replace(sizes=(1,)), properties=["joint"])

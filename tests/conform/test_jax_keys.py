@@ -20,8 +20,6 @@ from specsim.conform.trial import Trial, begin
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
-pytestmark = pytest.mark.fast
-
 Program = Callable[[Any], Any]  # of a key
 COINS = jnp.arange(6.0).reshape(3, 2)
 QUARTER = jnp.log(jnp.array([[0.25, 0.75], [0.75, 0.25]]))

@@ -268,7 +268,6 @@ def test_no_time_is_said() -> None:
     assert "no time for V=65, 1 draft: give it a larger budget" in verdict.words
 
 
-@pytest.mark.fast
 def test_short_floats_are_not_tried() -> None:
     assert "float16" in found(chain(), dtype="float16").words
 

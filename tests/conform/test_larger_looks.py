@@ -17,8 +17,6 @@ from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial, begin
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 
 def right(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     """Rejection of one draft."""

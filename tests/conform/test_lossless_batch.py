@@ -18,7 +18,6 @@ from specsim.testing import assert_lossless_batch
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.later
 Verify = Callable[..., Any]
 
 

@@ -37,7 +37,6 @@ def measured(run: Any, *dtypes: str, **facts: Any) -> Verdict:
     return found
 
 
-@pytest.mark.fast
 def test_a_distance_and_no_verdict() -> None:
     short, half = measured(chain(), "float32"), measured(chain(), "float32", "float16")
     assert (short.outcome, short.evidence) == ("measured", "scripted")
@@ -64,7 +63,6 @@ def floored(floor: float, dtype: str = "float32", *, of: str = "q") -> Any:
     return run
 
 
-@pytest.mark.fast
 def test_a_floor_of_one_type_is_convicted() -> None:
     """It does nothing to a law without small probabilities, and nothing in float64; rounding cannot have done it."""
     one = measured(floored(1e-3), "float16", "float32")

@@ -11,8 +11,6 @@ from specsim.conform import Report, Subject, Verdict, judge, report
 from specsim.conform.symptoms import how_often
 from specsim.conform.verdict import Outcome
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.mark.parametrize("outcome", get_args(Outcome))
 def test_a_part_of_a_report_passes_nobody(outcome: Outcome) -> None:

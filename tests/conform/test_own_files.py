@@ -15,8 +15,6 @@ from specsim.base.modules import own_rule
 from specsim.cli import app
 from specsim.conform import registry
 
-pytestmark = pytest.mark.fast
-
 
 def file(folder: Path, text: str, name: str = "mine.py") -> str:
     path = folder / name

@@ -111,7 +111,6 @@ def test_users_words_are_escaped(words: str) -> None:
     assert said(found).count(words) == 5
 
 
-@pytest.mark.fast
 def test_words_of_a_counterexample_are_escaped() -> None:
     """A user's file names its cases, and its outcomes are what it returns."""
     case = "<script>alert(1)</script>"

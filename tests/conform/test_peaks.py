@@ -21,8 +21,6 @@ def sure(p: Array, q: Array, drafts: Array, random: Any) -> Any:
     return 0, random.choice(p.shape[1], p=rest / rest.sum())
 
 
-@pytest.mark.later
-@pytest.mark.fast
 def test_laws_with_their_peaks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only they convict a rule that trusts a draft which is sure of itself."""
     monkeypatch.setattr(_laws, "SHRINKING", 0.0)

@@ -60,7 +60,6 @@ def judged(**more: Any) -> Any:
     return assert_lossless_batch(partial(padded, **more), sizes=SIZES, properties=ASKED, dtype="float64")
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("wrong", ["last row", "first row", "the only row", "two rows"])
 def test_every_place_of_a_call_is_judged(wrong: str) -> None:
     """The last block always had a neighbour behind it, and one block alone was never a call."""
@@ -68,21 +67,18 @@ def test_every_place_of_a_call_is_judged(wrong: str) -> None:
         judged(wrong=wrong)
 
 
-@pytest.mark.later
 def test_coins_that_repeat_in_large_batches_convict() -> None:
     """Small batches were exact, and the frequencies of rows right: whether rows depend on each other was not asked."""
     with pytest.raises(AssertionError, match="rows of one batch depend on each other"):
         judged(wrong="coins of a tile of 32")
 
 
-@pytest.mark.later
 def test_the_right_verifier_is_lossless_at_every_place() -> None:
     report = judged()
     assert report.outcome == "lossless"
     assert next(v.reach for v in report.verdicts if v.property == "batches").startswith("3 equal rows; 1 row; ")
 
 
-@pytest.mark.fast
 def test_a_block_stands_alone_first_and_last() -> None:
     subject = ragged.subject(padded, "padded", {"sizes": SIZES})
     places = []
@@ -97,7 +93,6 @@ def test_a_block_stands_alone_first_and_last() -> None:
     assert any(len(block.drafts) for block in ragged.arranged([empty] * 3, subject)[0]), "no call is without any draft"
 
 
-@pytest.mark.fast
 def test_jax_gets_calls_of_one_shape_whose_first_and_last_block_is_ones_own() -> None:
     subject = Subject("mine", "chain", print, arrays="jax", randomness="random", sizes=SIZES)
     ends = set()

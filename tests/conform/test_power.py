@@ -151,7 +151,6 @@ def test_a_log_of_counts() -> None:
     assert judge_counts(log("tokenwise", 4_000, rng), "log").outcome == "inconclusive"
 
 
-@pytest.mark.fast
 def test_a_block_rules_log_is_no_conviction() -> None:
     """A ratio above 1 makes up for one below before it: 1.5 drafts are kept, where tokenwise rejection keeps 1."""
     lines = [f'{{"p": [0.2, 0.4], "q": [0.4, 0.2], "kept": {kept}}}' for kept in (2, 2, 2, 0) * 100]
@@ -159,7 +158,6 @@ def test_a_block_rules_log_is_no_conviction() -> None:
     assert (found.outcome, found.reach) == ("inconclusive", "400 blocks, 1.5 drafts kept where 1.5 are the most")
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("rate", "outcome"), [(1 / 120, "convicted"), (1 / 140, "inconclusive")])
 def test_bets_share_one_wealth(rate: float, outcome: str) -> None:
     """Ten drafts kept that the target excludes: the mean of (1 + stake)^10, 126, and not the sum."""
@@ -167,14 +165,12 @@ def test_bets_share_one_wealth(rate: float, outcome: str) -> None:
     assert judge_counts(lines, "log", false_alarm=rate).outcome == outcome
 
 
-@pytest.mark.fast
 def test_what_was_shown_once_stays_shown() -> None:
     """The wealth of the bets counts at any block; later ones may lose it again."""
     kept, none = (f'{{"p": [0.2], "q": [0.4], "kept": {n}}}' for n in (1, 0))
     assert judge_counts([kept] * 100 + [none] * 1000, "log").outcome == "convicted"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     "odd",
     [
@@ -189,7 +185,6 @@ def test_a_line_of_tiny_probabilities_does_not_switch_a_conviction_off(odd: str)
     assert judge_counts([odd, *lines], "log").outcome == "convicted"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("p", "q", "most"),
     [
@@ -202,7 +197,6 @@ def test_products_of_ratios_do_not_overflow(p: list[float], q: list[float], most
     assert found.reach == f"1 blocks, 0 drafts kept where {most} are the most"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -229,7 +223,6 @@ def test_a_log_that_is_none(line: str, words: str) -> None:
 KEPT, BAD = '{"p": [0.2], "q": [0.4], "kept": 1}', '{"p": [NaN], "q": [0.4], "kept": 1}'
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("place", [0, 50, 100])
 @pytest.mark.parametrize(
     ("line", "words"),
@@ -249,7 +242,6 @@ def test_a_bad_line_does_not_switch_a_conviction_off(line: str, words: str, plac
     assert words in found.words
 
 
-@pytest.mark.fast
 def test_bad_lines_convict_nobody() -> None:
     """A log that spoils the lines in which nothing is kept is no evidence, and a NaN beside it is bad input."""
     spoilt = '{"p": [0.2], "q": [0.4], "kept": null}'
@@ -268,7 +260,6 @@ def test_a_rate_that_is_none(rate: float) -> None:
 RECORD = json.loads((BENCH / "alarms.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.fast
 def test_the_record_of_false_alarms() -> None:
     """`python tests/bench/alarms.py`: 1,000 lossless subjects through the harness, of which none may stay undecided."""
     outcomes = RECORD["outcomes"]
@@ -284,7 +275,6 @@ def test_the_record_can_be_made_again() -> None:
     assert bench.judged(0, shift=0.2).outcome == "convicted"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("runs", [100, 1000, 5000])
 def test_a_mean_exceeds_what_is_allowed_as_rarely_as_is_said(runs: int) -> None:
     """Exactly, of a fair coin, whose mean is as far off as any: the tail of its counts."""

@@ -61,7 +61,6 @@ def test_a_race_that_each_of_many_tokens_can_win_leaves_other_cases_exact() -> N
     assert [(v.outcome, v.evidence) for v in report.verdicts] == [("lossless", "Monte Carlo"), ("lossless", "scripted")]
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("floor", FLOORS)
 def test_races_over_the_same_exponentials_with_a_floor(floor: float) -> None:
     """Each race alone has its own weights, whatever the others have."""
@@ -73,7 +72,6 @@ def test_races_over_the_same_exponentials_with_a_floor(floor: float) -> None:
         assert alone == pytest.approx(row / row.sum(), abs=1e-11)
 
 
-@pytest.mark.fast
 def test_an_exponential_whose_uniform_was_compared_does_not_race_as_if_fresh() -> None:
     """Above a half its exponential is below log 2: it wins more often than its weight says."""
 
@@ -86,7 +84,6 @@ def test_an_exponential_whose_uniform_was_compared_does_not_race_as_if_fresh() -
         scripted.law(program)
 
 
-@pytest.mark.fast
 def test_uniforms_and_races_that_are_drawn_anew_forget_their_factors() -> None:
     torch = pytest.importorskip("torch")
     weights = torch.tensor(P)
@@ -108,14 +105,12 @@ def test_uniforms_and_races_that_are_drawn_anew_forget_their_factors() -> None:
     assert all(found[i, j] == pytest.approx(P[i] * P[j], abs=1e-12) for i in range(3) for j in range(3))
 
 
-@pytest.mark.fast
 def test_paths_of_next_to_no_probability_are_not_followed() -> None:
     """Float64 does not resolve them beside the others; a coin of 1e-12 it does."""
     assert scripted.law(lambda random: int(random.choice(2, p=[1e-20, 1 - 1e-20]))).leaves == 1
     assert scripted.law(lambda random: bool(random.random() < 1e-12)).law[True] == pytest.approx(1e-12)
 
 
-@pytest.mark.fast
 def test_report_24_first_case_takes_few_paths() -> None:
     subject = Subject("one race", "chain", spare_row(1e-38), sizes=(2,))
     case = next(standard(subject))

@@ -52,7 +52,6 @@ ONLY = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("at", ONLY)
 def test_every_token_is_drafted_too_often_somewhere(at: str) -> None:
     """On five tokens only the last one was; and no vocabulary had a second tile."""
@@ -61,7 +60,6 @@ def test_every_token_is_drafted_too_often_somewhere(at: str) -> None:
     assert (report.outcome, report.verdicts[0].evidence) == ("convicted", "scripted")
 
 
-@pytest.mark.fast
 def test_a_target_may_be_even() -> None:
     """`lenient_where_flat` of the authors: no case had an even target and another draft."""
 
@@ -71,7 +69,6 @@ def test_a_target_may_be_even() -> None:
     assert judge(Subject("flat", "step", run, sizes=(1,)), properties=["degenerate"]).outcome == "convicted"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("token", range(8))
 def test_every_certain_draft_is_tested(token: int) -> None:
     def run(p: Array, q: Any, drafts: Array, random: Any) -> int:
@@ -114,7 +111,6 @@ def test_what_is_left_over_and_rare_is_missed_in_a_whole_budget(dtype: str) -> N
     assert judge(without_rare(1e-3, dtype), properties=["degenerate"]).outcome == "convicted"
 
 
-@pytest.mark.fast
 def test_a_case_is_as_large_in_tokens_and_in_drafts() -> None:
     case = next(iter(standard(Subject("it", "chain", often, sizes=(2,)))))
     first, second = size_of(case)

@@ -181,7 +181,6 @@ def test_numpy_and_python_programs() -> None:
     assert found.law[0, True, "a", 0] == pytest.approx(0.5 * 0.25 * 0.25 * 0.5, abs=1e-12)
 
 
-@pytest.mark.fast
 def test_one_minus_a_uniform_is_the_other_side_of_it() -> None:
     """Comparisons of u and of 1 - u hang together; what races over one may not race over the other."""
 
@@ -246,7 +245,6 @@ def test_what_was_replaced_is_put_back() -> None:
     assert (np.random.rand, python_random.random, np.random.default_rng) == before
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_generators_of_a_process_go_on_where_they_were(fails: bool) -> None:
     """Judging somebody's verifier in one's own program changes none of its draws, also if the verifier raises."""

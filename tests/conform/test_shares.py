@@ -7,7 +7,6 @@ import pytest
 from specsim.conform.evidence import shares
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("runs", [100, 1000])
 @pytest.mark.parametrize("expected", [0.002, 0.1, 0.5])
 def test_shares_raise_as_few_alarms_as_is_said(expected: float, runs: int) -> None:
@@ -25,7 +24,6 @@ def test_shares_raise_as_few_alarms_as_is_said(expected: float, runs: int) -> No
     assert sum(tails) > delta / 1e4
 
 
-@pytest.mark.fast
 def test_rounding_explains_what_it_can() -> None:
     share = shares.Share("", 0.52, 0.5)
     assert shares.excess(share, 10_000, 0.0) > 0 == shares.excess(share, 10_000, 0.02)

@@ -15,8 +15,6 @@ from helpers.authors import RIGHT, conform
 from specsim.base.modules import imported_names, read
 from specsim.conform import Report, Verdict, certificate, registry, sources
 
-pytestmark = pytest.mark.fast
-
 RESIDUAL = """
 def residual(p, q):
     return (p - q).clip(0) / (p - q).clip(0).sum()

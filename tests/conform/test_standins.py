@@ -16,8 +16,6 @@ from specsim.conform.evidence import scripted
 from specsim.conform.subject_call import call, inputs
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.fast
-
 QUARTER = 0.25
 Program = Callable[[Any], Any]  # (random) -> result
 

@@ -81,7 +81,6 @@ def test_larger_sizes_are_in_the_sentence(name: str, surfaces: dict[str, list[st
     assert all("V=300" in line and "V=1000, 1 draft" in line for line in whole)
 
 
-@pytest.mark.fast
 def test_what_was_not_tried_is_in_the_sentence() -> None:
     without = Verdict("m", "larger", "not available", words="larger sizes were not tried: no time for V=65, 1 draft")
     one = Report("m", (Verdict("m", "joint", "lossless", "scripted", "V=3, 2 drafts"), without))
@@ -91,7 +90,6 @@ def test_what_was_not_tried_is_in_the_sentence() -> None:
     assert report.short([one]) == "lossless where tried (scripted up to V=3, 2 drafts)"
 
 
-@pytest.mark.fast
 def test_several_subjects_have_the_reach_of_each() -> None:
     """The smallest of them, and only of evidence that all of them have."""
 
@@ -110,7 +108,6 @@ def test_several_subjects_have_the_reach_of_each() -> None:
     assert report.short([edge]).endswith("; but not at the ends of its coins")
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("outcome", ["lossless", "convicted", "vacuous"])
 def test_a_report_without_reach_says_so(outcome: Any) -> None:
     one = Report("m", (Verdict("m", "joint", outcome, "scripted"),))
@@ -126,7 +123,6 @@ def rows(path: str) -> Iterator[str]:
             yield line
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("path", ["docs/results/conform.md", "docs/results/museum.md"])
 def test_tables_of_the_site(path: str) -> None:
     found = list(rows(path))
@@ -135,7 +131,6 @@ def test_tables_of_the_site(path: str) -> None:
         assert re.search(r"lossless where tried \(\w.* up to V=\d+, \d+ draft", line), line
 
 
-@pytest.mark.fast
 def test_what_makes_the_tables() -> None:
     held = {"subject": "m", "outcome": "lossless"}
     verdict = {"property": "joint", "outcome": "lossless", "evidence": "scripted", "reach": "V=3, 2 drafts"}

@@ -50,7 +50,6 @@ def subject(size: float, wrong: str = "", told: float | None = None) -> Subject:
     return Subject("decoder", "decoder", decoder(size, wrong), sizes=(1, 2), warps=True, paths=paths)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("margin", "near"), [(1.5, True), (2.0, True), (2.5, False)])
 def test_each_of_two_logits_may_be_off(margin: float, near: bool) -> None:
     """One up and the other down by the distance of the paths: a margin of twice that is what rounding explains."""

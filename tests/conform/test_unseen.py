@@ -67,6 +67,5 @@ def test_lossy(one: Unseen) -> None:
     assert outcome(one) == "convicted", one.truth
 
 
-@pytest.mark.fast
 def test_there_are_thirty_of_each() -> None:
     assert len(LOSSLESS) == len(LOSSY) == 30

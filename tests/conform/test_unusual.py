@@ -131,7 +131,6 @@ def test_a_pool_of_numbers_that_is_kept_over_calls(size: int) -> None:
         assert wrong or "not" in found.words
 
 
-@pytest.mark.fast
 def test_a_stand_in_of_an_earlier_run_is_refused() -> None:
     kept: list[Any] = []
 
@@ -180,7 +179,6 @@ def test_a_prefix_cache_by_model_is_a_cache() -> None:
         assert judge(made("decoder", run), properties=["marginal"]).outcome == ("convicted" if wrong else "lossless")
 
 
-@pytest.mark.fast
 def test_a_subject_that_is_refused_is_not_tried_at_the_ends_of_its_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
     found = Verdict("it", "degenerate", "inconclusive")
@@ -253,7 +251,6 @@ def stopping(draft: Model, prompt: Any, gamma: int, sampling_params: Any, random
     return text, np.stack(rows)
 
 
-@pytest.mark.fast
 def test_a_drafter_of_random_length_keeps_its_contract() -> None:
     subject = made("drafter", stopping, sizes=(2,))
     trial = begin(subject, deadline=clock.now() + 60, patience=60, delta=1e-6, seed=0)
@@ -261,7 +258,6 @@ def test_a_drafter_of_random_length_keeps_its_contract() -> None:
     assert found.distance < found.allowed
 
 
-@pytest.mark.fast
 def test_a_look_at_the_law_of_a_model_is_counted() -> None:
     model = Model(lambda text: np.array([0.5, 0.5]), 2)
     for ask in (model, model.law, model.rows):

@@ -10,8 +10,6 @@ from scipy import stats
 
 from specsim.continuous import Emitted, emit, gaussian_overlap, gaussian_step
 
-pytestmark = pytest.mark.fast
-
 
 class Chain(NamedTuple):
     """x1 ~ N(mean, sd^2), then x0 ~ N(slope x1 + shift, last^2), in every coordinate."""
@@ -54,7 +52,6 @@ def test_the_floor_is_that_of_the_law_itself() -> None:
     assert distance(draws) == pytest.approx(FLOOR, rel=0.15)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     ("draft", "told"),
     [

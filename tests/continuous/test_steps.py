@@ -21,8 +21,6 @@ from specsim.continuous import (
     residual_quantile,
 )
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.mark.parametrize("gap", [0.01, 0.5, 1.0, 3.0, 8.0])
 def test_overlap_is_the_integral_of_the_smaller_density(gap: float) -> None:
@@ -81,7 +79,6 @@ def test_narrower_floats_are_taken() -> None:
     assert continuous.keeps(step, mean, np.array([0.5], dtype=np.float32)).tolist() == [True]
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("instead", ["reflection", "line"])
 def test_points_have_deviations_of_their_own(instead: str) -> None:
     sd = np.linspace(0.2, 3, 30_000)[:, None]
@@ -156,7 +153,6 @@ def test_the_law_is_the_targets_whatever_the_deviations(name: str) -> None:
     assert distance(STEPS[name], instead="loop")[0] > 1e-4
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", ["one dimension", "three"])
 @pytest.mark.parametrize("instead", ["reflection", "line", "loop"])
 def test_the_law_is_the_targets(name: str, instead: str) -> None:

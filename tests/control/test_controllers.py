@@ -12,8 +12,6 @@ from specsim.control import block_lengths, row_signals
 from specsim.control._confidence import INPUTS
 from specsim.types import Signals
 
-pytestmark = pytest.mark.fast
-
 ROWS = [[0.8, 0.2], [0.5, 0.5], [0.9, 0.1], [0.6, 0.4]]
 BLOCK = row_signals(ROWS, [0, 1, 1, 0], [1, 2, 3, 4])
 

@@ -56,7 +56,6 @@ def test_a_threshold_of_zero_never_learns() -> None:
     assert state.eta == 0
 
 
-@pytest.mark.fast
 def test_texts_of_a_batch_learn_as_each_would_alone() -> None:
     """Where one text's block is shorter, the places that it did not draft were neither kept nor refused."""
     module, rng = discover.find("control", "roc"), np.random.default_rng(6)

@@ -17,8 +17,6 @@ from specsim.exact import controlled_text, forking
 from specsim.exact.chain import target_law
 from specsim.verify.chain import block, tokenwise
 
-pytestmark = pytest.mark.fast
-
 P, Q = np.array([F(1, 2), F(1, 2)]), np.array([F(3, 4), F(1, 4)])
 DROPS = load(MUTANTS / "control" / "drops_after_the_draw.py")
 
@@ -90,7 +88,6 @@ def silent(text: tuple[int, ...]) -> tuple[Any, Any]:
     return np.array([half * F(3, 4), (1 - half) * F(3, 4), F(1, 4)]), q
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     ("name", "params"),
     [(n, p) for n, m in discover.rules("control").items() for p in discover.process_cases(m)],

@@ -17,9 +17,6 @@ from specsim.types import Array, TokenTree
 from specsim.verify.step import rejection
 from specsim.verify.tree import target_only
 
-pytestmark = pytest.mark.fast
-
-LIFTED = pytest.param("lifted_node_always_kept", marks=pytest.mark.later)
 SEVERAL = ["duplicates_skipped", "every_draft_against_target", "kseq_rho_below_root"]
 
 
@@ -39,7 +36,7 @@ def test_lossy_chain_rules(name: str) -> None:
     assert not guarantee(load(MUTANTS / "chain" / f"{name}.py")).lossless
 
 
-@pytest.mark.parametrize("name", ["target_only_does_not_stop", LIFTED, "paths_not_merged"])
+@pytest.mark.parametrize("name", ["target_only_does_not_stop", "lifted_node_always_kept", "paths_not_merged"])
 def test_lossy_tree_rules(name: str) -> None:
     assert not guarantee(load(MUTANTS / "tree" / f"{name}.py"), family="tree").lossless
 

@@ -11,8 +11,6 @@ import pytest
 from specsim import discover, guarantee
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 
 def in_logs(family: str, name: str, power: float = 1.0) -> ModuleType:
     """A rule of the project that takes p to a power by way of logarithms, which Fractions have not."""
@@ -31,7 +29,6 @@ def in_logs(family: str, name: str, power: float = 1.0) -> ModuleType:
 RULES = [("chain", "tokenwise"), ("chain", "block"), ("tree", "tokenwise"), ("tree", "traversal")]
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("family", "name"), RULES)
 def test_a_lossless_rule_in_floats(family: str, name: str) -> None:
     found = guarantee(in_logs(family, name))
@@ -39,7 +36,6 @@ def test_a_lossless_rule_in_floats(family: str, name: str) -> None:
     assert "in float64 above 1e-12" in found.reason
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("family", "name"), RULES)
 @pytest.mark.parametrize(("power", "least"), [(0.5, 1e-2), (1 - 1e-9, 1e-11)])
 def test_a_lossy_rule_in_floats(family: str, name: str, power: float, least: float) -> None:

@@ -5,8 +5,6 @@ import pytest
 import specsim
 from specsim import trees
 
-pytestmark = pytest.mark.fast
-
 
 def test_laws_or_models() -> None:
     p, q = [1 / 3, 2 / 3], [2 / 3, 1 / 3]

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from specsim import acceptance_rate, discover, masked_acceptance, masked_law, output_law, verify_step, warp
 
-pytestmark = pytest.mark.fast
-
 F = Fraction
 SIZE = 4
 WEIGHTS = st.lists(st.integers(1, 6), min_size=SIZE, max_size=SIZE).map(lambda w: [F(v, sum(w)) for v in w])
@@ -38,7 +36,6 @@ def test_one_draft_in_closed_form(p: list[F], q: list[F], mask: list[bool]) -> N
         assert seen == 1
 
 
-@pytest.mark.later
 @given(WEIGHTS, MASKS)
 def test_agreeing_on_what_is_not_allowed_is_lost(p: list[F], mask: list[bool]) -> None:
     """Where both say the same of what is not allowed, acceptance is lower under the mask: (1 - P)(1 - A / P)."""

@@ -125,7 +125,6 @@ def test_tau_of_deterministic_trees_from_texts(parents: list[int]) -> None:
         assert found == stationary_tau(target, draft, rule="target_only", parents=parents, scheme="deterministic")
 
 
-@pytest.mark.fast
 def test_renewal_counts_the_calls_of_a_tree_decoder() -> None:
     """One text by hand: trees that hold two, none and one of its next tokens."""
     rows = tree_survival([-1, 0, -1], [[1, 2, 5], [7, 7, 7], [3, 3, 9], [9, 9, 4]], [1, 2, 3, 4])

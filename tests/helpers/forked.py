@@ -1,7 +1,7 @@
 """Runs of pytest that share one start: a process has read its options and imported other packages, and forks.
 
 `python tests/helpers/forked.py` reads a line of JSON with ids of tests, again and again. It answers
-each line with another: the exit status of pytest on these tests of the fast tier, and the end of
+each line with another: the exit status of pytest on these tests of the default suite, and the end of
 what it printed. Each run is a process of its own that imports this project anew, so that a line
 that has changed since the run before counts.
 """
@@ -30,7 +30,7 @@ HEAVY = (
     "transformers.models.llama.modeling_llama",
 )
 # No output is captured: what a run prints goes to a file of its own.
-OPTIONS = ["-q", "-x", "-s", "-n0", "-m", "fast and not slow", "-p", "no:cacheprovider"]
+OPTIONS = ["-q", "-x", "-s", "-n0", "-m", "not slow", "-p", "no:cacheprovider"]
 # Characters of the output that an answer repeats.
 SHOWN = 2000
 # Seconds after which a run is ended, by a signal: a wrong line may loop, or let through what takes hours.

@@ -1,8 +1,18 @@
-"""The slow tier in parts, of which CI runs one each time."""
+"""Which tests are slow, and the ten parts of them, of which CI runs one each time."""
 
 from __future__ import annotations
 
 from zlib import crc32
+
+# Seconds from which a case is slow.
+LONG = 1.0
+
+
+def slow_cases(listed: str, seconds: dict[str, float]) -> str:
+    """Return the text of tests/slow.txt after a run: what was measured is listed if it was long, the rest stays."""
+    cases = {case for case in listed.splitlines() if case not in seconds}
+    cases |= {case for case, duration in seconds.items() if duration >= LONG}
+    return "".join(f"{case}\n" for case in sorted(cases))
 
 
 def part_of(test: str, parts: int) -> int:

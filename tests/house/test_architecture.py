@@ -17,8 +17,6 @@ import pytest
 
 import specsim
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 # A room imports from those on the floors below it, and on its own floor only from those named behind it.
 FLOORS: dict[str, list[dict[str, set[str]]]] = {
@@ -256,7 +254,6 @@ def test_files_of_tests_stay_small() -> None:
     assert len(files) > 200
 
 
-@pytest.mark.later
 def test_no_test_imports_another() -> None:
     tests = [p for p in (ROOT / "tests").rglob("*.py") if "mutants" not in p.parts]
     assert tests

@@ -6,12 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import specsim
 from specsim import discover
-
-pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).parents[2]
 ENTRY = re.compile(r"^@(\w+)\{(\w+),\n(.*?)^\}", re.M | re.S)

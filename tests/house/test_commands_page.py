@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import typer.main
 
-pytestmark = pytest.mark.fast
-
 DOCS = Path(__file__).parents[2] / "docs"
 
 

@@ -6,10 +6,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 CONFORM = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path.read_text(encoding="utf-8")

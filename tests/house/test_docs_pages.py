@@ -21,8 +21,6 @@ from specsim import discover
 from specsim.base import imports
 from specsim.cli import app
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PUBLIC = ("specsim", "specsim.continuous", "specsim.trees", "specsim.testing", "real")
@@ -73,7 +71,6 @@ def test_the_index_of_the_api_lists_what_its_pages_have() -> None:
         assert names == set(re.findall(r"^\.\. auto\w+:: (\w+)", text, re.M)), page
 
 
-@pytest.mark.later
 def test_tables_are_those_of_the_records() -> None:
     """`python docs/refresh.py` writes them anew."""
     pytest.importorskip("torch")
@@ -81,7 +78,6 @@ def test_tables_are_those_of_the_records() -> None:
     assert stale == []
 
 
-@pytest.mark.later
 def test_recorded_checks_are_of_these_rules() -> None:
     """`python docs/_generate/checks.py` runs those that are missing, and drops what is gone."""
     checks = recorder()
@@ -107,7 +103,6 @@ def test_a_changed_rule_has_no_record(tmp_path: Path, monkeypatch: pytest.Monkey
     assert checks.recorded("step", "rejection") is None
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     ("rule", "module", "counts"),
     [
@@ -133,7 +128,6 @@ def test_a_change_of_what_a_result_depends_on_shows(
     assert (checks.digest(*rule.split("/")) != before) == counts
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("rule", "names"), [("step/rejection", ("contract", "edges", "batches")),
                                              ("tree/tokenwise", ("contract", "batches"))])  # fmt: skip
 def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]) -> None:
@@ -156,7 +150,6 @@ def test_what_runs_in_a_check_is_in_the_digest(rule: str, names: tuple[str, ...]
     assert called - known == set()
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     ("family", "name"),
     [("step", "rejection"), ("chain", "block"), ("tree", "traversal"), ("draft", "iid"), ("process", "jacobi")],

@@ -20,8 +20,6 @@ from specsim.types import (
 )
 from specsim.verify.params import parsed_params
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 READERS = ("specsim/discover.py", "specsim/checks/contract.py")
 OPTIONAL = {

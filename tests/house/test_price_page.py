@@ -18,8 +18,6 @@ pytest.importorskip("matplotlib")
 
 from specsim.base import imports
 
-pytestmark = pytest.mark.fast
-
 DOCS = Path(__file__).parents[2] / "docs"
 ON_THE_LINE = {"judge, likeliest", "judge, above", "lantern", "lenience"}
 
@@ -40,7 +38,6 @@ def wrong(price: ModuleType, record: dict[str, Any]) -> list[str]:
     return found + [f"{one['line']} is below the line" for one in record["points"] if price.over(one) < 0]
 
 
-@pytest.mark.later
 def test_every_lossy_rule_is_recorded_as_it_is(price: ModuleType) -> None:
     """`python -m _generate.price`, in docs/, measures them anew."""
     record = price.recorded()
@@ -71,7 +68,6 @@ def test_what_is_measured_is_measured_again(price: ModuleType) -> None:
     assert {one["rule"] for one in record["points"]} == set(price.lossy())
 
 
-@pytest.mark.later
 def test_the_page_has_every_point_and_the_picture_is_the_same_again(price: ModuleType, tmp_path: Path) -> None:
     price.write(tmp_path)
     page, picture = (tmp_path / name for name in ("index.md", "price.svg"))

@@ -12,8 +12,6 @@ import specsim
 import specsim.testing
 import specsim.trees
 
-pytestmark = pytest.mark.fast
-
 ORDER = (
     "rule",
     "num_drafts",

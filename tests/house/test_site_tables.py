@@ -12,8 +12,6 @@ import pytest
 pytest.importorskip("sphinx")
 from docutils import nodes
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,4 +1,4 @@
-"""The suite's own hooks, run on tests of three lines: a skip for a missing package, and what a tier imports."""
+"""The suite's own hooks, run on tests of three lines: a skip for a missing package, and the parts of the slow tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from helpers import parts
 
 TESTS = Path(__file__).parents[1]
 IN_A_TEST = "import pytest\n\ndef test_one():\n    pytest.importorskip('no_such_package')\n"
@@ -32,10 +33,10 @@ def suite(folder: Path) -> None:
         "helpers/__init__.py",
         "helpers/quick_fractions.py",
         "helpers/parts.py",
-        "helpers/minutes.txt",
+        "slow.txt",
     ):
         (folder / name).write_text((TESTS / name).read_text())
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = fast, slow\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
 
 
 def outcomes(folder: Path, **env: str) -> dict[str, str]:
@@ -71,29 +72,6 @@ def test_what_a_job_leaves_out_on_purpose_is_skipped(tmp_path: Path, left_out: s
     assert outcomes(tmp_path, CI="true", CI_WITHOUT=left_out)["test"] == outcome
 
 
-QUICK = "import pytest\n\n@pytest.mark.fast\ndef test_one():\n    pass\n"
-
-
-@pytest.mark.parametrize(("tier", "status"), [("fast and not slow", 0), ("not slow", 2)])
-def test_the_quick_tier_imports_no_file_without_a_quick_test(tmp_path: Path, tier: str, status: int) -> None:
-    suite(tmp_path)
-    (tmp_path / "test_quick.py").write_text(QUICK)
-    (tmp_path / "test_other.py").write_text("raise SystemError('imported')\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", tier, "."]
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ | ALONE, capture_output=True, text=True)
-    assert (done.returncode, "imported" in done.stdout) == (status, bool(status))
-    assert ("1 passed" in done.stdout) == (status == 0)
-
-
-@pytest.mark.fast
-def test_marks_of_the_quick_tier_stand_in_the_files_of_the_tests() -> None:
-    """Where they came from elsewhere, that hook would leave their tests out."""
-    others = [path for path in TESTS.rglob("*.py") if not path.name.startswith("test_")]
-    marked = {path.name for path in others if "mark.fast" in path.read_text(encoding="utf-8")}
-    assert len(others) > 50
-    assert marked == {"conftest.py"}  # the hook itself
-
-
 SLOW = "import pytest\n\n@pytest.mark.slow\n@pytest.mark.parametrize('i', range(40))\ndef test_one(i):\n    pass\n"
 
 
@@ -118,12 +96,13 @@ def test_a_part_of_the_slow_tier_says_which_it_is(tmp_path: Path) -> None:
             ".",
         ]
         run = subprocess.run(words, cwd=tmp_path, env=kept, capture_output=True, text=True, check=True)
-        counts += re.findall(rf"= slow tier: part {part} of 2, (\d+) tests =", run.stdout)
+        counts += re.findall(rf"= slow tests: part {part} of 2, (\d+) tests =", run.stdout)
         assert f"{counts[-1]} passed" in run.stdout
     assert sum(map(int, counts)) == 40
     assert len(counts) == 2
-    run = subprocess.run(
-        [*words, "--seconds", "-1"], cwd=tmp_path, env=kept, capture_output=True, text=True, check=True
-    )
-    late = f"{counts[-1]} tests, {counts[-1]} of them not begun for want of time ="
-    assert late in run.stdout
+
+
+def test_the_list_of_slow_cases_follows_what_was_measured() -> None:
+    listed = "tests/a.py::test_now_quick\ntests/a.py::test_not_run\n"
+    seconds = {"tests/a.py::test_now_quick": 0.5, "tests/a.py::test_now_slow": 1.5}
+    assert parts.slow_cases(listed, seconds) == "tests/a.py::test_not_run\ntests/a.py::test_now_slow\n"

@@ -1,4 +1,4 @@
-"""Every wrong line of tests/mutants/lines.toml is killed by the test named there, in the fast tier."""
+"""Every wrong line of tests/mutants/lines.toml is killed by the test named there, in the default suite."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LINES: list[dict[str, str]] = tomllib.loads((ROOT / "tests/mutants/lines.toml").read_text(encoding="utf-8"))["line"]
 NAMES = [line["gap"] for line in LINES]
+SLOW_CASES = (ROOT / "tests/slow.txt").read_text(encoding="utf-8").splitlines()
 Status = Callable[[list[str]], tuple[int, str]]
 
 
-@pytest.mark.fast
 def test_every_wrong_line_can_be_planted() -> None:
-    """The right line stands once where the list says, and the test that kills the wrong one is in the fast tier."""
+    """The right line stands once in its file, and the test that kills the wrong one is in the default suite."""
     assert [line["gap"] for line in LINES if not can_be_planted(line)] == []
     one = LINES[0]
-    later = "tests/conform/test_jax.py::test_keys_of_rows"
+    slow = "tests/house/test_wrong_lines.py::test_right_lines_survive"
+    slow_case = "tests/conform/test_jax.py::test_the_example_passes"
     others = ({"right": "no such line"}, {"wrong": one["right"]}, {"killed_by": one["killed_by"] + "_as_well"})
-    for other in (*others, {"killed_by": later}):
+    for other in (*others, {"killed_by": slow}, {"killed_by": slow_case}):
         assert not can_be_planted(one | other)
 
 
 def can_be_planted(line: dict[str, str]) -> bool:
     path, _, name = line["killed_by"].partition("::")
-    once = source(line["file"]).count(line["right"]) == 1
-    return once and line["wrong"] != line["right"] and name.partition("[")[0] in fast_tests(path)
+    is_unique = source(line["file"]).count(line["right"]) == 1
+    is_default = name.partition("[")[0] in default_tests(path) and line["killed_by"] not in SLOW_CASES
+    return is_unique and line["wrong"] != line["right"] and is_default
 
 
 @cache
@@ -44,21 +46,13 @@ def source(path: str) -> str:
 
 
 @cache
-def fast_tests(path: str) -> set[str]:
-    """Return the tests of a file that may run in the fast tier: by a mark of the file, their own, or of their cases."""
+def default_tests(path: str) -> set[str]:
+    """Return the names of the tests of a file that are not marked as slow."""
     body = ast.parse(source(path)).body
     tests = [one for one in body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")]
-    of_file = any("mark.fast" in ast.unparse(one) for one in body if one not in tests)
-    found = set[str]()
-    for test in tests:
-        marks = [ast.unparse(mark) for mark in test.decorator_list]
-        is_fast = of_file or any("mark.fast" in mark for mark in marks)
-        if is_fast and not {"pytest.mark.later", "pytest.mark.slow"} & set(marks):
-            found.add(test.name)
-    return found
+    return {test.name for test in tests if "pytest.mark.slow" not in map(ast.unparse, test.decorator_list)}
 
 
-@pytest.mark.fast
 def test_no_gap_is_listed_twice() -> None:
     assert len(set(NAMES)) == len(NAMES) >= 55
 
@@ -76,7 +70,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def status(copy: Path) -> Iterator[Status]:
-    """A function: exit status and output of pytest on tests of the fast tier, in a process forked from one."""
+    """A function: exit status and output of pytest on tests of the default suite, in a process forked from one."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST"))}
     env = kept | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     words = [sys.executable, "tests/helpers/forked.py"]
@@ -106,7 +100,7 @@ def test_a_wrong_line_is_killed(line: dict[str, str], copy: Path, status: Status
         code, shown = status([line["killed_by"]])
     finally:
         path.write_text(honest, encoding="utf-8")
-    assert code == 1, shown  # 0: it survives; 5: its test is not in the fast tier; -14: it took too long
+    assert code == 1, shown  # 0: it survives; 5: its test is slow; -14: it took too long
 
 
 @pytest.mark.slow
@@ -136,15 +130,12 @@ def _unasked(body: list[ast.stmt]) -> bool:
     return False
 
 
-@pytest.mark.later
-@pytest.mark.fast
 def test_no_test_returns_before_it_has_asked_something() -> None:
     """As a test over rules once did, for those that did not take its number of drafts."""
     found = {p.name: returns_unasked(p.read_text(encoding="utf-8")) for p in (ROOT / "tests").rglob("test_*.py")}
     assert {name: tests for name, tests in found.items() if tests} == {}
 
 
-@pytest.mark.fast
 def test_the_check_of_returns_can_fail() -> None:
     silent = "def test_it(rule, k):\n    if not takes(rule, k):\n        return\n    assert law(rule, k)\n"
     assert returns_unasked(silent) == ["test_it"]

@@ -11,8 +11,6 @@ from specsim.latency import ModelShape
 from specsim.latency.configs.fields import read
 from specsim.latency.configs.heads import _EAGLE3, _kind
 
-pytestmark = pytest.mark.fast
-
 LITE = {
     "model_type": "glm4_moe", "vocab_size": 96, "hidden_size": 48, "intermediate_size": 112, "num_hidden_layers": 4,
     "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "n_routed_experts": 6, "n_shared_experts": 1,

@@ -17,8 +17,6 @@ from specsim.latency.configs.defaults import defaults_of
 from specsim.latency.configs.families import FAMILIES
 from specsim.latency.tables import grouped
 
-pytestmark = pytest.mark.later
-
 # Families whose code is not in transformers: counted by hand in `test_config_reports.py`, or alike another family.
 ELSEWHERE = {"", "internlm2", "deepseek", "bailing_moe", "bailing_moe_v2", "kimi_k2", "minimax_text_01", "minimax_m1"}
 APART = re.compile(

@@ -8,8 +8,6 @@ import pytest
 
 from specsim.latency import ModelShape
 
-pytestmark = pytest.mark.fast
-
 BASE = {
     "vocab_size": 96, "hidden_size": 48, "intermediate_size": 112, "num_hidden_layers": 12, "num_attention_heads": 4,
     "num_key_value_heads": 2, "head_dim": 16,

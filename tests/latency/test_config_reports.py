@@ -11,8 +11,6 @@ from specsim import ModelShape, roofline
 from specsim.latency import Constants
 from specsim.latency.drafters import of_target
 
-pytestmark = pytest.mark.fast
-
 WAY_ON = (
     r"what works without it: specsim plan --cost-ratio .* with --alpha or --hazards; specsim diagnose \(two logs\); "
     r"specsim-real compare"

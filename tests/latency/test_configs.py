@@ -12,8 +12,6 @@ from specsim.latency import ModelShape
 
 EIGHT = ModelShape.named("llama-3.1-8b")
 
-pytestmark = pytest.mark.fast
-
 CONFIGS: dict[str, dict[str, Any]] = {
     "Llama-3.1-8B": {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
                      "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256},

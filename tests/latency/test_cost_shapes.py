@@ -8,8 +8,6 @@ from specsim import plan
 from specsim.latency import Constants, ModelShape, constant, hardware, in_one_pass, roofline, weight_only
 from specsim.latency.tables import grouped
 
-pytestmark = pytest.mark.fast
-
 H100 = hardware("h100-sxm")
 EIGHT = ModelShape.named("llama-3.1-8b")
 

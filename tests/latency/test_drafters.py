@@ -18,8 +18,6 @@ from specsim.commands.plan import models
 from specsim.latency import Constants
 from specsim.latency.drafters import SCORED, of_target
 
-pytestmark = pytest.mark.fast
-
 EIGHT = ModelShape.named("llama-3.1-8b")
 H, GQA = 4096, 4096 * 128 * (32 + 2 * 8)
 EAGLE3: dict[str, Any] = {
@@ -138,7 +136,6 @@ def test_hub_ids_are_known_offline() -> None:
             ModelShape.named(name)
 
 
-@pytest.mark.later
 def test_the_command_names_what_it_took(tmp_path: Path) -> None:
     base = "--target meta-llama/Llama-3.1-8B-Instruct --hardware h100-sxm --alpha 0.7 --json"
     found = plan(f"{base} --draft yuhuili/EAGLE3-LLaMA3.1-Instruct-8B")

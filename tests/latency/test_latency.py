@@ -19,8 +19,6 @@ from specsim.latency import Constants, ModelShape, constant, expected_experts, f
 from specsim.latency.tables import rows
 from specsim.lengths.blocks import block_efficiency
 
-pytestmark = pytest.mark.fast
-
 VERIFY, DEVICES, ALONE = bench.ROWS, bench.DEVICES, bench.ALONE
 H200 = latency.hardware("h200-sxm")
 EIGHT, ONE = ModelShape.named("llama-3.1-8b"), ModelShape.named("llama-3.2-1b")
@@ -41,7 +39,6 @@ def enumerated_experts(tokens: int, experts: int, per_token: int) -> Fraction:
     return sum((seen * chance for seen, chance in law.items()), Fraction(0))
 
 
-@pytest.mark.later
 @given(st.integers(1, 6), st.integers(1, 9), st.data())
 def test_expected_experts_is_the_enumerated_mean(tokens: int, experts: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, experts))

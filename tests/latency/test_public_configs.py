@@ -8,8 +8,6 @@ import pytest
 
 from specsim import ModelShape
 
-pytestmark = pytest.mark.fast
-
 LLAMA: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,

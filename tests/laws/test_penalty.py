@@ -10,8 +10,6 @@ import pytest
 
 import specsim
 
-pytestmark = pytest.mark.fast
-
 LOGITS = {"target": np.array([1.0, 0.5, -0.3]), "draft": np.array([0.2, 1.1, 0.0])}
 
 
@@ -57,7 +55,6 @@ def test_what_is_no_penalty_is_refused(counts: list[float], penalties: dict[str,
         specsim.penalize(LOGITS["target"], counts, **penalties)
 
 
-@pytest.mark.later
 def test_backends_agree() -> None:
     torch = pytest.importorskip("torch")
     found = specsim.penalize(torch.tensor([1.0, 0.5, -0.3]), torch.tensor([0, 1, 3]), presence_penalty=0.7)

@@ -64,7 +64,6 @@ def test_top_k_keeps_ties_with_the_last(dtype: type) -> None:
     assert (law > 0).tolist() == [True, True, True, False]
 
 
-@pytest.mark.fast
 def test_a_temperature_does_not_overflow_large_logits() -> None:
     """They are divided after the largest has been taken off; and all but one may be cut."""
     for dtype, large in ((np.float32, 3e38), (np.float64, 1.7e308)):
@@ -73,7 +72,6 @@ def test_a_temperature_does_not_overflow_large_logits() -> None:
     assert (warp([3.0, 2.0, 1.0], top_k=2) > 0).tolist() == [True, True, False]
 
 
-@pytest.mark.fast
 def test_ties_with_a_bound_go_as_in_transformers() -> None:
     """A tail of exactly 1 - top_p is dropped, a mass of exactly min_p times the largest stays."""
     logits = np.log([1, 0.5, 0.5])

@@ -16,8 +16,6 @@ from specsim.lengths.acceptance_record import Acceptance, as_acceptance, from_hi
 from specsim.lengths.blocks import text_survival
 from specsim.verify.chain import tokenwise
 
-pytestmark = pytest.mark.fast
-
 COUNTED = estimate_hazards([0, 1, 2, 3], 3, counts=[40, 30, 10, 20])
 CURVE = [0.9, 0.5, 0.25]
 GIVEN: list[tuple[str, Any, int | None, list[float]]] = [

@@ -41,7 +41,6 @@ def test_samples_are_unbiased(rule: str, scheme: str) -> None:
         assert abs(off.mean()) <= 3 * np.sqrt((drawn.error**2).sum()) / off.size + 1e-12, seed
 
 
-@pytest.mark.fast
 def test_every_rule_has_its_own_law() -> None:
     found: dict[tuple[str, str], list[Any]] = {}
     for seed in range(4):
@@ -55,7 +54,6 @@ def test_every_rule_has_its_own_law() -> None:
         assert found[a] != found[b], (a, b)
 
 
-@pytest.mark.fast
 def test_one_path_and_one_level_are_known() -> None:
     """A chain under `lifted` is block verification; one level of a walk is the posterior of its step rule."""
     p, q, y = table(1)
@@ -67,7 +65,6 @@ def test_one_path_and_one_level_are_known() -> None:
     assert level.tolist() == [wanted[t, y[t]] for t in range(len(y))]
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -22,8 +22,6 @@ from specsim import (
     survival_hazards,
 )
 
-pytestmark = pytest.mark.fast
-
 F = Fraction
 
 
@@ -53,7 +51,6 @@ def test_censored_hazards_are_recovered() -> None:
     assert found.tau(0) == (1.0, 0.0)
 
 
-@pytest.mark.later
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=6).filter(lambda h: sum(h[1:]) and h[0]))
 def test_one_length_gives_the_plain_mean_and_its_error(histogram: list[int]) -> None:
     """Greenwood's error of tau is then that of a mean: an identity."""
@@ -125,7 +122,6 @@ def test_conversions() -> None:
     assert survival_hazards([]).shape == (0,)
 
 
-@pytest.mark.later
 @given(st.floats(0.01, 0.99), st.integers(1, 12), st.data())
 def test_conversions_go_both_ways(alpha: float, gamma: int, data: st.DataObject) -> None:
     kinds = st.sampled_from(["tau", "kept", "draft_rate", "output_share", "alpha"])

@@ -25,8 +25,6 @@ from specsim.exact.chain import blocks, expected_blocks, target_law
 from specsim.exact.small_laws import rational_table
 from specsim.lengths.blocks import text_survival
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 CHAIN = {name: rule for name, rule in discover.rules("chain").items() if discover.facts(rule).survival}
 PROBABILITY = st.builds(lambda a, b: Fraction(min(a, b), max(a, b, 1)), st.integers(0, 9), st.integers(0, 9))
@@ -94,7 +92,6 @@ def test_length_law_in_floats(hazards: list[float]) -> None:
     assert law.min() >= 0
 
 
-@pytest.mark.later
 def test_batches_and_libraries() -> None:
     jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
     jax.config.update("jax_enable_x64", True)
@@ -115,7 +112,6 @@ def ratios(target: dict[tuple[int, ...], Array], draft: dict[tuple[int, ...], Ar
     return np.array([draft[text[:i]][y] / target[text[:i]][y] for i, y in enumerate(text)], dtype=object)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", CHAIN)
 @pytest.mark.parametrize(
     ("vocab", "length", "gamma"),

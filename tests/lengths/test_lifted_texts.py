@@ -66,7 +66,6 @@ def test_sampled_siblings_are_off_by_their_error() -> None:
     check_samples(lifted_texts)
 
 
-@pytest.mark.fast
 def test_of_three_siblings_the_last_may_be_the_first_with_the_token() -> None:
     """Those before it are two that have another: a factor 1 - q(y) for each."""
     check_samples(lifted_texts, (-1, -1, -1), seed=2)

@@ -28,8 +28,6 @@ from specsim import (
 )
 from specsim.lengths.requests import RequestLaw
 
-pytestmark = pytest.mark.fast
-
 F = Fraction
 HAZARDS = st.lists(st.integers(0, 6).map(lambda n: F(n, 6)), min_size=1, max_size=3)
 
@@ -50,7 +48,6 @@ def enumerated_cycles(law: Any, tokens: int) -> dict[int, Fraction]:
     return found
 
 
-@pytest.mark.later
 @given(HAZARDS, st.integers(1, 7))
 def test_request_law_is_the_enumerated_one(hazards: list[Fraction], tokens: int) -> None:
     law = accepted_length_law(hazards)
@@ -138,7 +135,6 @@ def test_gaps_between_tokens() -> None:
     assert inter_token_law([F(0), F(1)], cycle_s=1.0).quantile(0.5) == 0
 
 
-@pytest.mark.later
 @given(HAZARDS, HAZARDS, st.integers(1, 3))
 def test_ragged_batches_are_enumerated(a: list[Fraction], b: list[Fraction], batch: int) -> None:
     one = accepted_length_law(a)

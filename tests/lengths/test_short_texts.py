@@ -13,8 +13,6 @@ from specsim.lengths.lifted_texts import lifted_samples
 from specsim.lengths.traversal_texts import fitted, text_survival_traversal
 from specsim.lengths.tree_texts import text_survival_tree
 
-pytestmark = pytest.mark.fast
-
 DEEP = (-1, 0, 1, 2)
 SURVIVAL = {
     "tokenwise": lambda *text: text_survival_tree(*text, DEEP, scheme="iid").survival,

@@ -14,8 +14,6 @@ from specsim.base.arrays import is_exact
 from specsim.checks import family_checks
 from specsim.verify.step import rejection
 
-pytestmark = pytest.mark.fast
-
 ERRORS: dict[str, tuple[str, ...]] = {
     "1": ("chain/block_clamp_then_product", "chain/clamp_then_product"),
     "2": ("chain/block_uncapped_last",),

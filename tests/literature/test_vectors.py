@@ -16,8 +16,6 @@ from specsim import block_efficiency, survival_hazards
 from specsim.latency import Constants, ModelShape, hardware
 from specsim.latency.tables import rows
 
-pytestmark = pytest.mark.fast
-
 CURVES: dict[tuple[str, ...], list[float]] = {}
 for row in parts.read("acceptance_lengths.csv"):
     CURVES.setdefault((row["source"], row["model"], row["mode"], row["method"]), []).append(float(row["tau"]))
@@ -53,7 +51,6 @@ ERRORS = {  # mean absolute error in percent at lengths 4 to 8, and the worst at
 }
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", MODELS)
 def test_tau_from_the_first_drafts(name: str) -> None:
     """Fourteen heads at lengths up to 3 predict lengths 4 to 8: the i.i.d. model is far too high."""

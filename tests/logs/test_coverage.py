@@ -11,8 +11,6 @@ from specsim.logs.measures import as_acceptance_of_log, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import EngineLog, per_step
 
-pytestmark = pytest.mark.fast
-
 REPORTS = Path(__file__).with_name("reports")
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from specsim.logs.llamacpp import _blocks
 from specsim.logs.record import steady_groups
 from specsim.logs.vllm import STEP, _coverage_of
 from specsim.logs.vllm_lines import _intervals, read_lines
-
-pytestmark = pytest.mark.fast
 
 LINE = "INFO 01-01 00:{:02}:{:02} x: Avg generation throughput: 100.0 tokens/s, Running: {} reqs\n"
 

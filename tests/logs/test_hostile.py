@@ -16,8 +16,6 @@ from specsim.logs.measures import log_acceptance
 from specsim.logs.read import read_log
 from specsim.speed.diagnosis import diagnose
 
-pytestmark = pytest.mark.fast
-
 SAMPLES = Path(__file__).with_name("samples")
 METRICS, SGLANG, LLAMA, CSV = (
     (SAMPLES / name).read_text(encoding="utf-8")
@@ -167,7 +165,6 @@ def refusal(action: Callable[[], object]) -> str:
     return ""
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", WHOLE)
 def test_no_change_of_a_log_ends_in_a_traceback(name: str, tmp_path: Path) -> None:
     path, plain = tmp_path / "on.log", tmp_path / "plain.csv"

@@ -12,8 +12,6 @@ from specsim.latency import Timing
 from specsim.logs.measures import as_acceptance_of_log, log_acceptance, log_tau
 from specsim.logs.record import EngineLog
 
-pytestmark = pytest.mark.fast
-
 RUN = EngineLog("own", "on.csv", True, length=3, blocks=100, drafted=300, accepted=150, kept=(80, 50, 20))
 
 

@@ -12,8 +12,6 @@ from specsim.logs.measures import log_acceptance, log_tau
 from specsim.logs.read import read_log
 from specsim.logs.record import EngineLog
 
-pytestmark = pytest.mark.fast
-
 
 def read(text: str | bytes, folder: Path, name: str = "on.log") -> EngineLog:
     (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)

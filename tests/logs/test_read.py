@@ -12,8 +12,6 @@ from specsim.latency import Timing
 from specsim.logs.read import engines, read_log
 from specsim.logs.record import EngineLog, timing
 
-pytestmark = pytest.mark.fast
-
 SAMPLES = Path(__file__).with_name("samples")  # lines as engines print them
 METRICS = (SAMPLES / "vllm_metrics.txt").read_text(encoding="utf-8")
 SGLANG = (SAMPLES / "sglang.log").read_text(encoding="utf-8")

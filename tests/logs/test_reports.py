@@ -11,8 +11,6 @@ from specsim.logs.measures import counted_run, log_acceptance, log_tau
 from specsim.logs.read import read_log
 from specsim.logs.record import EngineLog
 
-pytestmark = pytest.mark.fast
-
 REPORTS = Path(__file__).with_name("reports")
 
 

@@ -9,8 +9,6 @@ import pytest
 from specsim.logs.read import read_log
 from specsim.logs.record import EngineLog
 
-pytestmark = pytest.mark.fast
-
 LINE = "SpecDecoding metrics: Mean acceptance length: {}, Accepted: {} tokens, Drafted: 10000 tokens, "
 LINE += "Per-position acceptance rate: {}"
 

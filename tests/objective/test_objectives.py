@@ -16,8 +16,6 @@ from specsim import discover
 from specsim.checks.log_numbers import NoValue, Number, gradient, log_softmax, numbers
 from specsim.objective import loss
 
-pytestmark = pytest.mark.fast
-
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
 
 

@@ -18,8 +18,6 @@ from specsim.process import any_subset
 from specsim.types import Array
 from specsim.verify.chain import block, tokenwise
 
-pytestmark = pytest.mark.fast
-
 Text = tuple[int, ...]
 PROMPTS: list[dict[int, int]] = [{}, {2: 1}, {0: 0, 1: 1}, {1: 0}]
 WEIGHTS = {(a, b, c): Fraction(1 + (3 * a + 5 * b * c + 2 * c) % 7) for a, b, c in itertools.product((0, 1), repeat=3)}
@@ -60,9 +58,7 @@ def filled(prompts: list[dict[int, int]], rule: ModuleType, **params: Any) -> li
 
 @pytest.mark.parametrize("rule", [tokenwise, block], ids=["tokenwise", "block"])
 @pytest.mark.parametrize("bonus", [True, False])
-@pytest.mark.parametrize(
-    ("slots", "order"), [pytest.param(1, None, marks=pytest.mark.later), (2, (2, 0, 1)), (3, None)]
-)
+@pytest.mark.parametrize(("slots", "order"), [(1, None), (2, (2, 0, 1)), (3, None)])
 def test_each_text_has_the_law_of_its_own_prompt(
     slots: int, order: tuple[int, ...] | None, bonus: bool, rule: ModuleType
 ) -> None:

@@ -56,7 +56,7 @@ def test_every_process_has_cases() -> None:
     assert set(CASES) == set(discover.names("process"))
 
 
-@pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.fast), 3])  # a shape each
+@pytest.mark.parametrize("times", [1, 3])  # a shape each
 @pytest.mark.parametrize("rule", ["tokenwise", "block"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_law_is_the_targets(name: str, rule: str, times: int) -> None:
@@ -74,8 +74,7 @@ def test_the_law_is_the_targets_on_four_places(name: str, rule: str, vocab: int)
         assert_kept(name, rule, seed, vocab, 4, told(name, seed, 4))
 
 
-@pytest.mark.fast
-@pytest.mark.parametrize("slots", [2, pytest.param(3, marks=pytest.mark.later)])
+@pytest.mark.parametrize("slots", [2, 3])
 @pytest.mark.parametrize("bonus", [True, False])
 def test_any_subset_takes_no_more_passes_than_tokens(slots: int, bonus: bool) -> None:
     """On every path; the first draft is kept, and a place that is left alone needs no judge."""
@@ -87,7 +86,6 @@ def test_any_subset_takes_no_more_passes_than_tokens(slots: int, bonus: bool) ->
     assert fill(table(0, 2, 3), "any_subset", length=3, params={"slots": 1}).most == 3
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("order", [(2, 1, 0), (1, 0, 2), (0, 2, 1)])
 def test_as_many_places_as_come_before_need_not_be_those(order: tuple[int, ...]) -> None:
     """In the order (2, 1, 0) place 1 is asked for with one place seen, which is not place 0."""
@@ -95,7 +93,6 @@ def test_as_many_places_as_come_before_need_not_be_those(order: tuple[int, ...])
         assert_kept("any_subset", "tokenwise", 7, 2, 3, {"slots": slots, "bonus": True, "order": order})
 
 
-@pytest.mark.fast
 def test_what_is_given_stays_and_the_rest_follows_it() -> None:
     target = table(3, 2, 4)
     goal = {text: weight for text, weight in text_law(target, 4).items() if text[2] == 1}
@@ -106,7 +103,6 @@ def test_what_is_given_stays_and_the_rest_follows_it() -> None:
         assert found.most <= 3
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", CASES)
 def test_states_alike_may_be_followed_together(name: str) -> None:
     """Law and passes are those of the whole program run once along every path, as `forking.law` does."""
@@ -130,8 +126,6 @@ def test_states_alike_may_be_followed_together(name: str) -> None:
     assert (found.law, found.passes) == (law, passes)
 
 
-@pytest.mark.later
-@pytest.mark.fast
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("rule", ["tokenwise", "block", "rejection"])
 def test_the_verdict_is_lossless(name: str, rule: str) -> None:

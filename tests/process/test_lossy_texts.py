@@ -13,8 +13,6 @@ from helpers.rules import MUTANTS, load
 from specsim import fill, guarantee, text_law
 from specsim.process import jacobi
 
-pytestmark = pytest.mark.fast
-
 
 def binary_table(seed: int, length: int = 3) -> Any:
     """A law of two tokens after every text, from weights 1..9."""
@@ -57,7 +55,6 @@ def test_what_lumina_ships_changes_texts(rule: str, params: Any, bias: F | None,
     )
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("params", "bias"), [({"clamp": 1}, "0.255"), (None, "0.257")])
 def test_without_the_residual_where_every_new_slot_is_the_initialisers(
     params: Any, bias: str, monkeypatch: pytest.MonkeyPatch
@@ -90,7 +87,6 @@ def test_frames_of_a_block_made_jointly_are_biased() -> None:
     assert found.bias == F(33, 160)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("rule", ["lumina", "all_kept", "typical", "greedy", "lantern"])
 def test_the_verdict_convicts(rule: str) -> None:
     verdict = guarantee(rule, process="jacobi")

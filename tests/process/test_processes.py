@@ -17,8 +17,6 @@ from specsim.exact.process_branches import Joint
 from specsim.exact.small_laws import rational_table
 from specsim.verify.chain import block
 
-pytestmark = pytest.mark.fast
-
 
 def test_old_tokens_are_kept_under_tokenwise() -> None:
     for seed, first in itertools.product(range(6), ("left", "up", "uniform")):

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.fast
-
 SCRIPT = Path(__file__).parents[2] / ".ci" / "proofs"
 MADE = "made -C proofs all lint audit oracle"
 SAYS = "the tests of the oracle will be skipped"

@@ -21,8 +21,6 @@ from specsim.checks import (
     TREE_CHECKS,
 )
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 PROOFS, TESTS = ROOT / "proofs", ROOT / "tests"
 NOTES = {path.name[:3]: path for path in sorted(PROOFS.glob("T[0-9][0-9]_*.md"))}

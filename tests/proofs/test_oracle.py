@@ -65,8 +65,8 @@ def oracle() -> Iterator[Oracle]:
 
 
 def sizes(few: int) -> pytest.MarkDecorator:
-    """Cases of a quick run, and 500 of a long one."""
-    return pytest.mark.parametrize("examples", [few, pytest.param(500, marks=pytest.mark.slow)])
+    """Cases of a quick run, and 100 of a long one."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(100, marks=pytest.mark.slow)])
 
 
 SIZES = sizes(80)

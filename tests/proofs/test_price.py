@@ -18,8 +18,6 @@ from specsim.testing.cases import random_laws
 from specsim.testing.strategies import law_pairs, rational_laws
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 QUICK = settings(max_examples=60, deadline=None)
 SIZES = st.integers(2, 5)
 SHARES = st.integers(0, 6).map(lambda n: Fraction(n, 6))
@@ -66,7 +64,6 @@ def kernels(vocab: int) -> st.SearchStrategy[Array]:
     return st.lists(rational_laws(vocab), min_size=vocab, max_size=vocab).map(np.stack)
 
 
-@pytest.mark.later
 @QUICK
 @given(SIZES.flatmap(lambda vocab: st.tuples(law_pairs(vocab), kernels(vocab))))
 def test_no_kernel_pays_less(case: Any) -> None:
@@ -76,7 +73,6 @@ def test_no_kernel_pays_less(case: Any) -> None:
     assert hit <= overlap(q, output) <= 1 - total_variation(p, q) + total_variation(output, p)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", LOSSY)
 def test_no_rule_pays_less(name: str) -> None:
     """1, by what each rule says of itself; that it is so, the conformance checks say."""
@@ -97,7 +93,6 @@ def kept_and_replaced(draw: st.DrawFn) -> tuple[Array, Array, Array]:
     return p, q, np.array([v + draw(SHARES) * (b - v) for v, b in zip(least, q, strict=True)], dtype=object)
 
 
-@pytest.mark.later
 @QUICK
 @given(kept_and_replaced())
 def test_whatever_is_kept_the_residual_is_on_the_line(case: tuple[Array, Array, Array]) -> None:
@@ -107,7 +102,6 @@ def test_whatever_is_kept_the_residual_is_on_the_line(case: tuple[Array, Array, 
     assert total_variation(output, p) == kept.sum() - overlap(p, q)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", ON_THE_LINE)
 def test_these_pay_no_more(name: str) -> None:
     """3 and 4: the stated bias, and that of the enumerated law."""

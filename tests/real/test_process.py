@@ -27,8 +27,6 @@ from specsim.exact.small_laws import rational_table
 from specsim.types import Array
 from specsim.verify.lookup import chain_rule
 
-pytestmark = pytest.mark.fast
-
 VOCAB, LENGTH, BATCH = 3, 4, 7
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("left_to_right", {"gamma": 0}),
@@ -169,13 +167,11 @@ def excess(process: Any, params: dict[str, Any], rule: str, number: int = 2500) 
     return float(statistic / stats.chi2.ppf(0.999, len(due) - 1))
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("rule", ["tokenwise", "block"])
 def test_samples_have_the_exact_law(rule: str) -> None:
     assert excess("jacobi", {"window": 2, "first": "uniform"}, rule) < 1
 
 
-@pytest.mark.later
 def test_samples_of_a_wrong_process_do_not() -> None:
     assert excess(MUTANTS / "process" / "jacobi_relabel.py", {"window": 2, "first": "uniform"}, "tokenwise") > 1
 
@@ -213,7 +209,6 @@ def test_a_cached_row_is_the_row_of_the_whole_text() -> None:
                 assert torch.allclose(rows[i, j], whole[1 + places[i, j]], atol=1e-12)
 
 
-@pytest.mark.later
 def test_jacobi_on_a_network_is_that_of_its_whole_rows() -> None:
     """With keys that are kept and with texts that are read from their beginning: the same tokens."""
     batch, length, vocab = 5, 12, 8

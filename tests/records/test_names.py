@@ -17,8 +17,6 @@ import pytest
 from real import systems
 from specsim.base import imports
 
-pytestmark = pytest.mark.fast
-
 RESULTS = Path(__file__).parents[2] / "real" / "results" / "systems"
 RECORDED = [name for name in systems.names() if (RESULTS / f"{name}.json").is_file()]
 Names = set[str]
@@ -97,7 +95,6 @@ def missing(name: str, recorded: Names) -> Names:
     return {one for one in keys(tree_of(f"real.systems.{name}")) if not any(re.search(one, n) for n in recorded)}
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_record_has_the_numbers_that_its_code_writes(name: str) -> None:
     recorded = names_of(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
@@ -105,7 +102,6 @@ def test_a_record_has_the_numbers_that_its_code_writes(name: str) -> None:
     assert missing(name, recorded) == set()
 
 
-@pytest.mark.later
 def test_a_number_too_many_and_one_too_few_are_seen() -> None:
     """As in the records that were older than their code: a kind of number was new, another one gone."""
     recorded = names_of(json.loads((RESULTS / "disco.json").read_text(encoding="utf-8")))

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 import table_paths as bench
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 RECORD: dict[str, Any] = json.loads((bench.HERE / "paths.json").read_text(encoding="utf-8"))
 LOSSLESS = [name for name in bench.RULES if "lossy" not in name]

@@ -16,8 +16,6 @@ from real.studies.compare import tree_report as compare_trees
 from real.studies.drafts import report as drafts_report
 from real.studies.trees import report as trees_report
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 RESULTS, BENCH = ROOT / "real" / "results", ROOT / "tests" / "bench"
 RECORD = RESULTS / "bundled.json"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.fast
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "developer" / "performance.md").read_text(encoding="utf-8").partition("\n## ")[0]
 NUMBERS = re.compile(r"\d[\d.,]*\d|\d")

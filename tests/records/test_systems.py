@@ -22,8 +22,6 @@ from real.studies.intervals import Estimate
 from real.systems import _keep, _report
 from real.systems._record import Record, from_json
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "real" / "results" / "systems"
 

@@ -44,7 +44,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / "plan.json", folder / "simulate.json"]
 
 
-@pytest.mark.fast
 def test_every_record_of_the_project_is_read() -> None:
     found = [read(path) for path in EVERY]
     kinds = {one.kind for one in found}
@@ -60,7 +59,6 @@ def test_every_record_of_the_project_is_read() -> None:
     assert len(read_rows(found, rows.systems)) == len(list((RESULTS / "systems").glob("*.json")))
 
 
-@pytest.mark.fast
 def test_what_commands_print_is_read(made: list[Path]) -> None:
     plan, simulated = (read(path) for path in made)
     assert (plan.kind, simulated.kind) == ("plan", "simulate")
@@ -71,7 +69,6 @@ def test_what_commands_print_is_read(made: list[Path]) -> None:
     assert costs.costs([plan]).words.startswith("plan: llama-3.1-8b with llama-3.2-1b on 1 x h100-sxm")
 
 
-@pytest.mark.fast
 def test_rows_of_sweeps_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow (extra `sweep`) is not installed")
     from specsim.commands.sweep import pools, run
@@ -88,7 +85,6 @@ def test_rows_of_sweeps_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(rows_of(tmp_path / "rows.parquet")) == 4
 
 
-@pytest.mark.fast
 def test_the_example_has_the_numbers_of_the_documentation() -> None:
     values = {(row["rule"], row["drafts"]): row["value"] for row in rows.example()}
     assert values["rejection", 1] == pytest.approx(0.6)
@@ -98,7 +94,6 @@ def test_the_example_has_the_numbers_of_the_documentation() -> None:
     assert all(values[rule, k] <= best[k] + 1e-9 for rule, k in values if "(" not in rule)
 
 
-@pytest.mark.fast
 def test_costs_of_a_page_are_those_of_predictions() -> None:
     model = specsim.roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
     for row in costs.by_length(model):
@@ -121,7 +116,6 @@ WRONG: dict[str, tuple[str | bytes | None, str]] = {
 }
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_record_is_one_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -135,7 +129,6 @@ def test_what_is_no_record_is_one_line(name: str, tmp_path: Path, monkeypatch: p
     assert not Path("page.html").exists()
 
 
-@pytest.mark.fast
 def test_a_page_goes_where_it_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_script", lambda: "")
     for out, said in (("page.txt", "must end in .html"), (str(tmp_path), "is a directory")):
@@ -147,7 +140,6 @@ def test_a_page_goes_where_it_can_be_written(tmp_path: Path, monkeypatch: pytest
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.fast
 def test_names_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_script", lambda: "")
     record = json.loads((RESULTS / "bundled.json").read_text())
@@ -156,7 +148,6 @@ def test_names_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.count("</script>") == 3
 
 
-@pytest.mark.fast
 def test_words_of_a_section_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     """They hold the file's name and its models: of a plan, what it says of its costs."""
     monkeypatch.setattr(html, "_script", lambda: "")
@@ -168,8 +159,6 @@ def test_words_of_a_section_are_text_and_not_tags(monkeypatch: pytest.MonkeyPatc
     assert page.count("&lt;img src=x onerror=alert(1)&gt;") >= 6
 
 
-@pytest.mark.later
-@pytest.mark.fast
 @pytest.mark.parametrize("width", [80, 120])
 def test_what_is_printed_fits_a_terminal(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "_script", lambda: "")
@@ -178,8 +167,6 @@ def test_what_is_printed_fits_a_terminal(width: int, tmp_path: Path, monkeypatch
     assert json.loads(printed("report", "page.html", "--json"))["records"] == []
 
 
-@pytest.mark.later
-@pytest.mark.fast
 def test_every_chart_compiles_and_follows_its_controls(made: list[Path]) -> None:
     """The quick sibling of the browser: Vega-Lite itself reads each chart, and finds the signals that controls set."""
     import vl_convert

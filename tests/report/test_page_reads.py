@@ -15,8 +15,6 @@ from specsim.cli import app
 from specsim.report.page import costs, html, rows
 from specsim.report.page.records import Record, made_by, read
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 COMPARED: dict[str, Any] = {
     "rule": "tokenwise", "gamma": 3, "seed": 0, "refused": None,

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from specsim.report.text import aligned, markdown
 
-pytestmark = pytest.mark.fast
-
 ROWS = [
     ["rule", "tau", "what it does"],
     ["tokenwise", "2.11 [2.10, 2.12]", "keeps each draft by a test of its own"],
@@ -45,7 +43,6 @@ def test_a_table_is_as_wide_as_it_may_be_and_says_all(width: int) -> None:
     assert set(words(shown)) >= set(words(" ".join(ROWS[1])))
 
 
-@pytest.mark.later
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 5).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=4)),

@@ -11,8 +11,6 @@ import pytest
 
 from specsim import simulate
 
-pytestmark = pytest.mark.fast
-
 P, Q = [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]
 RUN: dict[str, Any] = {"rule": "block", "gamma": 2, "blocks": 4000, "sequences": 1000}
 

@@ -44,7 +44,7 @@ def test_expected_number_of_texts_and_ends() -> None:
 
 BOUNDED = [
     ("traversal", {"parents": paths(2, 2), "scheme": "paths"}),
-    pytest.param("traversal", {"parents": chain(3), "scheme": "iid"}, marks=pytest.mark.fast),
+    ("traversal", {"parents": chain(3), "scheme": "iid"}),
     ("lifted", {"parents": k_ary((2, 2)), "scheme": "iid"}),
     ("lifted", {"parents": k_ary((3, 1)), "scheme": "distinct", "num_drafts": 2}),
 ]
@@ -89,7 +89,6 @@ def test_bounds_only_where_they_are_known() -> None:
         assert conditional_tau(TARGET, DRAFT, rule="traversal", blocks=4, sequences=2, **options).bound is None
 
 
-@pytest.mark.fast
 def test_starts_are_contexts() -> None:
     """From every context in turn; and from a mixture of them."""
     exact = block_chain(TARGET, DRAFT, rule="traversal", parents=[-1, -1], scheme="iid")

@@ -13,8 +13,6 @@ import pytest
 
 from specsim import simulate
 
-pytestmark = pytest.mark.fast
-
 P, Q = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
 RUN: dict[str, Any] = {"rule": "tokenwise", "gamma": 2, "blocks": 40, "sequences": 10}
 Arrays = dict[str, Any]

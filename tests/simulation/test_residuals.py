@@ -21,10 +21,8 @@ from specsim.verify.chain import block, capped, greedy_block
 from specsim.verify.tree import tokenwise as tree_tokenwise
 from specsim.verify.tree import traversal
 
-pytestmark = pytest.mark.fast
 RULES: list[ModuleType] = [block, capped, greedy_block]
 CHAIN = ["block", "capped", "greedy_block"]
-LATER = pytest.mark.later
 SMALL = [(-1, 0), (-1, -1, 0, 0, 1)]
 
 
@@ -68,7 +66,7 @@ def whole_rows(rule: ModuleType) -> ModuleType:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=CHAIN)
-@pytest.mark.parametrize("gamma", [pytest.param(1, marks=LATER), pytest.param(2, marks=LATER), 5])
+@pytest.mark.parametrize("gamma", [1, 2, 5])
 def test_looking_up_writes_the_same_texts(rule: ModuleType, gamma: int) -> None:
     """Token for token what the rule writes that reads rows, on laws with zeros and ties, over many blocks of a text."""
     assert facts(rule).one_file
@@ -85,7 +83,7 @@ def test_looking_up_writes_the_same_texts(rule: ModuleType, gamma: int) -> None:
 
 @pytest.mark.parametrize("scheme", ["iid", "without_replacement"])
 @pytest.mark.parametrize("rule", [traversal, tree_tokenwise], ids=["traversal", "tokenwise"])
-@pytest.mark.parametrize("parents", [*(pytest.param(one, marks=LATER) for one in SMALL), (-1, -1, -1, 0, 0, 1, 3, 3)])
+@pytest.mark.parametrize("parents", [*SMALL, (-1, -1, -1, 0, 0, 1, 3, 3)])
 def test_trees_are_looked_up_the_same(rule: ModuleType, parents: tuple[int, ...], scheme: str) -> None:
     """Trees as well; also where one token has nearly all of the draft's law, so that differences of sums lose the rest,
     and where it has but as many tokens as siblings are drawn.

@@ -12,7 +12,6 @@ from specsim.simulation.lazy_entries import where_few
 from specsim.simulation.pair_tables import summed
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 33])
 def test_cells_hold_what_lies_in_them(size: int) -> None:
     """Counted one by one; half of the entries are bounds of cells, as rounding leaves them, or next to one."""
@@ -26,7 +25,6 @@ def test_cells_hold_what_lies_in_them(size: int) -> None:
     assert (rows._passed(values, top, cells) == wanted).all()
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("vocab", [1, 2, 5, 16, 100])
 def test_a_search_is_pick(vocab: int) -> None:
     """Of laws with most of their mass in one token, first, last or between, with zeros around it."""
@@ -41,7 +39,6 @@ def test_a_search_is_pick(vocab: int) -> None:
         assert (rows.count_up_to(sums, row, u) == pick(laws[row], u)).all()
 
 
-@pytest.mark.fast
 def test_windows_are_short_where_entries_are_spread() -> None:
     laws = np.random.default_rng(0).dirichlet(np.ones(1024), 4)
     assert summed(laws).window.shape[0] <= 16

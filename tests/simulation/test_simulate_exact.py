@@ -54,18 +54,7 @@ TREES.append(("tree", discover.find("tree", "tokenwise"), {"parents": (-1, 0, 1)
 TREES.append(("tree", discover.find("tree", "lifted"), {"parents": (-1, 0, 1), "scheme": "iid", "step": "recursive"}))
 LOOPS = [(family, rule, options) for family, rule, options in CHAINS + STEPS + TREES if rule.EXACT]
 IDS = [f"{rule.__name__.rpartition('.')[2]}-{'-'.join(map(str, options.values()))}" for _, rule, options in LOOPS]
-QUICK = {
-    "block-2",
-    "lifted-(-1, 0, 1)-iid-recursive",
-    "rejection-2-1",
-    "recursive-2-2",
-    "tokenwise-(-1, 0, 1)-iid",
-    "traversal-(-1, -1, 0)-iid",
-}
-CASES = [  # the quick ones, in the minute of `-m fast`: chains, steps, trees that go deep and that branch
-    pytest.param(*case, id=name, marks=[pytest.mark.fast] if name in QUICK else [])
-    for case, name in zip(LOOPS, IDS, strict=True)
-]
+CASES = [pytest.param(*case, id=name) for case, name in zip(LOOPS, IDS, strict=True)]
 
 
 def make(
@@ -191,7 +180,6 @@ FORGETFUL = [
 ]
 
 
-@pytest.mark.fast
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize(("family", "rule", "options"), FORGETFUL)
 def test_loops_that_know_the_last_token_only_write_other_texts(

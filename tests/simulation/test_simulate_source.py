@@ -13,8 +13,6 @@ from specsim import simulate
 from specsim.base import source
 from specsim.base.locks import locked
 
-pytestmark = pytest.mark.fast
-
 
 def test_a_step_rule_whose_file_changed_is_begun_anew(tmp_path: Path) -> None:
     """Tau 2.0271 of the old rule once, where 1.523 is right: only the tree rule's own file was hashed."""

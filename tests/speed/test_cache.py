@@ -14,8 +14,6 @@ from specsim.latency import constant, in_one_pass
 from specsim.lengths.blocks import accepted_length_law
 from specsim.speed.shapes import fastest_shapes
 
-pytestmark = pytest.mark.fast
-
 F = Fraction
 
 

@@ -18,8 +18,6 @@ from specsim.speed.diagnosis import diagnose
 from specsim.speed.parts import NAMES
 from specsim.speed.terms import PLAIN, Observation, known, solve
 
-pytestmark = pytest.mark.fast
-
 STEP, DRAFT, TOKEN, FIXED = 10e-3, 1.5e-3, 0.4e-3, 2.5e-3  # seconds
 SEEDS = 40  # logs of each case
 WHOLE = {
@@ -52,7 +50,6 @@ ROWS = st.one_of(
 )
 
 
-@pytest.mark.later
 @given(st.lists(ROWS, max_size=5), ROWS)
 def test_a_sum_is_known_exactly_where_the_rank_says_so(rows: list[tuple[int, ...]], asked: tuple[int, ...]) -> None:
     terms = solve([Observation(row, 1.0, 0.01) for row in (PLAIN, *rows)])
@@ -104,10 +101,7 @@ CASES: dict[str, Any] = {
 }
 
 
-LATER = [pytest.param(case, marks=pytest.mark.later) for case in CASES if case != "draft timed"]
-
-
-@pytest.mark.parametrize("case", [*LATER, "draft timed"])
+@pytest.mark.parametrize("case", CASES)
 def test_known_terms_are_recovered_inside_their_intervals(case: str) -> None:
     shapes, timed = CASES[case]
     g, m = shapes[0]

@@ -15,8 +15,6 @@ from specsim.speed.prediction import Estimate
 from specsim.speed.runs import plain_step_of
 from specsim.speed.terms import PLAIN, Observation, in_steps, solve
 
-pytestmark = pytest.mark.fast
-
 Z = NormalDist().inv_cdf(0.975)
 OFF = EngineLog("own", "off", False, token=Timing(1.0, 1e-7))
 ON = EngineLog("own", "on", True, length=4, tau=Timing(3.0, 1e-7), cycle=Timing(1.8, 1e-7))

@@ -23,8 +23,6 @@ from specsim import (
 )
 from specsim.latency import Timing
 
-pytestmark = pytest.mark.fast
-
 F = Fraction
 EVERY = [(p, trees.ranks(p).max(initial=-1) + 1, trees.depths(p).max(initial=0)) for p in ordered_trees(7)]
 
@@ -77,12 +75,10 @@ def assert_fastest(solve: Callable[..., Any]) -> None:
     assert won == {"tree", "chain", "other"}
 
 
-@pytest.mark.later
 def test_fastest_shapes_are_the_best_of_all_trees() -> None:
     assert_fastest(fastest_shapes)
 
 
-@pytest.mark.later
 def test_that_check_kills_mutants() -> None:
     """One step for all levels, no overhead, a smooth curve, one node too few."""
     mutants: list[Callable[..., Any]] = [

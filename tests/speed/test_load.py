@@ -21,8 +21,6 @@ from specsim.latency import constant
 from specsim.speed.load.events import Run, _quantiles, drawn, serve
 from specsim.speed.load.service import Service, of_parts
 
-pytestmark = pytest.mark.fast
-
 HALF = [F(1, 4), F(1, 4), F(1, 2)]
 
 
@@ -208,7 +206,6 @@ def test_the_closed_form_counts_as_good_up_to_a_load() -> None:
     assert [one.holds for one in found.values()] == [True, False]
 
 
-@pytest.mark.later
 def test_intervals_hold_what_another_seed_finds() -> None:
     served = line(1.0, 0.1, 1.0, 8, 33, [0.5, 0.5])
     rate = 0.5 * stable_rate(served)

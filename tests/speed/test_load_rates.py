@@ -24,8 +24,6 @@ from specsim.speed.load.events import serve
 from specsim.speed.load.rates import largest_rate_of_any, none_helps_from
 from specsim.speed.load.service import of_parts
 
-pytestmark = pytest.mark.fast
-
 
 def rising(prompt: float, c: float, each: float) -> LatencyModel:
     """A pass costs a line in its tokens, a draft step c."""

@@ -15,7 +15,6 @@ RECORD: dict[str, Any] = json.loads((bench.HERE / "load.json").read_text(encodin
 ROWS: list[dict[str, Any]] = RECORD["rows"]
 
 
-@pytest.mark.fast
 def test_the_recorded_test_is_passed() -> None:
     assert [tuple(row[key] for key in ("law", "limit", "prompt", "load")) for row in ROWS] == list(bench.grid())
     assert (RECORD["requests"], RECORD["runs"]) == (bench.REQUESTS, [bench.RUNS, bench.MOST_RUNS])
@@ -30,7 +29,6 @@ def test_the_recorded_test_is_passed() -> None:
     assert found["first"]["median_outside"] > 0.03, "there is a region where it fails, and it is not counted"
 
 
-@pytest.mark.fast
 def test_the_recorded_closed_form_is_what_the_code_gives() -> None:
     for row in ROWS[::29]:  # every load among them
         served = bench.service(row["law"], row["limit"], row["prompt"])

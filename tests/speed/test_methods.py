@@ -40,7 +40,6 @@ def test_operations_as_printed() -> None:
     assert operations_factor([a, a], ops_ratio=c) == operations_factor(a, gamma=2, ops_ratio=c) > 1
 
 
-@pytest.mark.fast
 @given(st.lists(FRACTIONS, min_size=1, max_size=5), FRACTIONS)
 def test_operations_are_counted(hazards: list[F], ratio: F) -> None:
     """By following blocks: gamma drafts, gamma + 1 target positions, n + 1 tokens."""

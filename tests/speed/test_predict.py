@@ -25,8 +25,6 @@ from specsim import (
     roofline,
 )
 
-pytestmark = pytest.mark.fast
-
 NOISY = from_measurements({1: [20.0, 20.4], 5: [21.0, 21.2]}, {None: [1.0, 1.1]}, overhead=[0.5, 0.7])
 FLAT = memory_bound(1.0, 0.1)
 EXACT = from_measurements({1: 20.0, 2: 23.0, 3: 21.0, 9: 30.0}, {None: 1.0}, overhead=0.5)
@@ -112,7 +110,6 @@ def test_intervals_cover_where_every_block_kept_its_drafts() -> None:
     assert covered > 360
 
 
-@pytest.mark.later
 def test_intervals_cover_as_often_as_they_say() -> None:
     """Acceptance and times are both drawn anew, the truth is known; an interval from one half alone is too narrow."""
     rng = np.random.default_rng(3)
@@ -161,7 +158,6 @@ def test_plan_is_the_best_length_and_switches_off() -> None:
         assert one.speedup.value == max(o.speedup.value for o in others)
 
 
-@pytest.mark.later
 @given(st.floats(0.01, 0.9), st.integers(1, 8), st.floats(0, 1))
 def test_break_even(cost: float, gamma: int, overhead: float) -> None:
     model = latency.constant(cost, overhead=overhead)

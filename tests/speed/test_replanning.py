@@ -13,8 +13,6 @@ from specsim.lengths.acceptance_record import from_alpha
 from specsim.speed.replanning import Controller
 from specsim.speed.ssd import cached_drafts
 
-pytestmark = pytest.mark.fast
-
 TIMES = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=1e-3)
 RANKS = [0.7, 0.12, 0.05]
 

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import table_replanning as bench
 
-pytestmark = pytest.mark.fast
-
 
 def held() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(bench.RECORD.read_text(encoding="utf-8"))
@@ -37,7 +35,6 @@ def test_choices_are_made_again() -> None:
             assert found[name] == pytest.approx(value)
 
 
-@pytest.mark.later
 def test_every_policy_but_the_controller_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two days, from their seeds; nobody does better than the oracle."""
     monkeypatch.setattr(bench, "controlled", lambda one, seed, make: np.zeros((len(one.batch), 1), dtype=int))
@@ -49,7 +46,6 @@ def test_every_policy_but_the_controller_is_made_again(monkeypatch: pytest.Monke
         assert 0 < kept["controller"] < kept["best fixed length"]
 
 
-@pytest.mark.later
 def test_the_controller_is_run_again() -> None:
     """An hour's worth: it loses less than any fixed length does, and something, since it has to learn."""
     found = bench.scores(bench.times(), 0, minutes=60)

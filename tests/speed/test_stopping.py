@@ -18,8 +18,6 @@ from specsim import optimal_gamma, optimal_stopping
 from specsim.speed import stopping
 from specsim.speed.stopping import Stopping
 
-pytestmark = pytest.mark.fast
-
 F = Fraction
 Array = Any
 
@@ -106,7 +104,6 @@ def test_that_check_kills_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
 HAZARDS = st.lists(st.integers(0, 6).map(lambda n: F(n, 6)), min_size=1, max_size=4)
 
 
-@pytest.mark.later
 @given(HAZARDS, st.lists(st.integers(1, 5), min_size=2, max_size=2), st.integers(0, 2**32))
 @settings(max_examples=40)
 def test_no_causal_policy_beats_the_best_static_length(hazards: list[F], weights: list[int], seed: int) -> None:

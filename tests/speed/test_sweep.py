@@ -16,8 +16,6 @@ from specsim.latency import LatencyModel, Timing
 from specsim.lengths.acceptance_record import as_acceptance
 from specsim.speed.boundary import helpful_contexts
 
-pytestmark = pytest.mark.fast
-
 GPU = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm", overhead_s=3e-4)
 SELF = roofline("llama-3.1-8b", "llama-3.1-8b", "a100-sxm4-80gb", draft_context=512)  # a compressed cache, as MagicDec
 COUNTED = estimate_hazards([0, 1, 2, 3], 3, counts=[40, 30, 10, 20])
@@ -66,7 +64,6 @@ def test_a_sweep_over_draft_costs_replaces_the_draft() -> None:
     assert found[0, 0].tolist() == [[[1.0]], [[1.0]]]
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(
     "acceptance",
     [0.7, [0.9, 0.7, 0.3], COUNTED, lambda g: [0.8 - 0.05 * g] * g],

@@ -196,7 +196,6 @@ def test_conditioning_is_the_formula_and_stays_finite() -> None:
     assert np.isnan(plain).any()
 
 
-@pytest.mark.fast
 def test_every_uniform_serves_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels that shared their noise would draw each tree of three levels and more with another probability."""
     used, honest = list[Array](), beam._gumbel

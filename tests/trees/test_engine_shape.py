@@ -10,8 +10,6 @@ import specsim
 from specsim.commands.plan.emit import bounds
 from specsim.trees import tree_value
 
-pytestmark = pytest.mark.fast
-
 RANKS = [0.55, 0.2, 0.1]
 
 

@@ -20,8 +20,6 @@ from specsim.trees import best_shape
 from specsim.trees import likeliest as growing
 from specsim.types import TokenTree
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 Table = dict[tuple[int, ...], Array]
 # Sequoia's acceptance by rank and times (theory/verification.md, section 12)
@@ -43,7 +41,6 @@ def assert_best(solve: Callable[..., Any], depth: int | None) -> None:
             assert len(best.parents) == min(size for size, value in fits if value == best.value)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("depth", [None, 1, 2, 3])
 def test_sequoia_is_the_best_of_all_trees(depth: int | None) -> None:
     """In rationals, with acceptance that need not decrease with the rank."""
@@ -150,7 +147,6 @@ def assert_likeliest(grow: Callable[..., Any]) -> None:
             assert value == max(1 + sum(reach(table, t) for t in one) for one in every_tree(table, nodes, depth))
 
 
-@pytest.mark.later
 def test_the_heap_is_the_best_of_all_trees() -> None:
     assert_likeliest(heap_tree)
 
@@ -281,7 +277,6 @@ def test_speed_of_light_is_below_the_entropy_bound() -> None:
     assert trees.entropy_bound(math.log(2), vocab=2, nodes=62) == pytest.approx(6)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("law", [[0.5, 0.5], [0.9, 0.1], [0.6, 0.2, 0.1, 0.1], [0.3] * 3 + [0.1]], ids=str)
 def test_growth_with_the_budget_is_below_the_published_rate(law: list[float]) -> None:
     """arXiv:2512.11718 on i.i.d. targets: value - rate log N stays below 2 to N = 2^11. Half of 1/mu would not do."""

@@ -209,13 +209,12 @@ def assert_short_floats_agree(kernel: Callable[..., Array], arrays: tuple[Array,
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype int64:UserWarning")  # jax counts in int32
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[pytest.mark.fast] if n in ("rejection", "tokenwise", "iid") else []) for n in KERNELS],
+    KERNELS,
 )
 def test_float32_uniforms_and_jax_without_64_bits(name: str) -> None:
     assert_short_floats_agree(*KERNELS[name])
 
 
-@pytest.mark.fast
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype int64:UserWarning")  # jax counts in int32
 def test_short_floats_that_differ_are_caught() -> None:
     """One library draws from the wrong end; and uniforms moved by a hundredth are seen, too."""

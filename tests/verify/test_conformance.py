@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.rules import FAMILIES, MUTANTS, load
@@ -18,24 +17,9 @@ SHIPPED = [
     (family, name, check) for family in FAMILIES for name in discover.names(family) for check in family_checks(family)
 ]
 PLANTED = [(path.parent.name, path) for path in sorted(MUTANTS.glob("*/*.py"))]
-QUICK = {  # in the minute of `-m fast`: what is judged by p itself, on torch too, and along unlike rows
-    ("step", "rejection", "edges"),
-    ("chain", "tokenwise", "edges"),
-    *((family, "smoothed_target") for family in ("step", "chain", "tree")),
-    *((family, "keeps_one_at_zero") for family in ("chain", "tree")),
-    ("step", "torch_searches_from_the_left"),
-    ("chain", "support_of_the_first_row"),
-}
 
 
-def marked(cases: list[tuple[Any, ...]]) -> list[Any]:
-    """The cases, the quick ones marked."""
-    names = [tuple(getattr(v, "stem", v) for v in case) for case in cases]
-    quick = [[pytest.mark.fast] if name in QUICK else [] for name in names]
-    return [pytest.param(*case, marks=marks) for case, marks in zip(cases, quick, strict=True)]
-
-
-@pytest.mark.parametrize(("family", "name", "check"), marked(SHIPPED), ids=lambda v: str(v))
+@pytest.mark.parametrize(("family", "name", "check"), SHIPPED, ids=lambda v: str(v))
 def test_rule_passes(family: str, name: str, check: str) -> None:
     try:
         family_checks(family)[check](discover.find(family, name))
@@ -49,7 +33,7 @@ def test_an_optimized_rule_is_the_same_on_every_backend(family: str, name: str) 
     family_checks(family)["same_on_every_backend"](discover.find(family, name))
 
 
-@pytest.mark.parametrize(("family", "path"), marked(PLANTED), ids=lambda v: getattr(v, "stem", v))
+@pytest.mark.parametrize(("family", "path"), PLANTED, ids=lambda v: getattr(v, "stem", v))
 def test_mutant_is_killed(family: str, path: Path) -> None:
     if path.stem.startswith("torch_"):  # wrong on torch alone
         pytest.importorskip("torch")

@@ -14,15 +14,13 @@ import table_kernels as bench  # noqa: E402
 from specsim import discover  # noqa: E402
 from specsim.trees import k_ary  # noqa: E402
 
-pytestmark = pytest.mark.fast
 RECORD = json.loads((bench.HERE / "kernels.json").read_text(encoding="utf-8"))
 CALLS = {f"{rule}/{column}": call for rule, column, call in bench.calls()}
-QUICK = ("chain/tokenwise/8", "coupled/race/8")
 ONCE = {key.rpartition("/")[0]: key for key in CALLS}.values()  # the last column of each rule
 
 
 def marked(key: str) -> Any:
-    marks = () if key in QUICK else pytest.mark.later if key in ONCE else pytest.mark.slow
+    marks = () if key in ONCE else pytest.mark.slow
     return pytest.param(key, marks=marks)
 
 

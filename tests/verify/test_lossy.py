@@ -18,8 +18,6 @@ from specsim.types import ChainRule
 from specsim.verify.lookup import lossy_rules
 from specsim.verify.lossy import all_kept, lumina
 
-pytestmark = pytest.mark.fast
-
 RULES = {name: importlib.import_module(f"specsim.verify.lossy.{name}") for name in lossy_rules()}
 LAWS = rational_laws(3, 3)
 CLAMPS = (Fraction(1), Fraction(99, 100), Fraction(1, 2))

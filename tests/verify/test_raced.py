@@ -28,7 +28,6 @@ def blocks(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return u, drafts, kept, token
 
 
-@pytest.mark.fast
 def test_a_block_is_position_by_position_what_both_halves_emit() -> None:
     u, drafts, kept, token = blocks(60)
     for block in range(60):
@@ -39,7 +38,6 @@ def test_a_block_is_position_by_position_what_both_halves_emit() -> None:
         assert (kept[block], token[block]) == (n, both[n].token)
 
 
-@pytest.mark.fast
 def test_a_text_tells_how_many_drafts_were_kept() -> None:
     """40,000 blocks at fixed laws: given the first token, it was drafted with the probability b that scores use."""
     assert isinstance(RACE, Raced)
@@ -53,7 +51,6 @@ def test_a_text_tells_how_many_drafts_were_kept() -> None:
     assert RACE.survival(b) == pytest.approx(np.cumprod(b))
 
 
-@pytest.mark.fast
 def test_step_and_chain_rules_are_what_they_were() -> None:
     step = decoding_rule("kseq", {"rho": 1.5})
     assert isinstance(step, Stepwise)
@@ -63,7 +60,6 @@ def test_step_and_chain_rules_are_what_they_were() -> None:
         decoding_rule("races")
 
 
-@pytest.mark.fast
 def test_guarantee_runs_races_on_symbols() -> None:
     assert guarantee("race").lossless
     assert guarantee("race") == guarantee("race", family="coupled", scheme="iid")
@@ -76,7 +72,6 @@ def test_guarantee_runs_races_on_symbols() -> None:
         guarantee("race", step="kseq")
 
 
-@pytest.mark.later
 def test_guarantee_convicts_races() -> None:
     assert guarantee("list_race", temperature=0, num_drafts=2).lossless
     convicted = guarantee("tests/mutants/coupled/list_last_arrival_wins.py", num_drafts=2)

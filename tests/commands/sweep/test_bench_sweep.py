@@ -18,10 +18,7 @@ from specsim.commands.sweep import pools
 from specsim.commands.sweep.pools import Pool
 from specsim.report import figure
 
-pytestmark = pytest.mark.fast
 
-
-@pytest.mark.later
 def test_it_runs_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads stand for processes and for workers of a cluster."""
     asked: list[Any] = []
@@ -57,7 +54,6 @@ def test_a_record_is_of_all_points_and_judged_as_it_says() -> None:
             assert [n for n, _ in series] == list(bench.SIZES)
 
 
-@pytest.mark.later
 def test_both_axes_are_logarithmic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = figure.figure(9, 3.6, 2)
     monkeypatch.setattr(figure, "figure", lambda *size: drawn)

@@ -18,8 +18,6 @@ from pyarrow import parquet
 from specsim.commands.sweep import pools, run
 from specsim.commands.sweep.options import Sweep
 
-pytestmark = pytest.mark.fast
-
 Change = Callable[[Any], Any]
 DAMAGED = "is damaged, and its rows cannot be"
 MARKED, COLUMNS, KEYS = "is no Parquet file of specsim sweep", "its columns are others", "rows without a key, or two"

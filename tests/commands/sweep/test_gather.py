@@ -16,8 +16,6 @@ from specsim.commands.sweep import gather, work
 from specsim.commands.sweep.pools import Pool
 from specsim.commands.sweep.study import parsed, point
 
-pytestmark = pytest.mark.fast
-
 
 def breaking(times: int) -> Opened:
     """A pool that breaks so often, after one chunk each time, and then works."""

@@ -17,7 +17,6 @@ import specsim
 from specsim.commands.sweep import work
 from specsim.commands.sweep.study import parsed, points
 
-pytestmark = pytest.mark.fast
 ROOT = Path(__file__).parents[3]
 
 

@@ -23,8 +23,6 @@ from specsim.commands.sweep.options import Sweep
 from specsim.commands.sweep.pools import Pool
 from specsim.commands.sweep.study import key, points, read
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture(autouse=True)
 def in_threads(monkeypatch: pytest.MonkeyPatch) -> None:

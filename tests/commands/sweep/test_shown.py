@@ -18,7 +18,6 @@ from specsim.commands.sweep import pools, run
 from specsim.commands.sweep.options import Sweep
 from specsim.report import text
 
-pytestmark = pytest.mark.fast
 BEST = (
     "select alpha, cost_ratio, arg_max(gamma, speedup) as gamma, max(speedup) as speedup from rows "
     "group by all order by all"

@@ -23,7 +23,6 @@ from specsim.cli import app
 from specsim.commands.sweep import pools, run, store
 from specsim.commands.sweep.study import key, points, read
 
-pytestmark = pytest.mark.fast
 ROOT = Path(__file__).parents[3]
 STUDY = """
 kind = "acceptance"
@@ -57,7 +56,6 @@ def rule(path: Path, name: str, family: str = "step") -> None:
     path.write_text(RULE.format(name=name, family=family), encoding="utf-8")
 
 
-@pytest.mark.later
 def test_a_rule_file_that_changed_is_new_work(tmp_path: Path, invoked: Callable[..., Any]) -> None:
     """0.64 of the old rule once, where 0.416 is right: the key held the path alone."""
     study_file(tmp_path, STUDY)
@@ -127,7 +125,6 @@ def test_the_package_is_every_file_of_it(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(seen) == 4
 
 
-@pytest.mark.later
 def test_a_run_beside_another_is_refused(tmp_path: Path, invoked: Callable[..., Any]) -> None:
     """The slower of two once replaced the complete file by its own rows, one short. A lock ends with its process."""
     study_file(tmp_path)
@@ -211,7 +208,6 @@ def test_wherever_it_is_named(place: str, tmp_path: Path, invoked: Callable[...,
     assert "--trust" in invoked("sweep", "study.toml").stderr
 
 
-@pytest.mark.later
 def test_other_kinds_take_rule_files(tmp_path: Path, invoked: Callable[..., Any]) -> None:
     """A chain rule's tau, and simulations of a step rule, a chain rule and a tree's step rule."""
     rule(tmp_path / "chain.py", "block", "chain")

@@ -12,7 +12,6 @@ from helpers import studies
 from specsim.commands.sweep import kinds
 from specsim.commands.sweep.study import Study, key, parsed, point, points, read
 
-pytestmark = pytest.mark.fast
 ROOT = Path(__file__).parents[3]
 
 

@@ -44,7 +44,6 @@ def assert_text_by_hand(verifier: BeamVerifier, warping: Warping, pair: list[Lan
     return sum(block.accepted for run in runs for block in run.blocks)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("drafts_for_itself", [False, True])
 def test_a_text_by_hand(drafts_for_itself: bool) -> None:
     """Paths are moved, and of a block that is kept whole the leaf is read again."""
@@ -58,7 +57,6 @@ def test_a_text_by_hand(drafts_for_itself: bool) -> None:
     assert kept == [3, 3, 3, 0] if drafts_for_itself else max(kept[:-1]) > 0
 
 
-@pytest.mark.fast
 def test_beams_that_are_absent_by_hand() -> None:
     """Of five beams a law of two tokens fills two and then four; what is below the others is nothing."""
     verifier, told = BeamVerifier("traversal", 5, 2, VOCAB), {"max_tokens": 7, "warping": Warping(0.7, top_k=2)}
@@ -67,19 +65,16 @@ def test_beams_that_are_absent_by_hand() -> None:
     assert (run.tokens, run.blocks) == by_hand
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("warping", [Warping(), Warping(0), Warping(0.7, top_k=2)], ids=["plain", "greedy", "few"])
 @pytest.mark.parametrize("name", VERIFIERS)
 def test_texts_by_hand(name: str, warping: Warping) -> None:
     assert assert_text_by_hand(VERIFIERS[name], warping, models(1), 3) > 0
 
 
-@pytest.mark.later
 def test_texts_by_hand_under_a_window() -> None:
     assert assert_text_by_hand(VERIFIERS["tokenwise"], Warping(), models(5, tiny_windowed_qwen2, window=2), 1) > 0
 
 
-@pytest.mark.later
 def test_a_text_is_its_own() -> None:
     pair, verifier = models(2), VERIFIERS["tokenwise"]
     told: dict[str, Any] = {"max_tokens": 14, "gamma": 3, "rule": verifier}
@@ -88,7 +83,6 @@ def test_a_text_is_its_own() -> None:
     assert [(run.tokens, run.blocks) for run in alone] == [(run.tokens, run.blocks) for run in batch]
 
 
-@pytest.mark.later
 def test_greedy_text_is_the_greedy_text() -> None:
     _, target, draft = pair_of(VOCAB, seed=3)
     prompts = [[i, j] for i in range(8) for j in range(8)]
@@ -97,7 +91,6 @@ def test_greedy_text_is_the_greedy_text() -> None:
     assert [run.tokens for run in beam] == [run.tokens for run in decode_batch(target, None, prompts, gamma=0, **told)]
 
 
-@pytest.mark.fast
 def test_it_counts_enough_uniforms_for_any_shape() -> None:
     """A beam whose parents are as unequal as can be needs no more than was asked for."""
     for rule in ("tokenwise", "traversal"):

@@ -12,8 +12,6 @@ from real.decode.draw_token import drawn
 from real.decode.proposer import Draw
 from specsim.base.arrays import MANY, pick
 
-pytestmark = pytest.mark.fast
-
 
 def rows(vocab: int, dtype: torch.dtype, count: int = 1) -> torch.Tensor:
     law = torch.from_numpy(np.random.default_rng(vocab).dirichlet(np.full(vocab, 0.3), count)).to(dtype)

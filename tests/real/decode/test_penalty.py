@@ -71,7 +71,6 @@ def assert_rows_are_penalised() -> None:
         assert np.allclose(found, wanted, atol=1e-10)
 
 
-@pytest.mark.fast
 def test_rows_under_a_repetition_penalty() -> None:
     assert_rows_are_penalised()
 

@@ -37,7 +37,6 @@ def texts(gamma: int, draft: int = 1, rule: str = "race", tokens: int = 12, **mo
     return decode_batch(models()[0], models()[draft] if gamma else None, PROMPTS, uniforms=uniforms, **told)
 
 
-@pytest.mark.fast
 def test_a_text_is_that_of_its_races() -> None:
     """Token by token from the target's laws alone, each with the race of its place in the text."""
     plain = texts(0)
@@ -49,7 +48,6 @@ def test_a_text_is_that_of_its_races() -> None:
         assert text[len(prompt) :] == plain[i].tokens
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("warping", [Warping(), Warping(0.5, top_k=3, repetition_penalty=1.3), Warping(0)])
 def test_nobody_who_drafts_changes_a_text(warping: Warping) -> None:
     wanted = [run.tokens for run in texts(0, warping=warping)]
@@ -60,7 +58,6 @@ def test_nobody_who_drafts_changes_a_text(warping: Warping) -> None:
     assert [len(run.blocks) for run in own] == [3, 3, 3]
 
 
-@pytest.mark.fast
 def test_stops_and_controllers_change_no_token() -> None:
     wanted = [run.tokens for run in texts(0, stop=at_tokens([1, 6]))]
     assert [run.tokens for run in texts(4, stop=at_tokens([1, 6]))] == wanted
@@ -70,7 +67,6 @@ def test_stops_and_controllers_change_no_token() -> None:
     assert len({block.drafted for run in controlled for block in run.blocks[:-1]}) > 1
 
 
-@pytest.mark.later
 def test_tau_is_predicted_from_texts_and_measured() -> None:
     """160 texts: blocks less those that their scores predict, 5 standard errors."""
     target, draft = models()[:2]
@@ -87,8 +83,6 @@ def test_tau_is_predicted_from_texts_and_measured() -> None:
     assert spread < 0.2
 
 
-@pytest.mark.later
-@pytest.mark.fast
 def test_what_cannot_race_is_refused() -> None:
     pair = real.load(TINY / "target", TINY / "draft")
     with pytest.raises(ValueError, match=r"^fixed: a coupled rule cannot run in fixed shapes"):

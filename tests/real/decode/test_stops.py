@@ -56,7 +56,6 @@ def test_a_stream_waits_for_what_may_change() -> None:
     assert "".join(said) == "abé<sx"
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("string", ["<st>", "ab", "\n\n", "aab"])
 def test_a_stream_never_says_a_beginning_of_a_stop_string(string: str) -> None:
     """Character by character: of any length, the whole string but its last character included."""
@@ -109,7 +108,6 @@ def test_stop_strings_of_many_tokens(pieces: list[str], strings: list[str]) -> N
     assert_ends_at_the_first_stop("".join([*pieces, *strings[:1], *pieces]), strings)
 
 
-@pytest.mark.fast
 def test_a_stop_string_of_many_tokens_ends_a_text() -> None:
     assert assert_ends_at_the_first_stop("abacus \u20ac\u20ac\u20ac is it", ["\u20ac\u20ac\u20ac"]) == 16
     assert assert_ends_at_the_first_stop("to be or not to be", ["or not"]) == 12

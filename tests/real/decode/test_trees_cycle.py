@@ -134,7 +134,6 @@ def test_logits_without_a_law_stop_the_run(bad: float, side: str, fixed: bool) -
         decode_batch(target, draft, [[1, 2]], max_tokens=12, gamma=2, uniforms=[keyed(7, 0)], rule=rule, fixed=fixed)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("side", ["target", "draft"])
 def test_one_infinite_logit_of_a_tree_stops_the_run(side: str) -> None:
     """Of two tokens one has +inf whatever the sign of the hidden state, and no logit is NaN."""

@@ -86,13 +86,11 @@ def test_generated_texts_follow_the_targets_law(rule: str, gamma: int) -> None:
     assert_generated_law(rule, gamma)
 
 
-@pytest.mark.fast
 def test_a_few_texts_follow_the_targets_law() -> None:
     """A third of a second; wrong lines of the uniforms move the law by .24 and more, of which .19 would be seen."""
     assert_generated_law("tokenwise", 2, texts=500, false_alarm=1e-6)
 
 
-@pytest.mark.fast
 def test_no_uniform_is_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_used_once(monkeypatch)
 
@@ -141,7 +139,6 @@ def test_drafts_that_share_a_uniform_are_caught(monkeypatch: pytest.MonkeyPatch)
         assert_used_once(monkeypatch)
 
 
-@pytest.mark.fast
 def test_uniforms_of_different_keys_are_different() -> None:
     """Seed, sequence and position each count, whole: 2^40 is not 0, nor is a seed a sequence."""
     keys = list(product((0, 1, 2, 2**40), repeat=3))

@@ -115,7 +115,6 @@ def test_confidence_is_the_drafts_own_at_every_temperature(name: str) -> None:
             assert any(block.signals.own[0] == pytest.approx(top, abs=1e-12) for top in [0.0, *plain.signals.top[0]])
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("name", "params"), [("threshold", {"eta": 0.99}), ("survival", {"theta": 0.9})])
 @pytest.mark.parametrize("words", WARPINGS)
 def test_a_controller_stops_an_unsure_draft_at_every_temperature(name: str, params: dict[str, Any], words: str) -> None:

@@ -51,7 +51,6 @@ def test_prompts_come_first_and_then_the_rest() -> None:
     assert order.tolist() == [*given, *(place for place in range(PIXELS) if place not in given)]
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("at", [0, 20, 40, 63])
 def test_a_density_row_depends_on_lower_ranks_and_on_nothing_else(network: Any, at: int) -> None:
     """Not on its own pixel, nor on any of higher rank, to the last digit."""
@@ -60,7 +59,6 @@ def test_a_density_row_depends_on_lower_ranks_and_on_nothing_else(network: Any, 
     assert torch.equal(depends(network, rank, any_order.density(rank), changed), rank[0] > at)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("at", [3, 24, 25, 63])
 def test_a_draft_row_depends_on_what_is_decoded_and_on_nothing_else(network: Any, at: int) -> None:
     """Not on its own draft, nor on any other, to the last digit."""
@@ -70,7 +68,6 @@ def test_a_draft_row_depends_on_what_is_decoded_and_on_nothing_else(network: Any
     assert found[rank[0] >= 25].unique().tolist() == [at < 25]
 
 
-@pytest.mark.fast
 def test_who_looks_at_whom() -> None:
     """The mask of three queries, entry by entry."""
     rank, places = any_order.ranks(prompt(3)), [7, 30, 63]
@@ -110,7 +107,6 @@ def test_the_oracle_gives_the_rows_of_all_queries_at_those_that_are_asked_for(ne
     np.testing.assert_allclose(told, law[torch.arange(3)[:, None], one.places], atol=1e-5)
 
 
-@pytest.mark.fast
 def test_the_oracle_knows_which_texts_are_asked_for(network: Any) -> None:
     images, given = digits().held_out(), torch.cat([prompt(4), prompt(5), prompt(6)])
     ask = any_order.oracle(network, images.labels[:3], given)

@@ -14,8 +14,6 @@ from real.images.captions import CONTENT, DIGITS, END, LONGEST, PARTS, START, WO
 from real.images.data import PIXELS, digits
 from real.train.recipe import Shape
 
-pytestmark = pytest.mark.fast
-
 TINY = Shape(1, 8, 8, 1)
 
 
@@ -39,7 +37,6 @@ def test_captions_begin_end_and_name_the_digit() -> None:
         assert [word for word in text if word in DIGITS] == [DIGITS[label]]
 
 
-@pytest.mark.later
 def test_what_is_said_is_the_images_how_it_is_said_is_drawn() -> None:
     one, other = captions.captions(0).words[:300], captions.captions(1).words[:300]
     assert torch.equal(one, captions.captions.__wrapped__(0).words[:300])
@@ -109,13 +106,11 @@ def test_bad_input() -> None:
         captions.laws(model, digits().images[:1], pixels)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("name", "most"), [("captioner", 0.23), ("captioner_text", 0.38), ("captioner_vector", 0.3)])
 def test_the_captioners_know_captions(name: str, most: float) -> None:
     assert 0.1 < captions.held_out(name, captions.model(name)) < most
 
 
-@pytest.mark.later
 def test_the_captioner_sees_the_digit() -> None:
     """Where a caption of the held out has its digit, the target mostly expects it; a drafter without eyes cannot."""
     held, told = digits().held_out(), captions.captions().words[-200:]

@@ -19,8 +19,6 @@ from real.images.fit import fit
 from real.images.train import makers
 from real.train.recipe import learning_rate
 
-pytestmark = pytest.mark.fast
-
 MOST_BYTES = 2_000_000  # of all weights together: they are in the wheel
 
 
@@ -74,7 +72,6 @@ def line(seed: int, said: Any = lambda words: None) -> tuple[nn.Module, list[flo
     return model, losses
 
 
-@pytest.mark.later
 def test_the_loop_learns_and_repeats() -> None:
     words: list[str] = []
     threads = torch.get_num_threads()
@@ -150,7 +147,6 @@ def test_what_is_shipped_is_what_recipes_make() -> None:
     assert sum(path.stat().st_size for path in store.WEIGHTS.iterdir()) < MOST_BYTES
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("name", "most"), [("raster_target", 1.14), ("raster_draft", 1.46)])
 def test_the_raster_models_know_digits(name: str, most: float) -> None:
     model = raster.model(name)

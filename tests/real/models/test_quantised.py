@@ -59,7 +59,6 @@ def steps(found: Quantised) -> torch.Tensor:
     return rows[:, None] if rows.ndim == 1 else rows[..., 0].T.repeat_interleave(32, 1)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e4])
 def test_every_number_is_within_half_a_step_of_its_own(kind: str, size: float) -> None:
@@ -75,7 +74,6 @@ def test_every_number_is_within_half_a_step_of_its_own(kind: str, size: float) -
     assert bits == int(kind[3:])
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_extremes_of_a_row_and_zeros_are_kept(kind: str) -> None:
     weight = torch.zeros(16, 64)
@@ -85,7 +83,6 @@ def test_the_extremes_of_a_row_and_zeros_are_kept(kind: str) -> None:
     torch.testing.assert_close(dense, weight, rtol=0.15 if kind == "int4" else 0.01, atol=0)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_product_is_that_of_the_matrix_whatever_stands_beside_it(kind: str) -> None:
     found, x = quantise(matrix(), kind), matrix(12, 96).view(3, 4, 96)
@@ -134,7 +131,6 @@ def small(kind: str | None = None, dtype: torch.dtype = torch.float32) -> Langua
     return model if kind is None else quantised(model, kind)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_quantised_model_is_another_near_the_first(kind: str) -> None:
     rows = [full_logits(model, torch.arange(12)).softmax(-1) for model in (small(), small(kind))]
@@ -142,7 +138,6 @@ def test_a_quantised_model_is_another_near_the_first(kind: str) -> None:
     assert len({identity(model) for model in (small(), *map(small, KINDS))}) == 3
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bytes_of_a_pass_are_those_of_the_codes_the_scales_and_the_head(kind: str) -> None:
     whole, found = small(), small(kind)
@@ -161,7 +156,6 @@ def test_a_widened_target_keeps_its_function_when_both_are_rounded() -> None:
         assert distance(laws(quantised(wide, kind)), laws(pair(kind).target)) < 0.02
 
 
-@pytest.mark.fast
 def test_what_cannot_be_rounded_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^weights 'int3' is unknown; known: int8, int4$"):
         load("nowhere", "nowhere", weights="int3")

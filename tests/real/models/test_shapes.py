@@ -16,8 +16,6 @@ from real.models.model import from_hf, full_logits
 from real.models.shapes import SHAPES, Shape, find_shape, random_model
 from real.models.weights import Weights
 
-pytestmark = pytest.mark.fast
-
 GROUPED = Shape(3, 24, 40, heads=4, kv_heads=2, vocab=29, context=64)
 KINDS = {
     "grouped": GROUPED,

@@ -239,16 +239,14 @@ def test_greedy_text_of_the_bundled_pair_is_identical(prompts: int) -> None:
 
 @pytest.mark.slow
 def test_measured_tau_covers_the_prediction(tmp_path: Path) -> None:
-    """The recorded run of the README, made anew on a quarter of its texts: 1,200 blocks or more at every gamma."""
+    """The recorded run of the README, made anew on a part of its texts: 300 blocks or more at every gamma."""
     out = tmp_path / "bundled.json"
-    result = command(
-        "compare", "--count", "32", "--max-tokens", "100", "--seed", "1", "--widen", "0", "--out", str(out)
-    )
+    result = command("compare", "--count", "8", "--max-tokens", "100", "--seed", "1", "--widen", "0", "--out", str(out))
     assert result.exit_code == 0, result.output
     for row in json.loads(out.read_text())["pairs"]:
         low, high = row["tau"]["difference_interval"]
         assert low <= 0 <= high
-        assert row["target_calls"]["measured"] >= 1_200
+        assert row["target_calls"]["measured"] >= 300
 
 
 def test_a_cycle_is_a_full_one() -> None:

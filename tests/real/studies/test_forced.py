@@ -30,8 +30,6 @@ from specsim import accepted_length_law, block_efficiency
 from specsim.exact import forking
 from specsim.verify.chain import tokenwise
 
-pytestmark = pytest.mark.fast
-
 
 def models(vocab: int = 8) -> tuple[LanguageModel, LanguageModel]:
     target, draft = (from_hf(tiny_llama(vocab, seed=s, context=512)) for s in (0, 1))
@@ -54,7 +52,6 @@ def test_forced_law_is_exact(alpha: tuple[F, ...]) -> None:
     assert [law.get(n, F(0)) for n in range(gamma + 1)] == expected
 
 
-@pytest.mark.later
 def test_even_uniforms_meet_the_law_quickly() -> None:
     """200 blocks give tau to 1 %; independent uniforms would be off by 4 %."""
     target, draft = models()
@@ -234,7 +231,6 @@ def test_command_refuses_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.later
 def test_command_records_and_shows(tmp_path: Path) -> None:
     out = tmp_path / "forced.json"
     options = ["forced", "tiny", "tiny", "--batch", "1,2", "--context", "24", "--gamma", "1-3", "--calibrate", "1,2"]

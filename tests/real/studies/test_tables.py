@@ -26,8 +26,6 @@ from real.studies.forced import report as forced_report
 from real.studies.keep import finish
 from real.studies.trees import report as trees_report
 
-pytestmark = pytest.mark.fast
-
 RESULTS = Path(real.__file__).parent / "results"
 TABLES: dict[str, tuple[str, Callable[..., Any], int]] = {  # name: (record, table, most columns)
     "compare": ("bundled", answer.table, 80),
@@ -116,7 +114,6 @@ def test_the_look_can_fail() -> None:
     assert [cell for cell in numbers(record) if cell not in text]
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("name", ["bundled", "widened", "block", "forced", "drafts", "trees", *COMPARED])
 def test_markdown_is_whole(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.json"

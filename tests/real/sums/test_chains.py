@@ -14,8 +14,6 @@ from real.sums import chains, judging
 from real.sums.chains import ANSWER, ASK, CONNECTIVES, END, EQUALS, HEAD, LENGTH, PLUS, START, SUMS, VOCAB
 from real.sums.judging import Labels
 
-pytestmark = pytest.mark.fast
-
 
 class Scripted:
     """A model that gives every token after a text by a rule of the text; its state is the token that it read last."""
@@ -140,7 +138,6 @@ def test_two_steps_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.isfinite(chains.held_out("sums_draft", model))
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("name", "least", "most"), [("sums_target", 0.95, 1.0), ("sums_draft", 0.3, 0.8)])
 def test_the_target_can_add_and_the_draft_cannot_always(name: str, least: float, most: float) -> None:
     from real.systems import judge

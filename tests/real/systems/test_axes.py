@@ -15,8 +15,6 @@ from real import systems
 from real.systems import _axes
 from real.systems._axes import DEFAULTS, OURS, SURVEY, VALUES
 
-pytestmark = pytest.mark.fast
-
 GOOD = {axis: next(iter(values)) for axis, values in VALUES.items()}
 
 

@@ -13,8 +13,6 @@ from real.systems import _keep, _record, _report
 from real.systems._axes import VALUES
 from real.systems._record import AXES, Record
 
-pytestmark = pytest.mark.fast
-
 ONE = Estimate(1.0, 0.5, 1.5)
 
 

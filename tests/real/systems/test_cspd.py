@@ -21,7 +21,6 @@ def labels(n: int) -> Tensor:
     return torch.arange(n) % 10
 
 
-@pytest.mark.fast
 def test_chains_have_the_law_and_the_published_rule_has_not() -> None:
     found = cspd.analytic(60_000, 0).measured
     for name, one in found.items():
@@ -31,7 +30,6 @@ def test_chains_have_the_law_and_the_published_rule_has_not() -> None:
             assert abs(one.value - 1) < 0.02
 
 
-@pytest.mark.fast
 def test_acceptance_falls_with_the_dimension_as_the_closed_form_says() -> None:
     found = cspd.analytic(40_000, 1)
     forms = [found.exact[f"2 Phi(-gap / 2), d = {d}"] for d in (1, 4, 16)]
@@ -41,7 +39,6 @@ def test_acceptance_falls_with_the_dimension_as_the_closed_form_says() -> None:
         assert abs(one.value - form) < 2 * (one.high - one.low)
 
 
-@pytest.mark.fast
 def test_the_floor_is_where_draws_of_the_law_are() -> None:
     rng = np.random.default_rng(5)
     sd = np.hypot(0.8, 0.5)
@@ -51,7 +48,6 @@ def test_the_floor_is_where_draws_of_the_law_are() -> None:
     assert wider.value > wider.high
 
 
-@pytest.mark.fast
 def test_the_published_factor_is_one_for_equal_variances_only() -> None:
     assert cspd.published_factor(cspd.DRAFTS["equal"], 3) == 1
     assert cspd.published_factor(cspd.DRAFTS["unequal"], 2) == pytest.approx(1.6**2)
@@ -73,7 +69,6 @@ def test_noise_of_its_own_is_seen_in_the_passes(monkeypatch: pytest.MonkeyPatch)
     assert passes.mean() > 5
 
 
-@pytest.mark.fast
 def test_a_row_is_judged_after_the_rows_drafted_before_it_and_by_a_coin_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,7 +174,6 @@ SHOWS = Record(
 )
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -134,7 +134,6 @@ def test_costs_of_kangaroo() -> None:
     assert speed == pytest.approx(float(early_exit(hazards, shared=f, adapter=own.more).speedup))
 
 
-@pytest.mark.later
 def test_chimera_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = checked(chimera.run(Lab(share=0.01)), chimera.HEADLINE)

@@ -21,8 +21,6 @@ from real.systems import _keep, _record, _report
 from real.systems._record import Lab, Record
 from specsim.base import imports
 
-pytestmark = pytest.mark.fast
-
 OTHER = COIN.replace('"Coin"', '"Die"').replace("Estimate(2.0, 1.5, 2.5)", "Estimate(1.2, 0.5, 2.5)")
 
 
@@ -174,7 +172,6 @@ def test_a_record_of_other_imported_code_is_run_anew(
     assert runs("coin") == 2
 
 
-@pytest.mark.later
 def test_the_code_of_a_system_is_whatever_it_imports_or_names() -> None:
     """Also controllers that `discover` finds by a text, and the loop that its axes name."""
     found = _keep.code(systems.find("disco"))

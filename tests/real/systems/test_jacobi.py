@@ -17,8 +17,6 @@ from real.systems._record import AXES, Lab, Record
 from specsim.types import Array
 from specsim.verify.lossy import lumina
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.mark.parametrize("system", [sjd, lumina_mgpt2])
 def test_a_system_says_what_it_is(system: Any) -> None:
@@ -41,7 +39,6 @@ def test_biases_on_a_table() -> None:
     assert shipped["bias of one token, p = (1/4, 3/4), q = (3/4, 1/4)"] == 1 / 8
 
 
-@pytest.mark.later
 def test_images_are_those_of_their_digits_and_number() -> None:
     """An image depends on its digit and its place in the run, not on the images beside it."""
     which = torch.tensor([3, 8, 1])
@@ -63,7 +60,6 @@ def test_a_batch_is_split_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> No
     assert parts.passes.tolist() == whole.passes.tolist()
 
 
-@pytest.mark.later
 def test_up_is_the_pixel_above() -> None:
     """And beside it where a row is one pixel wide."""
     told: dict[str, Any] = {"seed": 0, "window": 16}

@@ -19,8 +19,6 @@ from real.systems._record import Record
 from specsim.testing.statistics import assert_law
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 TARGET = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])  # the law of the next token by the last one
 DRAFT = np.array([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2]])
 

@@ -14,8 +14,6 @@ from real.systems._record import Lab, Record
 from specsim import acceptance_rate
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 
 def smooth(texts: int = 12, pixels: int = 4, levels: int = 8) -> tuple[Array, Array]:
     """Laws with one hump, that of the draft wider and beside it: as those of grey levels."""
@@ -92,7 +90,6 @@ def test_what_is_found_along_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert record.measured["acceptance of zeroed, k = 4, delta = 0"] == record.measured["acceptance of rejection"]
 
 
-@pytest.mark.later
 def test_exchanged_tables_change_the_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lantern, "FEW", (4,))
     monkeypatch.setattr(lantern, "TABLES", 1)
@@ -125,7 +122,6 @@ def test_the_verdict_turns_with_the_interval(low: float, high: float, verdict: s
     assert lantern.verdict(Record({}, found, {})) == verdict
 
 
-@pytest.mark.later
 def test_a_few_images(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lantern, "FEW", (4,))
     monkeypatch.setattr(lantern, "TABLES", 1)

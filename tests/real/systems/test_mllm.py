@@ -17,8 +17,6 @@ from real.systems._record import Lab, Record
 from specsim.testing.statistics import assert_law
 from specsim.types import Array
 
-pytestmark = pytest.mark.fast
-
 LONGEST = 5
 # The law of the next word by the last one: START, END, and two words.
 TARGET = np.array([[0.0, 0.1, 0.6, 0.3], [0.25] * 4, [0.0, 0.3, 0.2, 0.5], [0.0, 0.5, 0.4, 0.1]])
@@ -145,7 +143,6 @@ def test_the_verdict_turns_with_each_number(name: str, values: tuple[float, floa
     assert mllm.verdict(Record({}, found, predicted)) == verdict
 
 
-@pytest.mark.later
 def test_a_few_captions() -> None:
     record = mllm.run(Lab(share=0.0))
     assert _record.checked(record, mllm.HEADLINE) == record

@@ -103,8 +103,6 @@ def test_a_frame_kept_too_many_is_seen(
     assert unlike(model, first, alone, 4) > 0
 
 
-@pytest.mark.later
-@pytest.mark.fast
 @pytest.mark.parametrize("persistence", nfd.PERSISTENCE)
 def test_kept_frames_are_the_renewals(persistence: float) -> None:
     actions = nfd.held_keys(300, persistence, 1)
@@ -117,7 +115,6 @@ def test_kept_frames_are_the_renewals(persistence: float) -> None:
         assert abs(runs - (1 - persistence**frames) / (1 - persistence)) < 2 * spread
 
 
-@pytest.mark.fast
 def test_kept_frames_by_hand() -> None:
     actions = np.array([[1, 1, 1, 2, 2, 0, 0, 0, 0]])
     # Blocks of 3 from action 0: 1 1 1 | 2 2 | 0 0 0 | 0, where the last has no room for three.
@@ -125,7 +122,6 @@ def test_kept_frames_by_hand() -> None:
     assert [int(x[0]) for x in nfd.kept(actions, 1)] == [8, 8]
 
 
-@pytest.mark.fast
 def test_joint_frames_are_biased_by_what_they_do_not_see() -> None:
     assert nfd.joint_bias(KERNEL) == Fraction(33, 160)
     assert nfd.joint_bias([[Fraction(1, 3), Fraction(2, 3)]] * 2) == 0
@@ -161,7 +157,6 @@ def test_the_best_block_is_chosen_on_other_texts() -> None:
     assert speed.value == pytest.approx(0.5)
 
 
-@pytest.mark.fast
 def test_seconds_are_medians_over_turns_in_which_lengths_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock of our own: a block takes as long as it has frames, but in the first turn of the first text."""
     clock, made = [0.0], list[int]()
@@ -209,7 +204,6 @@ SHOWS = Record(
 )
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -17,8 +17,6 @@ from real.systems import _texts as shipped
 from real.systems._record import Lab
 from real.systems._text_lab import Tally
 
-pytestmark = pytest.mark.fast
-
 TRIAL = Lab(share=0.01)
 
 
@@ -65,7 +63,6 @@ def test_a_pair_is_known_by_both_models_weights() -> None:
     assert len(set(found.split("-"))) == 2
 
 
-@pytest.mark.later
 def test_texts_continue_the_pairs_own_prompts_and_are_split_by_prompt() -> None:
     told = vocabtrim_16k.texts(TRIAL, _writing.pair(), TINY)
     assert told.tokens.shape == (8, 48)
@@ -106,7 +103,6 @@ def test_enough_tokens_are_counted_for_every_head() -> None:
     assert max(vocabtrim_16k.KEPT) < vocabtrim_16k.VOCAB
 
 
-@pytest.mark.later
 def test_the_corpus_gives_as_many_tokens_as_the_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every eighth file first; then those between them."""
     files = {}

@@ -70,7 +70,6 @@ def assert_a_part_runs(name: str) -> None:
     assert said, "nothing is said of what runs"
 
 
-@pytest.mark.fast
 def test_each_names_its_models_and_judges_by_numbers() -> None:
     """The weights are among those that are trained; a verdict on nothing at all is an error, not a word."""
     known = {*makers(), *(f"draft/{name}" for name in _drafters.makers())}

@@ -90,7 +90,6 @@ def test_a_kind_is_decoded_by_its_own_verifier() -> None:
     assert found.blocks.max() < 5, "some drafts are kept"
 
 
-@pytest.mark.later
 def test_a_trial_of_rsd() -> None:
     """Of each kind what it keeps at the same starts, and what the decode loop makes of it."""
     lab = Lab(share=0.02)
@@ -114,7 +113,6 @@ def test_rows_are_those_of_the_texts() -> None:
         assert np.abs(got.sum(-1) - 1).max() < 1e-12
 
 
-@pytest.mark.fast
 def test_sampled_acceptance_is_the_closed_form() -> None:
     rng = np.random.default_rng(0)
     p, q = (rng.dirichlet(np.ones(6), size=3) for _ in range(2))
@@ -126,7 +124,6 @@ def test_sampled_acceptance_is_the_closed_form() -> None:
 ABOVE, BELOW, ACROSS = Estimate(0.1, 0.05, 0.2), Estimate(-0.1, -0.2, -0.05), Estimate(0.1, -0.05, 0.2)
 
 
-@pytest.mark.fast
 def test_verdicts_follow_the_tests() -> None:
     def of_mdsd(added: Estimate, kseq: Estimate) -> str:
         short = {mdsd.gap(rule, 4): ABOVE for rule in mdsd.SHORT} | {mdsd.gap("kseq", 4): kseq}

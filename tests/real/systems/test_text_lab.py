@@ -43,7 +43,6 @@ def test_predicted_tau_is_the_decode_loops(count: int, length: int) -> None:
         on.expected(short, found, 4)
 
 
-@pytest.mark.fast
 def test_a_draft_that_is_the_target_is_always_kept() -> None:
     told = texts(1.0).of("test", 4)
     p = np.full(told.tokens.shape[1], 0.5)
@@ -54,7 +53,6 @@ def test_a_draft_that_is_the_target_is_always_kept() -> None:
     assert on.gain(on.expected(told, same, 3), on.expected(told, none, 3)) == Estimate(3.0, 3.0, 3.0)
 
 
-@pytest.mark.fast
 def test_sums_are_by_prompt() -> None:
     told = texts(1.0)
     assert on.by_prompt(told, np.ones(256)).tolist() == [2.0] * 128
@@ -64,7 +62,6 @@ def test_sums_are_by_prompt() -> None:
     assert on.mean(some, np.array([1.0, 2.0, 6.0]), np.array([1.0, 1.0, 1.0])).value == 3.0
 
 
-@pytest.mark.fast
 def test_costs_that_are_told() -> None:
     costs = on.costs(LAB, "widened")
     assert on.step_cost(costs) == 0.1

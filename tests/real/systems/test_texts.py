@@ -13,8 +13,6 @@ from real.systems import _texts, _writing
 from real.systems._record import Lab
 from real.systems._texts import EACH, LENGTH, PROMPTS, TEMPERATURES, texts, training_texts
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -37,7 +35,6 @@ def test_texts_are_split_by_prompt(temperature: float) -> None:
     assert not (found.tokens[:PROMPTS] == found.tokens[PROMPTS:]).all(axis=1).any(), "one prompt, one text twice"
 
 
-@pytest.mark.later
 def test_the_target_writes_these_texts_again() -> None:
     """The first tokens of some of them, in another batch: a text of another seed or temperature differs at once."""
     found, some, few = texts(0.6), [3, 130, 200], 12
@@ -69,7 +66,6 @@ def test_texts_to_learn_from_are_written_once(cache: Path, monkeypatch: pytest.M
         training_texts(lab, 0.6)
 
 
-@pytest.mark.later
 def test_an_interrupted_run_carries_on(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_texts, "TOGETHER", 4)
     real, calls = _writing.written, list[int]()

@@ -14,7 +14,6 @@ from real.systems import _times, dsd, vocabtrim
 from real.systems._text_lab import Tally
 from real.systems._times import Sample, Times, interval, resampled
 
-pytestmark = pytest.mark.fast
 Array = Any
 
 STILL = np.ones((1, 40))  # turns that all take as long

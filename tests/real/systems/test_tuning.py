@@ -154,7 +154,6 @@ def test_every_divergence_learns_from_every_source(monkeypatch: pytest.MonkeyPat
     assert len(groups) == 10
 
 
-@pytest.mark.fast
 def test_ranks_of_two_temperatures() -> None:
     """Of sums over the texts of a prompt: alike, the other way round, and where one of them is constant."""
     told = texts(1.0).of("test", 2)
@@ -189,7 +188,6 @@ def test_a_draft_is_trained_once(cache: Path) -> None:
     assert shorter(dsd.PLAN, lab).steps == 2
 
 
-@pytest.mark.fast
 def test_ranks_and_shapes() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random((3, 8)), rng.random(8)
@@ -206,7 +204,6 @@ def test_ranks_and_shapes() -> None:
             assert shape.hidden % (2 * shape.heads) == 0
 
 
-@pytest.mark.fast
 def test_verdicts_follow_the_tests() -> None:
     def of_dsd(follows: Estimate, wide: Estimate) -> str:
         return dsd.verdict(Record({}, {dsd.HEADLINE: follows, dsd.SHALLOW: wide}, {}))

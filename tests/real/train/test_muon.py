@@ -10,8 +10,6 @@ import torch
 from real.train import step
 from real.train.muon import Muon, in_bfloat16, orthogonal
 
-pytestmark = pytest.mark.fast
-
 SHAPES = [(48, 132), (132, 48), (64, 64)]
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 

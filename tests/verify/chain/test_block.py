@@ -20,8 +20,6 @@ from specsim.exact.small_laws import rational_table
 from specsim.testing.strategies import law_pairs
 from specsim.verify.chain import block, greedy_block, tokenwise
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 TOY_P, TOY_Q = [Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)]
 RULES = {"tokenwise": tokenwise, "block": block, "greedy_block": greedy_block}
@@ -40,7 +38,6 @@ def test_published_lengths_on_the_toy() -> None:
             assert expected_tokens(TOY_P, TOY_Q, gamma=gamma, rule=rule) == 1 + Fraction(kept)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("vocab", "gamma"), [(2, 0), (2, 3), (3, 2), (3, 3)])
 def test_tau_is_that_of_the_enumerated_block(rule: str, vocab: int, gamma: int) -> None:
@@ -50,7 +47,6 @@ def test_tau_is_that_of_the_enumerated_block(rule: str, vocab: int, gamma: int) 
         assert tau == 1 + strong_law(RULES[rule], target, draft, gamma)[1]
 
 
-@pytest.mark.later
 @given(st.integers(1, 4).flatmap(law_pairs), st.integers(0, 5))
 def test_a_law_is_a_model_that_forgets_its_context(pair: tuple[Array, Array], gamma: int) -> None:
     p, q = pair
@@ -62,7 +58,6 @@ def test_a_law_is_a_model_that_forgets_its_context(pair: tuple[Array, Array], ga
         assert abs(floats - float(tau)) < 1e-12
 
 
-@pytest.mark.later
 def test_long_blocks_of_floats() -> None:
     """At gamma = 60 there are 2^60 blocks but few weights; merging them keeps twelve digits."""
     p, q = [0.3, 0.7], [0.6, 0.4]
@@ -72,7 +67,6 @@ def test_long_blocks_of_floats() -> None:
     assert expected_tokens(p, q, gamma=60) == pytest.approx(float(block_efficiency(beta, gamma=60)), rel=1e-12)
 
 
-@pytest.mark.later
 @settings(max_examples=50)
 @given(st.data())
 def test_order_of_the_rules(data: st.DataObject) -> None:
@@ -97,7 +91,6 @@ def test_full_information_is_what_greedy_block_keeps(vocab: int, gamma: int) -> 
         assert strong_law(greedy_block, target, draft, gamma)[1] == bound
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("vocab", "gamma"), [(2, 3), (3, 2)])
 def test_block_is_the_optimum_of_the_linear_program(vocab: int, gamma: int) -> None:
     """A(x) = P(drafts start with x and all of x is kept): A(xy) <= min(Q(xy), A(x) p(y|x)) for every rule that keeps a

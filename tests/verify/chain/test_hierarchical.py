@@ -16,8 +16,6 @@ from specsim.exact.small_laws import rational_laws, rational_table
 from specsim.verify.chain import block, capped
 from specsim.verify.lossy import naive_hierarchical, uncapped
 
-pytestmark = pytest.mark.fast
-
 PREFIXES = [(), (0,), (1,)]
 LOSSY = (uncapped, naive_hierarchical)
 # Two tokens, two drafts: where the first token is 1, R = 2 after it, and 1 after another 1. Elsewhere q is p.
@@ -109,7 +107,6 @@ def test_no_smaller_counterexample(rule: ModuleType) -> None:
         assert bias(rule, *models({(): (p, q)}), 1) == 0
 
 
-@pytest.mark.later
 def test_it_is_lossy_where_a_ratio_is_capped() -> None:
     """T36, part 3, both ways, on every pair of tables with these first laws and later ones of denominator 2."""
     first, later, seen = ([F(1, 3), F(2, 3)], [F(1, 1), F(0, 1)]), rational_laws(2, 2), set()
@@ -126,7 +123,6 @@ def test_it_is_lossy_where_a_ratio_is_capped() -> None:
     assert seen == {True, False}
 
 
-@pytest.mark.later
 def test_texts_filled_by_them_have_their_bias() -> None:
     target = {x: rows[0] for x, rows in SMALLEST.items()}
     draft = {x: rows[1] for x, rows in SMALLEST.items()}

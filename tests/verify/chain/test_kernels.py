@@ -14,8 +14,6 @@ from real.decode.capture import count_kernels  # noqa: E402
 from specsim.base.arrays import pick  # noqa: E402
 from specsim.verify.chain import block, tokenwise  # noqa: E402
 
-pytestmark = pytest.mark.fast
-
 # A Python number is a tensor of the host on its way, and an argument of a kernel in the end.
 FREE = ("aten::empty", "aten::detach", "aten::lift", "aten::_unsafe_view", "aten::scalar_tensor")
 
@@ -43,7 +41,6 @@ def kernels(rule: Any, gamma: int) -> int:
     return counted.count
 
 
-@pytest.mark.later
 def test_block_works_in_one_pass_over_its_positions() -> None:
     """Two small calls more for each draft, and no more: a launch costs as much as a small kernel's work."""
     found = {gamma: kernels(block, gamma) for gamma in (1, 4, 8)}
@@ -52,7 +49,6 @@ def test_block_works_in_one_pass_over_its_positions() -> None:
     assert (found[4] - found[1], found[8] - found[4]) == (6, 8)
 
 
-@pytest.mark.later
 def test_block_over_a_real_vocabulary() -> None:
     """The same, and what a draw by pieces adds; 76 before."""
     assert over_a_vocabulary(torch.float32) <= 60

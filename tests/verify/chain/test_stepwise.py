@@ -19,8 +19,6 @@ from specsim.verify.chain import tokenwise
 from specsim.verify.lookup import chain_rule, takes
 from specsim.verify.stepwise import Stepwise
 
-pytestmark = pytest.mark.fast
-
 ONE = [n for n, r in discover.rules("step").items() if takes(r, 1) and r.EXACT and not discover.facts(r).bias]
 
 

@@ -17,8 +17,6 @@ from specsim.exact import racing
 from specsim.testing import assert_law, grid
 from specsim.verify.coupled import acceptance, emit
 
-pytestmark = pytest.mark.fast
-
 P, Q = [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]
 RULES = list(discover.rules("coupled"))
 

@@ -23,8 +23,6 @@ from specsim.types import TokenTree, TreeRule
 from specsim.verify.lossy import naive_hierarchical
 from specsim.verify.lossy_tree import spectr_gbv
 
-pytestmark = pytest.mark.fast
-
 Array = Any
 TOY_P, TOY_Q = (np.array([F(k, 3), F(3 - k, 3)]) for k in (1, 2))
 

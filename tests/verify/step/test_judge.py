@@ -14,8 +14,6 @@ from specsim.testing.cases import random_laws
 from specsim.verify.lookup import chain_rule
 from specsim.verify.step import judge
 
-pytestmark = pytest.mark.fast
-
 P, Q = (np.array([Fraction(w, 10) for w in row], dtype=object) for row in ((5, 3, 2), (1, 3, 6)))
 
 

@@ -10,7 +10,6 @@ import pytest
 from specsim import acceptance_rate, output_law, total_variation
 from specsim.verify.step import lantern
 
-pytestmark = pytest.mark.fast
 SLOW = pytest.mark.slow
 
 
@@ -70,7 +69,6 @@ def test_who_lends_to_whom() -> None:
     assert output_law(one, one, rule="lantern").tolist() == [1], "a token without neighbours"
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("first", [*range(0, 300, 100), *(pytest.param(n, marks=SLOW) for n in range(300, 1500, 100))])
 def test_the_bias_is_the_price_of_the_acceptance(first: int) -> None:
     for seed in range(first, first + 100):
@@ -81,7 +79,6 @@ def test_the_bias_is_the_price_of_the_acceptance(first: int) -> None:
         assert lantern.bias(lantern.prepare(p, q, 1, **params)) == paid
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("first", [0, 40, *(pytest.param(n, marks=SLOW) for n in (80, 120, 160))])
 def test_what_the_released_code_does_costs_more(first: int) -> None:
     """By 0.21 at the most here; nothing more where the draft is certain."""

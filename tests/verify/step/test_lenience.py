@@ -11,8 +11,6 @@ from specsim import acceptance_rate, guarantee, output_law, total_variation
 from specsim.testing.cases import random_laws
 from specsim.verify.step import lenience
 
-pytestmark = pytest.mark.fast
-
 
 def test_the_bias_is_the_price_of_the_acceptance() -> None:
     """And neither falls where epsilon does; the law is written out as the theorem has it."""

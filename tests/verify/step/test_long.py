@@ -12,7 +12,6 @@ from specsim.types import Draws
 from specsim.verify.step import _long, _one, optimal
 
 Array = Any
-pytestmark = pytest.mark.fast
 COUNTS = (2, 3, 8, Draws(2, 0.5, 3))
 
 

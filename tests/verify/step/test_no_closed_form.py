@@ -19,7 +19,6 @@ from specsim.verify import hits
 from specsim.verify.hits import SPREAD, accepted
 from specsim.verify.lookup import chain_rule
 
-pytestmark = pytest.mark.fast
 Array = Any
 SKELETON = Path(__file__).parents[3] / "docs" / "developer" / "skeletons" / "step.py"
 LARGEST = '''"""Test the draft of largest p/q alone, as if it were drawn from q: lossy with more than one."""
@@ -124,7 +123,6 @@ def test_curves_of_a_file(naive: str) -> None:
         acceptance_curves(p, q, rules=3)  # type: ignore[arg-type]
 
 
-@pytest.mark.later
 def test_other_doors_take_it(naive: str) -> None:
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
     posterior = (specsim.hit_posterior(p, q, rule=rule, num_drafts=2) for rule in (naive, "naive"))
@@ -135,7 +133,6 @@ def test_other_doors_take_it(naive: str) -> None:
     assert chain_rule(naive).acceptance(*rows) == pytest.approx(chain_rule("naive").acceptance(*rows))
 
 
-@pytest.mark.later
 def test_checks_skip_the_closed_form_by_name(naive: str, largest: str) -> None:
     found = {}
     for path in (naive, largest):
@@ -149,7 +146,6 @@ def test_checks_skip_the_closed_form_by_name(naive: str, largest: str) -> None:
     assert found[largest][4].detail.endswith("p=[1/4, 3/4] q=[1/2, 1/2] gives [1/8, 7/8]; TV 1/8, stated 0")
 
 
-@pytest.mark.later
 def test_guarantee_tries_several_drafts_and_says_so(naive: str, largest: str) -> None:
     """`lossless=True` once, of a rule that is lossy from two drafts on: it was tried with one."""
     found = specsim.guarantee(largest)

@@ -14,7 +14,6 @@ from specsim.exact.small_laws import rational_table
 from specsim.trees import enumerate_trees, k_ary
 from specsim.verify.step import _pairs, optimal_wor, recursive_wor
 
-pytestmark = pytest.mark.fast
 Array = Any
 WOR = "without_replacement"
 
@@ -70,7 +69,6 @@ def test_the_optimum_is_reached_by_peaked_laws(vocab: int, temperature: float, a
     assert (found >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2) - 1e-14).all()
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("apart", [0.5, 2.0])
 @pytest.mark.parametrize("temperature", [0.1, 0.15, 0.2, 0.3])
 def test_the_optimum_is_reached_by_peaked_laws_of_64_tokens(temperature: float, apart: float) -> None:
@@ -80,7 +78,6 @@ def test_the_optimum_is_reached_by_peaked_laws_of_64_tokens(temperature: float, 
     assert (found >= acceptance_rate(p, q, rule="recursive_wor", num_drafts=2) - 1e-14).all()
 
 
-@pytest.mark.later
 @pytest.mark.parametrize("temperature", [0.1, 0.2, 0.3])
 def test_the_optimum_is_the_least_over_all_sets_of_eight_tokens(temperature: float) -> None:
     p, q = (np.concatenate(w) for w in zip(*(peaked(9, temperature, 8, apart) for apart in (0.5, 2.0)), strict=True))
@@ -153,7 +150,6 @@ def test_bins_cost_little_and_less_the_more_there_are(seed: int) -> None:
 PEAKED = [(100, 0.2, 0.5), (100, 0.3, 2.0), (300, 0.1, 0.5), (300, 0.3, 2.0)]
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("vocab", "temperature", "apart"), PEAKED)
 def test_many_tokens_never_keep_less_than_recursive_rejection(vocab: int, temperature: float, apart: float) -> None:
     """64 weights alone fell short of `recursive_wor` by up to 0.006 on these."""
@@ -196,7 +192,6 @@ def test_rounding_does_not_choose_between_equal_rules() -> None:
     assert not plan.recursive[is_rounding].any()
 
 
-@pytest.mark.later
 def test_jax_chooses_the_same_rule_and_tokens() -> None:
     """Peaked laws on which both rules reach the optimum, so that rounding alone would choose, and others."""
     jax = pytest.importorskip("jax")

@@ -13,8 +13,6 @@ torch = pytest.importorskip("torch")
 from real.decode.capture import count_kernels  # noqa: E402
 from specsim.verify.step import kseq, optimal  # noqa: E402
 
-pytestmark = pytest.mark.fast
-
 VOCAB, DRAFTS = 128_256, 4
 
 
@@ -27,14 +25,12 @@ def kernels(rule: ModuleType, num_drafts: int) -> int:
     return count_kernels(lambda p, q, x, u: rule.verify(rule.prepare(p, q, num_drafts), x, u), arguments)
 
 
-@pytest.mark.later
 def test_optimal_looks_sums_up_in_one_call() -> None:
     """Not by halving the vocabulary, which took 549; drafts cost what powers of them do."""
     assert kernels(optimal, DRAFTS) <= 120
     assert kernels(optimal, 8) <= 126
 
 
-@pytest.mark.later
 def test_kseq_finds_its_root_in_a_few_looks_at_the_row() -> None:
     """Not by 50 halvings, which took 1,156."""
     assert kernels(kseq, DRAFTS) <= 200

@@ -14,7 +14,6 @@ from helpers.wor_selection import Selection, choice, chosen_law, selection, set_
 
 from specsim import optimum
 
-pytestmark = pytest.mark.fast
 Array = Any
 CASES = [(2, 2), (3, 2), (4, 2), (4, 3), (5, 3), (5, 4)]
 SEEDS = 5
@@ -52,7 +51,6 @@ def test_no_set_asks_for_more_than_the_wanted_law_gives(vocab: int, num_drafts: 
             assert sum(w[i] for i in range(vocab) if chosen >> i & 1) >= within(law, chosen)
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("vocab", "num_drafts"), CASES)
 def test_tiers_and_weights_reach_the_optimum(vocab: int, num_drafts: int) -> None:
     """Part 2: the draft that is chosen has the law w."""
@@ -115,7 +113,6 @@ def test_labels_drawn_token_by_token_collide() -> None:
         assert (twice == 0) == (moved in {0, 1})
 
 
-@pytest.mark.later
 def test_the_record_is_what_the_code_gives() -> None:
     text = (bench.HERE / "wor_selection.txt").read_text(encoding="utf-8").strip()
     note = bench.HERE.parents[1] / "proofs" / "T38_without_replacement_reached.md"

@@ -22,7 +22,6 @@ def test_the_best_is_the_optimum_of_paths(levels: int, num_paths: int, first: fl
     assert bench.best(first, second, levels, num_paths) == pytest.approx(optimum, abs=1e-7)
 
 
-@pytest.mark.fast
 @pytest.mark.parametrize(("levels", "num_paths", "first"), CASES)
 def test_the_share_lies_between_its_bounds(levels: int, num_paths: int, first: float) -> None:
     second = bench.matching(first, num_paths)

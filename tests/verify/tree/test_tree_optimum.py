@@ -17,7 +17,6 @@ ROOT, DRAFT = np.array([1, 2]) / 3, np.array([[1, 2], [1, 2]]) / 3
 TARGET = np.array([[2 / 3, 1 / 3], [0, 1]])
 
 
-@pytest.mark.fast
 def test_no_plan_and_no_order_reaches_the_optimum() -> None:
     """Target and draft agree on the first token: what is worth looking at lies below it."""
     own, best, optimum = bench.kept(ROOT, ROOT, TARGET, DRAFT, 2)
@@ -26,7 +25,6 @@ def test_no_plan_and_no_order_reaches_the_optimum() -> None:
     assert optimum == pytest.approx(float(F(155, 81)), abs=1e-9)
 
 
-@pytest.mark.fast
 def test_one_path_is_block_verification() -> None:
     """There is no choice then: the three are one number."""
     for seed in range(5):
@@ -50,7 +48,6 @@ def test_equal_laws_are_kept_whole() -> None:
     assert best_lifted(np.array([0.3, 0.7]), np.array([0.3, 0.7]), same, same, 2) == pytest.approx(2)
 
 
-@pytest.mark.fast
 def test_the_record_is_what_the_code_gives() -> None:
     record = json.loads((bench.HERE / "tree_optimum.json").read_text(encoding="utf-8"))
     text = (bench.HERE / "tree_optimum.txt").read_text(encoding="utf-8")

@@ -13,10 +13,9 @@ from specsim.exact.tree import expected_kept
 from specsim.trees import chain, depths, enumerate_trees, k_ary, paths
 from specsim.verify.tree import lifted, univer
 
-pytestmark = pytest.mark.fast
 Array = Any
 SHAPES = [
-    pytest.param(k_ary((2, 1)), "iid", 3, marks=pytest.mark.later),
+    (k_ary((2, 1)), "iid", 3),
     (k_ary((3,)), "iid", 3),
     (np.array([-1, -1, 0, 0]), "iid", 2),
     (paths(2, 2), "paths", 2),
@@ -25,7 +24,6 @@ SHAPES = [
 ]
 
 
-@pytest.mark.later
 @pytest.mark.parametrize(("shape", "scheme", "vocab"), SHAPES)
 def test_the_decisions_are_those_of_the_lifted_optimal_rule(shape: Array, scheme: str, vocab: int) -> None:
     """Chances of every node that is reached, and what is left there in proportion: as rationals."""
