@@ -44,7 +44,7 @@ def validate(value: Any) -> Subject:
     _one_of(subject.needs_device, ("", "cuda"), f"{field}needs_device")
 
     # Fields of several values.
-    _one_of(subject.scheme, (*discover.names("draft"), PATHS), f"{field}scheme")
+    _one_of(subject.scheme, (*discover.names("draft"), PATHS, "deterministic"), f"{field}scheme")
     if sorted(_several(subject.order, f"{field}order")) != sorted(ORDER):
         raise ValueError(f"{field}order is {check.shown(subject.order)}; it must have each of {', '.join(ORDER)} once")
     for size in _several(subject.sizes, f"{field}sizes", least=1):

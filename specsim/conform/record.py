@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,21 +69,25 @@ def _told(command: list[str], patience: float | None = PATIENCE) -> str:
     return done.stdout
 
 
-def judged(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
-    """Return versions and verdicts of an adapter (a name or a path), in an environment that is removed afterwards."""
+def judged(name: str, *, budget: float, timed: bool = False, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Return versions and verdicts of an adapter (a name or a path), in an environment that is removed afterwards.
+
+    `only` names the subjects that are judged, by default all.
+    """
     module = registry.find(name)
     held = {"distribution": module.DISTRIBUTION, "entry": module.ENTRY, "licence": module.LICENCE}
     with tempfile.TemporaryDirectory() as folder:
         try:
             python = environment(module.DISTRIBUTION, module.VERSIONS, module.NEEDS, Path(folder))
             more = ["--budget", str(budget), *(["--timed"] if timed else [])]
+            more += [word for subject in only for word in ("--only", subject)]
             done = _told([str(python), "-m", "specsim.conform.record", name, "--here", *more], None)
         except Missing as reason:
             return held | {"reason": str(reason), "subjects": []}
     return held | dict(json.loads(done.splitlines()[-1]))
 
 
-def here(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
+def here(name: str, *, budget: float, timed: bool = False, only: Sequence[str] = ()) -> dict[str, Any]:
     """Return the same with what is installed in this environment."""
     module, out = registry.find(name), []
     found = registry.subjects_or_reason(module)
@@ -90,6 +95,8 @@ def here(name: str, *, budget: float, timed: bool = False) -> dict[str, Any]:
         return {"reason": found, "subjects": []}
     exhibits = Exhibits()
     for subject in found:
+        if only and subject.name not in only:
+            continue
         report = as_json(judge(subject, budget=budget, patience=CALL, exhibits=exhibits))
         del report["words"]
         verdicts = [{key: verdict[key] for key in KEPT} for verdict in report.pop("verdicts")]
@@ -155,10 +162,11 @@ def main(
     budget: Annotated[float, typer.Option(help="Seconds for each subject.")] = 60.0,
     in_place: Annotated[bool, typer.Option("--here", help="Judge one in this environment, and print it.")] = False,
     timed: Annotated[bool, typer.Option(help="Record seconds of the processor, too.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="With --here: judge this subject; may be repeated.")] = None,
 ) -> None:
     """Judge public packages, and record what was found."""
     if in_place and names:
-        typer.echo(json.dumps(here(names[0], budget=budget, timed=timed)))
+        typer.echo(json.dumps(here(names[0], budget=budget, timed=timed, only=only or ())))
         return
     known = registry.names(registry.ADAPTERS)
     record: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) if out.is_file() else {"adapters": {}}

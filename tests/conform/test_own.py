@@ -9,7 +9,7 @@ import pytest
 from helpers.rules import MUTANTS, load
 
 from specsim import discover
-from specsim.conform import Subject, judge, judgement, registry, rules
+from specsim.conform import Subject, declared, judge, judgement, registry, rules
 from specsim.conform.judgement import asked
 from specsim.conform.properties import _laws
 from specsim.types import TokenTree
@@ -114,6 +114,12 @@ def test_what_cannot_be_asked_is_named() -> None:
         rules.subject(discover.find("step", "rejection"), "hub")
     with pytest.raises(ValueError, match="'distinct' draws a number of drafts"):
         rules.subject(discover.find("draft", "distinct"))
+
+
+@pytest.mark.parametrize(("family", "name"), RULES)
+def test_every_rule_is_a_subject_that_can_be_judged(family: str, name: str) -> None:
+    """Whatever scheme its drafts are drawn by: `target_only`, on likeliest tokens, was refused."""
+    assert declared.validate(rules.subject(discover.find(family, name)))
 
 
 @pytest.mark.slow
