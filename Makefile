@@ -5,9 +5,12 @@ SHELL := /bin/bash
 PART ?= 1
 VERSION ?= 3.12
 
-.PHONY: lint types test slow site proofs python transformers main wheel
+.PHONY: install lint types test slow site proofs python transformers main wheel
 # A check that fails is shown whole, and so are the seconds of each.
 export TIMEFORMAT = == $@: %0R s
+
+install: # into .venv, by the README's command for tests
+	time .ci/install
 
 lint:
 	time { ruff check . && ruff format --check .; }

@@ -24,7 +24,7 @@ def checks() -> set[str]:
 def test_ci_runs_every_check() -> None:
     """The README's own command stands for `test`."""
     calls = re.findall(r"^make -s (?:-j2 --output-sync=target )?([a-z ]+?)(?: \"\w+=\$\w+\")?$", RUN, re.MULTILINE)
-    assert len(calls) == 2
+    assert len(calls) == 3
     assert {name for call in calls for name in call.split()} | {"test"} == checks()
     assert "line=$(.ci/readme tests)" in RUN
     assert "    time pytest\n".replace("    ", "\t") in MAKEFILE
@@ -72,5 +72,5 @@ def test_a_check_that_fails_fails_make(tmp_path: Path, wrong: str, status: int) 
 
 
 def test_ci_ends_at_the_first_failure() -> None:
-    for name in ("run", "copy", "main", "python", "wheel", "proofs", "transformers"):
+    for name in ("run", "copy", "install", "main", "python", "wheel", "proofs", "transformers"):
         assert "set -euo pipefail" in (ROOT / ".ci" / name).read_text(encoding="utf-8"), name

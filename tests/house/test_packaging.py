@@ -112,7 +112,7 @@ def test_the_root_holds_what_is_meant_to() -> None:
         named = {line.partition("/")[0] for line in listed.splitlines()}
     else:  # a copy of what is tracked, as CI makes it
         named = {path.name for path in ROOT.iterdir() if path.suffix != ".egg-info"}
-    meant = "CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE README.md constraints.txt pyproject.toml"
+    meant = "CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE Makefile README.md constraints.txt pyproject.toml"
     dotted = {name for name in named if name.startswith(".")}
     assert named - dotted == {*meant.split(), "docs", "proofs", "real", "specsim", "tests"}
 
