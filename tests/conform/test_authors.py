@@ -14,6 +14,9 @@ import pytest
 
 FOLDER = Path(__file__).with_name("authors")
 FILES = sorted([*FOLDER.glob("*/*.py"), *FOLDER.glob("*/package/adapter.py")])
+# It keeps tokens over calls: wrong where two targets alternate, and an error where the second has fewer tokens, which
+# the report shows. Which comes first is a matter of time.
+MAY_RAISE = "history_in_a_default"
 OUTCOMES = {0: "Lossless", 1: "Lossy", 2: "undecided", 3: "refused"}
 
 # A batched verifier under pytest, with the statuses of the command.
@@ -50,7 +53,11 @@ def test_an_author_is_judged_as_the_file_says(path: Path) -> None:
     is_batch = "\nLAYOUT" in path.read_text()
     command = ["-c", BATCH] if is_batch else ["-m", "specsim", "conform"]
     done = subprocess.run([sys.executable, *command, str(path)], capture_output=True, text=True)
-    assert judged(done.returncode, done.stdout) == truth(path), done.stdout + done.stderr
+    outcome = judged(done.returncode, done.stdout)
+    if path.stem == MAY_RAISE and outcome == "undecided":
+        assert "not decided: raised IndexError: index" in done.stdout
+    else:
+        assert outcome == truth(path), done.stdout + done.stderr
 
 
 def test_a_crash_is_no_conviction() -> None:
