@@ -47,6 +47,15 @@ class Command(TyperCommand):
                     formatter.write_dl(entries)
 
 
+# What a value of the command line should have been, by pydantic's name for the error.
+EXPECTED = {
+    "float_parsing": "a number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_parsing": "true or false",
+}
+
+
 class Group(TyperGroup):
     """A program whose usage errors are one line."""
 
@@ -74,6 +83,13 @@ def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
     if message is None or type(error).__name__ == "NoArgsIsHelpError":
         return
     words = message().rstrip(".")
+    details = getattr(error.__cause__, "errors", None)  # of pydantic, which converts values for typer
+    if details is not None:
+        from specsim.base.values import shown
+
+        (detail, *_) = details()
+        expected = EXPECTED.get(detail["type"], str(detail["msg"]))
+        words = f"{words.partition(': ')[0]}: got {shown(detail['input'])}, expected {expected}"
     fail(f"{words[0].lower()}{words[1:]}; `{program} -h` lists what there is", status)
 
 

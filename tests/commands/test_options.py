@@ -49,6 +49,16 @@ def tiny() -> typer.Typer:
         (["conform", "--qqqq"], 3, "no such option: --qqqq; `specsim conform -h` lists what there is"),
         (["--Nope"], 2, "no such option: --Nope; `specsim -h` lists what there is"),
         (["NOPE"], 2, "no such command 'NOPE'; `specsim -h` lists what there is"),
+        (
+            ["plan", "x"],
+            2,
+            "invalid value for 'ALPHA': got 'x', expected a number; `specsim plan -h` lists what there is",
+        ),
+        (
+            ["conform", "--budget", "x"],
+            3,
+            "invalid value for '--budget': got 'x', expected a number; `specsim conform -h` lists what there is",
+        ),
     ],
 )
 def test_a_usage_error_is_one_line_that_names_the_program(words: list[str], status: int, line: str) -> None:

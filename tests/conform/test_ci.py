@@ -65,7 +65,7 @@ def test_how_a_verdict_ends_a_test(outcome: str, end: str | None, colour: str) -
 
 
 BAD = {
-    "a syntax error": ("def subject(:\n", "SyntaxError"),
+    "a syntax error": ("import numpy\ndef subject(:\n", "SyntaxError: line 2: invalid syntax"),
     "an error on import": ("raise RuntimeError('no engine')\n", "no engine"),
     "an exit on import": ("import sys\nsys.exit(0)\n", "SystemExit"),
     "no subject": ("x = 1\n", "has neither subjects() nor subject()"),

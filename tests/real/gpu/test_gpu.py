@@ -20,6 +20,7 @@ from real.gpu.book import Part, Task, one, run_part
 from real.gpu.law import DrawsFromTarget
 from real.gpu.parts import NAMES, pair, parity, rules, shapes
 from real.gpu.table import MISSING, NOTHING, TABLES
+from specsim.commands import errors
 from specsim.verify.chain import tokenwise
 
 CPU = torch.device("cpu")
@@ -134,6 +135,19 @@ def test_bad_input(arguments: list[str], message: str, monkeypatch: pytest.Monke
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_words_for_a_number_of_minutes_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["real.gpu", "rules", "--minutes", "x"])
+    with pytest.raises(SystemExit) as ended:
+        errors.run("real.gpu.command")
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert "--minutes" in line
+    assert "'x'" in line
 
 
 def test_attention_kernels_have_names() -> None:
