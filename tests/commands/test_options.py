@@ -55,9 +55,9 @@ def tiny() -> typer.Typer:
             "invalid value for 'ALPHA': got 'x', expected a number; `specsim plan -h` lists what there is",
         ),
         (
-            ["conform", "--budget", "x"],
-            3,
-            "invalid value for '--budget': got 'x', expected a number; `specsim conform -h` lists what there is",
+            ["simulate", "--seed", "1.5"],
+            2,
+            "invalid value for '--seed': got '1.5', expected a whole number; `specsim simulate -h` lists what there is",
         ),
     ],
 )
