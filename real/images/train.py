@@ -77,7 +77,7 @@ def train_images(
 
 def _train(wanted: list[str], known: dict[str, ModuleType], made: list[dict[str, Any]]) -> bool:
     """Train one after another, each saved before the next begins; False if it was interrupted."""
-    from real.studies.keep import progress_bar
+    from real.studies.runner import progress_bar
 
     try:
         with progress_bar() as progress:

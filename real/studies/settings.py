@@ -1,10 +1,16 @@
-"""Options that several commands take, each with its help."""
+"""Options that several commands take, each with its help; and the pair that two of them name."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from real import TINY
+from real.models.names import check_place
+
+if TYPE_CHECKING:
+    from real.pair import Pair
 
 MOST_SEED = (1 << 63) - 1  # that torch takes
 
@@ -32,3 +38,47 @@ Weights = Annotated[
     ),
 ]
 Threads = Annotated[int, typer.Option(help="Torch threads; 1 is steadiest on a shared machine.")]
+
+
+def check_pair(target: str | None, draft: str | None) -> None:
+    """Refuse one model without the other, and places that hold no model; before torch is loaded."""
+    if bool(target) != bool(draft):
+        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
+    for place in (target, draft):
+        if place:
+            check_place(place)
+
+
+def loading(*names: str) -> None:
+    """Say what is loaded, before torch is: that alone takes seconds."""
+    typer.echo(f"loading {' and '.join(names)} ...", err=True)
+
+
+def open_pair(
+    target: str | None,
+    draft: str | None,
+    *,
+    threads: int,
+    dtype: str = "float32",
+    device: str = "cpu",
+    widen: int = 0,
+    weights: str = "",
+) -> Pair:
+    """Load the pair that the options of these names describe: the bundled one where no model is named."""
+    loading(*((target, draft) if target and draft else ("the bundled pair",)))
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.models.device import parse_device, parse_dtype
+    from real.pair import load
+
+    torch.set_num_threads(threads)
+    disable_progress_bar()
+    return load(
+        target or TINY / "target",
+        draft or TINY / "draft",
+        dtype=parse_dtype(dtype),
+        device=parse_device(device),
+        widen_to=widen * 1_000_000 or None,
+        weights=weights or None,
+    )

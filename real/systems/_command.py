@@ -13,7 +13,7 @@ import typer
 
 from real import systems as registry
 from real.options import positive
-from real.studies.keep import Force
+from real.studies.runner import Force
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
 from specsim.base.unknown import unknown
@@ -153,7 +153,7 @@ def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dic
     import torch
     from transformers.utils.logging import disable_progress_bar
 
-    from real.studies.keep import progress_bar
+    from real.studies.runner import progress_bar
     from real.systems._keep import run_all
     from real.systems._record import Lab
 

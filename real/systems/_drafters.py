@@ -79,7 +79,7 @@ def train_drafters(
 
 def _train(wanted: list[str], known: dict[str, ModuleType], work: Path, made: list[dict[str, Any]]) -> bool:
     """Train one after another, each saved before the next begins; False if it was interrupted."""
-    from real.studies.keep import progress_bar
+    from real.studies.runner import progress_bar
     from real.systems._record import Lab
 
     try:

@@ -15,7 +15,7 @@ from typing import Any, cast
 from real.draft import _weights as drafters
 from real.images import store
 from real.studies.compare.report import digest
-from real.studies.keep import begun
+from real.studies.runner import earlier_record
 from real.systems._axes import VALUES, keys, whole
 from real.systems._record import Lab, System, Verdict, as_json, checked, checked_verdict, from_json
 from specsim import discover
@@ -115,7 +115,7 @@ def opened(folder: Path, name: str, system: System, what: dict[str, Any], *, for
     ValueError
         The file is no record, or the record of another share, seed or machine, and `force` is False.
     """
-    held = begun(path_of(folder, name), SCHEMA, what, force=force)
+    held = earlier_record(path_of(folder, name), SCHEMA, what, force=force)
     if held is None:
         return None, ""
     try:

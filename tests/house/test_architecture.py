@@ -125,7 +125,7 @@ def test_arrows_point_down() -> None:
         ("specsim/cli.py", "real.decode"),
         ("specsim/exact/step.py", "specsim.latency"),
         ("real/models/model.py", "real.decode.loop"),
-        ("real/train/pair.py", "real.studies.keep"),
+        ("real/train/pair.py", "real.studies.runner"),
         ("specsim/base/arrays.py", "specsim.optimal_acceptance"),
         ("specsim/lengths/blocks.py", "specsim.plan"),
         ("specsim/lengths/blocks.py", "..speed.prediction"),

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from real import TINY
-from real.models.names import check_dtype, check_place, check_rounding
+from real.models.names import check_dtype, check_rounding
 from real.options import parse_names, parse_numbers, positive, read_prompts, within
 from real.studies.compare.tree_options import check_options, whole_draws
-from real.studies.keep import (
-    OUT,
-    Force,
-    begun,
-    finish,
-    kept,
-    loading,
-    outputs,
-    place_of,
-    progress_bar,
-)
+from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
 from real.studies.settings import (
     Device,
     Dtype,
@@ -36,6 +24,8 @@ from real.studies.settings import (
     TopK,
     TopP,
     Weights,
+    check_pair,
+    open_pair,
 )
 from specsim.base import limits
 from specsim.commands.options import PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
@@ -44,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from real.pair import Pair
+    from real.studies.compare.record import Turn
     from real.studies.compare.settings import Settings
-    from specsim.commands.options import Form
 
 EXAMPLES = (
     "specsim-real compare",
@@ -130,12 +120,8 @@ def compare(
 ) -> None:
     """Predict tau and speedup for every gamma, or tree, then measure both, side by side."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex, wide=wide)
-    outputs(out or Path("compare.json"))  # what can be said at once is said before torch is loaded
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    for place in (target, draft):
-        if place:
-            check_place(place)
+    check_outputs(out or Path("compare.json"))  # what can be said at once is said before torch is loaded
+    check_pair(target, draft)
     check_dtype(dtype)
     check_rounding(weights, device, dtype)
     own = " ".join(param or ())
@@ -168,7 +154,7 @@ def compare(
     else:
         settings = Settings(gammas, calibrated, max_tokens, warping, parse_names(rule), seed, tuple(param or ()))
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        command=command_line(),
         target=target or "bundled",
         draft=draft or "bundled",
         weights=[report.weights(target), report.weights(draft)],
@@ -188,101 +174,80 @@ def compare(
     if weights:
         what["target_weights"] = weights
 
-    def open_pair() -> Pair:
-        loading(*((target, draft) if target and draft else ("the bundled pair",)))
-        import torch
-        from transformers.utils.logging import disable_progress_bar
-
-        from real.models.device import parse_device, parse_dtype
-        from real.pair import load
-
-        torch.set_num_threads(threads)
-        disable_progress_bar()
-        return load(
-            target or TINY / "target",
-            draft or TINY / "draft",
-            dtype=parse_dtype(dtype),
-            device=parse_device(device),
-            widen_to=widen * 1_000_000 or None,
-            weights=weights or None,
-        )
-
+    opened = partial(
+        open_pair, target, draft, threads=threads, dtype=dtype, device=device, widen=widen, weights=weights
+    )
+    output = Output(out, force, form)
     if isinstance(settings, TreeSettings):
         from real.studies.compare.tree_command import run_trees
 
-        run_trees(settings, what, every, count, open_pair, out=out, force=force, wide=wide, form=form)
+        run_trees(settings, what, every, count, opened, output, wide=wide)
     else:
-        _run_chains(settings, what, texts, open_pair, out=out, force=force, wide=wide, form=form)
+        _run_chains(settings, what, texts, opened, output, wide=wide)
 
 
 def _run_chains(
     settings: Settings,
     what: dict[str, Any],
     texts: list[str],
-    open_pair: Callable[[], Pair],
+    opened: Callable[[], Pair],
+    output: Output,
     *,
-    out: Path | None,
-    force: bool,
     wide: bool,
-    form: Form,
 ) -> None:
     """Compare chains, of one rule or of several."""
     from real.studies.compare import answer, report, rules_report
 
     what |= {"gammas": settings.gammas, "calibrated": settings.timed}
-    schema, shown, plot = (
-        (rules_report.SCHEMA, rules_report.table, rules_report.write_plot)
-        if len(settings.rules) > 1
-        else (report.SCHEMA, answer.table, report.write_plot)
-    )
-    out = place_of(out, "compare", schema, what)
-    old = begun(out, schema, what, force=force)
-    if old is not None and old["complete"]:
-        return finish(old, out, Console(), partial(shown, wide=wide), plot, form=form, again=True)
-    pair = open_pair()
-    from real.studies.compare.measure import check_models
+    if len(settings.rules) > 1:
+        study = Study("compare", rules_report.SCHEMA, partial(rules_report.table, wide=wide), rules_report.write_plot)
+    else:
+        study = Study("compare", report.SCHEMA, partial(answer.table, wide=wide), report.write_plot)
 
-    ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
-    check_models(pair, ids, settings)
-    record = {"schema": schema, "complete": False, "provenance": what, "turns": (old or {}).get("turns", [])}
-    _run(pair, ids, settings, out, record)
-    finish(record, out, Console(), partial(shown, wide=wide), plot, form=form)
+    def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
+        pair = opened()
+        from real.studies.compare.measure import check_models
+
+        ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
+        check_models(pair, ids, settings)
+        return partial(_measure, pair, ids, settings, old.get("turns", []))
+
+    run(study, what, output, prepare)
 
 
-def _run(pair: Pair, ids: list[list[int]], settings: Settings, out: Path, record: dict[str, Any]) -> None:
-    """Run, and record every turn and row: one rule's record is flat, several have a run each."""
+def _measure(pair: Pair, ids: list[list[int]], settings: Settings, turns: list[dict[str, Any]], run: Run) -> None:
+    """Measure, and record every turn and row: one rule's record is flat, several have a run each."""
     from real.studies.compare import measure
-    from real.studies.compare.record import Bandwidth, Gain, Scored, Turn, as_json, turn_as_json, turn_of
+    from real.studies.compare.record import Bandwidth, Gain, Scored, as_json, turn_as_json, turn_of
     from real.studies.costs import Costs
-    from specsim.base.files import write_json
 
+    record = run.record
+    record["turns"] = turns
     runs: dict[str, dict[str, Any]] = {name: {"rule": name, "pairs": []} for name in settings.rules}
     if len(runs) == 1:
         record["pairs"] = []
         runs = {settings.rules[0]: record}
     else:
         record |= {"runs": list(runs.values()), "gains": []}
-    finished = [turn_of(turn) for turn in record["turns"]]
-    with kept(record, out), progress_bar() as progress:
-        left = len(ids) - len(finished)
-        task = progress.add_task("", total=len(ids) + left * (1 + len(settings.jobs)))
+    finished = [turn_of(turn) for turn in turns]
+    left = len(ids) - len(finished)
+    step = run.stages(len(ids) + left * (1 + len(settings.jobs)))
 
-        def step(stage: str) -> None:
-            progress.update(task, description=stage, advance=1)
+    def keep(turn: Turn) -> None:
+        turns.append(turn_as_json(turn))
+        run.save()
 
-        def keep(turn: Turn) -> None:
-            record["turns"].append(turn_as_json(turn))
-            write_json(out, record)
-
-        for rule, found in measure.compare(pair, ids, settings, step=step, finished=finished, keep=keep):
-            if isinstance(found, Scored):
-                runs[rule]["acceptance"] = as_json(found)
-            elif isinstance(found, Costs):
-                runs[rule]["costs"] = as_json(found)
-            elif isinstance(found, Bandwidth):
-                record["bandwidth"] = as_json(found)
-            else:
-                rows = record["gains"] if isinstance(found, Gain) else runs[rule]["pairs"]
-                rows.append(as_json(found) | ({"rule": rule} if isinstance(found, Gain) else {}))
-                write_json(out, record)
-        del record["turns"]  # which serve to carry on a run that was stopped
+    for rule, result in measure.compare(pair, ids, settings, step=step, finished=finished, keep=keep):
+        if isinstance(result, Scored):
+            runs[rule]["acceptance"] = as_json(result)
+        elif isinstance(result, Costs):
+            runs[rule]["costs"] = as_json(result)
+        elif isinstance(result, Bandwidth):
+            record["bandwidth"] = as_json(result)
+        elif isinstance(result, Gain):
+            record["gains"].append(as_json(result) | {"rule": rule})
+            run.save()
+        else:
+            runs[rule]["pairs"].append(as_json(result))
+            run.save()
+    del record["turns"]  # which serve to carry on a run that was stopped

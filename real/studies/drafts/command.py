@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from real import TINY
-from real.models.names import check_place
 from real.options import parse_numbers, positive, read_prompts, within
-from real.studies.keep import (
-    OUT,
-    Force,
-    begun,
-    finish,
-    kept,
-    loading,
-    outputs,
-    place_of,
-    progress_bar,
-)
-from real.studies.settings import Seed, Temperature, Threads, TopK, TopP
+from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
+from real.studies.settings import Seed, Temperature, Threads, TopK, TopP, check_pair, open_pair
 from specsim.base import limits
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from real.pair import Pair
 
 EXAMPLES = (
     "specsim-real drafts",
@@ -56,12 +49,8 @@ def drafts(
 ) -> None:
     """Compare ways to draw several drafts, and rules to verify them, on a pair's own laws: exact acceptances."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
-    outputs(out or Path("drafts.json"))  # what can be said at once is said before torch is loaded
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    for place in (target, draft):
-        if place:
-            check_place(place)
+    check_outputs(out or Path("drafts.json"))  # what can be said at once is said before torch is loaded
+    check_pair(target, draft)
     counts = parse_numbers(num_drafts, "num_drafts", limits.MAX_DRAFTS)
     within(rows, "rows", 1)
     within(samples, "samples", 2)
@@ -71,11 +60,10 @@ def drafts(
     from real.decode.warping import Warping
     from real.studies.compare import report
     from real.studies.drafts import report as drafts_report
-    from specsim.base.files import write_json
 
     warping = Warping(temperature, top_k, top_p)
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        command=command_line(),
         target=target or "bundled",
         draft=draft or "bundled",
         weights=[report.weights(target or ""), report.weights(draft or "")],
@@ -90,30 +78,23 @@ def drafts(
         num_drafts=counts,
         samples=samples,
     )
-    out = place_of(out, "drafts", drafts_report.SCHEMA, what)
-    old = begun(out, drafts_report.SCHEMA, what, force=force)
-    if old is not None and old["complete"]:
-        return finish(old, out, Console(), drafts_report.table, drafts_report.write_plot, form=form, again=True)
-    loading(*((target, draft) if target and draft else ("the bundled pair",)))
-    import torch
-    from transformers.utils.logging import disable_progress_bar
 
-    from real.pair import load
-    from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
+    def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
+        pair = open_pair(target, draft, threads=threads)
+        return partial(measure_groups, pair, old.get("runs", []))
 
-    torch.set_num_threads(threads)
-    disable_progress_bar()
-    pair = load(target or TINY / "target", draft or TINY / "draft")
-    runs = [] if old is None else old["runs"]
-    done = {run["name"] for run in runs}
-    record: dict[str, Any] = {"schema": drafts_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}
-    with kept(record, out), progress_bar() as progress:
-        task, name = progress.add_task("texts"), "bundled pair" if target is None else "the pair"
+    def measure_groups(pair: Pair, runs: list[dict[str, Any]], run: Run) -> None:
+        from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
+
+        run.record["runs"] = runs
+        step, name = run.stages(None), "bundled pair" if target is None else "the pair"
         first = written(pair, texts, rows=rows, max_tokens=max_tokens, warping=warping, seed=seed, name=name)
+        done = {group["name"] for group in runs}
         for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
-            if group.name in done:
-                continue
-            progress.update(task, total=None, description=group.name)
-            record["runs"].append(measure(group, counts, samples=samples, seed=seed))
-            write_json(out, record)
-    finish(record, out, Console(), drafts_report.table, drafts_report.write_plot, form=form)
+            if group.name not in done:
+                step(group.name)
+                runs.append(measure(group, counts, samples=samples, seed=seed))
+                run.save()
+
+    study = Study("drafts", drafts_report.SCHEMA, drafts_report.table, drafts_report.write_plot)
+    run(study, what, Output(out, force, form), prepare)

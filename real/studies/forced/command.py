@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from real.models.names import check_dtype, check_rounding
 from real.options import parse_numbers, positive, within
-from real.studies.keep import (
-    OUT,
-    Force,
-    begun,
-    finish,
-    kept,
-    loading,
-    outputs,
-    place_of,
-    progress_bar,
-)
-from real.studies.settings import Device, Dtype, Threads, Weights
+from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
+from real.studies.settings import Device, Dtype, Threads, Weights, loading
 from specsim.base import limits
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXAMPLES = (
     "specsim-real forced 100m 10m --batch 1,4 --context 128,1024",
@@ -56,7 +48,7 @@ def forced(
 ) -> None:
     """Check predicted times on random weights of any shape, under a forced law of the accepted length."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
-    outputs(out or Path("forced.json"))  # what can be said at once is said before torch is loaded
+    check_outputs(out or Path("forced.json"))  # what can be said at once is said before torch is loaded
     batches = parse_numbers(batch, "batch", limits.MAX_BATCH)
     contexts = parse_numbers(context, "context", limits.MAX_TOKENS)
     within(len(batches) * len(contexts), "the number of settings, batch x context,", 1, limits.MAX_RUNS)
@@ -69,12 +61,10 @@ def forced(
     check_dtype(dtype)
     check_rounding(weights, device, dtype)
     from real.studies.compare import report
-    from real.studies.costs import Costs
     from real.studies.forced import report as forced_report
-    from specsim.base.files import write_json
 
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        command=command_line(),
         target=target,
         draft=draft,
         device=device,
@@ -88,17 +78,57 @@ def forced(
     )
     if weights:
         what["target_weights"] = weights
-    out = place_of(out, "forced", forced_report.SCHEMA, what)
-    old = begun(out, forced_report.SCHEMA, what, force=force)
-    if old is not None and old["complete"]:
-        return finish(old, out, Console(), forced_report.table, forced_report.write_plot, form=form, again=True)
+
+    def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
+        models = _random_models(target, draft, threads, dtype, device, weights)
+        from real.studies.forced.measure import check
+
+        for b, c in grid:
+            check(*models, b, c, gammas, turns)
+        runs = [run for run in old.get("runs", []) if len(run["rows"]) == len(gammas)]
+        return partial(measure_settings, models, runs)
+
+    def measure_settings(models: list[Any], runs: list[dict[str, Any]], run: Run) -> None:
+        from real.studies.costs import Costs
+        from real.studies.forced.measure import measure
+
+        run.record["runs"] = runs
+        done = {(entry["batch"], entry["context"]) for entry in runs}
+        step = run.stages((len(grid) - len(done)) * (1 + turns))
+        for b, c in grid:
+            if (b, c) in done:
+                continue
+            entry: dict[str, Any] = {"batch": b, "context": c, "rows": []}
+            runs.append(entry)
+            results = measure(
+                *models,
+                batch=b,
+                context=c,
+                alpha=[alpha] * max(gammas + calibrated),
+                gammas=gammas,
+                calibrated=calibrated,
+                turns=turns,
+                step=lambda stage, b=b, c=c: step(f"batch {b}, context {c}, {stage}"),  # type: ignore[misc]
+            )
+            for result in results:
+                if isinstance(result, Costs):
+                    entry["costs"] = dataclasses.asdict(result)
+                else:
+                    entry["rows"].append(forced_report.as_json(result))
+                    run.save()
+
+    study = Study("forced", forced_report.SCHEMA, forced_report.table, forced_report.write_plot)
+    run(study, what, Output(out, force, form), prepare)
+
+
+def _random_models(target: str, draft: str, threads: int, dtype: str, device: str, weights: str) -> list[Any]:
+    """Make a target and a draft of these shapes, with one vocabulary, from random weights."""
     loading("torch")
     import torch
 
     from real.models.device import parse_device, parse_dtype
     from real.models.model import quantised
     from real.models.shapes import find_shape, random_model
-    from real.studies.forced.measure import check, measure
 
     shapes = [find_shape(name) for name in (target, draft)]
     if shapes[0].vocab != shapes[1].vocab:
@@ -108,34 +138,4 @@ def forced(
     models = [random_model(s, dtype=types[0], device=types[1], seed=i) for i, s in enumerate(shapes)]
     if weights:
         models[0] = quantised(models[0], weights)
-    for b, c in grid:
-        check(models[0], models[1], b, c, gammas, turns)
-    runs = [] if old is None else [run for run in old["runs"] if len(run["rows"]) == len(gammas)]
-    done = {(run["batch"], run["context"]) for run in runs}
-    record: dict[str, Any] = {"schema": forced_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}
-    with kept(record, out), progress_bar() as progress:
-        task = progress.add_task("", total=(len(grid) - len(done)) * (1 + turns))
-        for b, c in grid:
-            if (b, c) in done:
-                continue
-            run: dict[str, Any] = {"batch": b, "context": c, "rows": []}
-            record["runs"].append(run)
-            found = measure(
-                *models,
-                batch=b,
-                context=c,
-                alpha=[alpha] * max(gammas + calibrated),
-                gammas=gammas,
-                calibrated=calibrated,
-                turns=turns,
-                step=lambda stage, b=b, c=c: progress.update(  # type: ignore[misc]
-                    task, description=f"batch {b}, context {c}, {stage}", advance=1
-                ),
-            )
-            for each in found:
-                if isinstance(each, Costs):
-                    run["costs"] = dataclasses.asdict(each)
-                else:
-                    run["rows"].append(forced_report.as_json(each))
-                    write_json(out, record)
-    finish(record, out, Console(), forced_report.table, forced_report.write_plot, form=form)
+    return models

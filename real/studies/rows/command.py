@@ -8,15 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from real import TINY
-from real.models.names import check_dtype, check_place
+from real.models.names import check_dtype
 from real.options import positive, read_prompts
-from real.studies.keep import loading
-from real.studies.settings import Device, Dtype, MinP, Seed, Temperature, Threads, TopK, TopP
+from real.studies.settings import (
+    Device,
+    Dtype,
+    MinP,
+    Seed,
+    Temperature,
+    Threads,
+    TopK,
+    TopP,
+    check_pair,
+    open_pair,
+)
 from specsim.base import limits
 from specsim.base.files import check_writable, json_text, write_bytes
 
 if TYPE_CHECKING:
-    from real.decode.warp import Warping
+    from real.decode.warping import Warping
     from real.pair import Pair
     from specsim.types import Array
 
@@ -50,30 +60,17 @@ def rows(
 ) -> None:
     """Write the laws of target and draft along texts of the target, for `specsim plan --rows`."""
     check_writable(out)  # what can be said at once is said before torch is loaded
-    if bool(target) != bool(draft):
-        raise ValueError("give both a target and a draft, or neither (the bundled pair)")
-    for place in (target, draft):
-        if place:
-            check_place(place)
+    check_pair(target, draft)
     check_dtype(dtype)
     texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
-    loading(*((target, draft) if target and draft else ("the bundled pair",)))
-    import torch
-    from safetensors.numpy import save
-    from transformers.utils.logging import disable_progress_bar
-
-    from real.decode.warp import Warping
-    from real.models.device import parse_device, parse_dtype
-    from real.pair import load
+    from real.decode.warping import Warping
 
     warping = Warping(temperature, top_k, top_p, min_p)
-    torch.set_num_threads(threads)
-    disable_progress_bar()
-    pair = load(
-        target or TINY / "target", draft or TINY / "draft", dtype=parse_dtype(dtype), device=parse_device(device)
-    )
+    pair = open_pair(target, draft, threads=threads, dtype=dtype, device=device)
+    from safetensors.numpy import save
+
     needed = 8 * pair.target.vocab_size * len(texts) * max_tokens
     if needed > MOST_BYTES:
         raise ValueError(

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from real import TINY
 from real.options import parse_numbers, read_prompts, within
-from real.studies.keep import (
-    OUT,
-    Force,
-    begun,
-    finish,
-    kept,
-    loading,
-    outputs,
-    place_of,
-    progress_bar,
-)
-from real.studies.settings import Seed, Threads
+from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
+from real.studies.settings import Seed, Threads, open_pair
 from specsim.base import limits
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from real.pair import Pair
 
 EXAMPLES = (
@@ -55,7 +46,7 @@ def trees(
 ) -> None:
     """Compare tree rules and topologies at equal node budgets: exact laws of the bundled pair's toy models."""
     form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
-    outputs(out or Path("trees.json"))  # what can be said at once is said before torch is loaded
+    check_outputs(out or Path("trees.json"))  # what can be said at once is said before torch is loaded
     sizes = parse_numbers(budgets, "budgets", limits.MAX_NODES)
     for name, value, least in (
         ("budgets", min(sizes), 4),
@@ -71,14 +62,13 @@ def trees(
     from real.studies.compare import report
     from real.studies.trees import report as trees_report
     from real.studies.trees.measure import SIBLINGS, SMOOTHING, measure, recited, steps, trigrams
-    from specsim.base.files import write_json
 
     warping = Warping(top_k=top_k)
     for name, value in (("symbols", symbols), ("top_k", top_k or SIBLINGS)):
         within(value, name, SIBLINGS)
     prompts = read_prompts(TINY / "prompts.json")[: max(count, recorded)]
     what = report.provenance(
-        command=" ".join(["specsim-real", *sys.argv[1:]]),
+        command=command_line(),
         target="bundled",
         draft="bundled",
         dtype="float32",
@@ -94,31 +84,28 @@ def trees(
         symbols=symbols,
         recorded=recorded,
     )
-    out = place_of(out, "trees", trees_report.SCHEMA, what)
-    old = begun(out, trees_report.SCHEMA, what, force=force)
-    if old is not None and old["complete"]:
-        return finish(old, out, Console(), trees_report.table, trees_report.write_plot, form=form, again=True)
-    loading("the bundled pair")
-    import torch
-    from transformers.utils.logging import disable_progress_bar
 
-    from real.pair import load
-    from real.studies.drafts.measure import written
+    def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
+        pair = open_pair(None, None, threads=threads)
+        runs = [run for run in old.get("runs", []) if len(run["rows"]) == steps(sizes)]
+        return partial(measure_toys, pair, runs)
 
-    torch.set_num_threads(threads)
-    disable_progress_bar()
-    runs = [] if old is None else [run for run in old["runs"] if len(run["rows"]) == steps(sizes)]
-    done = {run["name"] for run in runs}
-    record: dict[str, Any] = {"schema": trees_report.SCHEMA, "complete": False, "provenance": what, "runs": runs}
-    with kept(record, out), progress_bar() as progress:
-        task = progress.add_task("texts of both models", total=(2 - len(done)) * steps(sizes))
-        pair, own = load(TINY / "target", TINY / "draft"), load(TINY / "draft", TINY / "draft")
-        texts = [_text(model, prompts[:count], max_tokens, seed) for model in (pair, own)]
+    def measure_toys(pair: Pair, runs: list[dict[str, Any]], run: Run) -> None:
+        from real.pair import load
+        from real.studies.drafts.measure import written
+
+        # Toy models are counted and recorded from texts of the bundled pair.
+        run.record["runs"] = runs
+        done = {entry["name"] for entry in runs}
+        step = run.stages((2 - len(done)) * steps(sizes))
+        texts = [
+            _text(model, prompts[:count], max_tokens, seed) for model in (pair, load(TINY / "draft", TINY / "draft"))
+        ]
         rows = written(
             pair, prompts[:recorded], rows=10**9, max_tokens=64, warping=warping, seed=seed, name="recorded rows"
         )
-        both = (trigrams(texts[0], texts[1], symbols), recited(rows))
-        said = (
+        toys = (trigrams(texts[0], texts[1], symbols), recited(rows))
+        sentences = (
             f"Trigrams: of {symbols - 1} characters and one for all others, additive smoothing {SMOOTHING:g}, the "
             f"target's counted in {len(texts[0])} characters that the bundled target wrote, the draft's in "
             f"{len(texts[1])} that the bundled draft wrote.",
@@ -126,18 +113,20 @@ def trees(
             + (f" and top-k {top_k}" if top_k else "")
             + ", read round and round; an approximation: whatever is emitted, the rows of the recorded text follow.",
         )
-        for models, sentence in zip(both, said, strict=True):
+
+        # Every rule and topology at every budget, on each of them.
+        for models, sentence in zip(toys, sentences, strict=True):
             if models.name in done:
                 continue
-            run: dict[str, Any] = {"name": models.name, "what": sentence, "rows": []}
-            record["runs"].append(run)
+            entry: dict[str, Any] = {"name": models.name, "what": sentence, "rows": []}
+            runs.append(entry)
             for row in measure(models, sizes, blocks=blocks, sequences=sequences, seed=seed):
-                run["rows"].append(row)
-                write_json(out, record)
-                progress.update(
-                    task, advance=1, description=f"{models.name}, {row['topology']}, {row['rule']}, {row['budget']}"
-                )
-    finish(record, out, Console(), trees_report.table, trees_report.write_plot, form=form)
+                entry["rows"].append(row)
+                run.save()
+                step(f"{models.name}, {row['topology']}, {row['rule']}, {row['budget']}")
+
+    study = Study("trees", trees_report.SCHEMA, trees_report.table, trees_report.write_plot)
+    run(study, what, Output(out, force, form), prepare)
 
 
 def _text(pair: Pair, prompts: list[str], max_tokens: int, seed: int) -> str:

@@ -15,20 +15,17 @@ from typer.testing import CliRunner
 
 import real
 import real.cli
-import real.studies.compare.command
-import real.studies.drafts.command
-import real.studies.forced.command
-import real.studies.trees.command
+from real.studies import runner
 from real.studies.drafts import measure, report
 from specsim.report.forms import blocks_of, csv_table, latex_table
 
 RESULTS = Path(real.__file__).parent / "results"
-STUDIES: dict[str, tuple[Any, str]] = {  # words -> module whose `begun` finds the record, record
-    "compare --out {}": (real.studies.compare.command, "bundled"),
-    "compare --rule tokenwise,block --out {}": (real.studies.compare.command, "block"),
-    "forced --out {}": (real.studies.forced.command, "forced"),
-    "drafts --out {}": (real.studies.drafts.command, "drafts"),
-    "trees --out {}": (real.studies.trees.command, "trees"),
+STUDIES = {  # words -> record
+    "compare --out {}": "bundled",
+    "compare --rule tokenwise,block --out {}": "block",
+    "forced --out {}": "forced",
+    "drafts --out {}": "drafts",
+    "trees --out {}": "trees",
 }
 
 
@@ -39,10 +36,10 @@ def run(*words: str) -> Any:
 @pytest.fixture(params=STUDIES)
 def finished(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], Path]:
     """The words of a study that is recorded, and its record: what is there counts as this very study."""
-    module, name = STUDIES[request.param]
+    name = STUDIES[request.param]
     out = tmp_path / f"{name}.json"
     out.write_bytes((RESULTS / f"{name}.json").read_bytes())
-    monkeypatch.setattr(module, "begun", lambda out, schema, what, force: json.loads(out.read_text()))
+    monkeypatch.setattr(runner, "earlier_record", lambda out, schema, what, force: json.loads(out.read_text()))
     return request.param.format(out).split(), out
 
 
@@ -83,13 +80,12 @@ def test_a_table_has_its_words_beside_it(finished: tuple[list[str], Path]) -> No
 
 
 def test_a_stopped_record_is_json_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from real.studies.keep import finish
-
     record = {"complete": False, "failed": "interrupted", "provenance": {"prompts": 5}, "turns": [{}], "pairs": []}
     printed: list[str] = []
     monkeypatch.setattr("typer.echo", printed.append)
+    study = runner.Study("x", "kind/1", str, print)
     with pytest.raises(typer.Exit) as stopped:
-        finish(record, tmp_path / "x.json", None, str, lambda path, record: None, form="json")  # type: ignore[arg-type]
+        runner.finish(record, tmp_path / "x.json", None, study, form="json")  # type: ignore[arg-type]
     assert stopped.value.exit_code == 130
     assert [json.loads(text) for text in printed] == [record]
 

@@ -23,7 +23,7 @@ from real.studies import records
 from real.studies.compare import answer, report, rules_report, tree_report
 from real.studies.drafts import report as drafts_report
 from real.studies.forced import report as forced_report
-from real.studies.keep import finish
+from real.studies.runner import Study, finish
 from real.studies.trees import report as trees_report
 
 RESULTS = Path(real.__file__).parent / "results"
@@ -56,7 +56,8 @@ def printed(record: dict[str, Any], table: Callable[..., Any], width: int, termi
     """As `finish` prints it; a pipe has no colours and no width of its own."""
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=terminal, color_system=None)
-    finish(record, Path("record.json"), console, table, lambda path, record: None, again=True)
+    study = Study("record", record["schema"], table, lambda path, record: None)
+    finish(record, Path("record.json"), console, study, again=True)
     return file.getvalue()
 
 

@@ -1,15 +1,19 @@
-"""Records of long runs: written after every row, valid however the run ends."""
+"""One runner for all studies: begin or carry on a record, measure, write it after every row, show it.
+
+A record is valid however its run ends.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -24,7 +28,75 @@ OUT = "JSON record; a PNG goes beside it. [default: {0}.json; where that is of a
 _WHEN = {"date", "command"}  # in which provenances of one study may differ
 
 
-def outputs(out: Path) -> None:
+class Output(NamedTuple):
+    """Where the record of a study goes, and how it is shown: the options of these names."""
+
+    out: Path | None
+    force: bool
+    form: Form
+
+
+class Study(NamedTuple):
+    """A kind of study: the name of its default file, the schema of its records, their table and their plot."""
+
+    name: str
+    schema: str
+    table: Callable[[dict[str, Any]], Any]
+    plot: Callable[[Path, Any], None]
+
+
+class Run(NamedTuple):
+    """A study that is being measured: its record, which `save` writes, and the bar of its progress."""
+
+    record: dict[str, Any]
+    out: Path
+    progress: Progress
+
+    def save(self) -> None:
+        """Write the record as it is now."""
+        write_json(self.out, self.record)
+
+    def stages(self, total: int | None) -> Callable[[str], None]:
+        """Begin a bar of so many stages; the function that is returned names the next one."""
+        task = self.progress.add_task("", total=total)
+        return lambda stage: self.progress.update(task, description=stage, advance=1)
+
+
+def run(
+    study: Study, what: dict[str, Any], output: Output, prepare: Callable[[dict[str, Any]], Callable[[Run], None]]
+) -> None:
+    """Show the record of a study; what it lacks is measured first.
+
+    Parameters
+    ----------
+    study : Study
+        The kind of study.
+    what : dict
+        Its provenance: a record of another one is not carried on.
+    output : Output
+        Where the record goes, and how it is shown.
+    prepare : callable
+        Is called if there is something to measure, with the unfinished record of this study ({} where there is none).
+        It loads models, checks what depends on them, and returns the function that measures: this one adds to the
+        record of the `Run` that it is given.
+    """
+    out = record_path(output.out, study.name, study.schema, what)
+    old = earlier_record(out, study.schema, what, force=output.force)
+    if old is not None and old["complete"]:
+        return finish(old, out, Console(), study, form=output.form, again=True)
+    measure = prepare(old or {})
+    record = {"schema": study.schema, "complete": False, "provenance": what}
+    with recording(record, out), progress_bar() as progress:
+        measure(Run(record, out, progress))
+    finish(record, out, Console(), study, form=output.form)
+
+
+def command_line() -> str:
+    """The command that was given, for a provenance."""
+    return " ".join(["specsim-real", *sys.argv[1:]])
+
+
+def check_outputs(out: Path) -> None:
     """ValueError unless the record and its plot can be written; folders that are not there will be made."""
     if out.suffix != ".json":
         raise ValueError(f"out {out} must end in .json (the plot takes the same name with .png)")
@@ -33,17 +105,17 @@ def outputs(out: Path) -> None:
         check_writable(path if path.parent.exists() else nearest / path.parts[len(nearest.parts)])
 
 
-def place_of(out: Path | None, name: str, schema: str, what: dict[str, Any]) -> Path:
+def record_path(out: Path | None, name: str, schema: str, what: dict[str, Any]) -> Path:
     """Where the record of a study goes: as asked, or the first default that is free or holds this very study.
 
     Parameters
     ----------
     out : Path or None
-        What was asked for.
+        The option.
     name : str
         The default is NAME.json, then NAME-2.json and so on: no study ends because another one is there.
     schema, what : str, dict
-        As for `begun`.
+        As for `earlier_record`.
     """
     if out is not None:
         return out
@@ -55,12 +127,7 @@ def place_of(out: Path | None, name: str, schema: str, what: dict[str, Any]) -> 
     raise AssertionError("there is always a free number")
 
 
-def loading(*names: str) -> None:
-    """Say what is loaded, before torch is: that alone takes seconds."""
-    typer.echo(f"loading {' and '.join(names)} ...", err=True)
-
-
-def begun(out: Path, schema: str, what: dict[str, Any], *, force: bool) -> dict[str, Any] | None:
+def earlier_record(out: Path, schema: str, what: dict[str, Any], *, force: bool) -> dict[str, Any] | None:
     """The record that is there already, to be carried on or shown; None if there is none, or by force.
 
     Parameters
@@ -89,12 +156,12 @@ def _other_study(path: Path, schema: str, what: dict[str, Any]) -> str | None:
     """Why a file is not the record of this study; None if it is."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        found, old = record["schema"], record["provenance"]
-        found, old["date"], record["complete"]
+        kind, old = record["schema"], record["provenance"]
+        kind, old["date"], record["complete"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "is there and is no record"
-    if found != schema:
-        return f"holds a record of another kind ({found}, not {schema})"
+    if kind != schema:
+        return f"holds a record of another kind ({kind}, not {schema})"
     new = json.loads(json.dumps(what))  # as a file gives it back
     for name in sorted((new.keys() | old.keys()) - _WHEN):
         if new.get(name) != old.get(name):
@@ -103,7 +170,7 @@ def _other_study(path: Path, schema: str, what: dict[str, Any]) -> str | None:
 
 
 @contextmanager
-def kept(record: dict[str, Any], out: Path) -> Iterator[None]:
+def recording(record: dict[str, Any], out: Path) -> Iterator[None]:
     """Mark a record complete if its run ends well; else say why it did not, and keep what there is.
 
     An interruption, a lost device, memory that ran out and numbers that are not finite all end here.
@@ -120,15 +187,15 @@ def kept(record: dict[str, Any], out: Path) -> Iterator[None]:
         if not rows_of(record):  # nothing was measured: an ordinary error
             raise
         record["failed"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    write_json(out, record) if rows_of(record) else None
+    if rows_of(record):
+        write_json(out, record)
 
 
 def finish(
     record: dict[str, Any],
     out: Path,
     console: Console,
-    shown: Callable[[dict[str, Any]], Any],
-    plot: Callable[[Path, Any], None],
+    study: Study,
     *,
     form: Form = "text",
     again: bool = False,
@@ -139,33 +206,33 @@ def finish(
     """
     rows, aside = rows_of(record), console if form == "text" else Console(stderr=True)
     if not record["complete"]:
-        aside.print(f"{record['failed']}{_held(record, rows)}", markup=False, highlight=False)
+        aside.print(f"{record['failed']}{_kept(record, rows)}", markup=False, highlight=False)
     if form == "json":
         typer.echo(json_text(record))
     elif rows and form != "text":
         typer.echo(in_form(record, str(out.with_suffix(".png")), form))
     elif rows:
-        console.print(shown(record), crop=False)
+        console.print(study.table(record), crop=False)
     if rows:
         if again:
-            said = f"{out} holds this study, measured {record['provenance']['date'][:10]} (--force measures it anew)"
+            ending = f"{out} holds this study, measured {record['provenance']['date'][:10]} (--force measures it anew)"
         else:
-            said = _plotted(record, out, plot)
-        aside.print("\n" + said, markup=False, highlight=False, soft_wrap=True)
+            ending = _plotted(record, out, study.plot)
+        aside.print("\n" + ending, markup=False, highlight=False, soft_wrap=True)
     if not record["complete"]:
         raise typer.Exit(130 if record["failed"] == "interrupted" else 1)
 
 
-def _held(record: dict[str, Any], rows: int) -> str:
+def _kept(record: dict[str, Any], rows: int) -> str:
     """What an unfinished record keeps: the prompts that were decoded, from which a rerun goes on, or else rows."""
     prompts = len(record.get("turns", []))
     if not rows and not prompts:
         return "; nothing was kept"
     if prompts:
-        found = f"{prompts} of {record['provenance']['prompts']} prompts kept"
+        kept = f"{prompts} of {record['provenance']['prompts']} prompts kept"
     else:
-        found = f"{rows} finished row{'s' if rows > 1 else ''} kept"
-    return f": {found}; the same command carries on"
+        kept = f"{rows} finished row{'s' if rows > 1 else ''} kept"
+    return f": {kept}; the same command carries on"
 
 
 def _plotted(record: dict[str, Any], out: Path, plot: Callable[[Path, Any], None]) -> str:

@@ -15,7 +15,7 @@ import real.cli
 import real.studies.compare.measure
 import real.studies.drafts.measure
 import real.studies.forced.measure
-from real.studies.keep import begun, finish, outputs, place_of
+from real.studies.runner import Study, check_outputs, earlier_record, finish, record_path
 
 WHAT = {"date": "2026-01-01", "command": "a", "seed": 0, "gammas": (1, 2)}
 
@@ -26,12 +26,12 @@ def command(*arguments: str) -> Any:
 
 def test_the_same_study_is_found(tmp_path: Path) -> None:
     out = tmp_path / "x.json"
-    assert begun(out, "kind/1", WHAT, force=False) is None
+    assert earlier_record(out, "kind/1", WHAT, force=False) is None
     out.write_text(json.dumps({"schema": "kind/1", "complete": False, "provenance": WHAT}))
-    found = begun(out, "kind/1", WHAT | {"date": "2027-01-01", "command": "b"}, force=False)
+    found = earlier_record(out, "kind/1", WHAT | {"date": "2027-01-01", "command": "b"}, force=False)
     assert found is not None
     assert found["provenance"]["command"] == "a"
-    assert begun(out, "kind/1", WHAT, force=True) is None
+    assert earlier_record(out, "kind/1", WHAT, force=True) is None
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_anything_else_is_refused(text: str, message: str, tmp_path: Path) -> No
     out = tmp_path / "x.json"
     out.write_text(text)
     with pytest.raises(ValueError, match=message):
-        begun(out, "kind/1", WHAT, force=False)
+        earlier_record(out, "kind/1", WHAT, force=False)
     assert out.read_text() == text
 
 
@@ -65,7 +65,7 @@ def test_a_default_name_never_collides(tmp_path: Path, monkeypatch: pytest.Monke
     pairs = [WHAT | {"target": target} for target in ("bundled", "mine", "yours")]
 
     def place(what: dict[str, Any], schema: str = "kind/1") -> str:
-        return str(place_of(None, "compare", schema, what))
+        return str(record_path(None, "compare", schema, what))
 
     names = ["compare.json", "compare-2.json", "compare-3.json"]
     for what, name in zip(pairs, names, strict=True):
@@ -76,15 +76,15 @@ def test_a_default_name_never_collides(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "compare-4.json").write_text("no record")
     (tmp_path / "compare-5.png").write_bytes(b"a picture of something")
     assert place(pairs[0], "kind/2") == "compare-6.json"
-    assert place_of(tmp_path / "compare.json", "compare", "kind/2", WHAT) == tmp_path / "compare.json"  # as asked
+    assert record_path(tmp_path / "compare.json", "compare", "kind/2", WHAT) == tmp_path / "compare.json"  # as asked
 
 
 def test_folders_are_made_only_for_a_record(tmp_path: Path) -> None:
-    outputs(tmp_path / "a" / "b" / "x.json")
+    check_outputs(tmp_path / "a" / "b" / "x.json")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="cannot be written"):
-        outputs(tmp_path / "file" / "b" / "x.json")
+        check_outputs(tmp_path / "file" / "b" / "x.json")
 
 
 def test_a_stopped_comparison_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_what_is_kept_after_an_interruption() -> None:
         console = Console(record=True, width=100)
         held = {"failed": "interrupted", "complete": False, "provenance": {"prompts": 5}, **record}
         with pytest.raises(typer.Exit) as stopped:
-            finish(held, Path("x.json"), console, lambda record: "table", lambda path, record: None)
+            finish(held, Path("x.json"), console, Study("x", "kind/1", lambda record: "table", print))
         assert stopped.value.exit_code == 130
         return console.export_text().splitlines()[0]
 
