@@ -1,9 +1,10 @@
 # The checks of this project, each by itself in the active environment: `make types`, `make slow PART=2`. CI runs all of
 # them (.ci/run); CONTRIBUTING.md says what each guards, how long it takes and what it needs.
 SHELL := /bin/bash
-# One of the ten parts of the slow tests, and the Python of `make python`.
+# One of the ten parts of the slow tests; the Python of `make python`, and the part of the tests that it runs.
 PART ?= 1
 VERSION ?= 3.12
+OF ?= 1/1
 
 .PHONY: install lint types test slow site proofs python transformers main wheel
 # A check that fails is shown whole, and so are the seconds of each.
@@ -33,7 +34,7 @@ proofs:
 	time .ci/proofs
 
 python:
-	time .ci/python $(VERSION)
+	time .ci/python $(VERSION) $(OF)
 
 transformers:
 	time .ci/transformers

@@ -57,13 +57,13 @@ def _is_jax(release: str) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", default="cpu", choices=("cpu", "cuda"), help="cuda: also run the tests marked cuda")
-    parser.addoption("--part", default="1/1", type=parts.read, help="K/N: of the slow tests only every N-th, by a hash")
+    parser.addoption("--part", default="1/1", type=parts.read, help="K/N: only every N-th test, by a hash of its id")
     parser.addoption("--measure", action="store_true", help="write slow.txt anew for the cases that are run")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the cases of slow.txt as slow; leave out GPU tests unless asked for, and slow tests of other parts.
+    """Mark the cases of slow.txt as slow; leave out GPU tests unless asked for, and tests of other parts.
 
     Where a GPU is asked for, its absence is a failure, not a skip.
     """
@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def is_wanted(item: pytest.Item) -> bool:
         if item.get_closest_marker("cuda") and config.getoption("--device") == "cpu":
             return False
-        return not item.get_closest_marker("slow") or parts.part_of(item.nodeid, of_parts) == part
+        return parts.part_of(item.nodeid, of_parts) == part
 
     config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
     items[:] = [item for item in items if is_wanted(item)]
@@ -127,7 +127,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for report in every if isinstance(report, pytest.TestReport)]
     part, of_parts = terminalreporter.config.getoption("--part")
     if of_parts > 1:
-        terminalreporter.section(f"slow tests: part {part} of {of_parts}, {len({r.nodeid for r in reports})} tests")
+        terminalreporter.section(f"part {part} of {of_parts}: {len({r.nodeid for r in reports})} tests")
     if terminalreporter.config.getoption("--measure"):
         seconds: dict[str, float] = {}
         listed = SLOW.read_text(encoding="utf-8")

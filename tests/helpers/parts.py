@@ -1,4 +1,4 @@
-"""Which tests are slow, and the ten parts of them, of which CI runs one each time."""
+"""Which tests are slow, and the parts of a suite, of which CI runs one each time."""
 
 from __future__ import annotations
 
