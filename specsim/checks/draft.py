@@ -15,8 +15,8 @@ from specsim import discover
 from specsim.checks import backends
 from specsim.checks.contract import same_names
 from specsim.checks.outcomes import close, written
-from specsim.exact import forking
 from specsim.exact.small_laws import rational_laws
+from specsim.forking import rational
 from specsim.testing.cases import LAST_UNIFORM, LAWS_OF_N, random_laws, rational_uniforms
 from specsim.types import Array, DraftScheme, Draws
 from specsim.verify.hits import draft_tuples
@@ -52,13 +52,13 @@ def draws_follow_probability(scheme: ModuleType) -> None:
     for vocab, num_drafts in itertools.product((2, 3), counts(scheme)):
         for row in rational_laws(vocab, 3):
             q = handed(scheme, row, num_drafts)
-            law = forking.law(partial(_draw, scheme, q, num_drafts))
+            law = rational.law(partial(_draw, scheme, q, num_drafts))
             tuples = arrays_of_tokens(vocab, num_drafts)
             wanted = {tuple(map(int, x)): scheme.probability(q, x, num_drafts) for x in tuples}
             assert law == {x: Fraction(m) for x, m in wanted.items() if m}, f"q={q}: draws follow {law}, not {wanted}"
 
 
-def _draw(scheme: ModuleType, q: Array, num_drafts: Any, fork: forking.Fork) -> tuple[int, ...]:
+def _draw(scheme: ModuleType, q: Array, num_drafts: Any, fork: rational.Fork) -> tuple[int, ...]:
     return tuple(int(t) for t in scheme.draw(q, fork.uniforms(scheme.uniforms(num_drafts)), num_drafts))
 
 

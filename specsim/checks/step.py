@@ -17,8 +17,8 @@ from specsim.checks import backends
 from specsim.checks.contract import same_names
 from specsim.checks.outcomes import Check, Skipped, close, in_fractions, written
 from specsim.checks.step_cases import best_acceptance, compared, counts, drawn, enumerated, grids, sizes
-from specsim.exact import forking
 from specsim.exact.step import enumerate_step
+from specsim.forking import rational
 from specsim.testing.cases import (
     corners,
     drafted_tuples,
@@ -63,7 +63,7 @@ def sampler_is_transition(rule: ModuleType) -> None:
         for k in range(len(p)):
             plan, count = rule.prepare(p[k], q[k], num_drafts), rule.uniforms(num_drafts)
             tuples = drafted_tuples(q[k], num_drafts, scheme_of(rule, num_drafts))
-            laws = forking.laws(partial(_runs, rule, plan, tuples, count), len(tuples))
+            laws = rational.laws(partial(_runs, rule, plan, tuples, count), len(tuples))
             for x, law, row in zip(tuples, laws, rule.transition(plan, tuples), strict=True):
                 _agree(law, row, p[k], q[k], x, where)
 
@@ -72,7 +72,7 @@ def forked_is_transition(rule: ModuleType, p: Array, q: Array, num_drafts: int |
     """The same for one pair of rational rows, and one tuple at a time."""
     plan, count = rule.prepare(p, q, num_drafts), rule.uniforms(num_drafts)
     for x in drafted_tuples(q, num_drafts, scheme_of(rule, num_drafts)):
-        _agree(forking.law(partial(_run, rule, plan, x, count)), rule.transition(plan, x), p, q, x, where)
+        _agree(rational.law(partial(_run, rule, plan, x, count)), rule.transition(plan, x), p, q, x, where)
 
 
 def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Array, where: str) -> None:
@@ -84,13 +84,13 @@ def _agree(law: dict[int, Fraction], row: Array, p: Array, q: Array, drafts: Arr
 
 
 def _runs(
-    rule: ModuleType, plan: Any, tuples: Array, count: int, which: list[int], forks: list[forking.Fork]
+    rule: ModuleType, plan: Any, tuples: Array, count: int, which: list[int], forks: list[rational.Fork]
 ) -> list[int]:
     u = np.stack([fork.uniforms(count) for fork in forks])
     return [int(token) for token in rule.verify(plan, tuples[which], u)]
 
 
-def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: forking.Fork) -> int:
+def _run(rule: ModuleType, plan: Any, x: Array, count: int, fork: rational.Fork) -> int:
     return int(rule.verify(plan, x, fork.uniforms(count)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.cases import Case
 
 # A Monte Carlo observation that decides nothing yet takes at most this part of the time left: 1 / MONTE_CARLO.

@@ -11,14 +11,14 @@ import numpy as np
 
 from specsim.conform.budget import Budget
 from specsim.conform.cases import Case
-from specsim.conform.evidence import hidden, scripted
-from specsim.conform.evidence._jax_keys import TRANSFORMED
 from specsim.conform.libraries import plain, takes_key
 from specsim.conform.observation import size_of
 from specsim.conform.rows import TILE, Programs, arguments, parts_of
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Broken, Input, answer, call, keywords, randomness
 from specsim.conform.timeout import OutOfTime, within
+from specsim.forking.programs import own_generators, scripted
+from specsim.forking.programs.jax_keys import TRANSFORMED
 
 # Rows of a batch that take no longer than a call; a call of JAX with no more of them is not filled up.
 FEW = 8
@@ -47,7 +47,7 @@ class Caller:
 
     def __init__(self, subject: Subject, seed: int, budget: Budget, note: Callable[[str], None]) -> None:
         self.subject, self.seed, self.runs = subject, seed, 0
-        self.generators = hidden.generators(subject.run, subject.batch)
+        self.generators = own_generators.generators(subject.run, subject.batch)
         self._budget = budget
         # Called with why stronger evidence is not to be had.
         self._note = note

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.cases import Case
-from specsim.conform.evidence import coins, hidden
-from specsim.conform.evidence.scripted import NotReproducible
+from specsim.conform.evidence import coins
 from specsim.conform.observation import Observation, add, distance
 from specsim.conform.subject_call import Answer, Input, number_of_coins
 from specsim.conform.trial import Trial
+from specsim.forking.programs import own_generators
+from specsim.forking.programs.scripted import NotReproducible
 from specsim.types import Array
 
 # Distance that the boxes of a drafter's coins may hide.
@@ -28,14 +29,14 @@ def observed(trial: Trial, case: Case, given: list[Input], until: float, agreed:
     """
     law: dict[Answer, float] = {}
     runs, floats = 0, np.float64 if trial.subject.dtype == "float64" else np.float32
-    marks = hidden.marks(trial.caller.generators)
+    marks = own_generators.marks(trial.caller.generators)
     for one in given:
         count, program = number_of_coins(trial.subject, case, one.tree), partial(fixed, trial, case, one)
         found = coins.law(program, count, deadline=until, floats=floats, agreed=agreed)
         runs += found.leaves
         add(law, found.law, one.weight)
-    if marks != hidden.marks(trial.caller.generators):
-        raise NotReproducible(hidden.DRAWN)
+    if marks != own_generators.marks(trial.caller.generators):
+        raise NotReproducible(own_generators.DRAWN)
     seen = Observation(case, law, "coins", runs, rounding=trial.findings.rounding, given=tuple(given))
     drafter = trial.subject.kind == "drafter"  # whose goal are the laws that it hands back
     wrong = HIDDEN if drafter else distance(seen.joint(case.length), seen.goal(case.length))

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform import clock, coin_laws
+from specsim.base import clock
+from specsim.conform import coin_laws
 from specsim.conform.cases import Case
 from specsim.conform.draws import seeded
-from specsim.conform.evidence import scripted
 from specsim.conform.independence import varies
 from specsim.conform.observation import Observation, add, distance, key_of
 from specsim.conform.subject import Model, Subject
@@ -26,6 +26,7 @@ from specsim.conform.subject_call import Answer, Broken, inputs, model
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
 from specsim.conform.verdict import LARGER
+from specsim.forking.programs import scripted
 
 # Part of the false-alarm rate for laws that are one draw of hidden randomness.
 PART = 0.1

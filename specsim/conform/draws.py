@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.cases import ROWS, Case
-from specsim.conform.evidence import _shared, montecarlo, scripted
+from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation, continued, distance
 from specsim.conform.subject import Subject
 from specsim.conform.subject_call import Answer, Input, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.toys import Text, Toy
 from specsim.conform.trial import Trial
+from specsim.forking.programs import scripted, shared_generators
 from specsim.trees import draw_tree, uniforms
 from specsim.types import Array
 
@@ -184,9 +185,9 @@ def drafted(subject: Subject, case: Case, count: int, rng: np.random.Generator) 
 @contextmanager
 def seeded(seed: int) -> Iterator[np.random.Generator]:
     """Yield a generator; those that everybody shares are seeded, too, and put back."""
-    before = _shared.states()
-    _shared.seed(seed)
+    before = shared_generators.states()
+    shared_generators.seed(seed)
     try:
         yield np.random.default_rng([seed, 1])
     finally:
-        _shared.restore(before)
+        shared_generators.restore(before)

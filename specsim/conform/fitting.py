@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from specsim.conform.cases import Case
-from specsim.conform.evidence import scripted
 from specsim.conform.observation import key_of
 from specsim.conform.observing import observe
 from specsim.conform.subject_call import Broken, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
+from specsim.forking.programs import scripted
 
 # Tokens that every subject must take.
 SMALL = 5

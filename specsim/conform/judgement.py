@@ -6,9 +6,9 @@ import importlib
 import sys
 from collections.abc import Callable, Sequence
 
-from specsim.base import check
+from specsim.base import check, clock
 from specsim.base.unknown import unknown
-from specsim.conform import clock, declared, libraries
+from specsim.conform import declared, libraries
 from specsim.conform.cases import Case
 from specsim.conform.likeness import Exhibits, resemblance
 from specsim.conform.registry import names

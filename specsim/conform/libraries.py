@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from specsim.conform.cases import logits
-from specsim.conform.evidence.scripted import Generator
 from specsim.conform.subject import Subject
+from specsim.forking.programs.scripted import Generator
 from specsim.types import Array
 
 # The generator of all keys: rows of a batch draw from it what they draw alone, which is not so of all of JAX's.

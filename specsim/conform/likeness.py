@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.cases import Case, standard
 from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation, distance

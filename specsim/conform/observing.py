@@ -12,12 +12,12 @@ from specsim.conform import coin_laws
 from specsim.conform.caller import followed
 from specsim.conform.cases import Case
 from specsim.conform.draws import frequencies, is_batched, neighboured, repeated, sampler
-from specsim.conform.evidence import hidden, scripted
 from specsim.conform.observation import Observation, add, key_of
 from specsim.conform.subject_call import Answer, Broken, Input, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
 from specsim.conform.verdict import Evidence
+from specsim.forking.programs import own_generators, scripted
 
 # Paths of a case at most where rows of batches say enough: coins that are drawn up front have more.
 MANY = 3000
@@ -110,7 +110,7 @@ def _exact(trial: Trial, kind: Evidence, case: Case, given: list[Input]) -> Obse
         return coin_laws.observed(trial, case, given, until)
     law: dict[Answer, float] = {}
     programs: list[tuple[Callable[[Any], Answer], float]] = []
-    runs, marks = 0, hidden.marks(caller.generators)
+    runs, marks = 0, own_generators.marks(caller.generators)
 
     # Rows of batches are quicker than many paths.
     is_quicker = trial.subject.batch is not None and trial.subject.randomness != "coins"
@@ -124,8 +124,8 @@ def _exact(trial: Trial, kind: Evidence, case: Case, given: list[Input]) -> Obse
         runs += found.leaves
         add(law, found.law, one.weight)
         programs.append((program, one.weight))
-    if marks != hidden.marks(caller.generators):
-        raise scripted.NotReproducible(hidden.DRAWN)
+    if marks != own_generators.marks(caller.generators):
+        raise scripted.NotReproducible(own_generators.DRAWN)
     return Observation(case, law, kind, runs, rounding=trial.findings.rounding, programs=tuple(programs))
 
 

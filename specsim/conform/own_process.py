@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from specsim.base import check
-from specsim.conform import clock, judgement, libraries, timeout
+from specsim.base import check, clock
+from specsim.conform import judgement, libraries, timeout
 from specsim.conform.output import aside
 from specsim.conform.subject import Subject
 from specsim.conform.verdict import ALL, LARGER, Outcome, Report, Verdict

@@ -22,7 +22,8 @@ from typing import Annotated, Any
 import typer
 
 import specsim
-from specsim.conform import clock, registry
+from specsim.base import clock
+from specsim.conform import registry
 from specsim.conform.cases import standard
 from specsim.conform.judgement import judge
 from specsim.conform.likeness import Exhibits

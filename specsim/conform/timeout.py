@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.subject_call import Broken
 
 # Seconds between two looks at a call that goes on, at least.

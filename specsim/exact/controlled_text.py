@@ -12,8 +12,8 @@ import numpy as np
 from specsim import discover
 from specsim.base.arrays import pick
 from specsim.control._signals import signals_of
-from specsim.exact import forking
 from specsim.exact.chain import Table
+from specsim.forking import rational
 from specsim.types import Signals
 
 Text = tuple[int, ...]
@@ -34,7 +34,7 @@ def outcomes(
 ) -> dict[tuple[Text, Text], Fraction]:
     """The same together with the drafts of each block."""
 
-    def program(fork: forking.Fork) -> tuple[Text, Text]:
+    def program(fork: rational.Fork) -> tuple[Text, Text]:
         text, blocks, state = Text(), Text(), controller.start(())
         while len(text) < length:
             state, drafts = _block(controller, state, draft, text, min(most, length - len(text) - 1), fork)
@@ -43,7 +43,7 @@ def outcomes(
             state = controller.learn(state, np.asarray(kept), np.asarray(len(drafts)))
         return text, blocks
 
-    return forking.law(program)
+    return rational.law(program)
 
 
 def drafted(controller: ModuleType, state: Any, draw: Callable[[], Signals], most: int) -> tuple[Any, int]:
@@ -62,7 +62,7 @@ def drafted(controller: ModuleType, state: Any, draw: Callable[[], Signals], mos
 
 
 def _block(
-    controller: ModuleType, state: Any, draft: Table, text: Text, most: int, fork: forking.Fork
+    controller: ModuleType, state: Any, draft: Table, text: Text, most: int, fork: rational.Fork
 ) -> tuple[Any, Text]:
     """The state, and the drafts that are handed to the rule."""
     drafts: list[int] = []
@@ -78,7 +78,7 @@ def _block(
 
 
 def _verified(
-    rule: ModuleType, target: Table, draft: Table, text: Text, drafts: Text, fork: forking.Fork
+    rule: ModuleType, target: Table, draft: Table, text: Text, drafts: Text, fork: rational.Fork
 ) -> tuple[int, int]:
     """Drafts kept, and the token after them."""
     count = len(drafts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base.texts import Asked, host
-from specsim.exact.forking import runs
+from specsim.forking.rational import runs
 from specsim.types import Array
 
 Text = tuple[int, ...]

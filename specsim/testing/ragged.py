@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from specsim.base import check
-from specsim.conform import SamplingParams, Subject, clock, libraries
+from specsim.base import check, clock
+from specsim.conform import SamplingParams, Subject, libraries
 from specsim.conform.cases import logits, undrafted, warped
 from specsim.conform.draws import seeded
 from specsim.conform.libraries import array, booleans, generator, integers, plain, takes_key

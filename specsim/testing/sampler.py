@@ -13,7 +13,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check, limits
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
@@ -61,7 +61,7 @@ def sampler_law(
 
     References
     ----------
-    proofs/README.md; specsim.exact.forking.
+    proofs/README.md; specsim.forking.rational.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def sampler_law(
     out, scheme_module = np.zeros_like(p), discover.find("draft", scheme)
     for x in drafted_tuples(q, num_drafts, scheme):
         weight = scheme_module.probability(q, x, num_drafts)
-        law = forking.law(partial(_run, verify, p, q, x, uniforms))
+        law = rational.law(partial(_run, verify, p, q, x, uniforms))
         for token, mass in law.items():
             if not 0 <= token < len(p):
                 raise ValueError(f"verify returned token {token}, outside the vocabulary 0..{len(p) - 1}")
@@ -91,7 +91,7 @@ def sampler_law(
     return out
 
 
-def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: forking.Fork) -> int:
+def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int, fork: rational.Fork) -> int:
     """The token; ValueError if the same call gives another one, or asks other questions of the uniforms."""
     u = fork.uniforms(uniforms)
 
@@ -121,11 +121,11 @@ def _token(value: Any) -> int:
 def kept_and_token(verify: Callable[[Array], tuple[Array, Array]], count: int) -> dict[tuple[int, int], Fraction]:
     """Exact law of (kept, next token) of a sampler that takes `count` uniforms."""
 
-    def program(fork: forking.Fork) -> tuple[int, int]:
+    def program(fork: rational.Fork) -> tuple[int, int]:
         kept, token = verify(fork.uniforms(count))
         return int(kept), int(token)
 
-    return forking.law(program)
+    return rational.law(program)
 
 
 def forked_chain(rule: ModuleType) -> Any:
@@ -144,7 +144,7 @@ def forked_tree(rule: ModuleType) -> Any:
         plans: dict[int, Any] = {}  # by the number of trees, which only falls
         count = rule.uniforms(tree, **params)
 
-        def program(which: list[int], forks: list[forking.Fork]) -> list[tuple[int, int]]:
+        def program(which: list[int], forks: list[rational.Fork]) -> list[tuple[int, int]]:
             if len(which) not in plans:
                 some = tree._replace(tokens=tree.tokens[which])
                 plans[len(which)] = rule.prepare(p[which], q[which], some, **params)
@@ -155,7 +155,7 @@ def forked_tree(rule: ModuleType) -> Any:
 
     def transition(plan: tuple[int, Any]) -> list[Array]:
         rows, program = plan
-        return [_joint(law) for law in forking.laws(program, rows)]
+        return [_joint(law) for law in rational.laws(program, rows)]
 
     return SimpleNamespace(**vars(rule) | {"prepare": prepare, "transition": transition})
 

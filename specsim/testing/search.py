@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from specsim.conform import Subject, Verdict, clock
+from specsim.base import clock
+from specsim.conform import Subject, Verdict
 from specsim.conform.cases import Case, make, sizes
 from specsim.conform.judgement import PATIENCE, PROPERTIES
 from specsim.conform.observing import observe

@@ -6,9 +6,9 @@ import unittest
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from specsim.base import check
+from specsim.base import check, clock
 from specsim.base.unknown import unknown
-from specsim.conform import Report, Subject, clock, judge
+from specsim.conform import Report, Subject, judge
 from specsim.conform.judgement import asked, validated
 from specsim.conform.report import line, text
 from specsim.testing import ragged

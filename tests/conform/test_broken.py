@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, caller, clock, judge
+from specsim.base import clock
+from specsim.conform import Subject, caller, judge
 from specsim.conform.cases import standard
 from specsim.conform.subject_call import Broken, inputs
 from specsim.conform.timeout import OutOfTime, within

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, clock, judge, judgement
+from specsim.base import clock
+from specsim.conform import Subject, judge, judgement
 from specsim.conform.cases import make
 from specsim.conform.evidence import ends
 from specsim.conform.evidence._counter import End

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, clock, coin_laws, judge
+from specsim.base import clock
+from specsim.conform import Subject, coin_laws, judge
 from specsim.conform.cases import standard
 from specsim.conform.evidence import coins
 from specsim.conform.observation import distance

@@ -15,7 +15,7 @@ import pytest
 
 from specsim.conform import Subject, judge, own_process
 from specsim.conform import clock as charged
-from specsim.conform.evidence import scripted
+from specsim.forking.programs import scripted
 from specsim.types import Array
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")

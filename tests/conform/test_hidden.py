@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Subject, clock, doubts, judge, judgement
+from specsim.base import clock
+from specsim.conform import Subject, doubts, judge, judgement
 from specsim.conform.budget import Budget
 from specsim.conform.cases import standard
-from specsim.conform.evidence import hidden, montecarlo, scripted
+from specsim.conform.evidence import montecarlo
 from specsim.conform.observation import Observation
 from specsim.conform.observing import REPLAYS, observe
 from specsim.conform.properties import _laws
 from specsim.conform.properties.joint import look
 from specsim.conform.trial import Trial, begin
+from specsim.forking.programs import own_generators, scripted
 from specsim.types import Array
 
 RNG = np.random.default_rng(5)  # made at import, as a module's own
@@ -126,13 +128,13 @@ def test_generators_that_a_function_reaches() -> None:
     def run(p: Any, noise: Any = old) -> Any:
         return Holder().run()
 
-    assert {id(one) for one in hidden.generators(run)} >= {id(old), id(inner), id(RNG)}
-    assert id(held) in {id(one) for one in hidden.generators(Holder().run)}
+    assert {id(one) for one in own_generators.generators(run)} >= {id(old), id(inner), id(RNG)}
+    assert id(held) in {id(one) for one in own_generators.generators(Holder().run)}
     for one in (old, inner):
-        before = hidden.marks([one])
-        assert hidden.marks([one]) == before
+        before = own_generators.marks([one])
+        assert own_generators.marks([one]) == before
         one.random()
-        assert hidden.marks([one]) != before
+        assert own_generators.marks([one]) != before
 
 
 def test_a_generator_of_its_own_is_seen_though_two_runs_agree() -> None:

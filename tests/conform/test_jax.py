@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, independence, judge, likeness, registry
-from specsim.conform.evidence import ends, montecarlo, scripted
+from specsim.conform.evidence import ends, montecarlo
 from specsim.conform.evidence._counter import End
 from specsim.conform.properties import _laws
+from specsim.forking.programs import scripted
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Report, SamplingParams, Subject, cases, clock, judge, judgement, registry
+from specsim.base import clock
+from specsim.conform import Report, SamplingParams, Subject, cases, judge, judgement, registry
 from specsim.conform.cases import Case, warped
 from specsim.conform.evidence import montecarlo
 from specsim.conform.judgement import PROPERTIES

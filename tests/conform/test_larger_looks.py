@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Report, Subject, Verdict, clock, judge, judgement
+from specsim.base import clock
+from specsim.conform import Report, Subject, Verdict, judge, judgement
 from specsim.conform.caller import Caller
 from specsim.conform.evidence.shares import Share, divergence, excess, nats
 from specsim.conform.large_cases import EVEN, HALVES, MISSING, REFUSED, STEP, TURNS, Large, large, shares

@@ -12,8 +12,9 @@ import alarms as bench
 import numpy as np
 import pytest
 
+from specsim.base import clock
 from specsim.base.deviation import law_deviation
-from specsim.conform import Subject, clock
+from specsim.conform import Subject
 from specsim.conform.cases import make
 from specsim.conform.evidence import montecarlo
 from specsim.conform.evidence.bound import judge_counts

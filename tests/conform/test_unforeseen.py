@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from specsim.conform import Subject, judge
-from specsim.conform.evidence import scripted
+from specsim.forking.programs import scripted
 
 
 def adds(random: Any) -> bool:

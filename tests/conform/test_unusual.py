@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specsim.conform import Model, Subject, Verdict, clock, judge, judgement
+from specsim.base import clock
+from specsim.conform import Model, Subject, Verdict, judge, judgement
 from specsim.conform.cases import standard
-from specsim.conform.evidence import montecarlo, scripted
+from specsim.conform.evidence import montecarlo
 from specsim.conform.observing import observe
 from specsim.conform.properties import _ends, _laws, contract, degenerate
 from specsim.conform.trial import begin
+from specsim.forking.programs import scripted
 from specsim.types import Array
 
 

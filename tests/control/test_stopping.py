@@ -13,8 +13,9 @@ from helpers.rules import MUTANTS, load
 
 from specsim import discover
 from specsim.base.arrays import pick
-from specsim.exact import controlled_text, forking
+from specsim.exact import controlled_text
 from specsim.exact.chain import target_law
+from specsim.forking import rational
 from specsim.verify.chain import block, tokenwise
 
 P, Q = np.array([F(1, 2), F(1, 2)]), np.array([F(3, 4), F(1, 4)])
@@ -65,12 +66,12 @@ def test_dropping_by_the_row_is_to_have_stopped_before() -> None:
 def test_the_clairvoyant_is_a_bound() -> None:
     """The same drafts are kept when those to be refused are not made, and the law of the text is another one."""
 
-    def program(fork: forking.Fork) -> int:
+    def program(fork: rational.Fork) -> int:
         x, u = pick(Q[None], fork.uniforms(1)), fork.uniforms(1, 2)
         kept, _ = tokenwise.verify(tokenwise.prepare(np.array([[P, P]]), Q[None, None]), x[None], u)
         return int(x[0]) if kept[0] else int(pick(P[None], fork.uniforms(1))[0])
 
-    assert forking.law(program) == {0: F(5, 8), 1: F(3, 8)}
+    assert rational.law(program) == {0: F(5, 8), 1: F(3, 8)}
     rng = np.random.default_rng(0)
     for _ in range(50):
         p, q = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(4), 5)

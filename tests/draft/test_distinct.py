@@ -16,8 +16,8 @@ from specsim.checks import backends
 from specsim.checks.step import forked_is_transition
 from specsim.checks.step_cases import best_acceptance
 from specsim.draft import distinct
-from specsim.exact import forking
 from specsim.exact.step import enumerate_step
+from specsim.forking import rational
 from specsim.testing import assert_law
 from specsim.testing.strategies import law_pairs, rational_laws
 from specsim.types import Draws
@@ -227,7 +227,7 @@ def test_a_missing_draft_is_never_emitted() -> None:
     plan = optimal.prepare(p, q, Draws(1, Fraction(1, 2), 2))
     for token in range(3):
         x = np.array([token, -1])
-        law = forking.law(lambda fork, x=x: int(optimal.verify(plan, x, fork.uniforms(6))))
+        law = rational.law(lambda fork, x=x: int(optimal.verify(plan, x, fork.uniforms(6))))
         assert sum(law.values()) == 1
         assert min(law) >= 0
         assert (optimal.transition(plan, x) == optimal.transition(plan, x[:1])).all()

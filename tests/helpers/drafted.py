@@ -20,7 +20,7 @@ from real.decode.warp import Warping
 from real.draft._contract import block_by_block
 from real.models.model import LanguageModel, full_logits, full_states
 from specsim.base.arrays import pick
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.verify.chain import tokenwise
 
 GREEDY = Warping(temperature=0)
@@ -62,7 +62,7 @@ def forked_runs(
 ) -> Iterator[tuple[Decoded, float]]:
     """Every run of `decode_batch` with its probability: each draft drawn and each decision of the rule forks."""
 
-    def program(fork: forking.Fork) -> Decoded:
+    def program(fork: rational.Fork) -> Decoded:
         class Rule:
             prepare = staticmethod(lambda p, q: tokenwise.prepare(exact(p), exact(q)))
             uniforms = staticmethod(tokenwise.uniforms)
@@ -85,7 +85,7 @@ def forked_runs(
             controller=controller,
         )[0]
 
-    return ((run, float(weight)) for run, weight in forking.runs(program))
+    return ((run, float(weight)) for run, weight in rational.runs(program))
 
 
 def forked_law(

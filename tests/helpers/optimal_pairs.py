@@ -8,7 +8,7 @@ import numpy as np
 
 from specsim.base.arrays import accept_probability, residual
 from specsim.draft.distinct import mean_slope
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.types import Draws
 from specsim.verify.step import optimal
 
@@ -48,7 +48,7 @@ def float_pair(rng: np.random.Generator, vocab: int, kind: str) -> tuple[Array, 
 KINDS = ("dense", "zeros", "disjoint", "equal ratios", "nearly equal", "wild scales")
 
 
-def run(plan: Any, x: Array, fork: forking.Fork) -> int:
+def run(plan: Any, x: Array, fork: rational.Fork) -> int:
     return int(optimal.verify(plan, x, fork.uniforms(optimal.uniforms(len(x)))))
 
 

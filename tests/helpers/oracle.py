@@ -15,8 +15,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from specsim import discover, optimum, trees
-from specsim.exact import chain, forking
+from specsim.exact import chain
 from specsim.exact.tree import texts
+from specsim.forking import rational
 from specsim.testing.strategies import law_pairs as special_pairs
 from specsim.types import TokenTree
 from specsim.verify.step import optimal
@@ -151,7 +152,7 @@ def step_agrees(oracle: Oracle, module: ModuleType, name: str, case: Case) -> bo
     proven = proven_step(oracle, name, case, len(x))
     if proven != list(module.transition(plan, x)):
         return False
-    law = forking.law(lambda fork: int(module.verify(plan, x, fork.uniforms(module.uniforms(len(x))))))
+    law = rational.law(lambda fork: int(module.verify(plan, x, fork.uniforms(module.uniforms(len(x))))))
     return law == {token: mass for token, mass in enumerate(proven) if mass}
 
 
@@ -276,4 +277,4 @@ def tree_agrees(oracle: Oracle, module: ModuleType, name: str, case: Grown) -> b
         node, y = module.verify(plan, fork.uniforms(module.uniforms(case.tree, **step)))
         return (*paths[int(node)], int(y))
 
-    return stated == forking.law(sample) == proven_tree(oracle, name, case)
+    return stated == rational.law(sample) == proven_tree(oracle, name, case)

@@ -13,7 +13,7 @@ from real.decode.loop import Decoded, decode
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel
 from specsim.base.arrays import pick
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.verify.chain import tokenwise
 
 TEXT = 3  # tokens whose joint law is summed
@@ -38,7 +38,7 @@ def forked_runs(
 ) -> Iterator[tuple[Decoded, float]]:
     """Every run of `decode` with its probability: each draft drawn and each decision of the rule forks."""
 
-    def program(fork: forking.Fork) -> Decoded:
+    def program(fork: rational.Fork) -> Decoded:
         class Rule:
             prepare = staticmethod(lambda p, q: chain.prepare(exact(p), exact(q)))
             uniforms = staticmethod(chain.uniforms)
@@ -64,7 +64,7 @@ def forked_runs(
             draw=lambda law, u: torch.tensor(pick(exact(law), fork.uniforms(*u.shape)).tolist(), device=law.device),
         )
 
-    return ((run, float(weight)) for run, weight in forking.runs(program))
+    return ((run, float(weight)) for run, weight in rational.runs(program))
 
 
 def forked_text_law(

@@ -20,7 +20,7 @@ from real.decode.tree_plan import TreeVerifier
 from real.decode.warp import Warping, probabilities
 from real.models.model import LanguageModel, full_logits
 from specsim import verify_tree
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.trees import _siblings, beam_tree, beam_uniforms, depths, draw_tree, mask
 from specsim.trees import uniforms as uniforms_of
 from specsim.types import TokenTree
@@ -33,7 +33,7 @@ def forked_tree_law(
     law: Law = {}
     length = max(TEXT, verifier.depth + 1)  # a tree of all levels is drafted only where one token more is wanted
 
-    def program(fork: forking.Fork) -> Decoded:
+    def program(fork: rational.Fork) -> Decoded:
         def drawn(scheme: str, q: Any, u: Any, k: int, draws: Any) -> Any:
             found = _siblings.drawn(scheme, exact(q), fork.uniforms(*u.shape), k, draws)
             return np.asarray(found).astype(np.int64)
@@ -63,7 +63,7 @@ def forked_tree_law(
                 rule=forked,
             )
 
-    for run, weight in forking.runs(program):
+    for run, weight in rational.runs(program):
         text = tuple(run.tokens[:TEXT])
         law[text] = law.get(text, 0.0) + float(weight)
     return law

@@ -16,7 +16,7 @@ CHANGING = {"append", "extend", "insert", "add", "pop", "remove", "clear", "upda
 EMPTY = ("{}", "[]", "set()", "dict()", "list()")
 # No caches of what was seen: the script that runs, and models, which stay the same objects for as long as Python runs,
 # so that a subject may know them by their identity.
-ALLOWED = {"specsim.conform.evidence._script": "_running", "specsim.conform.subject_call": "_MODELS"}
+ALLOWED = {"specsim.forking.programs.script": "_running", "specsim.conform.subject_call": "_MODELS"}
 # Objects that hold the state of a judgement, as they are called in code.
 STATE = ("trial", "budget", "caller", "findings", "exhibits")
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from specsim.base.texts import Asked
-from specsim.exact.forking import Fork, laws
 from specsim.exact.process_law import Filled, fill, text_law
+from specsim.forking.rational import Fork, laws
 from specsim.process import any_subset
 from specsim.types import Array
 from specsim.verify.chain import block, tokenwise

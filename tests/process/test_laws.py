@@ -10,9 +10,9 @@ import pytest
 
 from specsim import discover, fill, guarantee, text_law
 from specsim.base.texts import host
-from specsim.exact import forking
 from specsim.exact.process_branches import Joint
 from specsim.exact.small_laws import rational_table
+from specsim.forking import rational
 
 SHAPES = ((2, 3), (3, 3), (2, 4))  # tokens and places
 TABLES = 54  # every case meets every shape
@@ -105,12 +105,12 @@ def test_what_is_given_stays_and_the_rest_follows_it() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_states_alike_may_be_followed_together(name: str) -> None:
-    """Law and passes are those of the whole program run once along every path, as `forking.law` does."""
+    """Law and passes are those of the whole program run once along every path, as `rational.law` does."""
     target, draft = table(1, 2, 3, 0), table(1, 2, 3, 1)
     models = {"target": Joint(target, 2, 3), "draft": Joint(draft, 2, 3)}
     process, rule, params = discover.find("process", name), discover.find("chain", "block"), told(name, 1, 3)
 
-    def program(fork: forking.Fork) -> tuple[tuple[int, ...], int]:
+    def program(fork: rational.Fork) -> tuple[tuple[int, ...], int]:
         state = process.start(3, **params)
         while state.filled[0] < 3:
             asked = process.ask(state)
@@ -120,7 +120,7 @@ def test_states_alike_may_be_followed_together(name: str) -> None:
 
     law: dict[tuple[int, ...], Fraction] = {}
     passes = Fraction(0)
-    for (text, number), weight in forking.law(program).items():
+    for (text, number), weight in rational.law(program).items():
         law[text], passes = law.get(text, Fraction(0)) + weight, passes + number * weight
     found = fill(target, name, length=3, rule="block", draft=draft, params=params)
     assert (found.law, found.passes) == (law, passes)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from specsim import Automaton, discover, fill, text_law
-from specsim.exact import forking
 from specsim.exact.process_branches import Joint
 from specsim.exact.small_laws import rational_table
+from specsim.forking import rational
 from specsim.verify.chain import block
 
 
@@ -92,14 +92,14 @@ def test_frames_kept_are_those_of_the_formula(rho: Fraction, frames: int) -> Non
     """(1 - rho^n) / (1 - rho) of a block that the end of the text does not cut."""
     process, rule, models = discover.find("process", "frames"), block, Joint(held(rho), 2, frames + 1)
 
-    def program(fork: forking.Fork) -> int:
+    def program(fork: rational.Fork) -> int:
         state = process.start(frames + 1, frames=frames)
         for _ in range(2):  # the first action, then a block
             rows = models.rows(process.ask(state))
             state = process.advance(state, rows, rule, fork.uniforms(1, process.uniforms(state, rule)))
         return int(state.filled[0]) - 1
 
-    kept = sum(number * weight for number, weight in forking.law(program).items())
+    kept = sum(number * weight for number, weight in rational.law(program).items())
     assert kept == (1 - rho**frames) / (1 - rho)
 
 

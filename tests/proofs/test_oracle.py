@@ -38,8 +38,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from specsim import expected_kept, expected_tokens, renewal
-from specsim.exact import forking
 from specsim.exact.tree import drawn_trees
+from specsim.forking import rational
 from specsim.lengths.blocks import text_survival
 from specsim.verify.chain import tokenwise
 from specsim.verify.step import optimal
@@ -96,7 +96,7 @@ def test_chain_rule_is_the_proven_one(oracle: Oracle, name: str, examples: int) 
         assert block_agrees(oracle, module, name, case)
         plan, x = module.prepare(case.p, case.q), np.array(case.drafts, dtype=np.int64)
         u = module.uniforms(len(x))
-        law = forking.law(lambda fork: tuple(map(int, module.verify(plan, x, fork.uniforms(u)))))
+        law = rational.law(lambda fork: tuple(map(int, module.verify(plan, x, fork.uniforms(u)))))
         proven = oracle.ask(name, case.p.shape[-1], rows(case.p), rows(case.q), ids(x))
         assert law == {divmod(i, case.p.shape[-1]): mass for i, mass in enumerate(proven) if mass}
 

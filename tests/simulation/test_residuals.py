@@ -12,7 +12,7 @@ import pytest
 from specsim import markov, simulate
 from specsim.base.arrays import pick
 from specsim.discover import facts, find
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.simulation import blocks, lazy_entries, pair_tables, residuals
 from specsim.simulation.decode_loop import loop
 from specsim.simulation.toys.pair import paired
@@ -132,14 +132,14 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 def law_of_block(name: str, gamma: int, known: Any, levels: Any) -> dict[Any, F]:
     run = loop(name, gamma, None, 1, None)
 
-    def program(fork: forking.Fork) -> Any:
+    def program(fork: rational.Fork) -> Any:
         state = np.array([1]), tuple((np.array([[a]]), np.array([[b]])) for a, b in levels)
         (node, after), kept, tokens = blocks.block(run, known, state, fork.uniforms(1, run.uniforms))
         changes = tuple((F(a[0, 0]), F(b[0, 0])) for a, b in after)
         ratios = tuple(b / a if a else None for a, b in changes)  # only they count
         return int(node[0]), int(kept[0]), tuple(tokens[0].tolist()), ratios
 
-    return forking.law(program)
+    return rational.law(program)
 
 
 @pytest.mark.usefixtures("bare")

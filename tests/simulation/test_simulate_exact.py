@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from specsim import discover, guarantee, markov, simulate
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.simulation import blocks, chain_block, chain_of_blocks, changed_targets
 from specsim.simulation.decode_loop import Loop, loop
 from specsim.simulation.toys.models import Automaton
@@ -70,14 +70,14 @@ def block_law(run: Loop, key: Any) -> dict[Any, F]:
     def column(value: F) -> Any:
         return np.array([[value]], dtype=object)
 
-    def program(fork: forking.Fork) -> Any:
+    def program(fork: rational.Fork) -> Any:
         state = np.array([key[0]]), tuple((column(a), column(b)) for a, b in key[1])
         (node, levels), kept, tokens = blocks.block(run, blocks.ready(run, PAIR), state, fork.uniforms(1, run.uniforms))
         text = tuple(int(y) for y in tokens[0] if y >= 0)
         assert len(text) == int(kept[0]) + 1
         return text, (int(node[0]), tuple((F(a[0, 0]), F(b[0, 0])) for a, b in levels))
 
-    return forking.law(program)
+    return rational.law(program)
 
 
 def begin(run: Loop) -> Any:

@@ -19,9 +19,9 @@ from specsim import (
 )
 from specsim.base.arrays import row_at
 from specsim.checks import backends
-from specsim.exact import forking
 from specsim.exact.chain import target_law
 from specsim.exact.small_laws import rational_table
+from specsim.forking import rational
 from specsim.trees import _siblings
 from specsim.trees.drawn import count_trees
 from specsim.types import Draws
@@ -66,13 +66,13 @@ def test_named_shapes() -> None:
 def drafted_law(draw: Callable[..., Any], table: Table, parents: Any, scheme: str) -> dict[Any, Fraction]:
     """The exact law of (tokens, q) of a drafting function, by forking its uniforms."""
 
-    def program(fork: forking.Fork) -> tuple[Any, Any]:
+    def program(fork: rational.Fork) -> tuple[Any, Any]:
         u = fork.uniforms(trees.uniforms(parents, scheme))
         tree, q = draw(table.__getitem__, parents, u, scheme=scheme)
         trees.check(tree, 2)
         return tuple(tree.tokens.tolist()), tuple(q.ravel().tolist())
 
-    return forking.law(program)
+    return rational.law(program)
 
 
 def enumerated_law(table: Table, parents: Any, scheme: str) -> dict[Any, Fraction]:
@@ -103,7 +103,7 @@ def test_trees_of_a_random_number_of_draws() -> None:
         return Draws(1, q[0] / 2, 2)
 
     parents, count = [-1, -1, 0, 0], 6
-    law = forking.law(
+    law = rational.law(
         lambda fork: tuple(
             draw_tree(
                 table.__getitem__, parents, fork.uniforms(count), scheme="distinct", draws=draws

@@ -12,8 +12,8 @@ import pytest
 import specsim
 from specsim import discover, total_variation
 from specsim.checks.contract import missing
-from specsim.exact import forking
 from specsim.exact.small_laws import rational_laws
+from specsim.forking import rational
 from specsim.types import ChainRule
 from specsim.verify.lookup import lossy_rules
 from specsim.verify.lossy import all_kept, lumina
@@ -38,12 +38,12 @@ def test_the_sampler_follows_its_law(name: str, gamma: int) -> None:
         drafts = np.array([rng.choice(np.flatnonzero(row)) for row in q], dtype=np.int64)
         plan = rule.prepare(p, q)
 
-        def program(fork: forking.Fork, plan: Any = plan, drafts: Any = drafts) -> tuple[int, int]:
+        def program(fork: rational.Fork, plan: Any = plan, drafts: Any = drafts) -> tuple[int, int]:
             kept, token = rule.verify(plan, drafts, fork.uniforms(rule.uniforms(gamma)))
             return int(kept), int(token)
 
         law = np.full((gamma + 1, 3), Fraction(0))
-        for outcome, weight in forking.law(program).items():
+        for outcome, weight in rational.law(program).items():
             law[outcome] += weight
         assert (rule.transition(plan, drafts) == law).all()
 

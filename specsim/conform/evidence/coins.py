@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform import clock
-from specsim.conform.evidence._script import Exact, NotScriptable, TooLong
+from specsim.base import clock
+from specsim.forking.programs.script import Exact, NotScriptable, TooLong
 from specsim.types import Array
 
 INSIDE = 16  # random points of every box

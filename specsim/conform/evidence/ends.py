@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.evidence import _jax_ends, _shared
+from specsim.conform.evidence import _jax_ends
 from specsim.conform.evidence._counter import Counter, End
+from specsim.forking.programs import shared_generators
 from specsim.types import Array
 
 BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}  # uniforms are multiples of 2^-bits
@@ -76,13 +77,13 @@ class Run:
         """
         if again:
             shared, self.uniforms.bit_generator.state, self.own.bit_generator.state = self.states
-            _shared.restore(shared)
+            shared_generators.restore(shared)
         self.states = self._now()
         self.counter.start(end)
         return program(self.uniforms), self.counter.count
 
     def _now(self) -> tuple[Any, Any, Any]:
-        return _shared.states(), self.uniforms.bit_generator.state, self.own.bit_generator.state
+        return shared_generators.states(), self.uniforms.bit_generator.state, self.own.bit_generator.state
 
 
 def highest(bits: int) -> float:
@@ -105,15 +106,15 @@ def trial(seed: int, dtype: str = "float64") -> Iterator[Run]:
     ...     run(lambda random: random.random(2).tolist()[1], End(1, upper=False))
     (0.0, 2)
     """
-    counter, before = Counter(), _shared.states()
+    counter, before = Counter(), shared_generators.states()
     uniforms = Uniforms(seed, counter, dtype)
     own = Uniforms(0, counter, "float64")  # what a program calls by itself is of NumPy's type
-    _shared.seed(seed)
+    shared_generators.seed(seed)
     try:
         with _replaced(counter, own), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             yield Run(uniforms, own, counter)
     finally:
-        _shared.restore(before)
+        shared_generators.restore(before)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.cases import Case
 from specsim.conform.evidence import ends
 from specsim.conform.evidence._counter import End

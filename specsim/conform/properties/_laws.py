@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.cases import Case
 from specsim.conform.doubts import AGAIN, doubt
 from specsim.conform.evidence import montecarlo

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.cases import Case, standard
 from specsim.conform.doubts import agreed, runs_asked
-from specsim.conform.evidence import montecarlo, scripted
+from specsim.conform.evidence import montecarlo
 from specsim.conform.given import given
 from specsim.conform.observation import ROUNDING, continued, distance
 from specsim.conform.observing import observe_batches
@@ -33,6 +33,7 @@ from specsim.conform.subject_call import Broken, Input, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
 from specsim.conform.verdict import Counterexample, Verdict
+from specsim.forking.programs import scripted
 
 KINDS = ("step", "chain", "tree")
 NEEDS = "the subject takes no batches (batch)"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim.conform import clock
+from specsim.base import clock
 from specsim.conform.cases import Case
 from specsim.conform.draws import drafted, seeded
 from specsim.conform.evidence.shares import Share, excess, nats, seen_from

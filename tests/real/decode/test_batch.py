@@ -24,7 +24,7 @@ from real.decode.warp import Warping
 from real.models import llama
 from real.models.model import LanguageModel, from_hf, full_logits
 from specsim.base.arrays import pick
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.verify.chain import tokenwise
 
 VOCAB = 8
@@ -147,7 +147,7 @@ def test_joint_law_of_a_batch() -> None:
     target, draft = (from_hf(tiny_llama(2, seed=s, dtype=torch.float64)) for s in (0, 1))
     prompts, law = [[0, 1], [1]], {}
 
-    def program(fork: forking.Fork) -> list[Decoded]:
+    def program(fork: rational.Fork) -> list[Decoded]:
         class Rule:
             prepare = staticmethod(lambda p, q: tokenwise.prepare(exact(p), exact(q)))
             uniforms = staticmethod(tokenwise.uniforms)
@@ -167,7 +167,7 @@ def test_joint_law_of_a_batch() -> None:
             draw=lambda rows, u: torch.tensor(pick(exact(rows), fork.uniforms(*u.shape)).tolist()),
         )
 
-    for runs, weight in forking.runs(program):
+    for runs, weight in rational.runs(program):
         key = tuple(token for run in runs for token in run.tokens)
         law[key] = law.get(key, 0.0) + float(weight)
     one, two = (text_law(lambda x: full_logits(target, torch.tensor(x)), p, 2, Warping()) for p in prompts)

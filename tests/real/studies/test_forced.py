@@ -27,7 +27,7 @@ from real.studies.costs import Costs, costs_of
 from real.studies.forced import report as forced_report
 from real.studies.forced.measure import Forced, Timing, even, measure
 from specsim import accepted_length_law, block_efficiency
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.verify.chain import tokenwise
 
 
@@ -43,11 +43,11 @@ def test_forced_law_is_exact(alpha: tuple[F, ...]) -> None:
     p, q = np.array([[half] * (gamma + 1)], dtype=object), np.array([[half] * gamma], dtype=object)
     rule = Forced(alpha)
 
-    def program(fork: forking.Fork) -> int:
+    def program(fork: rational.Fork) -> int:
         u = fork.uniforms(1, rule.uniforms(gamma))
         return int(rule.verify(rule.prepare(p, q), np.zeros((1, gamma), dtype=np.int64), u)[0][0])
 
-    law = forking.law(program)
+    law = rational.law(program)
     expected = accepted_length_law(np.array(alpha, dtype=object)).tolist()
     assert [law.get(n, F(0)) for n in range(gamma + 1)] == expected
 

@@ -13,7 +13,7 @@ import pytest
 import specsim
 from specsim import discover
 from specsim.base.uniforms import keyed_uniforms
-from specsim.exact import racing
+from specsim.forking import rational_races
 from specsim.testing import assert_law, grid
 from specsim.verify.coupled import acceptance, emit
 
@@ -110,14 +110,14 @@ def test_a_sharp_law_is_finite() -> None:
 
 
 def test_cones_of_exponentials() -> None:
-    half = racing.cone(frozenset({(0, F(1), 1)}))
+    half = rational_races.cone(frozenset({(0, F(1), 1)}))
     assert half == F(1, 2)
-    assert racing.cone(frozenset({(0, F(2), 1)})) == F(1, 3)  # E_0 > 2 E_1
-    assert racing.cone(frozenset({(0, F(1), 1), (1, F(1), 2)})) == F(1, 6)
-    assert racing.cone(frozenset({(0, F(1), 1), (1, F(1), 2), (2, F(1), 0)})) == 0
-    assert racing.cone(frozenset({(0, F(1), 1), (1, F(1), 0)})) == 0
+    assert rational_races.cone(frozenset({(0, F(2), 1)})) == F(1, 3)  # E_0 > 2 E_1
+    assert rational_races.cone(frozenset({(0, F(1), 1), (1, F(1), 2)})) == F(1, 6)
+    assert rational_races.cone(frozenset({(0, F(1), 1), (1, F(1), 2), (2, F(1), 0)})) == 0
+    assert rational_races.cone(frozenset({(0, F(1), 1), (1, F(1), 0)})) == 0
     with pytest.raises(TypeError, match=r"^a variate was compared with 0\.5; compare it with another one$"):
-        racing.law(lambda race: bool(race.variates(1)[0] < 0.5))
+        rational_races.law(lambda race: bool(race.variates(1)[0] < 0.5))
 
 
 @pytest.mark.parametrize(

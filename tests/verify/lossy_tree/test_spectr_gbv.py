@@ -14,10 +14,10 @@ import specsim
 from specsim import discover, expected_kept, verify_tree
 from specsim.checks import TREE_CHECKS
 from specsim.checks.contract import missing
-from specsim.exact import forking
 from specsim.exact.chain import strong_law
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import continued_law, kept_law
+from specsim.forking import rational
 from specsim.trees import depths, enumerate_trees, paths
 from specsim.types import TokenTree, TreeRule
 from specsim.verify.lossy import naive_hierarchical
@@ -161,12 +161,12 @@ def test_the_sampler_follows_its_law(count: int, length: int) -> None:
         p = np.array([target(text) for text in specsim.exact.tree.texts(tree)])
         plan = spectr_gbv.prepare(p, q, tree)
 
-        def program(fork: forking.Fork, plan: Any = plan, tree: TokenTree = tree) -> tuple[int, int]:
+        def program(fork: rational.Fork, plan: Any = plan, tree: TokenTree = tree) -> tuple[int, int]:
             node, token = spectr_gbv.verify(plan, fork.uniforms(spectr_gbv.uniforms(tree)))
             return int(node), int(token)
 
         law = np.full(p.shape, F(0))
-        for outcome, weight in forking.law(program).items():
+        for outcome, weight in rational.law(program).items():
             law[outcome] += weight
         assert (spectr_gbv.transition(plan) == law).all()
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from specsim import optimal_acceptance
 from specsim.checks import backends
 from specsim.draft import iid
-from specsim.exact import forking
+from specsim.forking import rational
 from specsim.testing import assert_law
 from specsim.testing.strategies import law_pairs
 from specsim.verify.hits import draft_tuples
@@ -46,7 +46,7 @@ def test_bins_are_lossless_exactly(case: tuple[int, tuple[Array, Array]], grid: 
     assert best - optimal.acceptance(plan) <= Fraction(grid) / 4 + Fraction(1, 2**32)
     x = np.array(random.choices(np.flatnonzero(q), k=num_drafts))
     kernel = optimal.transition(plan, x)
-    assert forking.law(partial(run, plan, x)) == {t: m for t, m in enumerate(kernel) if m}
+    assert rational.law(partial(run, plan, x)) == {t: m for t, m in enumerate(kernel) if m}
 
 
 def test_what_a_bin_refuses_may_be_replaced_by_a_draft() -> None:

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import acceptance_rate, optimal_acceptance
-from specsim.exact import forking
 from specsim.exact.step import enumerate_step
+from specsim.forking import rational
 from specsim.testing import assert_law
 from specsim.testing.strategies import float_laws, law_pairs
 from specsim.verify.step import _long, optimal
@@ -36,7 +36,7 @@ def test_exact_on_every_kind_of_pair(case: tuple[int, tuple[Array, Array]], rand
     assert hit == best == acceptance_rate(p, q, rule="optimal", num_drafts=num_drafts)
     plan, x = optimal.prepare(p, q, num_drafts), np.array(random.choices(np.flatnonzero(q), k=num_drafts))
     kernel = optimal.transition(plan, x)
-    assert forking.law(partial(run, plan, x)) == {t: m for t, m in enumerate(kernel) if m}
+    assert rational.law(partial(run, plan, x)) == {t: m for t, m in enumerate(kernel) if m}
 
 
 @settings(max_examples=100)

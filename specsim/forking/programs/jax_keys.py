@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from specsim.conform.evidence._arrays import in_library
-from specsim.conform.evidence._races import Exponentials
-from specsim.conform.evidence._script import NEGLIGIBLE, Script
-from specsim.conform.evidence._standins import LOW, StandIn, numbers
-from specsim.conform.evidence._uniforms import Uniforms
+from specsim.forking.programs.library_arrays import in_library
+from specsim.forking.programs.races import Exponentials
+from specsim.forking.programs.script import NEGLIGIBLE, Script
+from specsim.forking.programs.standins import LOW, StandIn, numbers
+from specsim.forking.programs.uniforms import Uniforms
 from specsim.types import Array
 
 LIBRARY = "jax"

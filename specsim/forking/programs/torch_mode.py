@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from specsim.conform.evidence._races import Exponentials
-from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import JOINS, LOW, StandIn, apply, joined, tensor
-from specsim.conform.evidence._uniforms import Uniforms
+from specsim.forking.programs.races import Exponentials
+from specsim.forking.programs.script import Script
+from specsim.forking.programs.standins import JOINS, LOW, StandIn, apply, joined, tensor
+from specsim.forking.programs.uniforms import Uniforms
 
 OPERATORS = {
     "lt": "lt", "less": "lt", "le": "le", "less_equal": "le", "gt": "gt", "greater": "gt", "ge": "ge",

@@ -11,8 +11,8 @@ import pytest
 
 from specsim.conform import Subject, cases, judge, judgement
 from specsim.conform.cases import standard
-from specsim.conform.evidence import scripted
 from specsim.conform.subject_call import call, inputs
+from specsim.forking.programs import scripted
 from specsim.types import Array
 
 FLOORS = (1e-300, 1e-38, 1e-20, 1e-14, 1e-12)

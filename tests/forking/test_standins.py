@@ -12,8 +12,8 @@ import pytest
 
 from specsim.conform import Subject
 from specsim.conform.cases import standard
-from specsim.conform.evidence import scripted
 from specsim.conform.subject_call import call, inputs
+from specsim.forking.programs import scripted
 
 torch = pytest.importorskip("torch")
 QUARTER = 0.25

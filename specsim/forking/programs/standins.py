@@ -15,9 +15,9 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from specsim.conform.evidence import _operators
-from specsim.conform.evidence._arrays import in_library
-from specsim.conform.evidence._script import NotScriptable, Script
+from specsim.forking.programs import operators
+from specsim.forking.programs.library_arrays import in_library
+from specsim.forking.programs.script import NotScriptable, Script
 from specsim.types import Array
 
 LOW = ("float16", "bfloat16", "half")  # a uniform rounded to so few bits is another one
@@ -203,7 +203,7 @@ class StandIn:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if ufunc.__name__ == "floor" and method == "__call__" and not kwargs:
             return self.floor()
-        name = _operators.UFUNCS.get(ufunc.__name__)
+        name = operators.UFUNCS.get(ufunc.__name__)
         if method != "__call__" or kwargs or name is None:
             self._refuse(f"numpy.{ufunc.__name__}")
         return apply(self._script, name, inputs)
@@ -266,7 +266,7 @@ def apply(script: Script, name: str, inputs: tuple[Any, ...]) -> Any:
 
 
 # Python looks these up on the class, where __getattr__ is not asked.
-for _name, _words in _operators.REFUSED.items():
-    setattr(StandIn, f"__{_name}__", _operators.refusing(_words))
-for _spelling, _name in _operators.SPELLINGS.items():
-    setattr(StandIn, _spelling, _operators.spelt(_name))
+for _name, _words in operators.REFUSED.items():
+    setattr(StandIn, f"__{_name}__", operators.refusing(_words))
+for _spelling, _name in operators.SPELLINGS.items():
+    setattr(StandIn, _spelling, operators.spelt(_name))

@@ -16,9 +16,9 @@ import pytest
 from specsim import discover
 from specsim.conform import rules
 from specsim.conform.cases import standard
-from specsim.conform.evidence import _shared, scripted
 from specsim.conform.subject_call import call, inputs
-from specsim.exact import forking
+from specsim.forking import rational
+from specsim.forking.programs import scripted, shared_generators
 
 FORKED = [
     (family, name)
@@ -41,7 +41,7 @@ def test_our_rules_have_the_law_of_forking(family: str, name: str) -> None:
             p, q = given.p if family == "chain" else given.p[0], given.q[:-1] if family == "chain" else given.q[0]
             count, tokens = subject.coins(case.size), np.asarray(given.tree.tokens)
 
-            def program(fork: forking.Fork, p: Any = p, q: Any = q, tokens: Any = tokens, count: int = count) -> Any:
+            def program(fork: rational.Fork, p: Any = p, q: Any = q, tokens: Any = tokens, count: int = count) -> Any:
                 u = fork.uniforms(count)
                 if family == "step":
                     return (int(rule.verify(rule.prepare(p, q, len(tokens)), tokens, u)),)
@@ -49,7 +49,7 @@ def test_our_rules_have_the_law_of_forking(family: str, name: str) -> None:
                 return (*tokens[: int(kept)].tolist(), int(token))
 
             exact: dict[Any, float] = {}
-            for text, mass in forking.law(program).items():
+            for text, mass in rational.law(program).items():
                 exact[text] = exact.get(text, 0.0) + float(mass)
             ours: dict[Any, float] = {}
             for answer, mass in found.items():
@@ -254,7 +254,7 @@ def test_the_generators_of_a_process_go_on_where_they_were(fails: bool) -> None:
             raise KeyError("its own error")
         return int(random.random() < 0.5)
 
-    before = _shared.states()
+    before = shared_generators.states()
     with pytest.raises(KeyError) if fails else contextlib.nullcontext():
         assert scripted.law(program).law == {0: 0.5, 1: 0.5}
-    assert _shared.alike(before, _shared.states())
+    assert shared_generators.alike(before, shared_generators.states())

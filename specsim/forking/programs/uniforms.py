@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.evidence._arrays import in_library
-from specsim.conform.evidence._races import Exponentials, forwards
-from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
+from specsim.forking.programs.library_arrays import in_library
+from specsim.forking.programs.races import Exponentials, forwards
+from specsim.forking.programs.script import Script
+from specsim.forking.programs.standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
 LOG = 1

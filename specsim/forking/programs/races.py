@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.evidence import _simplices
-from specsim.conform.evidence._arrays import in_library
-from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import StandIn, is_tensor, numbers
+from specsim.forking.programs import simplices
+from specsim.forking.programs.library_arrays import in_library
+from specsim.forking.programs.script import Script
+from specsim.forking.programs.standins import StandIn, is_tensor, numbers
 from specsim.types import Array
 
 
@@ -139,7 +139,7 @@ class Race(StandIn):
         if law in run and before == known and not compared:
             return int(run[law])
         others = any(script.races.get(cell, (known, {}))[0] != known for cell in keys)
-        if compared or others or len(set(keys)) < len(keys) or (run and len(known) > _simplices.WIDEST):
+        if compared or others or len(set(keys)) < len(keys) or (run and len(known) > simplices.WIDEST):
             self._refuse("one exponential in two races")
         winner = script.choose(_chances(tuple(run.items()), law) if run else law)
         for cell in keys:
@@ -154,8 +154,8 @@ def _chances(run: tuple[tuple[tuple[float, ...], int], ...], weights: tuple[floa
     Where the winners before are so unlikely that rounding leaves nothing of the simplex, as after one by a floor of
     1e-38, it is that without them: the path has less probability than a sliver, and so has what is wrong with it.
     """
-    part = _simplices.whole(len(weights))
+    part = simplices.whole(len(weights))
     for law, winner in run:
-        part = _simplices.won(part, np.array(law), winner)
-    chances = tuple(_simplices.volume(_simplices.won(part, np.array(weights), i)) for i in range(len(weights)))
+        part = simplices.won(part, np.array(law), winner)
+    chances = tuple(simplices.volume(simplices.won(part, np.array(weights), i)) for i in range(len(weights)))
     return chances if any(chances) else weights

@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from specsim.conform.evidence._jax_keys import Keys
-from specsim.conform.evidence._races import Exponentials
-from specsim.conform.evidence._script import Script
-from specsim.conform.evidence._standins import numbers
-from specsim.conform.evidence._uniforms import Uniforms
+from specsim.forking.programs.jax_keys import Keys
+from specsim.forking.programs.races import Exponentials
+from specsim.forking.programs.script import Script
+from specsim.forking.programs.standins import numbers
+from specsim.forking.programs.uniforms import Uniforms
 
 LIBRARIES = {"python": "random", "numpy": "numpy.random"}
 # Integers that an even draw forks over; of more there are seeds made, and no tokens.

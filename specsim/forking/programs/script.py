@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from specsim.conform import clock
+from specsim.base import clock
 
 Result = Hashable
 KEPT = "a random number kept from an earlier call"

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from specsim.conform.evidence import _jax_keys, _shared, hidden
-from specsim.conform.evidence._generator import Generator
-from specsim.conform.evidence._script import Exact, NotReproducible, NotScriptable, Path, Script, TooLong
-from specsim.conform.evidence._script import law as followed
-from specsim.conform.evidence._script import replay as again
-from specsim.conform.evidence._standins import StandIn
-from specsim.conform.evidence._uniforms import Uniforms
+from specsim.forking.programs import jax_keys, own_generators, shared_generators
+from specsim.forking.programs.generator import Generator
+from specsim.forking.programs.script import Exact, NotReproducible, NotScriptable, Path, Script, TooLong
+from specsim.forking.programs.script import law as followed
+from specsim.forking.programs.script import replay as again
+from specsim.forking.programs.standins import StandIn
+from specsim.forking.programs.uniforms import Uniforms
 
 __all__ = ["Exact", "Generator", "NotReproducible", "NotScriptable", "Path", "TooLong", "Uniforms", "law", "replay"]
 
@@ -71,25 +71,25 @@ def replay(program: Callable[[Generator], Any], paths: Iterable[Path], *, deadli
 @contextlib.contextmanager
 def _script(own: Sequence[Any] = ()) -> Iterator[Script]:
     """A script in the place of all generators, which are put back; at the end none of them may have been drawn from."""
-    script, before = Script(), _shared.states()
-    _shared.seed(SCRAMBLED)
-    mark, marks = _shared.states(), hidden.marks(own)
+    script, before = Script(), shared_generators.states()
+    shared_generators.seed(SCRAMBLED)
+    mark, marks = shared_generators.states(), own_generators.marks(own)
     try:
         with _replaced(script):
             yield script
-        if not _shared.alike(mark, _shared.states()):
+        if not shared_generators.alike(mark, shared_generators.states()):
             script.refuse("random numbers from a generator that was there before")
-        if marks != hidden.marks(own):
-            raise NotReproducible(hidden.DRAWN)
+        if marks != own_generators.marks(own):
+            raise NotReproducible(own_generators.DRAWN)
     finally:
         script.closed = True
-        _shared.restore(before)
+        shared_generators.restore(before)
 
 
 def _run(program: Callable[[Generator], Any], script: Script) -> Any:
     if "torch" not in sys.modules:
         return program(Generator(script))
-    from specsim.conform.evidence._torch_mode import Mode
+    from specsim.forking.programs.torch_mode import Mode
 
     with Mode(script):
         return program(Generator(script))
@@ -101,7 +101,7 @@ def _replaced(script: Script) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if "torch._dynamo" in sys.modules:  # a compiled function would not ask the mode
             stack.enter_context(sys.modules["torch"].compiler.set_stance("force_eager"))
-        stack.callback(_replace, _replace([*_replacements(script), *_jax_keys.replacements(script)]))
+        stack.callback(_replace, _replace([*_replacements(script), *jax_keys.replacements(script)]))
         yield
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from specsim.conform import Report, Subject, Verdict, clock, own_process, sharing
+from specsim.base import clock
+from specsim.conform import Report, Subject, Verdict, own_process, sharing
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from specsim import discover, eagle2_tree, heap_tree, sequoia_tree, trees
 from specsim.checks import family_checks
 from specsim.checks.tree import strongly_lossless
 from specsim.checks.tree_cases import ADAPTIVE, along, depth_of, shapes, size_of
-from specsim.exact import forking
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import Drawn, continued_law, drawn_trees, kept_law
+from specsim.forking import rational
 from specsim.testing.sampler import forked_chain, forked_tree, kept_and_token
 
 Table = dict[tuple[int, ...], Any]
@@ -71,7 +71,7 @@ def test_trees_fork_together_as_they_do_alone(name: str) -> None:
         alone = kept_and_token(partial(rule.verify, plan), rule.uniforms(tree))
         assert {(int(i), int(y)): joint[i, y] for i, y in zip(*np.nonzero(joint), strict=True)} == alone
         runs.add(
-            sum(1 for _ in forking.runs(lambda fork, plan=plan: rule.verify(plan, fork.uniforms(rule.uniforms(batch)))))
+            sum(1 for _ in rational.runs(lambda fork, plan=plan: rule.verify(plan, fork.uniforms(rule.uniforms(batch)))))
         )
     assert len(runs) > 2
 
