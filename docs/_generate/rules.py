@@ -16,7 +16,7 @@ import specsim
 from _generate import checks, pictures
 from _generate.proofs import NOTES, put
 from specsim import discover
-from specsim.forking import rational_races
+from specsim.exact import coupled
 
 FAMILY = {
     "step": "a step rule: drafts for one position",
@@ -204,7 +204,7 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
 def _verdict(family: str, name: str) -> str:
     """The row of what enumeration says of the law."""
     if family == "coupled":
-        exact = rational_races.lossless(discover.find("coupled", name), P, Q, 1)
+        exact = coupled.lossless(discover.find("coupled", name), P, Q, 1)
         return f"| lossless | {'yes' if exact else 'no'}, by running the sampler on symbols |"
     of_text = {"rule": "tokenwise", "process": name}
     asked: dict[str, Any] = of_text if family == "process" else {"rule": name, "family": family, "num_drafts": 1}

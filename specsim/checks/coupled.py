@@ -12,7 +12,7 @@ from specsim import discover
 from specsim.checks import backends
 from specsim.checks.contract import same_names
 from specsim.checks.outcomes import Check, close, in_fractions, written
-from specsim.forking import rational_races
+from specsim.exact import coupled
 from specsim.testing.cases import LAST_UNIFORM, edge_laws, grid, random_laws, rational_uniforms
 from specsim.types import Array, CoupledRule
 from specsim.verify.hits import draft_tuples
@@ -45,7 +45,7 @@ def contract(rule: ModuleType) -> None:
 def output_is_target(rule: ModuleType) -> None:
     """The token's law is p, whatever q is: by running the sampler on symbols."""
     for p, q, k in cases(rule):
-        law = rational_races.sampled(rule, p, q, k)
+        law = coupled.sampled(rule, p, q, k)
         found = [sum((m for (_, y), m in law.items() if y == v), F(0)) for v in range(len(p))]
         assert found == p.tolist(), f"p={written(p)}, q={written(q)}, K={k}: the token has law {written(found)}"
 
@@ -55,7 +55,7 @@ def drafts_follow_scheme(rule: ModuleType) -> None:
     """The drafts are drawn as DRAFTS says, tuple by tuple."""
     scheme = discover.find("draft", rule.DRAFTS)
     for p, q, k in cases(rule):
-        law, found = rational_races.sampled(rule, p, q, k), dict[tuple[int, ...], Fraction]()
+        law, found = coupled.sampled(rule, p, q, k), dict[tuple[int, ...], Fraction]()
         for (drafts, _), mass in law.items():
             found[drafts] = found.get(drafts, F(0)) + mass
         tuples = draft_tuples(len(q), k)
@@ -67,7 +67,7 @@ def drafts_follow_scheme(rule: ModuleType) -> None:
 def acceptance_is_exact(rule: ModuleType) -> None:
     """P(the token is y, and drafted) is `hits`, for every y, as rationals."""
     for p, q, k in cases(rule):
-        law = rational_races.sampled(rule, p, q, k)
+        law = coupled.sampled(rule, p, q, k)
         found = [sum((m for (x, y), m in law.items() if y == v and v in x), F(0)) for v in range(len(p))]
         stated = rule.hits(p, q, k).tolist()
         assert found == stated, f"p={written(p)}, q={written(q)}, K={k}: hits {written(found)}, not {written(stated)}"

@@ -22,12 +22,12 @@ from specsim.base.modules import own_rule
 from specsim.base.unknown import unknown, unknown_of_kinds
 from specsim.discover import Rule
 from specsim.draft import distinct
+from specsim.exact import coupled
 from specsim.exact.chain import strong_law, target_law
 from specsim.exact.small_laws import rational_laws, rational_table
 from specsim.exact.step import enumerate_step
 from specsim.exact.tree import continued_law, drawn_trees, kept_law
 from specsim.exact.verdicts import ROUNDING, Guarantee, on_rationals, process_verdict, tried_counts, verdict, worst_of
-from specsim.forking import rational_races
 from specsim.trees import topology
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.coupled import coupled_rule
@@ -220,7 +220,7 @@ def _coupled_verdict(rule: ModuleType, num_drafts: int, one_hot: bool) -> Guaran
     for vocab, largest in ((2, 3), (3, 2)):
         laws = rational_laws(vocab, largest)
         for p, q in itertools.product([w for w in laws if not one_hot or max(w) == 1], laws):
-            law = rational_races.token_law(rule, p, q, num_drafts)
+            law = coupled.token_law(rule, p, q, num_drafts)
             bias = sum((max(own - there, Fraction(0)) for own, there in zip(p, law, strict=True)), Fraction(0))
             cases += 1
             if bias > worst:

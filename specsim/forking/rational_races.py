@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from specsim.forking.paths import Walk
 from specsim.types import Array
 
 Constraint = tuple[int, Fraction, int]  # (i, c, j): E_i > c E_j
@@ -24,11 +24,12 @@ ONE = Fraction(1)
 class Race:
     """One run: the answers given so far, and what they say of the variates."""
 
-    def __init__(self, script: list[bool]) -> None:
-        self.script, self.asked, self.cone = script, 0, frozenset[Constraint]()
+    def __init__(self, walk: Walk) -> None:
+        self._walk, self.cone = walk, frozenset[Constraint]()
+        walk.start()
 
     def below(self, one: Arrival, other: Arrival) -> bool:
-        """Whether one comes before the other; where both can be, the script's next answer."""
+        """Whether one comes before the other; where both can be, the answer of this path."""
         if one.place == other.place:
             return one.scale < other.scale
         if not one.scale or not other.scale:  # one stands for 0
@@ -37,12 +38,9 @@ class Race:
         later = (one.place, other.scale / one.scale, other.place)
         if earlier in self.cone or later in self.cone:
             return earlier in self.cone
-        if self.asked == len(self.script):
-            self.script.append(True)
-        answer = self.script[self.asked]
-        self.asked += 1
-        self.cone |= {earlier if answer else later}
-        return answer
+        is_earlier = self._walk.choose((earlier, later)) == 0
+        self.cone |= {earlier if is_earlier else later}
+        return is_earlier
 
     def variates(self, *shape: int) -> Array:
         """Independent exponential variates, as symbols."""
@@ -90,43 +88,16 @@ def law(program: Callable[[Race], Any]) -> dict[Any, Fraction]:
     >>> print(law(lambda race: int((race.variates(2) / np.array([1, 2])).argmin()))[1])
     2/3
     """
-    found: dict[Any, Fraction] = {}
-    script: list[bool] = []
-    while True:
-        race = Race(script)
-        outcome = program(race)
-        mass = cone(race.cone)
+    out: dict[Any, Fraction] = {}
+    walk, is_more = Walk(), True
+    while is_more:
+        race = Race(walk)
+        result, mass = program(race), cone(race.cone)
+        # Answers that cannot hold together leave an empty cone.
         if mass:
-            found[outcome] = found.get(outcome, Fraction(0)) + mass
-        while script and not script[-1]:
-            script.pop()
-        if not script:
-            return found
-        script[-1] = False
-
-
-def sampled(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> dict[tuple[tuple[int, ...], int], Fraction]:
-    """The exact law of (drafts, token) of a coupled rule."""
-
-    def program(race: Race) -> tuple[tuple[int, ...], int]:
-        e = race.variates(rule.races(num_drafts), len(p))
-        drafts = rule.propose(q, e, num_drafts)
-        return tuple(map(int, drafts)), int(rule.verify(p, drafts, e))
-
-    return law(program)
-
-
-def lossless(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> bool:
-    """Whether the token of a coupled rule has law p, by running it on symbols."""
-    return all(token_law(rule, p, q, num_drafts) == p)
-
-
-def token_law(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> Array:
-    """The exact law (V,) of the token of a coupled rule."""
-    law = np.full(len(p), Fraction(0), dtype=object)
-    for (_, token), mass in sampled(rule, p, q, num_drafts).items():
-        law[token] += mass
-    return law
+            out[result] = out.get(result, Fraction(0)) + mass
+        is_more = walk.advance()
+    return out
 
 
 def cone(constraints: frozenset[Constraint]) -> Fraction:

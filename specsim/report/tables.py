@@ -11,12 +11,12 @@ import numpy as np
 from specsim import trees
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.discover import Algorithm, algorithms, facts, find, rules
+from specsim.exact import coupled
 from specsim.exact.chain import expected_tokens
 from specsim.exact.guarantee import guarantee
 from specsim.exact.process_law import fill
 from specsim.exact.step import acceptance_rate, output_law
 from specsim.exact.tree import expected_kept
-from specsim.forking import rational_races
 from specsim.laws.make import total_variation
 from specsim.verify.coupled import acceptance
 from specsim.verify.lookup import lossy_rules, takes
@@ -111,7 +111,7 @@ def _hit(name: str, num_drafts: int) -> str:
 def _coupled_verdict(name: str) -> str:
     """Whether the token has the target's law: the sampler runs on symbols, on the pair of chains and trees."""
     module = find("coupled", name)
-    return "yes" if rational_races.lossless(module, np.array(P), np.array(Q), 1) else "no"
+    return "yes" if coupled.lossless(module, np.array(P), np.array(Q), 1) else "no"
 
 
 def _rolled(text: tuple[int, ...]) -> Any:

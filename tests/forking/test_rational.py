@@ -70,9 +70,8 @@ def test_trees_fork_together_as_they_do_alone(name: str) -> None:
         plan, tree = rule.prepare(p[k], q[k], drawn[k][0]), drawn[k][0]
         alone = kept_and_token(partial(rule.verify, plan), rule.uniforms(tree))
         assert {(int(i), int(y)): joint[i, y] for i, y in zip(*np.nonzero(joint), strict=True)} == alone
-        runs.add(
-            sum(1 for _ in rational.runs(lambda fork, plan=plan: rule.verify(plan, fork.uniforms(rule.uniforms(batch)))))
-        )
+        count = rule.uniforms(batch)
+        runs.add(sum(1 for _ in rational.runs(lambda fork: rule.verify(plan, fork.uniforms(count)))))  # noqa: B023
     assert len(runs) > 2
 
 

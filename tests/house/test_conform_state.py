@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CONFORM = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path.read_text(encoding="utf-8")
-    for path in (ROOT / "specsim" / "conform").rglob("*.py")
+    for room in ("conform", "forking")
+    for path in (ROOT / "specsim" / room).rglob("*.py")
 }
 # Methods that change a list, a dict or a set in place.
 CHANGING = {"append", "extend", "insert", "add", "pop", "remove", "clear", "update", "setdefault"}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from specsim.base import clock
+from specsim.forking.paths import Decision, NotReproducible, Walk
 
 Result = Hashable
 KEPT = "a random number kept from an earlier call"
@@ -24,10 +25,6 @@ class NotScriptable(BaseException):
     """The program did with a random number what a stand-in cannot follow. No `except Exception` hides it."""
 
 
-class NotReproducible(BaseException):
-    """Two runs along one path asked other questions, or ended otherwise: there is randomness besides the script's."""
-
-
 class TooLong(BaseException):
     """More paths than were allowed, or more time."""
 
@@ -35,7 +32,7 @@ class TooLong(BaseException):
 class Path(NamedTuple):
     """The decisions of a run, its result, and its probability."""
 
-    decisions: tuple[tuple[int, tuple[float, ...]], ...]
+    decisions: tuple[Decision, ...]
     result: Any
     weight: float
 
@@ -50,11 +47,11 @@ class Exact(NamedTuple):
 
 
 class Script:
-    """The answers so far, each with the weights that were asked about; a run reads them, then adds its own."""
+    """A walk through the paths of a program; each of its questions is a tuple of weights, one for every answer."""
 
     def __init__(self) -> None:
-        self.path: list[tuple[int, tuple[float, ...]]] = []
-        self.asked, self.frozen, self.refused = 0, False, ""
+        self.walk = Walk()
+        self.frozen, self.refused = False, ""
         self.held = False  # whether this run holds a stand-in
         self.roots, self.keys = 0, dict[Any, str]()  # of JAX: keys that were handed out, and what each was used for
         self.first = 0  # number of the first uniform of this run; those of earlier runs have smaller numbers
@@ -66,7 +63,8 @@ class Script:
 
     def start(self, frozen: bool) -> None:
         """Begin a run along the path; a frozen one must not go further."""
-        self.asked, self.frozen, self.thread = 0, frozen, threading.get_ident()
+        self.walk.start()
+        self.frozen, self.thread = frozen, threading.get_ident()
         self.first += len(self.intervals)
         self.intervals, self.races, self.held = [], {}, False
         self.roots, self.keys = 0, {}
@@ -78,17 +76,13 @@ class Script:
         asked = tuple(float(w) for w in weights)
         if not all(0 <= w < math.inf for w in asked) or not any(asked):
             raise RuntimeError(f"probabilities must be finite, non-negative and not all 0, got {list(asked)}")
-        if self.asked == len(self.path):
+        if self.walk.is_at_end:
             if self.frozen:
                 raise NotReproducible("a run along the same path asks for more random numbers")
-            if self.asked >= DEEPEST:
+            if self.walk.read >= DEEPEST:
                 raise TooLong(f"more than {DEEPEST} decisions along one path")
-            self.path.append((_following(asked, 0), asked))
-        answer, before = self.path[self.asked]
-        if before != asked:
-            raise NotReproducible(f"a run along the same path asks about {list(asked)}, not {list(before)}")
-        self.asked += 1
-        return answer
+            return self.walk.choose(asked, _followed(asked))
+        return self.walk.choose(asked)
 
     def fresh(self) -> int:
         """Number of a new uniform, anywhere in [0, 1)."""
@@ -132,23 +126,13 @@ class Script:
 
     def weight(self) -> float:
         """Probability of the path."""
-        return math.prod(weights[answer] / math.fsum(weights) for answer, weights in self.path)
-
-    def advance(self) -> bool:
-        """Go on to the next path, depth first; False after the last."""
-        while self.path:
-            answer, weights = self.path.pop()
-            later = _following(weights, answer + 1)
-            if later < len(weights):
-                self.path.append((later, weights))
-                return True
-        return False
+        return math.prod(weights[answers[0]] / math.fsum(weights) for weights, answers in self.walk.path)
 
 
-def _following(weights: Sequence[float], first: int) -> int:
-    """The first answer from there on that is followed; their number if there is none."""
+def _followed(weights: Sequence[float]) -> tuple[int, ...]:
+    """Return the answers that are followed: those that are not negligible beside the others."""
     least = NEGLIGIBLE * math.fsum(weights)
-    return next((i for i in range(first, len(weights)) if weights[i] > least), len(weights))
+    return tuple(i for i, weight in enumerate(weights) if weight > least)
 
 
 _running: list[Script] = []  # the one whose program runs: a stand-in that was kept belongs to another
@@ -181,9 +165,9 @@ def law(
                 raise NotReproducible(f"a run along the same path gives {again}, not {result}")
         out.setdefault(result, []).append(script.weight())
         if keep:
-            paths.append(Path(tuple(script.path), result, script.weight()))
+            paths.append(Path(tuple(script.walk.path), result, script.weight()))
         leaves += 1
-        more = script.advance()
+        more = script.walk.advance()
         if more and (leaves >= most or clock.now() > deadline):
             raise TooLong(f"more than {leaves} path{'s' * (leaves > 1)}" + (" in the time" if leaves < most else ""))
     return Exact({result: math.fsum(weights) for result, weights in out.items()}, leaves, replays, tuple(paths))
@@ -195,7 +179,7 @@ def replay(program: Callable[[Script], Result], script: Script, paths: Iterable[
     for path in paths:
         if clock.now() > deadline:
             break
-        script.path = list(path.decisions)
+        script.walk.path = list(path.decisions)
         again = _run(program, script, frozen=True)
         if again != path.result:
             raise NotReproducible(f"a run along the same path gives {again}, not {path.result}")
@@ -213,6 +197,6 @@ def _run(program: Callable[[Script], Result], script: Script, *, frozen: bool) -
         raise
     if script.refused:
         raise NotScriptable(script.refused)
-    if script.asked != len(script.path):
+    if not script.walk.is_at_end:
         raise NotReproducible("a run along the same path asks for fewer random numbers")
     return result

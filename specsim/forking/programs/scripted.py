@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from specsim.forking.paths import NotReproducible
 from specsim.forking.programs import jax_keys, own_generators, shared_generators
 from specsim.forking.programs.generator import Generator
-from specsim.forking.programs.script import Exact, NotReproducible, NotScriptable, Path, Script, TooLong
+from specsim.forking.programs.script import Exact, NotScriptable, Path, Script, TooLong
 from specsim.forking.programs.script import law as followed
 from specsim.forking.programs.script import replay as again
 from specsim.forking.programs.standins import StandIn
