@@ -123,6 +123,8 @@ class Algorithm(NamedTuple):
     scales: bool = False  # `scales` says it
     one_file: bool = False  # ... and all of these were written together, none was put in another's place
     by_id: bool = False  # which tokens they are matters to it, as neighbours do, beyond their probabilities
+    # The rule of its family that makes the same decisions: this one is another paper's way to compute them.
+    same_as: str | None = None
     chain: str | None = None  # the chain rule that a tree rule is on one path
     steps: Mapping[str, Rule] = MappingProxyType({})  # scheme -> the step rule that a tree rule is on one level
     parameters: Mapping[str, inspect.Parameter] = MappingProxyType({})
@@ -153,6 +155,7 @@ def facts(rule: ModuleType) -> Algorithm:
         **has,
         one_file=None not in together and len({_get(function, "__module__", None) for function in together}) == 1,
         by_id=_get(rule, "BY_ID", False),
+        same_as=_get(rule, "SAME_AS", None),
         chain=_get(rule, "CHAIN", None),
         steps=dict(_get(rule, "STEPS", {})),
         parameters=parameters(rule),

@@ -98,7 +98,7 @@ def _index() -> str:
     parts = [_without(part, ("theorem", "paper", "cost")) for part in table.split("\n\n")]
     step, others, coupled, processes, lossy = parts
     step = re.sub(r"^\| `(\w+)`", r"| [`\1`](step_\1.md)", step, flags=re.M)
-    others = re.sub(r"^\| `(\w+)` \| (\w+)", r"| [`\1`](\2_\1.md) | \2", others, flags=re.M)
+    others = re.sub(r"^\| `(\w+)`([^|]*) \| (\w+)", r"| [`\1`](\3_\1.md)\2 | \3", others, flags=re.M)
     coupled = re.sub(r"^\| `(\w+)`", r"| [`\1`](coupled_\1.md)", coupled, flags=re.M)
     processes = re.sub(r"^\| `(\w+)`", r"| [`\1`](process_\1.md)", processes, flags=re.M)
     lines = ["# Rules", "", ABOUT[0], "", ABOUT[1], ""]
@@ -195,6 +195,7 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
             if family in ("step", "chain", "tree", "coupled")
             else []
         ),
+        *([f"| same as | [`{rule.same_as}`]({family}_{rule.same_as}.md), decision for decision |"] if rule.same_as else []),
         f"| theorem | {theorem} |",
         f"| machine-checked in Coq | {proved} |",
         f"| paper | {', '.join(papers) or _plain(rule.paper)} |",

@@ -34,7 +34,10 @@ def rules(told: Rules) -> None:
     elif form == "markdown":
         typer.echo(tables.rules_table())
     elif form == "text":
-        # The last column does not fit into 80.
-        typer.echo(table([row[:-1] for row in tables.rules_rows()]))
+        # The last two columns do not fit into 80; what the last one says stands beside the name.
+        head, *rows = tables.rules_rows()
+        names = [f"{row[0]} (as {row[-1]})" if row[-1] else row[0] for row in rows]
+        short = [[name, *row[1:-2]] for name, row in zip(names, rows, strict=True)]
+        typer.echo(table([head[:-2], *short]))
     else:
         typer.echo(table(tables.rules_rows(), form))

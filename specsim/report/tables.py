@@ -125,16 +125,17 @@ def _passes(process: str, rule: str) -> float:
 
 def rules_rows() -> list[list[str]]:
     """The rules and processes in short: head, then a row for each and its family."""
-    rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked"]]
+    rows = [["rule", "family", "drafts", "lossless", "paper", "machine-checked", "same as"]]
     for rule in algorithms():
         scheme = rule.drafts.partition(", ")[0] if rule.family == "step" else None
         verdict = _verdict(rule.name, rule.family, scheme).partition(";")[0]
-        rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, ", ".join(rule.proved) or "no"])
+        proved = ", ".join(rule.proved) or "no"
+        rows.append([rule.name, rule.family, rule.drafts, verdict, rule.paper, proved, rule.same_as or ""])
     for name, module in rules("coupled").items():
-        rows.append([name, "coupled", facts(module).drafts, _coupled_verdict(name), facts(module).paper, "no"])
+        rows.append([name, "coupled", facts(module).drafts, _coupled_verdict(name), facts(module).paper, "no", ""])
     for name, module in rules("process").items():
         verdict = "yes" if guarantee("tokenwise", process=name).lossless else "no"
-        rows.append([name, "process", "its own", verdict, facts(module).paper, "no"])
+        rows.append([name, "process", "its own", verdict, facts(module).paper, "no", ""])
     return rows
 
 
@@ -162,7 +163,8 @@ def rules_excerpt() -> str:
 
 def _row(rule: Algorithm, drafts: str, verdict: str, cells: list[str]) -> str:
     proved = ", ".join(rule.proved) or "no"
-    return f"| `{rule.name}` | {drafts} | {verdict} | {rule.theorem} | {proved} | {rule.paper} | {' | '.join(cells)} |"
+    name = f"`{rule.name}`" + (f", the same as `{rule.same_as}`" if rule.same_as else "")
+    return f"| {name} | {drafts} | {verdict} | {rule.theorem} | {proved} | {rule.paper} | {' | '.join(cells)} |"
 
 
 def _verdict(rule: str, family: str, scheme: str | None = None) -> str:

@@ -102,6 +102,7 @@ class ChainOptions(Protocol):
     """What a chain rule may also have: one of `survival` and `continuation` it must have."""
 
     PROVED: dict[str, str]
+    SAME_AS: str  # the chain rule that makes the same decisions
 
     def survival(self, ratio: Array) -> Array: ...
     def continuation(self, plan: Any, drafts: Array, kept: Array, token: Array) -> tuple[Array, Array]: ...
@@ -158,6 +159,7 @@ class TreeOptions(Protocol):
 
     PROVED: dict[str, str]
     ALSO: tuple[str, ...]  # schemes besides CHILDREN whose trees it verifies
+    SAME_AS: str  # the tree rule that makes the same decisions
     CHAIN: str  # the chain rule that it is on one path
     STEPS: dict[str, str]  # scheme -> the step rule that it is on one level
 

@@ -21,6 +21,7 @@ from specsim.verify.chain import block
 EXACT = True
 THEOREM = "T36"
 PAPER = "arXiv:2601.05724"
+SAME_AS = "block"
 
 Plan = block.Plan
 Steps = block.Steps

@@ -33,6 +33,7 @@ CHAIN = "block"
 EXACT = True
 THEOREM = "T42"
 PAPER = "arXiv:2605.04543"
+SAME_AS = "lifted"
 
 Plan = traversal.Plan
 transition, verify, uniforms = traversal.transition, traversal.verify, traversal.uniforms  # the same once prepared
