@@ -13,8 +13,6 @@ from specsim.forking.paths import NotReproducible, Walk
 from specsim.forking.programs import scripted
 from specsim.testing import sampler_law
 
-pytestmark = pytest.mark.fast
-
 
 def test_every_path_is_walked_once_depth_first() -> None:
     """The second question is asked after answer 0 of the first only; answer 1 of it is never followed."""

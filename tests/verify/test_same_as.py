@@ -13,8 +13,6 @@ from specsim.exact.chain import blocks
 from specsim.exact.small_laws import rational_table
 from specsim.exact.tree import drawn_trees, kept_law
 
-pytestmark = pytest.mark.fast
-
 ALIASES = [
     (family, name, alias)
     for family in ("step", "chain", "tree", "coupled")
