@@ -206,6 +206,11 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
     ]
 
 
+def _alias(family: str, same_as: str | None) -> list[str]:
+    """Return the row that leads to the rule of which this is another name."""
+    return [f"| same as | [`{same_as}`]({family}_{same_as}.md), decision for decision |"] if same_as else []
+
+
 def _verdict(family: str, name: str) -> str:
     """The row of what enumeration says of the law."""
     if family == "coupled":
