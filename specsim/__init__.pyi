@@ -66,7 +66,7 @@ from specsim.speed.parallel import dsi, pearl
 from specsim.speed.plan import break_even_alpha, plan
 from specsim.speed.prediction import Prediction, predict
 from specsim.speed.ratio import operations_factor, optimal_gamma, relative_costs, speedup
-from specsim.speed.replanning import Controller, controller
+from specsim.speed.replanning import Replanner, replanner
 from specsim.speed.shapes import FastestShapes, fastest_shapes
 from specsim.speed.ssd import cache_hits, cached_drafts, ssd
 from specsim.speed.stopping import Stopping, optimal_stopping
@@ -92,7 +92,6 @@ __all__ = [
     "Automaton",
     "BlockChain",
     "Claim",
-    "Controller",
     "Diagnosis",
     "Draws",
     "EngineLog",
@@ -103,6 +102,7 @@ __all__ = [
     "LogAcceptance",
     "ModelShape",
     "Prediction",
+    "Replanner",
     "Service",
     "SharedTokens",
     "Speed",
@@ -126,7 +126,6 @@ __all__ = [
     "conditional_tau",
     "context_boundary",
     "context_free",
-    "controller",
     "convert_acceptance",
     "dense_law",
     "diagnose",
@@ -183,6 +182,7 @@ __all__ = [
     "recorded",
     "relative_costs",
     "renewal",
+    "replanner",
     "request_law",
     "request_times",
     "residual",

@@ -28,6 +28,20 @@ def columns(record: Any) -> dict[str, Any]:
     return found
 
 
+def as_plain(value: Any) -> Any:
+    """Return a value as JSON takes it: records as dictionaries, rows as lists, numbers of NumPy as Python's.
+
+    >>> from specsim.speed.prediction import Estimate
+    >>> as_plain((Estimate(2.0, None, None), 3))
+    [{'value': 2.0, 'low': None, 'high': None}, 3]
+    """
+    if hasattr(value, "_asdict"):
+        return {key: as_plain(item) for key, item in value._asdict().items()}
+    if isinstance(value, list | tuple):
+        return [as_plain(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def one_line(record: Any) -> str:
     """Return the name of a record's type and its short fields, numbers with four digits.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from specsim.base.results import as_plain
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def diagnose(told: Diagnose) -> None:
         return
     found = diagnosis.diagnose(off, on, length=told.length, noise=told.noise, level=told.level)
     if form == "json":
-        typer.echo(json.dumps({"sentence": sentence(found), **plain(found)}, allow_nan=False))
+        typer.echo(json.dumps({"sentence": sentence(found), **as_plain(found)}, allow_nan=False))
     else:
         typer.echo(text(found, form))
 
@@ -195,11 +196,3 @@ def _mend(one: Mend) -> list[str]:
     if one.value is None:
         return [one.what, f"{one.low:.2f} to {one.high:.2f}", "as far as these logs tell"]
     return [one.what, f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]", one.basis]
-
-
-def plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        return {key: plain(one) for key, one in value._asdict().items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    return value.item() if hasattr(value, "item") else value

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, form: Any) -> str:
     """Every later log compared with the first, at each batch that both have."""
-    from specsim.commands.diagnose import plain
+    from specsim.base.results import as_plain
     from specsim.speed.two_runs import compare_runs, same_runs
 
     sources = list(dict.fromkeys(run.source for run in runs))
@@ -30,7 +30,7 @@ def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, f
         for old, new in same_runs(by_source[sources[0]], by_source[source])
     ]
     if form == "json":
-        shown = [{"sentence": sentence(one), **plain(one)} for one in found]
+        shown = [{"sentence": sentence(one), **as_plain(one)} for one in found]
         return json.dumps(shown[0] if len(shown) == 1 else shown, allow_nan=False)
     return "\n\n".join(text(one, form) for one in found)
 

@@ -41,14 +41,14 @@ class Choice(NamedTuple):
     speedup: Estimate
 
 
-class Controller(NamedTuple):
-    """The state of `controller`: what was `kept` and `tried` by rank, fading, and what it was told.
+class Replanner(NamedTuple):
+    """The state of `replanner`: what was `kept` and `tried` by rank, fading, and what it was told.
 
     Examples
     --------
     >>> from specsim import from_measurements
     >>> times = from_measurements({1: 10.0, 5: 10.4, 9: 12.0}, {None: 0.5}, overhead=0.2)
-    >>> state = controller(times, [0.6], max_gamma=8)
+    >>> state = replanner(times, [0.6], max_gamma=8)
     >>> state.choose(1, 1024).gamma, state.observed_blocks([4] * 64, 4).choose(1, 1024).gamma
     (4, 8)
     """
@@ -74,7 +74,7 @@ class Controller(NamedTuple):
         """Probability by rank that a child is the one kept."""
         return tuple(_ranks(np.array(self.hazards)).tolist())
 
-    def observed(self, kept: Sequence[float] = (), tried: Sequence[float] = ()) -> Controller:
+    def observed(self, kept: Sequence[float] = (), tried: Sequence[float] = ()) -> Replanner:
         """The state after a cycle in which so many children of each rank were tried, and kept; () after a plain one.
 
         A child is tried where all drafts on its path are kept and no sibling before it is. ValueError for more kept
@@ -93,7 +93,7 @@ class Controller(NamedTuple):
         new = [tuple((self.memory * np.array(was) + row).tolist()) for was, row in zip(old, rows, strict=True)]
         return self._replace(kept=new[0], tried=new[1])
 
-    def observed_blocks(self, accepted: Array, gamma: int) -> Controller:
+    def observed_blocks(self, accepted: Array, gamma: int) -> Replanner:
         """The state after a cycle of chains of gamma drafts, of which each sequence kept so many."""
         g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
         n = np.asarray(check.real_values(accepted, "accepted", 0, g))
@@ -148,7 +148,7 @@ class Controller(NamedTuple):
         return Choice(parents, levels, value, interval(value * plain.value / cycle.value, spread_of_all, z))
 
 
-def controller(
+def replanner(
     latency: LatencyModel,
     ranks: Array,
     *,
@@ -157,8 +157,8 @@ def controller(
     max_gamma: int = 16,
     nodes: int = 0,
     level: float = 0.95,
-) -> Controller:
-    r"""A controller that plans every cycle anew from what it sees.
+) -> Replanner:
+    r"""A planner that plans every cycle anew from what it sees.
 
     .. math:: \hat h_k = \frac{w h_k + \sum_c \lambda^c \text{kept}_{k,c}}{w + \sum_c \lambda^c \text{tried}_{k,c}},
         \qquad \hat b_k = \hat h_k \prod_{i<k} (1 - \hat h_i), \qquad
@@ -186,7 +186,7 @@ def controller(
 
     Returns
     -------
-    Controller
+    Replanner
         The state before the first cycle.
 
     Raises
@@ -202,7 +202,7 @@ def controller(
     Examples
     --------
     >>> from specsim import roofline
-    >>> state = controller(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), [0.7, 0.12], nodes=8)
+    >>> state = replanner(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), [0.7, 0.12], nodes=8)
     >>> [(len(found.parents), found.gamma) for found in (state.choose(b, 2048) for b in (1, 64, 512))]
     [(8, 3), (2, 2), (1, 1)]
     """
@@ -218,7 +218,7 @@ def controller(
     before = 1 - np.concatenate([[0.0], np.cumsum(row)[:-1]])
     prior = np.clip(np.where(before > 0, row / np.where(before > 0, before, 1), 0), 0, 1)
     none = (0.0,) * len(row)
-    return Controller(
+    return Replanner(
         latency,
         tuple(prior.tolist()),
         none,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specsim import batch_schedule, controller, roofline
+from specsim import batch_schedule, replanner, roofline
 from specsim.base.intervals import student_quantile
 from specsim.latency import LatencyModel, ModelShape
 from specsim.latency.drafters import of_target
@@ -121,7 +121,7 @@ def scores(latency: LatencyModel, seed: int, minutes: int = MINUTES) -> dict[str
     for first, last, gamma in planned:
         schedule[first : last + 1] = gamma
     by_batch = every[np.arange(len(every)), schedule[one.batch]].sum()
-    made = controlled(one, seed, lambda: controller(latency, PRIOR, max_gamma=MAX_GAMMA))
+    made = controlled(one, seed, lambda: replanner(latency, PRIOR, max_gamma=MAX_GAMMA))
     return {
         "controller": 1 - float(rate_of(prices, one, made).sum() / best),
         "best fixed length": 1 - float(lengths.max() / best),
@@ -152,8 +152,8 @@ def choices() -> list[dict[str, Any]]:
     found = []
     latency = times()
     for batch, printed in PRINTED.items():
-        chain = controller(latency, RANKS, max_gamma=MAX_GAMMA).choose(batch, 2048)
-        tree = controller(latency, RANKS, max_gamma=MAX_GAMMA, nodes=32).choose(batch, 2048)
+        chain = replanner(latency, RANKS, max_gamma=MAX_GAMMA).choose(batch, 2048)
+        tree = replanner(latency, RANKS, max_gamma=MAX_GAMMA, nodes=32).choose(batch, 2048)
         found.append(
             {
                 "batch": batch,

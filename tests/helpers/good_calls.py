@@ -149,7 +149,7 @@ def calls() -> dict[str, dict[str, Any]]:
         },
         "context_boundary": {"latency": time, "acceptance": 0.7, "batch": 2, "max_context": 64, "max_gamma": 4},
         "context_free": {"law": [0.25, 0.75]},
-        "controller": {"latency": time, "ranks": [0.7, 0.12]},
+        "replanner": {"latency": time, "ranks": [0.7, 0.12]},
         "convert_acceptance": {"value": 0.8, "kind": "alpha", "to": "draft_rate", "gamma": 3},
         "dense_law": {"law": specsim.top_k_law([0, 3], [0.75, 0.25], 5)},
         "draft_then_verify": {"alpha": [0.9, 0.5], "cost_ratio": 0.1},

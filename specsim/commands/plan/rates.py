@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from specsim.base import check
+from specsim.base.results import as_plain
 from specsim.commands.options import Form
 from specsim.commands.plan import read
 from specsim.commands.plan.answer import EVERYWHERE, with_memory
@@ -99,7 +100,7 @@ def report(options: PlanOptions, problem: Problem, form: Form) -> str:
         assumptions=(problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions, *result.assumptions),
     )
     if form == "json":
-        return json.dumps({"asked": asked_options(options)} | _plain(result), allow_nan=False)
+        return json.dumps({"asked": asked_options(options)} | as_plain(result), allow_nan=False)
     return text(result, form)
 
 
@@ -245,9 +246,3 @@ def _cells(found: Quantiles | None) -> list[str]:
 
 def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        return {key: _plain(v) for key, v in value._asdict().items()}
-    return [_plain(v) for v in value] if isinstance(value, tuple) else value

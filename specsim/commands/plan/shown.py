@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from specsim.base.results import as_plain
 from specsim.commands.plan.answer import Answer
 from specsim.commands.plan.emit import bounds
 from specsim.commands.plan.sentence import span
@@ -56,7 +55,7 @@ def text(answer: Answer, form: style.Form = "text") -> str:
 
 def as_json(answer: Answer) -> dict[str, Any]:
     """Return the answer for a program: named fields throughout."""
-    record: dict[str, Any] = _plain(answer)
+    record: dict[str, Any] = as_plain(answer)
     record["boundaries"] = [{"batch": batch, "from_context": context} for batch, context in answer.boundaries.items()]
     record["between"] = [
         {"batch": batch, "contexts": [list(pair) for pair in ranges]} for batch, ranges in answer.between.items()
@@ -124,12 +123,3 @@ def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:
         return "none, it helps at no context"
     ranges = " and ".join(f"from {low} to {high}" for low, high in between)
     return f"none, as it does not help at the longest; it helps at contexts {ranges}"
-
-
-def _plain(value: Any) -> Any:
-    """Return a record as dictionaries, lists and Python numbers."""
-    if hasattr(value, "_asdict"):
-        return {key: _plain(item) for key, item in value._asdict().items()}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value

@@ -49,7 +49,7 @@ def rows(out: Path, sql: str, form: Form) -> str:
     parquet.marked(out)
     names, found = _ask(sql, parquet.table(out))
     if form == "json":
-        return json.dumps([dict(zip(names, map(_plain, row), strict=True)) for row in found], indent=1, default=str)
+        return json.dumps([dict(zip(names, map(_finite, row), strict=True)) for row in found], indent=1, default=str)
     digits = 17 if form == "csv" else 6
     return table([names, *([_cell(value, digits) for value in row] for row in found)], form)
 
@@ -72,8 +72,8 @@ def _ask(sql: str, found: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
             raise ValueError(f"show {sql!r:.60}: {str(error).strip().splitlines()[0]}") from None
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
+def _finite(value: Any) -> Any:
+    """Return a value, None for NaN and infinity, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
