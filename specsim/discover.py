@@ -58,9 +58,8 @@ def called(family: str, many: bool = False) -> str:
     ('scheme', 'chain rules', 'processes', 'controllers')
     """
     one = CALLED.get(family, "rule")
-    if not many:
-        return one
-    return {"process": "processes", "control": "controllers", "objective": "objectives"}.get(family, f"{family} {one}s")
+    irregular = {"process": "processes", "control": "controllers", "objective": "objectives"}
+    return irregular.get(family, f"{family} {one}s") if many else one
 
 
 def kind(family: str) -> str:
@@ -123,8 +122,7 @@ class Algorithm(NamedTuple):
     scales: bool = False  # `scales` says it
     one_file: bool = False  # ... and all of these were written together, none was put in another's place
     by_id: bool = False  # which tokens they are matters to it, as neighbours do, beyond their probabilities
-    # The rule of its family that makes the same decisions: this one is another paper's way to compute them.
-    same_as: str | None = None
+    same_as: str | None = None  # the rule of its family that makes the same decisions
     chain: str | None = None  # the chain rule that a tree rule is on one path
     steps: Mapping[str, Rule] = MappingProxyType({})  # scheme -> the step rule that a tree rule is on one level
     parameters: Mapping[str, inspect.Parameter] = MappingProxyType({})
@@ -172,9 +170,8 @@ class DraftFacts(NamedTuple):
 
 def scheme_facts(scheme: ModuleType) -> DraftFacts:
     """The same of a draft scheme."""
-    return DraftFacts(
-        _get(scheme, "COUNTS", None), _get(scheme, "PER_DRAFT", False), callable(_get(scheme, "draws", None))
-    )
+    has_draws = callable(_get(scheme, "draws", None))
+    return DraftFacts(_get(scheme, "COUNTS", None), _get(scheme, "PER_DRAFT", False), has_draws)
 
 
 def process_cases(process: ModuleType) -> tuple[Mapping[str, Any], ...]:

@@ -21,11 +21,10 @@ from specsim.commands.options import form_of
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
 from specsim.report.forms import Table, page
-from specsim.simulation.chain_of_blocks import block_chain, drafted
-from specsim.simulation.decode_loop import loop
-from specsim.simulation.run import simulate
+from specsim.simulation.chain_of_blocks import chain_of, drafted
+from specsim.simulation.decode_loop import Setup, find_rule, setup
+from specsim.simulation.run import simulate_setup
 from specsim.simulation.toys.models import Automaton, context_free, markov, mixture
-from specsim.simulation.toys.pair import paired
 from specsim.simulation.toys.texts import ngram, recorded
 from specsim.simulation.trace import Trace
 from specsim.trees import k_ary, paths
@@ -120,18 +119,31 @@ def run(told: Simulate) -> tuple[str, bool]:
     much = {name: _whole(n, name) for name, n in (("blocks", told.blocks), ("tokens", told.tokens))}
     if told.blocks is None and told.tokens is None:
         much["blocks"] = 100_000
-    options: dict[str, Any] = {
-        "rule": told.rule, "gamma": told.gamma, "parents": shape(told.tree, told.scheme), "num_drafts": told.num_drafts,
-        "scheme": told.scheme, "step": told.step, "burn_in": told.burn_in, "sequences": told.sequences, **much,
-    }  # fmt: skip
-    options["params"] = _params(options, told.param or [])
-    options["step_params"] = parsed_step_params(told.step, told.step_param or [])
-    found, console = models(told.target, told.draft), Console(stderr=True)
     if (told.gamma is None) == (told.tree is None):
         raise ValueError(
             "give --gamma (drafted positions of a block) or --tree (children per level, as 2,2,1), not both"
         )
+    parents = shape(told.tree, told.scheme)
+
+    # What runs is checked once; the simulation and the exact value beside it both read the setup.
+    params = _params(told) if told.param else {}
+    target, draft = models(told.target, told.draft)
+    what = setup(
+        target,
+        draft,
+        rule=told.rule,
+        num_drafts=told.num_drafts,
+        scheme=told.scheme,
+        step=told.step,
+        gamma=told.gamma,
+        parents=parents,
+        params=params,
+        step_params=parsed_step_params(told.step, told.step_param or []),
+    )
+
+    # Run with a bar; an interruption leaves what was finished.
     trace: Trace | None = None
+    console = Console(stderr=True)
     with (
         warnings.catch_warnings(),
         Progress(console=console, transient=True, disable=not console.is_terminal) as bar,
@@ -145,21 +157,23 @@ def run(told: Simulate) -> tuple[str, bool]:
             trace = so_far
 
         try:
-            trace = simulate(
-                *found,
+            trace = simulate_setup(
+                what,
+                burn_in=told.burn_in,
+                sequences=told.sequences,
                 seed=told.seed,
                 backend=told.backend,
                 checkpoint=told.checkpoint,
                 force=told.force,
                 progress=progress,
-                **options,
+                **much,
             )
             finished = True
         except KeyboardInterrupt:
             finished = False
     if trace is None:
         return "interrupted before the first sequences were finished", False
-    numbers = summary(trace, exact_tau(*found, **options), finished)
+    numbers = summary(trace, exact_tau(what, much["blocks"], told.burn_in, told.sequences), finished)
     form = form_of(told)
     if form == "json":
         return json.dumps(numbers, indent=1, allow_nan=False), finished
@@ -179,31 +193,31 @@ def _whole(n: float | None, name: str) -> int | None:
     return int(n)
 
 
-def _params(options: dict[str, Any], words: list[str]) -> dict[str, Any]:
-    """The rule's own parameters, as it annotates them."""
-    what = {name: options[name] for name in ("rule", "gamma", "parents", "num_drafts", "scheme", "step")}
-    return parsed_params(loop(**what).rule, words) if words else {}
+def _params(told: Simulate) -> dict[str, Any]:
+    """Return the rule's own parameters, as it annotates them."""
+    _, rule = find_rule(told.rule, ["tree"] if told.tree else ["chain", "step"])
+    return parsed_params(rule, told.param or [])
 
 
-def exact_tau(target: Automaton, draft: Automaton, **options: Any) -> float | None:
-    """Tokens per block that the blocks counted have on average; None where it would take too long to say.
+def exact_tau(what: Setup, blocks: int | None, burn_in: int, sequences: int) -> float | None:
+    """Return the tokens per block that the blocks counted have on average; None where it would take too long to say.
 
     Texts that end with their tokens, not their blocks, have no such average unless all blocks are alike.
     """
-    names = ("rule", "gamma", "parents", "num_drafts", "scheme", "step", "params", "step_params")
-    what = {name: options[name] for name in names}
-    pair = paired(target, draft)
-    rounds, alike = loop(**what, vocab=pair.p.shape[-1]), len(pair.p) == 1
-    if rounds.lasting or (options["blocks"] is None and not alike):
+    pair, run = what.pair, what.loop
+    is_alike = len(pair.p) == 1
+    if run.lasting or (blocks is None and not is_alike):
         return None
-    if drafted(rounds, pair) <= SUMMED:
-        before, counted = options["burn_in"], -(-(options["blocks"] or 1) // options["sequences"])
-        chain = block_chain(target, draft, **what)
-        first = before * chain.mean(before) if before else 0
-        return float(((before + counted) * chain.mean(before + counted) - first) / counted)
-    if alike and rounds.family == "chain":
+    # The mean of the blocks counted is that of all blocks, less the burn-in.
+    if drafted(run, pair) <= SUMMED:
+        counted = -(-(blocks or 1) // sequences)
+        chain = chain_of(what)
+        first = burn_in * chain.mean(burn_in) if burn_in else 0
+        return float(((burn_in + counted) * chain.mean(burn_in + counted) - first) / counted)
+    # More drafts than can be summed over: one law for all contexts has a closed form.
+    if is_alike and run.family == "chain":
         try:
-            return float(expected_tokens(pair.p[0], pair.q[0], gamma=rounds.depth, rule=what["rule"]))
+            return float(expected_tokens(pair.p[0], pair.q[0], gamma=run.depth, rule=run.rule))
         except ValueError:  # too many products of ratios
             return None
     return None

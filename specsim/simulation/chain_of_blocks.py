@@ -14,7 +14,7 @@ from specsim.base.arrays import is_exact
 from specsim.discover import Rule
 from specsim.exact.tree import Drawn
 from specsim.simulation.blocks import node_depths
-from specsim.simulation.decode_loop import Loop, check_support, loop
+from specsim.simulation.decode_loop import Loop, Setup, setup
 from specsim.simulation.toys.long_run import MAX_STATES, long_run
 from specsim.simulation.toys.models import Automaton
 from specsim.simulation.toys.pair import Pair, after, paired
@@ -93,7 +93,7 @@ def block_chain(
 
     References
     ----------
-    Derived for this project; see `renewal` for the same chain along one text.
+    See `renewal` for the same chain along one text.
 
     Examples
     --------
@@ -102,9 +102,12 @@ def block_chain(
     >>> str(chain.tau[0])
     '19/9'
     """
-    pair = paired(target, draft)
-    run = loop(rule, gamma, parents, num_drafts, scheme, step, params=params, step_params=step_params)
-    check_support(run, pair)
+    return chain_of(setup(target, draft, rule, gamma, parents, num_drafts, scheme, step, params, step_params))
+
+
+def chain_of(what: Setup) -> BlockChain:
+    """Return the chain of block starts of a decode loop that is checked already; ValueError as in `block_chain`."""
+    pair, run = what.pair, what.loop
     if run.lasting:
         name = discover.name_of(run.rule)
         raise ValueError(f"rule {name!r} changes the target of later blocks: their states are no finite chain")

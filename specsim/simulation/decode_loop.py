@@ -14,7 +14,7 @@ from specsim.base.modules import own_rule
 from specsim.base.unknown import unknown_of_kinds
 from specsim.discover import Rule
 from specsim.draft.distinct import draws
-from specsim.simulation.toys.pair import Pair
+from specsim.simulation.toys.pair import Pair, paired
 from specsim.trees import drawn as trees
 from specsim.trees import topology
 from specsim.trees.beam import beam_sizes, beam_uniforms
@@ -104,6 +104,39 @@ class Loop(NamedTuple):
         return self.rule.prepare(p, q, tree, **self.params, **more)
 
 
+class Setup(NamedTuple):
+    """A decode loop on two models, checked at the door: what is given a setup does not check it again.
+
+    ``pair``: the laws of both models, as given; ``loop``: what runs in every block; ``step``, ``params``,
+    ``step_params``: as given, for the settings of a trace.
+    """
+
+    pair: Pair
+    loop: Loop
+    step: Rule | None
+    params: Mapping[str, Any] | None
+    step_params: Mapping[str, Any] | None
+
+
+def setup(
+    target: Any,
+    draft: Any,
+    rule: Rule,
+    gamma: int | None,
+    parents: Sequence[int] | None,
+    num_drafts: int = 1,
+    scheme: str | None = None,
+    step: Rule | None = None,
+    params: Mapping[str, Any] | None = None,
+    step_params: Mapping[str, Any] | None = None,
+) -> Setup:
+    """Return a decode loop on two models; ValueError or TypeError naming what does not fit."""
+    pair = paired(target, draft)
+    run = loop(rule, gamma, parents, num_drafts, scheme, step, pair.p.shape[-1], params, step_params)
+    check_support(run, pair)
+    return Setup(pair, run, step, params, step_params)
+
+
 def loop(
     rule: Rule,
     gamma: int | None,
@@ -124,7 +157,7 @@ def loop(
         )
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     families = ["tree"] if parents is not None else ["chain", "step"]
-    family, module = _found(rule, families)
+    family, module = find_rule(rule, families)
     module, name = discover.with_params(module, params), discover.name_of(module)
     if family != "step" and num_drafts != 1 and (parents is None or scheme != "distinct"):
         raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
@@ -145,8 +178,8 @@ def loop(
     return Loop(family, module, depth, num_drafts, scheme, vocab=vocab)
 
 
-def _found(rule: Any, families: list[str]) -> tuple[str, ModuleType]:
-    """Family and module of a rule given by name, or as a module of its own."""
+def find_rule(rule: Any, families: Sequence[str]) -> tuple[str, ModuleType]:
+    """Return the family and the module of a rule given by name, or as a module of its own."""
     own = own_rule(rule)
     if own is not None or not isinstance(rule, str):
         family = "" if own is None else discover.family_of(own)

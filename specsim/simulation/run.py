@@ -20,11 +20,10 @@ from specsim.base.unknown import unknown
 from specsim.base.warned import warn
 from specsim.discover import Rule
 from specsim.simulation.blocks import ready
-from specsim.simulation.decode_loop import check_support, loop
+from specsim.simulation.decode_loop import Setup, setup
 from specsim.simulation.rounds import Rounds, on_jax, on_numpy
 from specsim.simulation.shards import CORES, MOST, SHARD, Job, checked_seed, consecutive, shard
 from specsim.simulation.toys.models import Automaton
-from specsim.simulation.toys.pair import paired
 from specsim.simulation.trace import SOURCE, Trace, changed_source, load, merge_traces, same_settings, save
 from specsim.types import Array
 
@@ -139,10 +138,38 @@ def simulate(
     >>> low < 20 / 9 < high
     True
     """
-    pair = paired(target, draft)
-    pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
-    run = loop(rule, gamma, parents, num_drafts, scheme, step, pair.p.shape[-1], params, step_params)
-    check_support(run, pair)
+    return simulate_setup(
+        setup(target, draft, rule, gamma, parents, num_drafts, scheme, step, params, step_params),
+        blocks=blocks,
+        tokens=tokens,
+        burn_in=burn_in,
+        seed=seed,
+        sequences=sequences,
+        backend=backend,
+        keep_tokens=keep_tokens,
+        checkpoint=checkpoint,
+        force=force,
+        progress=progress,
+    )
+
+
+def simulate_setup(
+    what: Setup,
+    *,
+    blocks: int | None = None,
+    tokens: int | None = None,
+    burn_in: int = 0,
+    seed: int = 0,
+    sequences: int | range = 1024,
+    backend: str = "numpy",
+    keep_tokens: bool = False,
+    checkpoint: str | Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Trace:
+    """Return the trace of a decode loop that is checked already; the arguments are those of `simulate`."""
+    run, step = what.loop, what.step
+    pair = what.pair._replace(p=what.pair.p.astype(np.float64), q=what.pair.q.astype(np.float64))
     if (blocks is None) == (tokens is None):
         raise ValueError("give blocks or tokens, one of the two")
     seed, burn_in = checked_seed(seed), _amount(burn_in, "burn_in", 0)
@@ -166,8 +193,8 @@ def simulate(
         "gamma": None if run.family == "tree" else run.depth,
         "tree": run.beam or run.parents,
         "step": None if step is None else discover.name_of(discover.find("step", step)),
-        "params": _written(params),
-        "step_params": _written(step_params),
+        "params": _written(what.params),
+        "step_params": _written(what.step_params),
         "num_drafts": run.num_drafts,
         "scheme": run.scheme,
         "blocks per sequence": each_blocks,
