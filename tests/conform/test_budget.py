@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specsim.base import clock as charged
 from specsim.conform import Report, Subject, fitting, judge
-from specsim.conform import clock as charged
 from specsim.conform.cases import logits
 from specsim.conform.draws import TESTS
 from specsim.conform.evidence import montecarlo
