@@ -64,8 +64,8 @@ class Row(NamedTuple):
 
 
 def shipped() -> list[Row]:
-    """The rows that come with the project (`specsim/latency/data/published.csv`)."""
-    text = (files("specsim.latency") / "data" / "published.csv").read_text(encoding="utf-8")
+    """Return the rows that come with the project (`specsim/claims/data/published.csv`)."""
+    text = (files("specsim.claims") / "data" / "published.csv").read_text(encoding="utf-8")
     return parse(text, "published.csv")
 
 

@@ -97,7 +97,7 @@ def test_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_examples_of_the_help_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(str(rejection.__file__), "my_rule.py")
-    shutil.copy(ROOT / "specsim" / "latency" / "data" / "published.csv", "my_rows.csv")
+    shutil.copy(ROOT / "specsim" / "claims" / "data" / "published.csv", "my_rows.csv")
     studies.study_file(tmp_path)
     calls_of_logs.files_of_examples(tmp_path)
     shutil.copy(ROOT / "real" / "results" / "bundled.json", "compare.json")
