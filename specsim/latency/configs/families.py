@@ -76,10 +76,6 @@ _SHARED = Family(experts=moe.beside, routed=moe.after_dense)
 _NEXT = Family(mixers.gated, layer_kinds.every_nth, mixers.gated_delta)
 _NEXT_MOE = _NEXT._replace(experts=moe.behind_a_gate, routed=moe.every_step)
 _MAMBA = ("mamba_chunk_size", "mamba_conv_bias", "mamba_proj_bias", "mamba_expand")
-_NEMOTRON = (
-    *("chunk_size", "expand", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "sliding_window"),
-    *("moe_shared_expert_overlap", "mamba_ssm_cache_dtype"),
-)
 _GRANITE = Family(
     kinds=layer_kinds.at_indices, state=mixers.mamba2, width=shared, experts=moe.shared_width, known=_MAMBA
 )
