@@ -126,7 +126,7 @@ class Script:
 
     def weight(self) -> float:
         """Probability of the path."""
-        return math.prod(weights[answers[0]] / math.fsum(weights) for weights, answers in self.walk.path)
+        return float(math.prod(weights[answers[0]] / math.fsum(weights) for weights, answers in self.walk.path))
 
 
 def _followed(weights: Sequence[float]) -> tuple[int, ...]:

@@ -1,10 +1,8 @@
 """A rejected draft is replaced from p itself (ShopeeLLM/Spec-RL#14: no residual at all)."""
 
+from helpers.exhibits import names_of_step
+
 from specsim.verify.step import rejection
-from specsim.verify.step.rejection import *
 
 KILLED_BY = "output_is_target"
-
-
-def prepare(p, q, num_drafts):
-    return rejection.Plan(p, q, p)
+globals().update(names_of_step("residual_is_target", like=rejection))
