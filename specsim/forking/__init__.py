@@ -4,15 +4,16 @@ A run gets symbols instead of random numbers. Where the program asks a question 
 on with one of them, and later runs give the others. The law of the result is the sum of the probabilities of the paths.
 
 =================  ==========================================================  ==================================
-file or folder     which program it runs                                       the law is
+file or folder     which program it runs                                       its law is
 =================  ==========================================================  ==================================
-`rational`         our own kernels, with uniforms as an argument               exact, in `Fraction`
+`rational`         our own kernels, with uniforms as an argument, one text     exact, in `Fraction`
+                   or many together
 `rational_races`   our own coupled rules, with exponentials as an argument     exact, in `Fraction`
-`programs`         anybody's program as it is: its calls of NumPy, Python,     exact up to the program's floats
-                   torch and JAX for random numbers get stand-ins
-`paths`            the walk through the paths, which all of them share
+`programs`         anybody's program as it is: what it calls of NumPy,         exact up to the program's floats
+                   Python, torch and JAX for random numbers is a stand-in
+`paths`            the walk through the paths that the last two share
 =================  ==========================================================  ==================================
 
-The stand-ins of `programs` know the arrays of four libraries, and the rational symbols only comparisons of numbers: a
-kernel of ours is some twenty times faster on these, and its law can be compared with another one by `==`.
-"""
+They are not one engine, for two reasons. Rows of a kernel that run together ask questions that depend on their company,
+so a path of `rational` is a box of intervals, and not a list of answers. And the stand-ins of `programs` have to be
+arrays of four libraries, which makes a comparison some twenty times slower than one of Fractions.

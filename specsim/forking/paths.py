@@ -1,4 +1,4 @@
-"""The walk through the paths of a program's random decisions, depth first; every engine of this room goes along it.
+"""The walk through the paths of a program's random decisions, depth first: for races in rationals, and for programs.
 
 A run reads the answers of its path one by one. Where the path ends, each new question gets its first answer, and the
 others are left for later runs. So a program is run as often as there are paths, and nothing of a run is stored.

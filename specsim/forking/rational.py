@@ -3,6 +3,9 @@
 `verify` runs on numbers that remember an interval instead of a value. Where a comparison's outcome depends on where
 in the interval the uniform lies, the interval is split at that point, and one run follows each half. The weight of a
 run is a product of interval lengths, so the law of the *code* comes out in exact rationals, with no sampling.
+
+A path is a box of such intervals, and no list of answers as in `specsim.forking.paths`: rows that run together ask
+more or fewer questions as their company does, and a box holds whatever is asked.
 """
 
 from __future__ import annotations
@@ -14,14 +17,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from specsim.forking.paths import Walk
 from specsim.types import Array
 
-# The interval [low, high) of a uniform.
-Cell = tuple[Fraction, Fraction]
+# An interval [low, high) for every uniform.
+Box = tuple[tuple[Fraction, Fraction], ...]
 ONE = Fraction(1)
 # The interval of a uniform that no comparison has cut.
-WHOLE: Cell = (Fraction(0), ONE)
+WHOLE = (Fraction(0), ONE)
 
 
 class Uniform:
@@ -71,7 +73,9 @@ class Uniform:
         cut = cut if self._scale is ONE else cut / self._scale
         if cut <= cell[0]:
             return False
-        return cut >= cell[1] or self._fork.split(self._place, cut)
+        if cut < cell[1]:
+            self._fork.split(self._place, cut)
+        return True
 
     def __lt__(self, bound: Any) -> bool:
         return NotImplemented if _several(bound) else self._below(bound)
@@ -104,12 +108,13 @@ def _number(value: Any) -> Fraction:
 
 
 class Fork:
-    """Hands uniforms to one run along a path: it stays in a box, a cell for each uniform, and weighs it at the end."""
+    """Hands uniforms to one run, which stays in a box: a cell for each; and weighs it at the end.
 
-    def __init__(self, walk: Walk) -> None:
-        self.box: list[Cell] = []
-        self._walk, self._used = walk, 0
-        walk.start()
+    The first uniforms lie in the box that the run starts with, those after them anywhere in [0, 1).
+    """
+
+    def __init__(self, box: Box, later: list[Box]) -> None:
+        self.box, self._later, self._used = list(box), later, 0
 
     def uniforms(self, *shape: int) -> Array:
         """Object array of fresh forking uniforms."""
@@ -119,12 +124,11 @@ class Fork:
         out[:] = [Uniform(self, place) for place in range(first, self._used)]
         return out.reshape(shape)
 
-    def split(self, place: int, cut: Fraction) -> bool:
-        """Cut a cell in two and stay in the one of this path; True if that is the lower one, which comes first."""
+    def split(self, place: int, cut: Fraction) -> None:
+        """Go on below the cut, and leave the box above it for a later run."""
         low, high = self.box[place]
-        is_below = self._walk.choose((place, *cut.as_integer_ratio())) == 0
-        self.box[place] = (low, cut) if is_below else (cut, high)
-        return is_below
+        self._later.append((*self.box[:place], (cut, high), *self.box[place + 1 :]))
+        self.box[place] = (low, cut)
 
     def weight(self) -> Fraction:
         """Probability of this run's box."""
@@ -133,12 +137,11 @@ class Fork:
 
 def runs(program: Callable[[Fork], Any]) -> Iterator[tuple[Any, Fraction]]:
     """Every (result, probability) of a program that takes its randomness from a `Fork`; each run starts afresh."""
-    walk, is_more = Walk(), True
-    while is_more:
-        fork = Fork(walk)
+    later: list[Box] = [()]
+    while later:
+        fork = Fork(later.pop(), later)
         result = program(fork)
         yield result, fork.weight()
-        is_more = walk.advance()
 
 
 def law(program: Callable[[Fork], Any]) -> dict[Any, Fraction]:
@@ -152,17 +155,17 @@ def law(program: Callable[[Fork], Any]) -> dict[Any, Fraction]:
 def laws(program: Callable[[list[int], list[Fork]], Iterable[Any]], rows: int) -> list[dict[Any, Fraction]]:
     """Exact laws of the (hashable) results of rows that run together: program(which rows, a fork for each).
 
-    Rows with all paths done stay in the batch until they are half of it; then the batch is cut down to the rest.
+    Finished rows stay in the batch until they are half of it; then the batch is cut down to the rest.
     """
-    walks = [Walk() for _ in range(rows)]
+    later: list[list[Box]] = [[()] for _ in range(rows)]
+    last: list[Box] = [()] * rows
     out: list[dict[Any, Fraction]] = [{} for _ in range(rows)]
-    together, live = list(range(rows)), list(range(rows))
-    while live:
-        # Finished rows run their first path again, and nobody reads what it gives.
+    together = list(range(rows))
+    while live := [row for row in together if later[row]]:
         together = live if 2 * len(live) <= len(together) else together
-        forks = {row: Fork(walks[row]) for row in together}
-        results = dict(zip(together, program(together, list(forks.values())), strict=True))
+        forks = {row: Fork(later[row].pop(), later[row]) if later[row] else Fork(last[row], []) for row in together}
+        found = dict(zip(together, program(together, list(forks.values())), strict=True))
         for row in live:
-            out[row][results[row]] = out[row].get(results[row], Fraction(0)) + forks[row].weight()
-        live = [row for row in live if walks[row].advance()]
+            out[row][found[row]] = out[row].get(found[row], Fraction(0)) + forks[row].weight()
+            last[row] = tuple(forks[row].box)
     return out

@@ -14,16 +14,10 @@ import numpy as np
 from specsim import discover
 from specsim.base import check, limits
 from specsim.forking import rational
-from specsim.forking.paths import NotReproducible
 from specsim.testing.cases import drafted_tuples
 from specsim.types import Array
 
-# Each call is repeated so often: a fair coin inside is missed 1 time in 8 per call, and there are many calls.
-REPEATS = 3
-OWN = (
-    "it has randomness of its own, so its law is not known exactly; take every random number from u, and ask for as "
-    "many by uniforms="
-)
+REPEATS = 3  # of every call, so that a fair coin inside is missed 1 time in 8 per call, and there are many calls
 
 
 @np.errstate(under="ignore")
@@ -89,10 +83,7 @@ def sampler_law(
     out, scheme_module = np.zeros_like(p), discover.find("draft", scheme)
     for x in drafted_tuples(q, num_drafts, scheme):
         weight = scheme_module.probability(q, x, num_drafts)
-        try:
-            law = rational.law(partial(_run, verify, p, q, x, uniforms))
-        except NotReproducible:
-            raise ValueError(f"verify compared other numbers with the same u on drafts {x.tolist()}: {OWN}") from None
+        law = rational.law(partial(_run, verify, p, q, x, uniforms))
         for token, mass in law.items():
             if not 0 <= token < len(p):
                 raise ValueError(f"verify returned token {token}, outside the vocabulary 0..{len(p) - 1}")
@@ -112,7 +103,9 @@ def _run(verify: Callable[..., int], p: Array, q: Array, x: Array, uniforms: int
         again = once()
         if again != token or fork.box != box:
             raise ValueError(
-                f"verify gave token {token}, and {again} when called again on drafts {x.tolist()} and the same u: {OWN}"
+                f"verify gave token {token}, and {again} when called again on drafts {x.tolist()} and the same u: it "
+                "has randomness of its own, so its law is not known exactly; take every random number from u, and ask "
+                "for as many by uniforms="
             )
     return token
 

@@ -11,7 +11,6 @@ import pytest
 from specsim.forking import rational, rational_races
 from specsim.forking.paths import NotReproducible, Walk
 from specsim.forking.programs import scripted
-from specsim.testing import sampler_law
 
 
 def test_every_path_is_walked_once_depth_first() -> None:
@@ -30,29 +29,27 @@ def test_another_question_along_the_same_path_is_refused() -> None:
     """Randomness of the program's own would mix up the answers of two programs."""
     calls = count()
 
-    def compares(fork: rational.Fork) -> bool:
-        return bool(fork.uniforms(1)[0] < F(1, 2 + next(calls)))
-
     def races(race: rational_races.Race) -> bool:
         one, other = race.variates(2)
         return bool(one < other * (1 + next(calls)))
 
-    for run in (lambda: rational.law(compares), lambda: rational_races.law(races)):
-        with pytest.raises(NotReproducible, match="along the same path"):
-            run()
+    with pytest.raises(NotReproducible, match="along the same path"):
+        rational_races.law(races)
     with pytest.raises(scripted.NotReproducible):
         scripted.law(lambda random: bool(random.random() < 1 / (2 + next(calls))))
 
 
-def test_a_verifier_that_asks_otherwise_in_a_later_run_is_refused_by_its_fault() -> None:
-    """Equal answers of repeated calls do not show a number that changes from path to path."""
-    calls = count()
+def test_questions_of_a_row_may_depend_on_its_company() -> None:
+    """A row asks once more where another row of its batch does: its law is that of the row alone."""
 
-    def verify(p: Any, q: Any, drafts: Any, u: Any) -> int:
-        return int(u[0] >= p[0] - F(next(calls) // 4, 100))
+    def program(rows: list[int], forks: list[rational.Fork]) -> list[bool]:
+        u = [fork.uniforms(2) for fork in forks]
+        first = [bool(own[0] < F(1, 2 + row)) for row, own in zip(rows, u, strict=True)]
+        if not all(first):
+            assert len([bool(own[1] < F(1, 3)) for own in u]) == len(rows)
+        return first
 
-    with pytest.raises(ValueError, match="has randomness of its own"):
-        sampler_law(verify, [F(1, 2), F(1, 2)], [F(1, 2), F(1, 2)])
+    assert rational.laws(program, 3) == [{True: F(1, n), False: 1 - F(1, n)} for n in (2, 3, 4)]
 
 
 def test_engines_in_rationals_and_floats_agree() -> None:
