@@ -166,7 +166,8 @@ def run(told: Simulate) -> tuple[str, bool]:
                 checkpoint=told.checkpoint,
                 force=told.force,
                 progress=progress,
-                **much,
+                blocks=much["blocks"],
+                tokens=much["tokens"],
             )
             finished = True
         except KeyboardInterrupt:
