@@ -119,15 +119,15 @@ def run(told: Simulate) -> tuple[str, bool]:
     much = {name: _whole(n, name) for name, n in (("blocks", told.blocks), ("tokens", told.tokens))}
     if told.blocks is None and told.tokens is None:
         much["blocks"] = 100_000
-    if (told.gamma is None) == (told.tree is None):
-        raise ValueError(
-            "give --gamma (drafted positions of a block) or --tree (children per level, as 2,2,1), not both"
-        )
     parents = shape(told.tree, told.scheme)
 
     # What runs is checked once; the simulation and the exact value beside it both read the setup.
     params = _params(told) if told.param else {}
     target, draft = models(told.target, told.draft)
+    if (told.gamma is None) == (told.tree is None):
+        raise ValueError(
+            "give --gamma (drafted positions of a block) or --tree (children per level, as 2,2,1), not both"
+        )
     what = setup(
         target,
         draft,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from specsim.base import clock as charged
 from specsim.conform import Subject, judge, own_process
-from specsim.conform import clock as charged
 from specsim.forking.programs import scripted
 from specsim.types import Array
 
