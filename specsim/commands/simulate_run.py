@@ -123,6 +123,7 @@ def run(told: Simulate) -> tuple[str, bool]:
 
     # What runs is checked once; the simulation and the exact value beside it both read the setup.
     params = _params(told) if told.param else {}
+    step_params = parsed_step_params(told.step, told.step_param or [])
     target, draft = models(told.target, told.draft)
     if (told.gamma is None) == (told.tree is None):
         raise ValueError(
@@ -138,7 +139,7 @@ def run(told: Simulate) -> tuple[str, bool]:
         gamma=told.gamma,
         parents=parents,
         params=params,
-        step_params=parsed_step_params(told.step, told.step_param or []),
+        step_params=step_params,
     )
 
     # Run with a bar; an interruption leaves what was finished.
