@@ -46,6 +46,21 @@ def names_of_step(exhibit: str, like: ModuleType) -> dict[str, Any]:
     return names | {"prepare": lambda p, q, num_drafts: Plan(p, q), "transition": partial(transition, subject)}
 
 
+def names_of_chain(exhibit: str, like: ModuleType) -> dict[str, Any]:
+    """Return the names of a chain rule that is like another one, but for its law: that is an exhibit's."""
+    subject = importlib.import_module(f"specsim.conform.museum.exhibits.{exhibit}").subject()
+    names = {name: value for name, value in vars(like).items() if not name.startswith("__")}
+    return names | {"prepare": Plan, "transition": partial(chain_transition, subject)}
+
+
+def chain_transition(subject: Subject, plan: Plan, drafts: Array) -> Array:
+    """Return the exact joint law (gamma+1, V) of the drafts that an exhibit keeps and its token, given its drafts."""
+    out = np.full(plan.p.shape, Fraction(0))
+    for outcome, mass in rational.law(lambda fork: subject.run(*plan, drafts, Random(fork))).items():
+        out[outcome] += mass
+    return out
+
+
 def transition(subject: Subject, plan: Plan, drafts: Array) -> Array:
     """Return the exact law of the token of an exhibit, (..., V), given drafts (..., K)."""
     p, q = (np.vectorize(Fraction, otypes=[object])(rows) for rows in plan)
