@@ -11,7 +11,6 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.base.intervals import wilson
 from specsim.base.results import frame, html_table, one_line
-from specsim.lengths.acceptance_record import Acceptance, Tau, from_alpha, from_counts
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, per_step
@@ -234,25 +233,6 @@ def check_coverage(run: EngineLog) -> None:
             f"{run.source} does not say in how many steps there was a draft, and a plan takes every step to have one; "
             "give --drafted-share (1 for EAGLE, MTP or a draft model)"
         )
-
-
-def as_acceptance_of_log(run: EngineLog, *, length: int | None = None) -> Acceptance:
-    """The record that `predict` and `plan` take: the hazards counted, else the i.i.d. acceptance of this tau."""
-    found = log_acceptance(run, length=length)
-    check_coverage(run)
-    if is_sparse(run):
-        share = 100 * (run.coverage or 0.0)
-        raise ValueError(f"{run.source}: {share:.3g} % of the steps had a draft; a plan takes every step to have one")
-    if found.hazards is not None:
-        return from_counts(found.hazards, f"hazards counted in {run.source}, blocks independent")
-    gamma = max(1, math.ceil(found.length))
-    tau = log_tau(run, length=length)
-    alpha = convert_acceptance(min(tau.value, gamma + 1), kind="tau", to="alpha", gamma=gamma)
-    plain = from_alpha(alpha, f"{run.source} has no positions: every draft as likely to be kept as gives its tau")
-    if tau.error is None:
-        return plain
-    relative = tau.error / tau.value
-    return plain._replace(tau=lambda g: Tau(plain.tau(g).value, plain.tau(g).value * relative if g else 0.0))
 
 
 def _length(run: EngineLog, length: float | None) -> float:

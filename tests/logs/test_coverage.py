@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specsim.logs.measures import as_acceptance_of_log, log_acceptance
+from specsim.logs.measures import log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import EngineLog, per_step
 
@@ -39,8 +39,6 @@ def test_report_01_steps_without_drafts_are_counted() -> None:
     hazards = log_acceptance(run).hazards
     assert hazards is not None
     assert hazards.hazards == pytest.approx([0.730, 0.818, 0.841], abs=5e-4)
-    with pytest.raises(ValueError, match=r"^01-on\.log: 10\.1 % of the steps had a draft"):
-        as_acceptance_of_log(run)
 
 
 ENGINE = "INFO 01-01 {} x: Avg generation throughput: {} tokens/s, Running: 4 reqs\n"
@@ -104,9 +102,6 @@ def test_report_01_siblings_in_vllm(text: str, coverage: float | None, tmp_path:
     assert found.measures["tau"].value == pytest.approx(1 + 1.5 * (coverage or 1.0))
     assert ("drafted_tau" in found.measures) == (coverage == 100 / 400)
     assert any("the log does not say" in note for note in found.notes) == (coverage is None)
-    if coverage != 1.0:
-        with pytest.raises(ValueError, match=r"of the steps had a draft|does not say in how many steps"):
-            as_acceptance_of_log(run, length=2)
 
 
 def test_report_01_a_sibling_in_tensorrt_llm(tmp_path: Path) -> None:

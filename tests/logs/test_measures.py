@@ -9,7 +9,7 @@ import pytest
 
 import specsim
 from specsim.latency import Timing
-from specsim.logs.measures import as_acceptance_of_log, log_acceptance, log_tau
+from specsim.logs.measures import log_acceptance, log_tau
 from specsim.logs.record import EngineLog
 
 RUN = EngineLog("own", "on.csv", True, length=3, blocks=100, drafted=300, accepted=150, kept=(80, 50, 20))
@@ -25,7 +25,6 @@ def test_every_number_has_its_right_name() -> None:
     same = specsim.estimate_hazards([0, 1, 2, 3], 3, counts=[20, 30, 30, 20])
     assert found.hazards.hazards.tolist() == same.hazards.tolist()
     assert log_tau(RUN) == pytest.approx(same.tau(3, wary=True))
-    assert as_acceptance_of_log(RUN).tau(2).value == pytest.approx(1 + 0.8 + 0.5)
 
 
 def test_totals_alone_have_the_largest_error_that_any_law_has() -> None:
@@ -96,9 +95,6 @@ def test_a_share_of_drafts_alone_needs_the_length() -> None:
 def test_printed_means_have_the_error_of_their_spread() -> None:
     run = EngineLog("SGLang", "on.log", True, length=3, tau=Timing(2.0, 0.1))
     assert log_acceptance(run).measures["tau"][1:] == pytest.approx((2 - 0.196, 2 + 0.196), abs=1e-3)
-    kept = as_acceptance_of_log(run)
-    assert kept.tau(3) == (pytest.approx(2.0), pytest.approx(0.1))
-    assert kept.tau(0) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(
