@@ -18,9 +18,9 @@ import real.gpu
 import specsim.cli
 import specsim.conform.museum.table
 import specsim.conform.subject
+from real.papers.lab import report
 from real.studies.compare.report import face
 from real.studies.records import markdown
-from real.systems import _report
 from specsim.claims import rows as published
 from specsim.claims import score, settled
 from specsim.conform.record import markdown as judged
@@ -75,7 +75,7 @@ def tables() -> dict[tuple[str, str], str]:
     made["load", "load"] = _load(json.loads((BENCH / "load.json").read_text(encoding="utf-8")))
     made["load", "batches"] = _batches()
     made["conform", "conform"] = judged(json.loads((BENCH / "conform.json").read_text(encoding="utf-8")))
-    kept = _report.recorded(RESULTS / "systems")
+    kept = report.recorded(RESULTS / "systems")
     made["systems", "tally"] = _module("systems").tally(kept)
     made["systems", "systems"] = _module("systems").overview(kept)
     made["speed", "speed"] = _module("speed").table()
@@ -97,7 +97,7 @@ def pages() -> dict[Path, str]:
     for (page, marker), table in tables().items():
         path = (HERE / "results" / f"{page}.md").resolve()
         found[path] = refresh(found.get(path) or path.read_text(encoding="utf-8"), marker, table)
-    for name, page_text in _module("systems").pages(_report.recorded(RESULTS / "systems")).items():
+    for name, page_text in _module("systems").pages(report.recorded(RESULTS / "systems")).items():
         found[HERE / "results" / "systems" / f"{name}.md"] = page_text
     path = HERE / "api" / "conform.md"
     found[path] = refresh(path.read_text(encoding="utf-8"), "subject", specsim.conform.subject.markdown())

@@ -8,16 +8,15 @@ from typing import Annotated
 import typer
 
 import specsim
-from real.images import train as images
+from real.papers.lab import command as systems
+from real.papers.lab import drafters, taxonomy
+from real.papers.models import train as images
 from real.studies import table
 from real.studies.compare import command as compare
 from real.studies.drafts import command as drafts
 from real.studies.forced import command as forced
 from real.studies.rows import command as rows
 from real.studies.trees import command as trees
-from real.systems import _command as systems
-from real.systems import _drafters as drafters
-from real.systems import _taxonomy as taxonomy
 from real.train import command as train
 from specsim.commands.errors import one_line
 from specsim.commands.options import Command, Group, examples

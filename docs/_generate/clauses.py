@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from real.papers.lab.contract import Record
+from real.papers.lab.report import shown
 from real.studies.intervals import Estimate
-from real.systems._record import Record
-from real.systems._report import shown
 from specsim.base.unknown import unknown
 
 FILE = Path(__file__).parent / "systems.toml"

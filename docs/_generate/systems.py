@@ -9,10 +9,11 @@ from typing import Any
 
 from _generate import clauses
 from _generate.clauses import Clause
-from real import TINY, systems
-from real.systems import _axes, _report
-from real.systems._keep import STORES, Held, stale, verdict_of
-from real.systems._record import System, from_json
+from real import TINY
+from real.papers import systems
+from real.papers.lab import choices, report
+from real.papers.lab.contract import System, from_json
+from real.papers.lab.records import STORES, Held, stale, verdict_of
 from specsim.claims import settled
 from specsim.report.text import markdown
 
@@ -58,7 +59,7 @@ def _page(name: str, section: dict[str, Any], held: Held | None) -> str:
     ]
     blocks = [
         f"<!-- written by `python docs/refresh.py` from real/results/systems/{name}.json -->\n\n# {system.NAME}",
-        f"{section['about']} Paper: {_report._link(system.PAPER)}. All systems: [overview](../systems.md).",
+        f"{section['about']} Paper: {report._link(system.PAPER)}. All systems: [overview](../systems.md).",
         markdown(statements),
         _scale_line(section, held),
     ]
@@ -73,12 +74,12 @@ def _page(name: str, section: dict[str, Any], held: Held | None) -> str:
 
     # How the system is built, and its numbers.
     axes = [["choice", "here"]]
-    axes += [[f"{axis}: {CHOICES[axis]}", words] for axis, words in _axes.whole(system.AXES).items()]
+    axes += [[f"{axis}: {CHOICES[axis]}", words] for axis, words in choices.whole(system.AXES).items()]
     blocks.append(f"## How it is built\n\n{markdown(axes)}")
     run = f"```bash\n{_command(system, name)}\n```"
-    blocks.append(f"## Run it\n\n{run}" if held is None else f"## Run it\n\n{run}\n\n{_report.made_by(held)}")
+    blocks.append(f"## Run it\n\n{run}" if held is None else f"## Run it\n\n{run}\n\n{report.made_by(held)}")
     if held is not None:
-        blocks.append(f"## All numbers\n\n{INTERVALS}\n\n{_report.numbers(held)}")
+        blocks.append(f"## All numbers\n\n{INTERVALS}\n\n{report.numbers(held)}")
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

@@ -8,7 +8,8 @@ from typing import Any
 # Whatever computes ends in one of these: decoding, scoring (`laws`), calibration, cycles of fixed shapes and of trees.
 PLACES = (
     "real.models.cache.Cache.forward", "real.models.llama.forward", "real.train.corpus.train_tokenizer",
-    "real.images.raster.train", "real.systems._drafters.trained",  # which save weights where the package has its own
+    # These save weights where the package has its own.
+    "real.papers.models.images.raster.train", "real.papers.lab.drafters.trained",
 )  # fmt: skip
 
 

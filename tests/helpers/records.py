@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from real.papers.lab.contract import Record
 from real.studies.intervals import Estimate
-from real.systems._record import Record
 
 
 def with_numbers(record: Record, **numbers: Estimate | float) -> Record:

@@ -3,8 +3,8 @@
 COIN = '''"""A coin is tossed."""
 
 from real.studies.intervals import Estimate
-from real.systems._axes import VALUES
-from real.systems._record import AXES as NAMES, Record
+from real.papers.lab.choices import VALUES
+from real.papers.lab.contract import AXES as NAMES, Record
 
 NAME = "Coin"
 PAPER = "arXiv:0000.00001"

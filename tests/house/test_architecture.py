@@ -36,8 +36,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"decode": set(), "process": set()},
         {"pair": set(), "draft": set()},
         {"studies": set(), "train": set(), "conform": set()},
-        {"gpu": set(), "images": set(), "tune": set(), "sums": {"images"}},
-        {"systems": set()},
+        {"gpu": set(), "papers": set()},
         {"cli": set(), "__main__": {"cli"}},
     ],
 }

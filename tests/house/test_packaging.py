@@ -120,7 +120,9 @@ def test_the_root_holds_what_is_meant_to() -> None:
 def test_weights_are_in_a_wheel_and_records_are_not() -> None:
     """`.ci/wheel` asks it of the wheel that it builds."""
     shipped = [path.relative_to(ROOT).as_posix() for path in (ROOT / "real").rglob("*.safetensors")]
-    assert {"real/images/weights/raster_target.safetensors", "real/tiny/target/model.safetensors"} <= set(shipped)
+    assert {"real/papers/models/weights/raster_target.safetensors", "real/tiny/target/model.safetensors"} <= set(
+        shipped
+    )
     assert LINES.amiss([*shipped, "real/cli.py"]) == []
     assert LINES.amiss([*shipped[1:], "real/results/systems/sjd.json"]) == [
         "real/results/systems/sjd.json is a record of one machine",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from real import systems
+from real.papers import systems
 from specsim.base import imports
 
 RESULTS = Path(__file__).parents[2] / "real" / "results" / "systems"
@@ -81,10 +81,12 @@ def keys(tree: ast.Module) -> Names:
 def unmade(name: str, recorded: Names) -> Names:
     """Names of a record that no text in the code makes, nor two of them one after the other.
 
-    The texts are those of the system's file, and longer ones of the files beside it that it imports at any remove.
+    The texts are those of the system's file, and longer ones of the systems and of the files of their lab that it
+    imports at any remove.
     """
-    own = f"real.systems.{name}"
-    others = {one for one in imports.closure([own]) if one.startswith("real.systems.")} - {own}
+    own = f"real.papers.systems.{name}"
+    folders = ("real.papers.lab.", "real.papers.systems.")
+    others = {one for one in imports.closure([own]) if one.startswith(folders)} - {own}
     made = texts(tree_of(own), 4).union(*(texts(tree_of(one), 10) for one in others))
     one = f"(?:{'|'.join(sorted(made))})"
     return {told for told in recorded if not re.fullmatch(f"{one}{one}?", told)}
@@ -92,7 +94,7 @@ def unmade(name: str, recorded: Names) -> Names:
 
 def missing(name: str, recorded: Names) -> Names:
     """Texts by which a system names numbers, or parts of their names, that the record has nowhere."""
-    return {one for one in keys(tree_of(f"real.systems.{name}")) if not any(re.search(one, n) for n in recorded)}
+    return {one for one in keys(tree_of(f"real.papers.systems.{name}")) if not any(re.search(one, n) for n in recorded)}
 
 
 @pytest.mark.parametrize("name", RECORDED)

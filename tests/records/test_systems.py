@@ -17,10 +17,10 @@ from helpers.toy_system import COIN
 from typer.testing import CliRunner
 
 import real.cli
-from real import systems
+from real.papers import systems
+from real.papers.lab import records, report
+from real.papers.lab.contract import Record, from_json
 from real.studies.intervals import Estimate
-from real.systems import _keep, _report
-from real.systems._record import Record, from_json
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "real" / "results" / "systems"
@@ -36,13 +36,13 @@ def problems(folder: Path) -> list[str]:
             continue
         system = systems.find(path.stem)
         what = held["provenance"]
-        if (held["schema"], held["complete"], what["system"]) != (_keep.SCHEMA, True, path.stem):
+        if (held["schema"], held["complete"], what["system"]) != (records.SCHEMA, True, path.stem):
             found.append(f"{path.stem}: another record")
         elif what["share"] != 1:
             found.append(f"{path.stem}: a trial on {what['share']} of the texts")
         elif held["test"] != system.TEST:
             found.append(f"{path.stem}: another sentence under the same digest")
-        elif reason := _keep.stale(held, system):
+        elif reason := records.stale(held, system):
             found.append(f"{path.stem}: {reason}")
     return found
 
@@ -66,7 +66,7 @@ def test_every_system_has_a_page_that_says_what_its_record_says() -> None:
         system, page = systems.find(name), pages[name].read_text(encoding="utf-8")
         assert all(words in page for words in (system.CLAIM, system.TEST)), name
         assert f"[{system.NAME}](systems/{name}.md)" in overview
-    for name, held in _report.recorded(RESULTS).items():
+    for name, held in report.recorded(RESULTS).items():
         assert f"whole test: **{held['verdict']}**" in pages[name].read_text(encoding="utf-8"), name
 
 
@@ -79,7 +79,7 @@ def combined(found: list[Any]) -> str:
 
 
 def test_verdicts_of_statements_give_the_systems_verdict(clauses: ModuleType) -> None:
-    sections, kept = clauses.sections(), _report.recorded(RESULTS)
+    sections, kept = clauses.sections(), report.recorded(RESULTS)
     assert sorted(sections) == systems.names()
     given = {name: clauses.clauses(sections[name], from_json(held["found"])) for name, held in kept.items()}
     assert {name: combined(found) for name, found in given.items()} == {
@@ -155,13 +155,13 @@ GOALS: list[tuple[str, str, float, float]] = [  # what no TEST asks for: a syste
 
 @pytest.mark.parametrize(("name", "number", "low", "high"), GOALS)
 def test_what_no_verdict_asks_for_shows_as_well(name: str, number: str, low: float, high: float) -> None:
-    found = from_json(_report.recorded(RESULTS)[name]["found"])
+    found = from_json(report.recorded(RESULTS)[name]["found"])
     one = (dict(found.measured) | dict(found.predicted))[number]
     assert low <= one.low <= one.high <= high
 
 
 def test_windows_save_passes_up_to_about_sixteen() -> None:
-    found = from_json(_report.recorded(RESULTS)["sjd"]["found"]).measured
+    found = from_json(report.recorded(RESULTS)["sjd"]["found"]).measured
     for first in ("left", "up", "uniform"):
         passes = [found[f"passes a pixel, W = {window}, {first}"] for window in (1, 2, 4, 8, 16)]
         assert all(wider.high < narrower.low for narrower, wider in itertools.pairwise(passes))
@@ -169,7 +169,7 @@ def test_windows_save_passes_up_to_about_sixteen() -> None:
 
 def test_systems_beyond_text_run_in_a_quarter_of_an_hour() -> None:
     names = {"assd", "cspd", "lantern", "lumina_mgpt2", "mllm", "nfd", "sjd"}
-    held = _report.recorded(RESULTS)
+    held = report.recorded(RESULTS)
     assert 0 < sum(held[name]["seconds"] for name in names) < 900
 
 
@@ -182,7 +182,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     out = tmp_path / "out"
     assert CliRunner().invoke(real.cli.app, ["systems", "coin", "--out", str(out)]).exit_code == 0
     yield out
-    sys.modules.pop("real.systems.coin", None)
+    sys.modules.pop("real.papers.systems.coin", None)
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,8 @@ def test_predicted_tau_is_measured_at_every_gamma(name: str) -> None:
 
 def of_the_pair(name: str) -> tuple[LanguageModel, Drafter]:
     """A drafter for the bundled target, with weights that are shipped."""
-    from real.systems._texts import texts
-    from real.systems._writing import pair
+    from real.papers.lab.texts import texts
+    from real.papers.lab.writing import pair
 
     target, learned = pair().target, texts(1.0).of("calibration").tokens
     if name in ("lm", "restricted"):

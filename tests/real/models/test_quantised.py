@@ -17,7 +17,7 @@ from real.models.shapes import Shape, random_model
 from real.models.weights import plain
 from real.models.widen import widen
 from real.pair import Pair, load
-from real.tune.states import identity
+from real.train.states import identity
 
 KINDS = ("int8", "int4")
 MOST = {"int8": 0.02, "int4": 0.2}  # mean total variation of the bundled target's laws to those in float32

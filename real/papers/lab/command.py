@@ -1,0 +1,181 @@
+"""The command `specsim-real systems`: claims of the literature, put to tests that were fixed before the run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from real.options import positive
+from real.papers import systems as registry
+from real.studies.runner import Force
+from real.studies.settings import Seed, Threads
+from specsim.base import limits
+from specsim.base.unknown import unknown
+from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Form, chosen_form
+
+if TYPE_CHECKING:
+    from real.papers.lab.contract import System
+    from real.papers.lab.records import Held
+
+EXAMPLES = (
+    "specsim-real systems",
+    "specsim-real systems sjd nfd --share 0.1 --out runs/systems",
+    "specsim-real systems --out real/results/systems --csv",
+)
+Wanted = dict[str, tuple["System", dict[str, Any]]]
+
+
+def systems(
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"Of {', '.join(registry.names())}; all of them by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the records, one JSON file a system.")] = Path("systems"),
+    share: Annotated[float, typer.Option(help="Of every experiment's texts; less than 1 is for a trial.")] = 1.0,
+    seed: Seed = 0,
+    threads: Threads = 1,
+    pair: Annotated[
+        Path | None, typer.Option(help="Folder of `train-pair`, for systems on a pair that is not shipped.")
+    ] = None,
+    force: Force = False,
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run systems of the literature on trained models, and say whether their claims show.
+
+    A system that has a good record in the folder is not run again; what had ended before Ctrl-C is kept. Each
+    record says how long its system took: those on text take minutes each, all of them hours.
+    """
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
+    known = registry.names()
+    for name in names or ():
+        if name not in known:
+            raise unknown("system", name, known)
+    if not 0 < share <= 1:
+        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+    positive(threads, "threads", limits.MAX_THREADS)
+    lab = {"share": share, "seed": seed, "pair": pair}
+    wanted, kept = _opened(_named(names, known, pair), out, lab, threads, force=force)
+    whole = _run(wanted, out, lab, threads, kept)
+    kept = {name: kept[name] for name in wanted if name in kept}
+    _print(kept, form)
+    aside = partial(typer.echo, err=True)
+    if not whole:
+        left = "the same command carries on" if force is False else "without --force the same command carries on"
+        aside(f"interrupted: {len(kept)} of {len(wanted)} systems kept in {out}; {left}")
+        raise typer.Exit(130)
+    if share < 1:
+        aside(f"a trial on {share:g} of the texts: intervals are wider than those that the tests were written for")
+    aside(f"records: {out}")
+
+
+def _named(names: list[str] | None, known: list[str], pair: Path | None) -> list[str]:
+    """The systems that are asked for; without any name and without a pair, all that need none of their own."""
+    need = {name: vars(registry.find(name)).get("VOCAB") for name in names or known}
+    if pair is not None and not any(need.values()):
+        raise ValueError(f"pair {pair} is read by none of {', '.join(need)}")
+    if pair is None:
+        for name, vocab in need.items():
+            remedy = f"--pair needs the folder of `specsim-real train-pair --vocab {vocab}`"
+            if vocab and names:
+                raise ValueError(f"system {name!r} runs on a pair that is not shipped: {remedy}")
+            if vocab:
+                typer.echo(f"{name}: left out, its pair is not shipped: {remedy}", err=True)
+    return [name for name, vocab in need.items() if pair or not vocab]
+
+
+def _of_pair(name: str, vocab: int, folder: Path, share: float) -> str:
+    """The digest of a pair that a system can run on."""
+    from real.papers.lab.writing import target_digest
+
+    try:
+        read = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))["recipe"]["vocab"]
+        found = "-".join(target_digest(folder / part) for part in ("target", "draft"))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"pair {folder} is none that `specsim-real train-pair` has made and ended") from None
+    if read != vocab and share == 1:
+        raise ValueError(f"pair {folder} has {read} tokens, but {name!r} needs {vocab}; --share below 1 tries any")
+    return found
+
+
+def _opened(
+    names: list[str], out: Path, lab: dict[str, Any], threads: int, *, force: bool
+) -> tuple[Wanted, dict[str, Held]]:
+    """What is to be run, and which records are good still; all bad input is refused here, before any work."""
+    from real.papers.lab import records
+    from real.studies.compare.report import provenance
+    from specsim.base.files import check_writable
+
+    wanted: Wanted = {}
+    kept: dict[str, Held] = {}
+    for name in names:
+        check_writable(records.path_of(out, name))
+        system = registry.find(name)
+        what = provenance(
+            command=" ".join(["specsim-real", *sys.argv[1:]]),
+            system=name,
+            share=lab["share"],
+            seed=lab["seed"],
+            threads=threads,
+            scikit_learn=_version("scikit-learn"),
+        )
+        if vocab := vars(system).get("VOCAB"):
+            what["pair"] = _of_pair(name, vocab, lab["pair"], lab["share"])
+        wanted[name] = (system, what)
+        records.weights(system)
+        held, reason = records.opened(out, name, system, what, force=force)
+        if held is not None:
+            kept[name] = held
+            typer.echo(f"{name}: recorded {held['provenance']['date'][:10]} (--force runs it anew)", err=True)
+        elif reason:
+            typer.echo(f"{name}: stale, {reason}: it is run anew", err=True)
+    return wanted, kept
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dict[str, Held]) -> bool:
+    """Run what has no record; False after Ctrl-C."""
+    if set(wanted) <= set(kept):
+        return True
+    import torch
+    from transformers.utils.logging import disable_progress_bar
+
+    from real.papers.lab.contract import Lab
+    from real.papers.lab.records import run_all
+    from real.studies.runner import progress_bar
+
+    torch.set_num_threads(threads)
+    disable_progress_bar()
+    with progress_bar() as progress:
+        task = progress.add_task("", total=len(wanted))
+        told = Lab(**lab, said=lambda words: progress.update(task, description=words))
+        return run_all(wanted, out, told, kept, lambda name: progress.advance(task))
+
+
+def _print(kept: dict[str, Held], form: Form) -> None:
+    """Rows, tables or JSON of the records there are."""
+    from real.papers.lab import report
+    from specsim.base.files import json_text
+
+    if form == "json":
+        typer.echo(json_text({"systems": kept}))
+    elif kept and form != "text":
+        from specsim.report.forms import blocks_of, page
+
+        text = "\n\n".join(report.pages(kept, list(kept)).values())
+        typer.echo(text if form == "markdown" else page(blocks_of(text), form))
+    elif kept:
+        typer.echo(report.table(kept))

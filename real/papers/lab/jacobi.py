@@ -1,0 +1,178 @@
+"""What the systems on Jacobi's window share: images by any process, tests of their law, tables that are summed over."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from real.models.model import LanguageModel, from_hf
+from real.papers.models.images import raster
+from real.papers.models.images.data import CLASSES, LEVELS, PIXELS
+from real.process import causal, fill, keyed
+from real.studies.intervals import Estimate, bootstrap
+from specsim.discover import Rule
+from specsim.exact.process_law import fill as fill_table
+from specsim.types import Array
+
+TOGETHER = 256  # images in one batch
+LEVEL = 0.99  # of samples of the target's own law, so many pass `goodness`
+POWER = 0.95
+LEAST = 5  # expected images of a cell; those with fewer are one cell
+FIRST = 3  # pixels whose joint law is known
+Table = Mapping[tuple[int, ...], list[Fraction]]
+
+
+class Images(NamedTuple):
+    """Images that a process made."""
+
+    texts: Tensor  # (n, 1 + pixels): the class before them
+    passes: Array  # (n,)
+    seconds: float
+    in_model: float
+
+
+class Goodness(NamedTuple):
+    """A chi-square test of a sample of texts, and what it can see."""
+
+    statistic: Estimate  # the interval is that of samples of the law itself, at `LEVEL`
+    found: float  # the TV from which on a bias is found with probability `POWER`, whatever it looks like
+
+
+@lru_cache(maxsize=1)
+def target() -> LanguageModel:
+    """The raster target on the path with a cache."""
+    return from_hf(raster.model("raster_target"))
+
+
+@lru_cache(maxsize=1)
+def _whole() -> Any:
+    """The same model, which reads whole texts."""
+    return raster.model("raster_target")
+
+
+def labels(number: int, seed: int) -> Tensor:
+    """Digits, evenly drawn."""
+    return torch.from_numpy(np.random.default_rng([seed, number]).integers(CLASSES, size=number))
+
+
+def images(
+    process: Rule,
+    which: Tensor,
+    *,
+    seed: int,
+    rule: Rule = "tokenwise",
+    lossy: str | None = None,
+    pixels: int = PIXELS,
+    **params: Any,
+) -> Images:
+    """Images of the digits `which` (n,), by a process with its parameters."""
+    texts, passes, seconds, in_model = [], [], 0.0, 0.0
+    for first in range(0, len(which), TOGETHER):
+        opening = raster.opening(which[first : first + TOGETHER])
+        made = fill(
+            process,
+            causal(target(), opening, pixels, LEVELS),
+            length=pixels,
+            vocab=LEVELS,
+            batch=len(opening),
+            rule=rule,
+            lossy=lossy,
+            params=params,
+            draw=keyed(seed, len(opening), first),
+        )
+        texts.append(torch.cat([opening, made.tokens], 1))
+        passes.append(made.passes)
+        seconds, in_model = seconds + made.seconds, in_model + made.in_models
+    return Images(torch.cat(texts), np.concatenate(passes), seconds, in_model)
+
+
+def ancestral(which: Tensor, *, seed: int, pixels: int = PIXELS) -> Images:
+    """Images made pixel by pixel, one pass each."""
+    return images("left_to_right", which, seed=seed, pixels=pixels, gamma=0)
+
+
+def energies(made: Images) -> Array:
+    """-log p a pixel of each image under the target itself, in nats (n,)."""
+    return torch.cat([raster.energy(_whole(), part) for part in torch.split(made.texts, TOGETHER)]).numpy()
+
+
+def mean(values: Array) -> Estimate:
+    """Over images, with its interval."""
+    return bootstrap((values,), lambda a: a.mean(-1))
+
+
+def passes_a_pixel(made: Images) -> Estimate:
+    """Of the target."""
+    return mean(made.passes / (made.texts.shape[1] - 1))
+
+
+@lru_cache(maxsize=1)
+def first_law() -> Array:
+    """The target's law of the first three pixels of an image of any digit, (16, 16, 16)."""
+    grid = [torch.arange(CLASSES), torch.arange(LEVELS), torch.arange(LEVELS)]
+    contexts = torch.cartesian_prod(*grid)
+    read = torch.cat([raster.opening(contexts[:, 0]), contexts[:, 1:]], 1)
+    rows = raster.laws(_whole(), read).double().reshape(CLASSES, LEVELS, LEVELS, FIRST, LEVELS)
+    one, two, three = rows[:, 0, 0, 0], rows[:, :, 0, 1], rows[:, :, :, 2]
+    joint = one[:, :, None, None] * two[:, :, :, None] * three
+    return (joint.mean(0) / joint.mean(0).sum()).numpy()
+
+
+def goodness(texts: Tensor, law: Array) -> Goodness:
+    """Chi-square of the first pixels of texts (n, 1 + pixels) against their law.
+
+    A bias of total variation d adds n sum (difference)^2 / p >= 4 n d^2 to the statistic's noncentrality, by Cauchy's
+    inequality: so what is found with probability `POWER` is told without saying what the bias looks like. Cells that
+    are too rare to be counted one by one are one cell, and a bias inside of it is not seen.
+    """
+    from scipy import stats
+
+    number, flat = len(texts), law.reshape(-1)
+    at = np.ravel_multi_index(tuple(texts[:, 1 : 1 + law.ndim].T.numpy()), law.shape)
+    seen, due = np.bincount(at, minlength=flat.size), number * flat
+    often = due >= LEAST
+    seen, due = (np.append(w[often], w[~often].sum()) for w in (seen, due))
+    freedom = max(len(due) - 1, 1)
+    statistic = float(((seen - due) ** 2 / np.maximum(due, np.finfo(float).tiny)).sum())
+    high = float(stats.chi2.ppf(LEVEL, freedom))
+    return Goodness(Estimate(statistic, 0.0, high), float(np.sqrt(_noncentrality(freedom, high) / number) / 2))
+
+
+@lru_cache(maxsize=32)
+def _noncentrality(freedom: int, high: float) -> float:
+    """From which on a chi-square is above `high` with probability `POWER`."""
+    from scipy import optimize, stats
+
+    found: float = optimize.brentq(lambda n: stats.ncx2.sf(high, freedom, n) - POWER, 1e-3, 100 * high)
+    return found
+
+
+def table(vocab: int, length: int, seed: int) -> Table:
+    """Laws for every prefix, with no zero among them: the tables of the recorded biases."""
+    drawn, out = random.Random(seed), {}
+    for prefix in (text for n in range(length) for text in itertools.product(range(vocab), repeat=n)):
+        weights = [drawn.randint(1, 9) for _ in range(vocab)]
+        out[prefix] = [Fraction(w, sum(weights)) for w in weights]
+    return out
+
+
+def on_table(
+    laws: Table,
+    length: int,
+    process: Rule = "jacobi",
+    *,
+    rule: Rule = "tokenwise",
+    lossy: str | None = None,
+    **params: Any,
+) -> tuple[Fraction, Fraction]:
+    """Bias of the whole text's law, and passes a token, of a process on a table: every branch is followed."""
+    found = fill_table(laws.__getitem__, process, length=length, rule=rule, lossy=lossy, params=params)
+    return found.bias, found.passes / length

@@ -1,0 +1,221 @@
+"""Blocks of trees on the bundled pair: laws and counts of any scheme, beams among them, and no time.
+
+The decode loop runs each scheme by itself, on texts of its own (`decoded`). To compare them at the same starts both
+models read the same beginning here, and each block counts by its expectation given the tree: the rule's own
+`transition` sums its coins out. One of the schemes writes the text, and says where blocks start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from real.decode.beams import BeamVerifier
+from real.decode.fixed import Fixed
+from real.decode.loop import decode_batch, keyed
+from real.decode.tree_plan import TreeVerifier, planned
+from real.decode.trees_block import Texts as Standing
+from real.decode.trees_block import Trees, nodes_logits, place_of
+from real.decode.warp import Warping, probabilities
+from real.models.model import LanguageModel
+from real.papers.lab.text_lab import Tally
+from real.papers.lab.texts import Texts
+from real.papers.lab.writing import pair
+from specsim import trees
+from specsim.base.arrays import pick
+from specsim.trees.drawn import Drafted
+from specsim.types import Array, TokenTree
+from specsim.verify.lookup import step_told, tree_rule
+
+PLAIN = Warping()
+
+
+class Kind(NamedTuple):
+    """Trees and what verifies them."""
+
+    scheme: str  # of `specsim.trees`, "beam" among them
+    shape: Sequence[int]  # parents; of a beam its width and its depth
+    step: str | None = None  # the step rule of tokenwise verification, if not the scheme's own
+
+    @property
+    def nodes(self) -> int:
+        """Drafted nodes a block."""
+        return int(np.prod(self.shape)) if self.scheme == "beam" else len(self.shape)
+
+    @property
+    def verifier(self) -> TreeVerifier | BeamVerifier:
+        """The same for the decode loop."""
+        if self.scheme != "beam":
+            return TreeVerifier("tokenwise", self.shape, self.scheme, self.step)
+        width, depth = self.shape
+        return BeamVerifier("tokenwise", width, depth, pair().draft.vocab_size, self.step)
+
+
+class Reader:
+    """A model's law after any text: what two texts share is read once.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        The model.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model, self._cache = model, model.cache()
+        self._read: list[int] = []
+        self._laws: dict[tuple[int, ...], Array] = {}
+        every = torch.zeros(1, 1, dtype=torch.int64)
+        self._on = Trees(Fixed({"": model}, {"": self._cache}, PLAIN, None, pick, every), None)
+
+    def __call__(self, text: tuple[int, ...]) -> Array:
+        """The law (V,) after a text of at least one token, float64."""
+        text = tuple(map(int, text))
+        if text not in self._laws:
+            shared = min(self._shared(text), len(text) - 1)  # the last token is read anew for its logits
+            self._cache.rollback(0, shared)
+            logits = self._cache.forward(torch.tensor([text[shared:]]), 1)[0, 0]
+            self._read = list(text)
+            self._laws[text] = _law_of(logits)
+        return self._laws[text]
+
+    @torch.inference_mode()
+    def ahead(self, text: tuple[int, ...], tree: TokenTree) -> None:
+        """Read a tree after a text in one pass: the laws after all of its nodes are known then."""
+        after = [(*text, *_path(tree, row)) for row in range(len(tree.parents) + 1)]
+        if all(one in self._laws for one in after):
+            return
+        begun, shared = text[:-1], min(self._shared(text), len(text) - 1)
+        self._cache.rollback(0, shared)
+        if begun[shared:]:
+            self._cache.forward(torch.tensor([begun[shared:]]), 0)
+        self._read = list(begun)
+        self._cache.reserve(self._model.context)
+        root = torch.tensor([len(begun)])
+        here = Standing(
+            torch.tensor([[0, text[-1]]]), root, self._on.fixed.sequences, None, len(text) + len(tree.parents)
+        )
+        plan = planned(tuple(tree.parents.tolist()), "iid", int(tree.depth.max(initial=0))).held(root)
+        tokens = torch.tensor([[text[-1], *tree.tokens.tolist()]])
+        logits = nodes_logits(self._on, "", place_of(self._on, "", plan, here), here, tokens)[0]
+        self._laws.update(zip(after, _law_of(logits), strict=True))
+
+    def _shared(self, text: tuple[int, ...]) -> int:
+        """How many tokens of the text are read."""
+        first = next((i for i, (a, b) in enumerate(zip(self._read, text, strict=False)) if a != b), None)
+        return min(len(self._read), len(text)) if first is None else first
+
+    def forget(self) -> None:
+        """Drop the laws of the block that has ended."""
+        self._laws.clear()
+
+
+def tallies(
+    prompts: Sequence[list[int]], kinds: Mapping[str, Kind], walk: str, blocks: int, seed: int
+) -> dict[str, Tally]:
+    """Expected tokens of blocks of every kind at the same starts, those of a decode with one of the kinds.
+
+    Parameters
+    ----------
+    prompts : sequence of lists of int
+        At least one token each.
+    kinds : mapping of str to Kind
+        Each verified tokenwise, its trees drawn by the same uniforms as the others'.
+    walk : str
+        The kind that writes the text.
+    blocks : int
+        Of each text.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    dict of str to Tally
+        Tokens and blocks (prompts,) of each kind.
+
+    Raises
+    ------
+    ValueError
+        A scheme that tokenwise verification does not know, or a text beyond a context.
+    """
+    target, draft = Reader(pair().target), Reader(pair().draft)
+    tokens = {name: np.zeros(len(prompts)) for name in kinds}
+    for i, prompt in enumerate(prompts):
+        text = tuple(prompt)
+        for block in range(blocks):
+            after = text
+            for name, kind in kinds.items():
+                drafted = _drafted(draft, kind, text, np.random.default_rng([seed, i, block]))
+                law = _law(target, kind, text, drafted)
+                tokens[name][i] += 1 + float(law.sum(axis=-1) @ np.array([0, *drafted.tree.depth]))
+                if name == walk:
+                    u = np.asarray(np.random.default_rng([seed, i, block, 1]).random())
+                    node, token = divmod(int(pick(law.reshape(-1), u)), law.shape[-1])
+                    after = (*text, *_path(drafted.tree, node), token)
+            text = after
+            target.forget()
+            draft.forget()
+    return {name: Tally(found, np.full(len(found), float(blocks))) for name, found in tokens.items()}
+
+
+def decoded(prompts: Sequence[list[int]], kind: Kind, length: int, seed: int) -> Tally:
+    """Tokens and target calls (prompts,) of the decode loop with trees of a kind, `length` tokens after each prompt."""
+    runs = decode_batch(
+        pair().target,
+        pair().draft,
+        prompts,
+        max_tokens=length,
+        gamma=(rule := kind.verifier).depth,
+        uniforms=[keyed(seed, i) for i in range(len(prompts))],
+        rule=rule,
+    )
+    tokens, blocks = zip(*((len(run.tokens), len(run.blocks)) for run in runs), strict=True)
+    return Tally(np.array(tokens, dtype=np.float64), np.array(blocks, dtype=np.float64))
+
+
+def prompts_of(texts: Texts, count: int) -> list[list[int]]:
+    """The first `count` different prompts of these texts."""
+    _, first = np.unique(texts.group, return_index=True)
+    return [texts.prompts[i] for i in first[:count]]
+
+
+def laws_of(reader: Reader, text: tuple[int, ...], tree: TokenTree) -> Array:
+    """A model's laws (n+1, V) after the text and after every node."""
+    reader.ahead(text, tree)
+    return np.stack([reader((*text, *_path(tree, row))) for row in range(len(tree.parents) + 1)])
+
+
+def _drafted(draft: Reader, kind: Kind, text: tuple[int, ...], rng: np.random.Generator) -> Drafted:
+    if kind.scheme == "beam":
+        width, depth = kind.shape
+        u = rng.random(trees.beam_uniforms(width, depth, pair().draft.vocab_size))
+        return trees.beam_tree(draft, u, width=width, depth=depth, prefix=text)
+    u = rng.random(trees.uniforms(kind.shape, scheme=kind.scheme))
+    return trees.draw_tree(draft, kind.shape, u, scheme=kind.scheme, prefix=text)
+
+
+def _law(target: Reader, kind: Kind, text: tuple[int, ...], drafted: Drafted) -> Array:
+    """Joint law (n+1, V) of the kept node and the token after it."""
+    rule = tree_rule("tokenwise", kind.scheme)
+    told = step_told(rule, kind.step)
+    law: Array = rule.transition(rule.prepare(laws_of(target, text, drafted.tree), drafted.q, drafted.tree, **told))
+    return law
+
+
+def _path(tree: TokenTree, row: int) -> tuple[int, ...]:
+    """Tokens from the root down to a row; row 0 is the root."""
+    found, node = list[int](), row - 1
+    while node >= 0:
+        found.append(int(tree.tokens[node]))
+        node = int(tree.parents[node])
+    return tuple(reversed(found))
+
+
+def _law_of(logits: Tensor) -> Array:
+    """Laws in float64, whose sums are 1."""
+    law = probabilities(logits, PLAIN).double().numpy()
+    found: Array = law / law.sum(axis=-1, keepdims=True)
+    return found

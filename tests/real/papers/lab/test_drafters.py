@@ -1,0 +1,207 @@
+"""`train-drafters`, and the systems that its weights are for: mechanics, with two steps of training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import real.cli
+from real.decode.given_text import Along
+from real.draft import _weights, heads
+from real.papers.lab import drafters, offsets, records
+from real.papers.lab.contract import Lab, Record, checked
+from real.papers.lab.texts import texts
+from real.papers.lab.writing import pair
+from real.papers.systems import chimera, fspad, kangaroo
+from real.studies.intervals import Estimate
+
+NAMES = ("exit_1", "heads", "trigram", "feature")
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two steps on texts of 16 tokens; weights and texts in folders of their own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_weights, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(drafters, "VALIDATED", 1)
+    for name, maker in drafters.makers().items():
+        few = {"steps": 2, "batch": 2, "share": 0.0125, "starts": 4}
+        monkeypatch.setitem(maker.RECIPES, name, maker.RECIPES[name] | few)
+    return tmp_path
+
+
+def run(*words: str | Path) -> Any:
+    return CliRunner().invoke(real.cli.app, ["train-drafters", *map(str, words)])
+
+
+def test_what_is_shipped_is_what_recipes_make() -> None:
+    """Every drafter has its weights, made by the recipe in its file; nothing else lies there; all of it is small."""
+    known = drafters.makers()
+    assert set(NAMES) <= known.keys()
+    assert {path.stem for path in _weights.WEIGHTS.iterdir()} == set(known)
+    for name, maker in known.items():
+        assert maker.shipped(name) is not None
+    assert sum(path.stat().st_size for path in _weights.WEIGHTS.iterdir()) < 6_000_000
+
+
+def test_training_makes_weights_that_draft(small: Path) -> None:
+    ended = run(*NAMES, "--work", small / "work", "--json")
+    assert ended.exit_code == 0, ended.output
+    made = json.loads(ended.stdout)["drafters"]
+    assert [one["name"] for one in made] == list(NAMES)
+    assert all(len(one["kept"]) == 4 and 0 < min(one["kept"]) <= max(one["kept"]) < 1 for one in made)
+    assert sorted(path.stem for path in small.glob("*.safetensors")) == sorted(NAMES)
+    assert not list((small / "work").glob("*.checkpoint"))
+    first = _weights.path_of("heads").read_bytes()
+    assert run("heads", "--work", small / "work").exit_code == 0
+    assert _weights.path_of("heads").read_bytes() == first, "the same recipe makes the same weights"
+
+
+def test_ctrl_c_keeps_what_is_saved(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*told: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(heads, "lesson", stopped)
+    ended = run("exit_1", "heads", "--work", small / "work")
+    assert (ended.exit_code, "exit_1" in ended.stdout) == (130, True)
+    assert "interrupted: 1 of 2 drafters are saved; the same command carries on" in ended.stderr
+    assert [path.stem for path in small.glob("*.safetensors")] == ["exit_1"]
+
+
+def test_bad_names_are_one_line(small: Path) -> None:
+    ended = run("exit_1", "none")
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: drafter 'none' is unknown; known: exit_0, exit_1, ")
+    with pytest.raises(ValueError, match=r"^weights of heads are not there: `specsim-real train-drafters heads` makes"):
+        heads.shipped()
+
+
+def test_weights_of_drafters_are_in_a_record(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"^weights of draft/exit_0 are not there: .*train-drafters exit_0"):
+        records.weights(kangaroo)
+    for name in kangaroo.EXITS:
+        _weights.path_of(name).write_bytes(name.encode())
+    found = records.weights(kangaroo)
+    assert set(found) == set(kangaroo.MODELS)
+    assert len(set(found.values())) == 4
+    monkeypatch.setattr(kangaroo, "MODELS", ("elsewhere/exit_0",))
+    with pytest.raises(ValueError, match=r"^MODELS has 'elsewhere/exit_0'"):
+        records.weights(kangaroo)
+
+
+def test_kept_by_offset() -> None:
+    """In blocks of one text whose second half is drafted for certain, and that are compared with themselves."""
+    told = texts(1.0).of("test", 2)
+    p = np.full(4, 0.5)
+    poor, rich = (Along(np.array([[a, b]] * 3 + [[a, 0.0]]), p) for a, b in ((0.25, 0.125), (0.5, 1.0)))
+    assert [one.value for one in offsets.acceptance(told, [poor, rich])] == [0.75, 0.625]
+    assert offsets.difference(told, [rich, rich], [poor, poor], 1).value == pytest.approx(0.75)
+    assert offsets.difference(told, [rich, rich], [poor, poor], 1, 0).value == pytest.approx(0.25)
+    assert offsets.difference(told, [rich, poor], [rich, poor], 1, 0) == Estimate(0.0, 0.0, 0.0)
+
+
+def test_kangaroo_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kangaroo, "EXITS", ("exit_0", "exit_1"))
+    monkeypatch.setattr(kangaroo, "ETAS", (0.2, 0.9))
+    found = checked(kangaroo.run(Lab(share=0.01)), kangaroo.HEADLINE)
+    fixed, stopped = (found.measured[f"{what}, emulated cost"] for what in _TAUS)
+    assert 1 <= min(fixed.value, stopped.value) <= max(fixed.value, stopped.value) <= kangaroo.MOST + 1
+    assert found.measured["drafts a block with eta, emulated cost"].value <= kangaroo.MOST
+    assert kangaroo.verdict(found) in ("shows", "does not show", "contradicts")
+
+
+_TAUS = ("tokens a block with a fixed length", "tokens a block with eta")
+
+
+def test_costs_of_kangaroo() -> None:
+    """By hand: 6 layers of 803,328 weights each and a head of 524,288; a fixed block costs what `early_exit` says."""
+    from specsim import early_exit
+
+    own, wide = kangaroo.own_cost(pair().target), kangaroo.wide_cost(pair().target)
+    layer = 4 * 256**2 + 3 * 256 * 704 + 2 * 256
+    whole = 6 * layer + 2048 * 256
+    assert own.shared["exit_2"] == pytest.approx(2 * layer / whole)
+    assert own.more == pytest.approx((4 * 256**2 + 512 + 2048 * 256) / whole)
+    assert (wide.shared["exit_0"], wide.shared["exit_1"]) == (0, pytest.approx(1 / 7, rel=0.03))
+    blocks, drafts, f = np.array([10.0]), np.array([30.0]), own.shared["exit_1"]
+    speed = 1.5 * 10 / own.of("exit_1", blocks, drafts)[0]
+    hazards = [0.4, 0.2, 0.25]  # 1 + 0.4 + 0.08 + 0.02 = 1.5 tokens a block
+    assert speed == pytest.approx(float(early_exit(hazards, shared=f, adapter=own.more).speedup))
+
+
+def test_chimera_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = checked(chimera.run(Lab(share=0.01)), chimera.HEADLINE)
+    assert found.exact["parameters, Chimera"] == pytest.approx(found.exact["parameters, heads"], rel=0.01)
+    whole, less = (
+        found.measured[f"acceptance of draft 2, {name}, of 2 steps"] for name in ("whole", "without context")
+    )
+    assert found.measured["acceptance of draft 2, whole less without context"].value == pytest.approx(
+        whole[0] - less[0]
+    )
+    assert chimera.verdict(found) in ("shows", "does not show", "contradicts")
+
+
+@pytest.mark.slow
+def test_fspad_runs(small: Path) -> None:
+    found = checked(fspad.run(Lab(share=0.01)), fspad.HEADLINE)
+    assert found.exact["parameters, both"] == pytest.approx(found.exact["parameters, control"], rel=0.01)
+    assert fspad.verdict(found) in ("shows", "does not show", "contradicts")
+
+
+def test_recipes_of_fspad_differ_in_one_thing() -> None:
+    made = {name: fspad.recipe(name, 0, 10) for name in ("eagle", "fs", "pad", "both", "control")}
+    plain = made["eagle"]
+    assert {name: set(one.items()) - set(plain.items()) for name, one in made.items()} == {
+        "eagle": set(),
+        "fs": {("fuse", 96)},
+        "pad": {("pad", True)},
+        "both": {("fuse", 96), ("pad", True)},
+        "control": {("extra", 160)},
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        sizes = {n: sum(w.numel() for w in fspad.feature.network(one).parameters()) for n, one in made.items()}
+    assert sizes["both"] == pytest.approx(sizes["control"], rel=0.01)
+
+
+A, B, C = Estimate(2.0, 1.5, 2.5), Estimate(1.0, -0.5, 1.5), Estimate(-1.0, -1.5, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("speed", "gain", "best", "verdict"),
+    [
+        (A, A, 1, "shows"),
+        (A, A, 0, "does not show"),
+        (A, A, 3, "does not show"),
+        (A, B, 1, "does not show"),
+        (B, A, 1, "does not show"),
+        (C, A, 1, "contradicts"),
+    ],
+)
+def test_verdicts_of_kangaroo(speed: Estimate, gain: Estimate, best: int, verdict: str) -> None:
+    exact = {"best l with eta, emulated cost": float(best)}
+    assert kangaroo.verdict(Record(exact, {kangaroo.HEADLINE: speed, kangaroo.GAIN: gain}, {})) == verdict
+
+
+@pytest.mark.parametrize(
+    ("each", "grows", "verdict"),
+    [((A, A), A, "shows"), ((A, B), A, "does not show"), ((A, A), B, "does not show"), ((A, C), A, "contradicts")],
+)
+def test_verdicts_of_chimera(each: tuple[Estimate, Estimate], grows: Estimate, verdict: str) -> None:
+    found = {chimera._less(k): each[k > 1] for k in range(1, 5)}
+    assert chimera.verdict(Record({}, found | {chimera.GROWS: grows}, {})) == verdict
+
+
+@pytest.mark.parametrize(
+    ("whole", "least", "verdict"),
+    [(A, A, "shows"), (A, C, "does not show"), (B, A, "does not show"), (C, C, "contradicts")],
+)
+def test_verdicts_of_fspad(whole: Estimate, least: Estimate, verdict: str) -> None:
+    assert fspad.verdict(Record({}, {fspad.HEADLINE: whole, fspad.EACH: least}, {})) == verdict

@@ -1,0 +1,154 @@
+"""Systems of several drafts: laws of a tree are those of its paths, expectations are exact, and the tests can fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from real.decode.score import laws
+from real.decode.warp import Warping
+from real.models.model import full_logits
+from real.papers.lab import tree_lab as on
+from real.papers.lab.contract import Lab, Record
+from real.papers.lab.texts import texts
+from real.papers.lab.tree_lab import Kind, Reader
+from real.papers.lab.tree_rows import rows
+from real.papers.lab.writing import pair
+from real.papers.systems import mdsd, rsd, spectr
+from real.studies.intervals import Estimate
+from specsim import acceptance_rate, trees
+from specsim.types import TokenTree
+
+PROMPT = tuple(texts(1.0).prompts[0])
+
+
+def law_of(text: tuple[int, ...]) -> np.ndarray:
+    """The target's law after a text, from a pass that caches nothing."""
+    found = full_logits(pair().target, torch.tensor(text))[-1].double().softmax(-1).numpy()
+    return np.asarray(found / found.sum())
+
+
+def test_a_reader_goes_back_and_forth() -> None:
+    reader = Reader(pair().target)
+    for more in ((), (5, 6, 7), (5, 6), (5, 8, 9, 10), (), (11,)):
+        assert np.abs(reader((*PROMPT, *more)) - law_of((*PROMPT, *more))).max() < 1e-5
+        reader.forget()
+
+
+def test_laws_of_a_tree_are_those_of_its_paths() -> None:
+    u = np.random.default_rng(0).random(trees.beam_uniforms(2, 3, pair().draft.vocab_size))
+    drafted = trees.beam_tree(Reader(pair().draft), u, width=2, depth=3, prefix=PROMPT)
+    found = on.laws_of(Reader(pair().target), PROMPT, drafted.tree)
+    for node, parent in enumerate(drafted.tree.parents):
+        path = [int(drafted.tree.tokens[node])]
+        while parent >= 0:
+            path.insert(0, int(drafted.tree.tokens[parent]))
+            parent = drafted.tree.parents[parent]
+        assert np.abs(found[node + 1] - law_of((*PROMPT, *path))).max() < 1e-5
+
+
+def test_a_tree_that_was_read_leaves_no_trace() -> None:
+    """Texts read after it, and trees, are as if it had never been; what it read is not read again."""
+    reader, none = Reader(pair().target), np.zeros(0, dtype=np.int64)
+    tree = TokenTree(np.array([-1, 0, 0, 1, -1]), np.array([5, 6, 7, 8, 5]), np.array([1, 2, 2, 3, 1]), "iid")
+    reader.ahead(PROMPT, tree)
+    last = reader((*PROMPT, 5, 6, 8))
+    assert np.abs(last - law_of((*PROMPT, 5, 6, 8))).max() < 1e-5
+    reader.ahead((*PROMPT, 5, 6, 8), TokenTree(none, none, none, "iid"))
+    assert reader((*PROMPT, 5, 6, 8)) is last
+    for more in ((5, 6, 9), (), (5, 7, 1)):
+        reader.ahead((*PROMPT, *more), tree)
+        assert np.abs(reader((*PROMPT, *more, 5, 7)) - law_of((*PROMPT, *more, 5, 7))).max() < 1e-5
+        reader.forget()
+        assert np.abs(reader((*PROMPT, 5)) - law_of((*PROMPT, 5))).max() < 1e-5
+
+
+def test_a_block_of_one_draft_is_expected_as_its_coins_say() -> None:
+    """1 + 1 - TV on average over the draft; a block of a target that drafts for itself keeps all it drafts."""
+    one, q = Kind("iid", (-1,)), Reader(pair().draft)(PROMPT)
+    p = on.laws_of(Reader(pair().target), PROMPT, trees.draw_tree(lambda text: q, (-1,), np.zeros(1)).tree)[0]
+    drawn = [float(on.tallies([list(PROMPT)], {"one": one}, "one", 1, seed)["one"].tokens[0]) for seed in range(24)]
+    ratio = np.minimum(1, p / q)
+    assert set(np.round(drawn, 6)) <= set(np.round(1 + ratio, 6)), "each is 1 + min(1, p/q) of its draft"
+
+
+def test_kinds_share_their_starts_and_their_uniforms() -> None:
+    kinds = {"a": Kind("paths", (-1, 0), "kseq"), "b": Kind("paths", (-1, 0), "recursive"), "c": Kind("iid", (-1, 0))}
+    found = on.tallies([list(PROMPT)] * 2, kinds, "a", 2, 3)
+    for name in ("b", "c"):  # with one draft a position all of them are the same rule
+        assert np.abs(found["a"].tokens - found[name].tokens).max() < 1e-9
+    assert found["a"].tokens[0] != found["a"].tokens[1], "each text has uniforms of its own"
+
+
+def test_a_kind_is_decoded_by_its_own_verifier() -> None:
+    beam, paths = Kind("beam", (2, 3)), Kind("paths", (-1, 0, -1, 2), "kseq")
+    assert (beam.verifier.nodes(3), beam.verifier.depth, beam.verifier.told) == (6, 3, {})
+    assert (paths.verifier.nodes(2), paths.verifier.depth, paths.verifier.told) == (4, 2, {"step": "kseq"})
+    found = on.decoded([[5, 6], list(PROMPT)], beam, 5, 1)
+    assert found.tokens.tolist() == [5, 5]
+    assert found.blocks.max() < 5, "some drafts are kept"
+
+
+def test_a_trial_of_rsd() -> None:
+    """Of each kind what it keeps at the same starts, and what the decode loop makes of it."""
+    lab = Lab(share=0.02)
+    found = rsd.run(lab).measured
+    for name, kind in rsd.kinds(rsd.SIZES[:1]).items():
+        told = on.decoded(on.prompts_of(texts(1.0).of("test"), 3), kind, 6, lab.seed)
+        assert found[f"tokens a block decoded, {name}"].value == told.tokens.sum() / told.blocks.sum()
+        assert found[f"tokens a block, {name}"].value > 1
+    iid, beam = (found[f"tokens a block decoded, {rsd.said(name, 4, 4)}"].value for name in ("i.i.d. paths", "RSD-S"))
+    gain = found[f"tokens a block added in the decode loop by {rsd.said('RSD-S', 4, 4)}"].value
+    assert gain == pytest.approx(beam / iid - 1)
+
+
+def test_rows_are_those_of_the_texts() -> None:
+    some = texts(1.0).of("test", 2)
+    p, q = rows(some, 3)
+    whole = laws(pair().target, pair().draft, some.prompts[1], some.tokens[1].tolist(), Warping())
+    for got, along in zip((p, q), whole, strict=True):
+        assert got.shape == (6, 2048)
+        assert np.abs(got[4] - along[127].double().numpy()).max() < 1e-6
+        assert np.abs(got.sum(-1) - 1).max() < 1e-12
+
+
+def test_sampled_acceptance_is_the_closed_form() -> None:
+    rng = np.random.default_rng(0)
+    p, q = (rng.dirichlet(np.ones(6), size=3) for _ in range(2))
+    exact = [float(acceptance_rate(a, b, rule="recursive_wor", num_drafts=3)) for a, b in zip(p, q, strict=True)]
+    assert np.abs(mdsd.accepted("recursive_wor", p, q, 3, 4000, 0) - exact).max() < 0.02
+    assert np.abs(mdsd.accepted("kseq", p, q, 1, 1, 0) - np.minimum(p, q).sum(-1)).max() < 1e-12
+
+
+ABOVE, BELOW, ACROSS = Estimate(0.1, 0.05, 0.2), Estimate(-0.1, -0.2, -0.05), Estimate(0.1, -0.05, 0.2)
+
+
+def test_verdicts_follow_the_tests() -> None:
+    def of_mdsd(added: Estimate, kseq: Estimate) -> str:
+        short = {mdsd.gap(rule, 4): ABOVE for rule in mdsd.SHORT} | {mdsd.gap("kseq", 4): kseq}
+        return mdsd.verdict(Record({}, {mdsd.HEADLINE: added} | short, {}))
+
+    assert [of_mdsd(*both) for both in ((ABOVE, ABOVE), (ABOVE, ACROSS), (BELOW, ABOVE), (ABOVE, BELOW))] == [
+        "shows",
+        "does not show",
+        "contradicts",
+        "contradicts",
+    ]
+    assert [rsd.verdict(Record({}, {rsd.HEADLINE: one}, {})) for one in (ABOVE, ACROSS, BELOW)] == [
+        "shows",
+        "does not show",
+        "contradicts",
+    ]
+
+    def of_spectr(found: Estimate, share: float) -> str:
+        return spectr.verdict(
+            Record({f"{spectr.SHARE}, K = {k}": share for k in (2, 4, 8)}, {spectr.HEADLINE: found}, {})
+        )
+
+    assert [of_spectr(ABOVE, 0.7), of_spectr(ABOVE, 0.6), of_spectr(ACROSS, 0.7), of_spectr(BELOW, 0.7)] == [
+        "shows",
+        "contradicts",
+        "does not show",
+        "contradicts",
+    ]

@@ -1,0 +1,124 @@
+"""Training on a frozen target: stopped and carried on, refused where it cannot go on, on states of this target only."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers.tiny_models import tiny_gemma2, tiny_llama
+from torch import nn
+
+from real.models.model import from_hf, full_states
+from real.train import loop, states
+from real.train.loop import tune
+
+STEPS = 240
+
+
+def learner() -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+def fitted(model: nn.Module, stop_at: int | None = None, bad: int | None = None, **told: Any) -> nn.Module:
+    """A model trained on noise that its step decides; Ctrl-C comes within one step, another loss is not a number."""
+
+    def loss(step: int) -> torch.Tensor:
+        x = torch.randn(8, 3, generator=loop.generator(5, step))
+        if step == stop_at:
+            os.kill(os.getpid(), signal.SIGINT)
+        value = (model(x) - x.sum(-1, keepdim=True)).square().mean()
+        return value * float("nan") if step == bad else value
+
+    tune(model, loss, steps=STEPS, rate=0.02, **told)
+    return model
+
+
+def same(one: nn.Module, other: nn.Module) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_ctrl_c_and_on_to_the_same_weights(tmp_path: Path) -> None:
+    whole, path = fitted(learner()), tmp_path / "run"
+    words: list[str] = []
+    with pytest.raises(KeyboardInterrupt, match="after step 131 of 240"):
+        fitted(learner(), stop_at=130, checkpoint=path)
+    again = fitted(learner(), checkpoint=path, said=words.append)
+    assert same(again, whole)
+    assert words[0].startswith("step 151 of 240"), "it went on, and did not begin again"
+    assert not again.training
+    assert not same(fitted(learner(), clip=0.1), whole)
+
+
+def test_a_loss_that_is_none_stops_with_its_step(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    with pytest.raises(ValueError, match=r"^the loss of step 30 is nan: training has stopped there$"):
+        fitted(learner(), bad=30, checkpoint=path)
+    assert not path.exists()
+    with pytest.raises(ValueError, match=r"^the loss of step 130 is nan: .*; '.*run' keeps an earlier one$"):
+        fitted(learner(), bad=130, checkpoint=path)
+    held = torch.load(path, weights_only=True)
+    assert held["step"] == 100
+    assert all(w.isfinite().all() for w in held["model"].values())
+
+
+def test_checkpoints_of_something_else_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        fitted(learner(), stop_at=10, checkpoint=path, settings={"texts": [4, 8]})
+    for other, line in (
+        ({"settings": {"texts": [4, 9]}}, r"^texts=\[4, 9\], but the unfinished run in '.*run' has texts=\[4, 8\]"),
+        ({"settings": {"texts": [4, 8]}, "clip": 0.4}, "^clip=0.4, but the unfinished run"),
+        ({}, "^texts=None, but the unfinished run"),
+    ):
+        with pytest.raises(ValueError, match=line):
+            fitted(learner(), checkpoint=path, **other)
+    path.write_bytes(b"none")
+    with pytest.raises(ValueError, match=r"run' is not a checkpoint; remove it to start afresh"):
+        fitted(learner(), checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [({"steps": 0, "rate": 0.1}, "^steps must be"), ({"steps": 1, "rate": 0.0}, "^rate is 0.0; it must lie in")],
+)
+def test_bad_settings(told: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        tune(learner(), lambda step: pytest.fail("work was done"), **told)
+
+
+def test_states_are_the_targets_and_kept(tmp_path: Path) -> None:
+    target = from_hf(tiny_llama(8, layers=3))
+    tokens = torch.randint(8, (20, 6), generator=torch.Generator().manual_seed(0))
+    words: list[str] = []
+    found = states.cached(target, tokens, (1, -1), tmp_path, words.append)
+    assert (found.shape, found.dtype) == ((20, 6, 2, 8), torch.bfloat16)
+    assert words == ["states of texts 1 to 16 of 20", "states of texts 17 to 20 of 20"]
+    for row, told in zip(tokens, found, strict=True):
+        torch.testing.assert_close(told, full_states(target, row, (1, 3))[1].bfloat16(), atol=0.01, rtol=0.01)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["layer-1.safetensors", "layer-3.safetensors"]
+    assert torch.equal(states.cached(target, tokens, (1, -1), tmp_path, lambda words: pytest.fail("again")), found)
+    wider = states.cached(target, tokens, (3, 0, 1), tmp_path)
+    assert torch.equal(wider[:, :, [2, 0]], found)
+
+
+def test_states_of_another_target_are_refused(tmp_path: Path) -> None:
+    """By a hash of its weights, whatever its shape; of other texts too."""
+    target, other = (from_hf(tiny_llama(8, seed=seed)) for seed in (0, 1))
+    tokens = torch.tensor([[1, 2, 3]])
+    states.cached(target, tokens, (1,), tmp_path)
+    with pytest.raises(ValueError, match=r"layer-1.safetensors' holds states of another target \(\w{16}, not \w{16}\)"):
+        states.cached(other, tokens, (1,), tmp_path)
+    with pytest.raises(ValueError, match="holds states of another text "):
+        states.cached(target, tokens + 1, (1,), tmp_path)
+    (tmp_path / "layer-1.safetensors").write_bytes(b"none")
+    with pytest.raises(ValueError, match=r"layer-1.safetensors' holds no states"):
+        states.cached(target, tokens, (1,), tmp_path)
+    with pytest.raises(ValueError, match=r"^states are those of a target on the fast path"):
+        states.cached(from_hf(tiny_gemma2(8, 4)), tokens, (1,), tmp_path)
+    assert states.identity(target) == states.identity(from_hf(tiny_llama(8, seed=0)))
