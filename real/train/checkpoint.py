@@ -1,4 +1,4 @@
-"""A training run that can be stopped: its state, saved whole, and Ctrl-C that waits for the end of a step."""
+"""Training runs that can be stopped: their state, saved whole, and Ctrl-C that waits for the end of a step."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fingerprint(recipe: Recipe, corpus: Corpus) -> dict[str, Any]:
 
 
 def save(path: Path, run: Run, settings: dict[str, Any], seconds: float) -> None:
-    """Write the checkpoint so that a power cut leaves the old one or the new one."""
+    """Write the checkpoint of a pair's run."""
     state = {
         "settings": settings,
         "seconds": seconds,
@@ -54,28 +54,14 @@ def save(path: Path, run: Run, settings: dict[str, Any], seconds: float) -> None
         "optimizers": [optimizer.state_dict() for optimizer in run.optimizers],
         "written": run.written,
     }
-    partial = path.with_suffix(".partial")
-    with partial.open("wb") as file:
-        torch.save(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    write_state(path, state)
 
 
 def load(path: Path, run: Run, recipe: Recipe, settings: dict[str, Any]) -> float:
     """Fill the run from the checkpoint, if there is one; returns the seconds it had taken."""
-    if not path.exists():
+    state = read_state(path, settings, "out: ")
+    if state is None:
         return 0.0
-    try:
-        state = torch.load(path, weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise ValueError(f"out: {str(path)!r} is not a checkpoint; remove it to start afresh") from error
-    for name, value in settings.items():
-        if state["settings"].get(name) != value:
-            raise ValueError(
-                f"{name}={value!r}, but the unfinished run in {str(path)!r} has "
-                f"{name}={state['settings'].get(name)!r}; use its settings or remove the file"
-            )
     run.target.load_state_dict(state["target"])
     run.draft.load_state_dict(state["draft"])
     run.stage, run.step, run.written = state["stage"], state["step"], state["written"]
@@ -85,6 +71,41 @@ def load(path: Path, run: Run, recipe: Recipe, settings: dict[str, Any]) -> floa
         for optimizer, saved in zip(run.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
     return float(state["seconds"])
+
+
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Write the state of a run so that a power cut leaves the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def read_state(path: Path, settings: dict[str, Any], argument: str = "") -> dict[str, Any] | None:
+    """The state of an unfinished run with these settings; None where there is no file.
+
+    Raises
+    ------
+    ValueError
+        The file is no checkpoint (`argument` stands before its name), or the run in it has other settings.
+    """
+    if not path.exists():
+        return None
+    try:
+        state: dict[str, Any] = torch.load(path, weights_only=True)
+        old = state["settings"]
+    except (RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
+        raise ValueError(f"{argument}{str(path)!r} is not a checkpoint; remove it to start afresh") from error
+    for name in settings.keys() | old.keys():
+        if settings.get(name) != old.get(name):
+            raise ValueError(
+                f"{name}={settings.get(name)!r}, but the unfinished run in {str(path)!r} has "
+                f"{name}={old.get(name)!r}; use its settings or remove the file"
+            )
+    return state
 
 
 @contextmanager

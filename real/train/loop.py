@@ -1,23 +1,35 @@
-"""One loop for whatever is trained against a frozen target: it can be stopped, goes on, and refuses a loss of NaN."""
+"""One loop for whatever is trained: the bundled pair, drafters on a frozen target, small models of images and sums.
+
+`descend` takes the steps. `fit` runs it to the end; it can be stopped, and goes on where it was.
+"""
 
 from __future__ import annotations
 
-import os
-import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from real.train.checkpoint import deferred_interrupt
+from real.train.checkpoint import deferred_interrupt, read_state, write_state
 from real.train.recipe import learning_rate
-from real.train.step import on_threads
+from real.train.step import on_threads, optimizers
 from specsim.base import check
 
-_OFTEN = 25  # steps from one loss that is said to the next
-_KEPT = 100  # steps from one checkpoint to the next
+# Steps from one loss that is said to the next, and from one checkpoint to the next.
+_OFTEN = 25
+_KEPT = 100
+# Decay of the matrices, of models that are trained as the bundled pair is.
+_DECAY = 0.1
+
+
+class Schedule(NamedTuple):
+    """How many steps, and how fast: the rate rises linearly over `warmup` steps, then falls linearly to 0."""
+
+    steps: int
+    rate: float
+    warmup: int = 20
 
 
 def silent(words: str) -> None:
@@ -29,37 +41,79 @@ def generator(seed: int, step: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed * 1_000_003 + step)
 
 
-def tune(
+def adamw(model: nn.Module, weight_decay: float = 0.0) -> torch.optim.Optimizer:
+    """AdamW for all weights of a model. (Muon, which trained the pair, takes thrice the time of such a step.)"""
+    return torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95), weight_decay=weight_decay)
+
+
+def descend(
     model: nn.Module,
+    learners: Sequence[torch.optim.Optimizer],
     loss: Callable[[int], Tensor],
+    schedule: Schedule,
     *,
-    steps: int,
-    rate: float,
-    warmup: int = 20,
-    weight_decay: float = 0.0,
-    clip: float = 0.5,
+    clip: float = 1.0,
+    first: int = 0,
     checkpoint: Path | None = None,
-    settings: dict[str, Any] | None = None,
-    said: Callable[[str], None] = silent,
-) -> None:
-    """Train a model in place, and leave it in evaluation mode.
+) -> Iterator[tuple[int, float]]:
+    """Train a model in place, step by step; yields the number and the loss of each step after it.
 
     Parameters
     ----------
     model : nn.Module
-        The learner; what requires no gradient stays.
+        The learner.
+    learners : sequence of optimizers
+        They share its weights; a group's `scale`, where it has one, multiplies the rate.
     loss : callable
-        The loss of a step in nats (or what it is), from its number, which must decide all that is random in it.
-    steps : int
-        How many, at least 1.
-    rate : float
-        AdamW's highest learning rate, positive. (Muon, which trained the pair, takes thrice the time of such a step.)
-    warmup : int
-        Steps that lead up to it; from there it falls linearly to 0.
-    weight_decay : float
-        Of all weights.
+        The loss of a step in nats (or what it is), from its number.
+    schedule : Schedule
+        Steps and rates.
     clip : float
         Largest norm of a step's gradient.
+    first : int
+        The step to begin with.
+    checkpoint : Path, optional
+        Is named where a loss is not finite, if it is there.
+
+    Raises
+    ------
+    ValueError
+        A loss that is not finite, with the step; the weights are those before it.
+    """
+    for step in range(first, schedule.steps):
+        value = loss(step)
+        if not torch.isfinite(value):
+            kept = f"; {str(checkpoint)!r} keeps an earlier one" if checkpoint and checkpoint.exists() else ""
+            raise ValueError(f"the loss of step {step} is {value.item()}: training has stopped there{kept}")
+        value.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(model.parameters(), clip)
+        rate = learning_rate(step, *schedule)
+        for learner in learners:
+            for group in learner.param_groups:
+                group["lr"] = rate * group.get("scale", 1.0)
+            learner.step()
+            learner.zero_grad()
+        yield step, value.item()
+
+
+def fit(
+    model: nn.Module,
+    loss: Callable[[int], Tensor],
+    schedule: Schedule,
+    *,
+    learners: Sequence[torch.optim.Optimizer] = (),
+    clip: float = 1.0,
+    checkpoint: Path | None = None,
+    settings: dict[str, Any] | None = None,
+    said: Callable[[str], None] = silent,
+) -> None:
+    """Train a model in place, on one thread, and leave it in evaluation mode.
+
+    Parameters
+    ----------
+    model, loss, schedule, learners, clip
+        As for `descend`; by default the optimizers of the bundled pair. Where a run is to go on from a checkpoint, the
+        step's number has to decide all that is random in `loss`.
     checkpoint : Path, optional
         Where the run is kept while it lasts; one that is there is carried on with, to the same weights.
     settings : dict, optional
@@ -77,70 +131,36 @@ def tune(
     Examples
     --------
     >>> line, x = nn.Linear(1, 1), torch.linspace(-1, 1, 9)[:, None]
-    >>> tune(line, lambda step: (line(x) - 3 * x).square().mean(), steps=200, rate=0.05)
+    >>> fit(line, lambda step: (line(x) - 3 * x).square().mean(), Schedule(200, 0.05), learners=[adamw(line)])
     >>> round(line.weight.item())
     3
     """
-    check.integer(steps, "steps", 1)
-    check.scalar(rate, "rate", "(0, inf)")
-    told = {"steps": steps, "rate": rate, "warmup": warmup, "weight_decay": weight_decay, "clip": clip}
-    learner = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.95), weight_decay=weight_decay)
-    first = _resumed(checkpoint, model, learner, told | (settings or {}))
+    check.integer(schedule.steps, "steps", 1)
+    check.scalar(schedule.rate, "rate", "(0, inf)")
+    learners = learners or optimizers(model, _DECAY)
+    held = schedule._asdict() | {"clip": clip} | (settings or {})
+    first = _resumed(checkpoint, model, learners, held)
     model.train()
     with on_threads(1), deferred_interrupt() as caught:  # sums are added in one order wherever they are added
-        for step in range(first, steps):
-            value = loss(step)
-            if not torch.isfinite(value):
-                kept = f"; {str(checkpoint)!r} keeps an earlier one" if checkpoint and checkpoint.exists() else ""
-                raise ValueError(f"the loss of step {step} is {value.item()}: training has stopped there{kept}")
-            value.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
-            now = learning_rate(step, steps, rate, warmup)
-            for group in learner.param_groups:
-                group["lr"] = now
-            learner.step()
-            learner.zero_grad()
-            if step % _OFTEN == 0 or step == steps - 1:
-                said(f"step {step + 1} of {steps}: loss {value.item():.4f}")
+        for step, value in descend(model, learners, loss, schedule, clip=clip, first=first, checkpoint=checkpoint):
+            if step % _OFTEN == 0 or step == schedule.steps - 1:
+                said(f"step {step + 1} of {schedule.steps}: loss {value:.4f}")
             if checkpoint is not None and (caught or (step + 1) % _KEPT == 0):
-                _save(checkpoint, model, learner, told | (settings or {}), step + 1)
+                state = {"settings": held, "step": step + 1, "model": model.state_dict()}
+                write_state(checkpoint, state | {"learners": [learner.state_dict() for learner in learners]})
             if caught:
-                raise KeyboardInterrupt(f"after step {step + 1} of {steps}")
+                raise KeyboardInterrupt(f"after step {step + 1} of {schedule.steps}")
     model.eval()
 
 
-def _save(path: Path, model: nn.Module, learner: torch.optim.Optimizer, settings: dict[str, Any], step: int) -> None:
-    """Write the run so that a power cut leaves the old file or the new one."""
-    state = {
-        "settings": settings,
-        "step": step,
-        "model": model.state_dict(),
-        "learner": learner.state_dict(),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    with partial.open("wb") as file:
-        torch.save(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-
-
-def _resumed(path: Path | None, model: nn.Module, learner: torch.optim.Optimizer, settings: dict[str, Any]) -> int:
+def _resumed(
+    path: Path | None, model: nn.Module, learners: Sequence[torch.optim.Optimizer], settings: dict[str, Any]
+) -> int:
     """Fill model and optimizers from the checkpoint, if there is one; the step to go on with."""
-    if path is None or not path.exists():
+    state = None if path is None else read_state(path, settings)
+    if state is None:
         return 0
-    try:
-        state = torch.load(path, weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise ValueError(f"{str(path)!r} is not a checkpoint; remove it to start afresh") from error
-    for name in settings.keys() | state["settings"].keys():
-        mine, held = settings.get(name), state["settings"].get(name)
-        if mine != held:
-            raise ValueError(
-                f"{name}={mine!r}, but the unfinished run in {str(path)!r} has {name}={held!r}; "
-                f"use its settings or remove the file"
-            )
     model.load_state_dict(state["model"])
-    learner.load_state_dict(state["learner"])
+    for learner, saved in zip(learners, state["learners"], strict=True):
+        learner.load_state_dict(saved)
     return int(state["step"])

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from real.options import positive
@@ -31,8 +32,9 @@ from real.train import corpus as text_corpus
 from real.train.checkpoint import STAGES, Run, deferred_interrupt, fingerprint, load, save
 from real.train.corpus import Corpus
 from real.train.evaluate import evaluate, write
+from real.train.loop import Schedule, descend
 from real.train.muon import in_bfloat16
-from real.train.recipe import PROMPT, Recipe, learning_rate
+from real.train.recipe import PROMPT, Recipe
 from real.train.step import batch_at, build, cross_entropy, divergence, on_threads, optimizers
 from specsim.base import limits
 
@@ -46,17 +48,17 @@ def _plan(recipe: Recipe, stage: str) -> tuple[int, float]:
     return getattr(recipe, f"{stage}_steps"), getattr(recipe, f"{stage}_rate")
 
 
-def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str) -> Tensor:
-    """Loss of the run's step, on the windows that are its turn."""
+def _loss(recipe: Recipe, run: Run, stream: Tensor, stage: str, step: int) -> Tensor:
+    """Loss of a step, on the windows that are its turn."""
     own = round(recipe.written_share * recipe.batch) if stage == "distil" else 0
     seed = 4 * recipe.seed + STAGES.index(stage)
     ids = torch.empty(0, recipe.window, dtype=torch.long)
     if own < recipe.batch:
-        ids = batch_at(stream, run.step, recipe.batch - own, recipe.window, seed)
+        ids = batch_at(stream, step, recipe.batch - own, recipe.window, seed)
     if stage != "distil":
         return cross_entropy(run.target if stage == "target" else run.draft, ids)
     written = torch.cat(run.written)
-    turn = torch.arange(run.step * own, (run.step + 1) * own) % len(written)
+    turn = torch.arange(step * own, (step + 1) * own) % len(written)
     return divergence(run.target, run.draft, torch.cat([ids, written[turn]]))
 
 
@@ -79,23 +81,17 @@ def _steps(recipe: Recipe, run: Run, stream: Tensor) -> Iterator[float]:
         model = run.target if stage == "target" else run.draft
         if not run.optimizers:
             run.optimizers = optimizers(model, recipe.weight_decay)
-        while run.step < steps:
-            loss = math.nan
-            if stage == "write":
+        if stage == "write":
+            while run.step < steps:
                 _write_more(recipe, run, stream)
-            else:
-                rate = learning_rate(run.step, steps, highest, recipe.warmup)
-                value = _loss(recipe, run, stream, stage)
-                value.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-                for optimizer in run.optimizers:
-                    for group in optimizer.param_groups:
-                        group["lr"] = rate * group["scale"]
-                    optimizer.step()
-                    optimizer.zero_grad()
-                loss = value.item()
-            run.step += 1
-            yield loss
+                run.step += 1
+                yield math.nan
+        else:
+            schedule = Schedule(steps, highest, recipe.warmup)
+            loss = partial(_loss, recipe, run, stream, stage)
+            for step, value in descend(model, run.optimizers, loss, schedule, first=run.step):
+                run.step = step + 1
+                yield value
         run.stage, run.step, run.optimizers = run.stage + 1, 0, []
 
 
@@ -201,7 +197,7 @@ def train_pair(
     ------
     ValueError
         If an argument cannot work, before any training, or if `out` holds the checkpoint of a run
-        with other settings.
+        with other settings; if a loss is not finite, at the step.
     KeyboardInterrupt
         At Ctrl-C, after the checkpoint is written.
     """

@@ -25,6 +25,8 @@ EXAMPLES = (
     "specsim-real train-drafters exit_1 trigram --work runs/drafters",
 )
 VALIDATED, OFFSETS = 16, 4  # texts that a drafter is judged on, and drafts of a block
+# Largest norm of a step's gradient, with which the shipped drafters were trained.
+CLIP = 0.5
 
 
 def makers(folder: ModuleType = draft) -> dict[str, ModuleType]:
@@ -162,8 +164,17 @@ def trained(maker: Any, recipe: dict[str, Any], work: Path, lab: Lab, checkpoint
         return value
 
     settings = {"recipe": fingerprint(recipe), "target": states.identity(target), "texts": list(tokens.shape)}
-    steps, rate = recipe["steps"], recipe["rate"]
-    loop.tune(net, loss, steps=steps, rate=rate, checkpoint=checkpoint, settings=settings, said=lab.said)
+    schedule, learners = loop.Schedule(recipe["steps"], recipe["rate"]), [loop.adamw(net)]
+    loop.fit(
+        net,
+        loss,
+        schedule,
+        learners=learners,
+        clip=CLIP,
+        checkpoint=checkpoint,
+        settings=settings,
+        said=lab.said,
+    )
     return net
 
 

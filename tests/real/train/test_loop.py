@@ -1,4 +1,4 @@
-"""Training on a frozen target: stopped and carried on, refused where it cannot go on, on states of this target only."""
+"""The loop of all training: stopped, carried on, refused where it cannot go on; and states of a frozen target."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import torch
 from helpers.tiny_models import tiny_gemma2, tiny_llama
 from torch import nn
 
+import real
 from real.models.model import from_hf, full_states
 from real.train import loop, states
-from real.train.loop import tune
+from real.train.loop import Schedule, adamw, fit
 
 STEPS = 240
 
@@ -35,7 +36,7 @@ def fitted(model: nn.Module, stop_at: int | None = None, bad: int | None = None,
         value = (model(x) - x.sum(-1, keepdim=True)).square().mean()
         return value * float("nan") if step == bad else value
 
-    tune(model, loss, steps=STEPS, rate=0.02, **told)
+    fit(model, loss, Schedule(STEPS, 0.02), learners=[adamw(model)], **{"clip": 0.5, **told})
     return model
 
 
@@ -84,12 +85,44 @@ def test_checkpoints_of_something_else_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "line"),
-    [({"steps": 0, "rate": 0.1}, "^steps must be"), ({"steps": 1, "rate": 0.0}, "^rate is 0.0; it must lie in")],
+    ("schedule", "line"),
+    [(Schedule(0, 0.1), "^steps must be"), (Schedule(1, 0.0), "^rate is 0.0; it must lie in")],
 )
-def test_bad_settings(told: dict[str, Any], line: str) -> None:
+def test_bad_settings(schedule: Schedule, line: str) -> None:
     with pytest.raises(ValueError, match=line):
-        tune(learner(), lambda step: pytest.fail("work was done"), **told)
+        fit(learner(), lambda step: pytest.fail("work was done"), schedule)
+
+
+def test_steps_are_taken_in_one_place() -> None:
+    """But for drafts that share batches, a network on arrays and runs with a time limit; TVD++ only has gradients."""
+    others = {"real/papers/lab/tuning.py", "real/papers/lab/rollouts.py", "real/gpu/training.py"}
+    root = Path(real.__file__).parent
+    steps = {str(p.relative_to(root.parent)) for p in root.rglob("*.py") if ".backward()" in p.read_text("utf-8")}
+    assert steps == {"real/train/loop.py", "real/papers/systems/tvdpp.py", *others}
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_a_step_is_the_one_that_is_written_out(scale: float) -> None:
+    """SGD by hand, three steps: rate of the schedule times the group's scale, gradients of norm 0.5 at most."""
+    ours, plain = learner(), learner()
+    group = {"params": list(ours.parameters()), "scale": scale}
+    steps = loop.descend(ours, [torch.optim.SGD([group])], lambda step: loss_of(ours), Schedule(3, 0.1, 1), clip=0.5)
+    assert [step for step, _ in steps] == [0, 1, 2]
+    for rate in (0.1 / 2, 0.1 * 2 / 3, 0.1 / 3):
+        loss_of(plain).backward()  # type: ignore[no-untyped-call]
+        norm = torch.cat([w.grad.flatten() for w in plain.parameters() if w.grad is not None]).norm()
+        for weight in plain.parameters():
+            assert weight.grad is not None
+            weight.data -= scale * rate * weight.grad * min(1.0, 0.5 / (norm + 1e-6))
+            weight.grad = None
+    for one, other in zip(ours.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def loss_of(model: nn.Module) -> torch.Tensor:
+    x = torch.arange(12.0).reshape(4, 3)
+    value: torch.Tensor = (model(x) - x.sum(-1, keepdim=True)).square().mean()
+    return value
 
 
 def test_states_are_the_targets_and_kept(tmp_path: Path) -> None:

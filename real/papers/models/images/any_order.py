@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from real.papers.models import store
-from real.papers.models.fit import fit, silent
 from real.papers.models.images.data import CLASSES, LEVELS, PIXELS, digits
+from real.train.loop import Schedule, fit, silent
 from real.train.recipe import Shape
 from real.train.step import build
 from specsim.base.texts import Asked
@@ -144,7 +144,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
         given = torch.rand(batch, PIXELS, generator=drawn) < share
         return _loss(model, learned.labels[which], learned.images[which], given)
 
-    fit(model, loss, steps=recipe["steps"], rate=recipe["rate"], said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
     return model
 
 

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from real.papers.models import store
-from real.papers.models.fit import fit, silent
 from real.papers.models.images.data import HELD_OUT, LEVELS, PIXELS, SIDE, digits
+from real.train.loop import Schedule, fit, silent
 from real.train.recipe import Shape
 from real.train.step import build
 
@@ -150,7 +150,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
         which = torch.randint(len(images), (recipe["batch"],), generator=drawn)
         return _loss(model, images[which], Captions(told.words[which], told.lengths[which]))
 
-    fit(model, loss, steps=recipe["steps"], rate=recipe["rate"], said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
     return model
 
 

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from real.papers.models import store
-from real.papers.models.fit import fit, silent
 from real.papers.models.images.data import CLASSES, LEVELS, PIXELS, Digits, digits
+from real.train.loop import Schedule, fit, silent
 from real.train.recipe import Shape
 from real.train.step import build
 
@@ -69,7 +69,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
     def loss(step: int) -> Tensor:
         return _loss(model, learned[torch.randint(len(learned), (recipe["batch"],), generator=drawn)])
 
-    fit(model, loss, steps=recipe["steps"], rate=recipe["rate"], said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
     return model
 
 

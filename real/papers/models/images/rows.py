@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from real.papers.models import store
-from real.papers.models.fit import fit, silent
 from real.papers.models.images.data import CLASSES, SIDE, Digits, digits
+from real.train.loop import Schedule, fit, silent
 
 UNIT = "squared error a pixel"
 STEPS = 8  # Gaussian steps of a token
@@ -93,7 +93,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Head:
     def loss(step: int) -> Tensor:
         return _loss(head, digits().learned(), recipe["batch"], drawn)
 
-    fit(head, loss, steps=recipe["steps"], rate=recipe["rate"], said=said)
+    fit(head, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
     return head
 
 

@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from real.papers.models import store
-from real.papers.models.fit import fit, silent
 from real.papers.models.images.data import LEVELS, SIDE, digits
+from real.train.loop import Schedule, fit, silent
 
 UNIT = "squared error a pixel"
 FRAME = 16  # pixels a side
@@ -154,7 +154,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Denoiser:
         ahead = int(torch.randint(recipe["ahead"] + 1, (), generator=drawn))
         return _loss(model, digits().learned().images, recipe["batch"], ahead, drawn)
 
-    fit(model, loss, steps=recipe["steps"], rate=recipe["rate"], said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
     return model
 
 

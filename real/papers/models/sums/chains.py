@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from real.papers.models import store
-from real.papers.models.fit import fit, silent
+from real.train.loop import Schedule, fit, silent
 from real.train.recipe import Shape
 from real.train.step import build
 from specsim.types import Array
@@ -116,7 +116,7 @@ def train(name: str, said: Callable[[str], None] = silent) -> Any:
         texts = solved(problems(recipe["batch"], rng), recipe["habit"], rng)
         return _loss(model, texts, recipe["wrong"], drawn)
 
-    fit(model, loss, steps=recipe["steps"], rate=recipe["rate"], said=said)
+    fit(model, loss, Schedule(recipe["steps"], recipe["rate"]), said=said)
     return model
 
 

@@ -13,11 +13,10 @@ from torch import nn
 from typer.testing import CliRunner
 
 import real.cli
-from real.papers.models import fit as fitting
 from real.papers.models import store, train
-from real.papers.models.fit import fit
 from real.papers.models.images import data, raster
 from real.papers.models.train import makers
+from real.train.loop import Schedule, fit
 from real.train.recipe import learning_rate
 
 MOST_BYTES = 2_000_000  # of all weights together: they are in the wheel
@@ -69,7 +68,7 @@ def line(seed: int, said: Any = lambda words: None) -> tuple[nn.Module, list[flo
         losses.append(value.item())
         return value
 
-    fit(model, loss, steps=60, rate=0.3, said=said)
+    fit(model, loss, Schedule(60, 0.3), said=said)
     return model, losses
 
 
@@ -101,13 +100,12 @@ def test_weights_come_back_rounded(folder: Path) -> None:
     assert (read.training, [path.name for path in folder.iterdir()]) == (False, ["toy.safetensors"])
 
 
-def test_each_optimizer_has_its_share_of_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_optimizer_has_its_share_of_the_rate() -> None:
     group = {"lr": 0.0, "scale": 0.25}
-    learner = SimpleNamespace(param_groups=[group], step=lambda: rates.append(group["lr"]), zero_grad=lambda: None)
+    learner: Any = SimpleNamespace(param_groups=[group], step=lambda: rates.append(group["lr"]), zero_grad=lambda: None)
     rates: list[float] = []
-    monkeypatch.setattr(fitting, "optimizers", lambda model, decay: [learner])
     weight = nn.Linear(1, 1)
-    fit(weight, lambda step: weight.weight.sum(), steps=6, rate=0.8, warmup=2)
+    fit(weight, lambda step: weight.weight.sum(), Schedule(6, 0.8, warmup=2), learners=[learner])
     assert rates == [0.25 * learning_rate(step, 6, 0.8, 2) for step in range(6)]
 
 
