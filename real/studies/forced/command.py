@@ -84,7 +84,7 @@ def forced(
         from real.studies.forced.measure import check
 
         for b, c in grid:
-            check(*models, b, c, gammas, turns)
+            check(models[0], models[1], b, c, gammas, turns)
         runs = [run for run in old.get("runs", []) if len(run["rows"]) == len(gammas)]
         return partial(measure_settings, models, runs)
 
