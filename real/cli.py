@@ -1,4 +1,4 @@
-"""The command `specsim-real`: it registers one file per command, and nothing heavy is imported for its help."""
+"""The command `specsim-real`: it registers every command, and nothing heavy is imported for its help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 import specsim
 from real.papers.lab import command as systems
-from real.papers.lab import drafters, taxonomy
+from real.papers.lab import drafters
 from real.papers.models import train as images
 from real.studies import table
 from real.studies.compare import command as compare
@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "trees": (trees.trees, trees.EXAMPLES),
     "rows": (rows.rows, rows.EXAMPLES),
     "systems": (systems.systems, systems.EXAMPLES),
-    "taxonomy": (taxonomy.taxonomy, taxonomy.EXAMPLES),
+    "taxonomy": (systems.taxonomy, systems.TAXONOMY_EXAMPLES),
     "train-images": (images.train_images, images.EXAMPLES),
     "train-drafters": (drafters.train_drafters, drafters.EXAMPLES),
 }

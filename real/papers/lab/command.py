@@ -1,4 +1,8 @@
-"""The command `specsim-real systems`: claims of the literature, put to tests that were fixed before the run."""
+"""The commands `specsim-real systems` and `taxonomy`.
+
+The first puts claims of the literature to tests that were fixed before the run; the second prints which systems take
+which value of which axis.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,15 @@ import typer
 
 from real.options import positive
 from real.papers import systems as registry
+from real.papers.lab import choices
 from real.studies.runner import Force
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
+from specsim.base.files import json_text
 from specsim.base.unknown import unknown
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Form, chosen_form
+from specsim.report.forms import table
+from specsim.report.text import aligned, terminal_width
 
 if TYPE_CHECKING:
     from real.papers.lab.contract import System
@@ -28,6 +36,7 @@ EXAMPLES = (
     "specsim-real systems sjd nfd --share 0.1 --out runs/systems",
     "specsim-real systems --out real/results/systems --csv",
 )
+TAXONOMY_EXAMPLES = ("specsim-real taxonomy", "specsim-real taxonomy --csv")
 Wanted = dict[str, tuple["System", dict[str, Any]]]
 
 
@@ -168,7 +177,6 @@ def _run(wanted: Wanted, out: Path, lab: dict[str, Any], threads: int, kept: dic
 def _print(kept: dict[str, Held], form: Form) -> None:
     """Rows, tables or JSON of the records there are."""
     from real.papers.lab import report
-    from specsim.base.files import json_text
 
     if form == "json":
         typer.echo(json_text({"systems": kept}))
@@ -179,3 +187,34 @@ def _print(kept: dict[str, Held], form: Form) -> None:
         typer.echo(text if form == "markdown" else page(blocks_of(text), form))
     elif kept:
         typer.echo(report.table(kept))
+
+
+def taxonomy(
+    as_csv: AsCsv = False,
+    as_latex: AsLatex = False,
+    as_markdown: AsMarkdown = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the axes on which systems differ, and which system takes which value.
+
+    Axes that the survey arXiv:2404.14897 has are told apart from ours.
+    """
+    form = chosen_form(as_json=as_json, as_markdown=as_markdown, as_csv=as_csv, as_latex=as_latex)
+    found = {name: registry.find(name) for name in registry.names()}
+    covered = choices.coverage({system.NAME: system.AXES for system in found.values()})
+    if form == "json":
+        typer.echo(json_text(covered))
+    else:
+        cells = coverage_cells(covered)
+        typer.echo(aligned(cells, terminal_width() or 80) if form == "text" else table(cells, form))
+
+
+def coverage_cells(covered: dict[str, dict[str, list[str]]]) -> list[list[str]]:
+    """The cells of a coverage table, its head first."""
+    cells = [["axis", "value", "what it is", "systems"]]
+    for axis, values in covered.items():
+        whose = "survey" if axis in choices.SURVEY else "ours"
+        for i, (key, takers) in enumerate(values.items()):
+            words = choices.VALUES[axis][key].words
+            cells.append([f"{axis} ({whose})" if i == 0 else "", key, words, ", ".join(takers) or "-"])
+    return cells

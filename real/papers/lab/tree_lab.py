@@ -17,6 +17,7 @@ from torch import Tensor
 from real.decode.beams import BeamVerifier
 from real.decode.fixed import Fixed
 from real.decode.loop import decode_batch, keyed
+from real.decode.score import laws
 from real.decode.tree_plan import TreeVerifier, planned
 from real.decode.trees_block import Texts as Standing
 from real.decode.trees_block import Trees, nodes_logits, place_of
@@ -219,3 +220,14 @@ def _law_of(logits: Tensor) -> Array:
     law = probabilities(logits, PLAIN).double().numpy()
     found: Array = law / law.sum(axis=-1, keepdims=True)
     return found
+
+
+def rows(texts: Texts, each: int) -> tuple[Array, Array]:
+    """Laws (n * each, V) of target and draft at T = 1, at `each` positions evenly spaced along each text."""
+    both = []
+    for prompt, text in zip(texts.prompts, texts.tokens.tolist(), strict=True):
+        chosen = np.linspace(0, len(text) - 1, each).astype(np.int64)
+        along = laws(pair().target, pair().draft, prompt, text, Warping())
+        both.append([w[chosen].double().numpy() for w in along])
+    p, q = (np.concatenate(parts) for parts in zip(*both, strict=True))
+    return p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)

@@ -9,7 +9,7 @@ import numpy as np
 from real.papers.lab.contract import Lab, Record, Verdict
 from real.papers.lab.text_lab import mean
 from real.papers.lab.texts import Texts, texts
-from real.papers.lab.tree_rows import rows
+from real.papers.lab.tree_lab import rows
 from real.studies.intervals import Estimate
 from specsim import discover
 from specsim.bounds.optimum import optimum

@@ -11,8 +11,7 @@ from real.papers.lab import tree_lab as on
 from real.papers.lab.contract import Lab, Record, Verdict
 from real.papers.lab.text_lab import gain, tau
 from real.papers.lab.texts import Texts, texts
-from real.papers.lab.tree_lab import Kind
-from real.papers.lab.tree_rows import rows
+from real.papers.lab.tree_lab import Kind, rows
 from specsim import optimal_acceptance, trees
 from specsim.verify.step import kseq
 

@@ -12,8 +12,7 @@ from real.models.model import full_logits
 from real.papers.lab import tree_lab as on
 from real.papers.lab.contract import Lab, Record
 from real.papers.lab.texts import texts
-from real.papers.lab.tree_lab import Kind, Reader
-from real.papers.lab.tree_rows import rows
+from real.papers.lab.tree_lab import Kind, Reader, rows
 from real.papers.lab.writing import pair
 from real.papers.systems import mdsd, rsd, spectr
 from real.studies.intervals import Estimate
