@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,7 +25,9 @@ from specsim import (
     stationary_tau,
 )
 from specsim.base.arrays import pick
-from specsim.simulation import shards
+from specsim.commands.simulate import Simulate
+from specsim.commands.simulate_run import run
+from specsim.simulation import decode_loop, shards
 from specsim.simulation.pair_tables import summed
 from specsim.simulation.rows import count_up_to
 from specsim.testing import assert_law
@@ -256,3 +260,17 @@ def test_burn_in_is_run_and_not_counted(chunk: int, monkeypatch: pytest.MonkeyPa
 def test_gamma_0_is_plain_decoding(tmp_path: Path) -> None:
     trace = simulate(TARGET, DRAFT, rule="tokenwise", gamma=0, blocks=1000, sequences=10)
     assert (trace.tau, trace.histogram.tolist(), trace.hazards.tolist()) == (1.0, [1000], [])
+
+
+def test_the_command_checks_what_it_simulates_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulation and the exact value beside it read one setup."""
+    calls = []
+    for name in ("paired", "loop", "check_support"):
+        honest = getattr(decode_loop, name)
+        counted = partial(lambda honest, name, *args: (calls.append(name), honest(*args))[1], honest, name)
+        monkeypatch.setattr(decode_loop, name, counted)
+    words = Simulate(target="law:1/3,2/3", draft="law:2/3,1/3", rule="block", gamma=2, blocks=2000.0, as_json=True)
+    text, finished = run(words)
+    assert finished
+    assert json.loads(text)["tau_exact"] == pytest.approx(20 / 9)
+    assert sorted(calls) == ["check_support", "loop", "paired"]
