@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import specsim
-from specsim.commands import check, claims, conform, diagnose, log, plots, report, rules, simulate, validate
+from specsim.commands import check, claims, conform, diagnose, log, report, rules, simulate, validate
 from specsim.commands.options import Command, Group, examples
 from specsim.commands.plan.options import EXAMPLES as PLAN
 from specsim.commands.plan.options import plan
@@ -59,7 +59,6 @@ app.command(cls=Command, epilog=validate.EXAMPLES, short_help="Score the predict
     validate.validate
 )
 app.command(cls=Command, epilog=claims.EXAMPLES, short_help="Which published claims hold?")(claims.claims)
-app.command(cls=Command, epilog=plots.EXAMPLES, short_help="Draw the plots of the documentation.")(plots.plots)
 app.command(cls=Command, epilog=simulate.EXAMPLES, short_help="Decode with a rule on toy models.")(simulate.simulate)
 app.command(cls=Command, epilog=report.EXAMPLES, short_help="Draw records as one page that works offline.")(
     report.report

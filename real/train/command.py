@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from real.train.recipe import Recipe
-from specsim.base.files import json_text
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 EXAMPLES = (
@@ -47,7 +47,7 @@ def train(
         typer.echo(f"interrupted: {stopped}", err=True)
         raise typer.Exit(130) from None
     if form == "json":
-        typer.echo(json_text(record))
+        typer.echo(json_answer("specsim-real/train-pair", record))
     else:
         rows = [[name.replace("_", " "), f"{value:.4f}"] for name, value in record["measured"].items()]
         typer.echo(table([["measured", "value"], *rows], form))

@@ -24,9 +24,10 @@ EXTRA = {  # the package that is imported -> the extra that installs it
     "vl_convert": "report",
 }
 
-REQUIRED = {  # the package that is imported -> the name under which it is installed
+REQUIRED = {  # the package that is imported -> the name under which it is installed; no extra brings it
     "array_api_compat": "array-api-compat",
     "numpy": "numpy",
+    "pandas": "pandas",
     "rich": "rich",
     "scipy": "scipy",
     "typer": "typer",

@@ -9,6 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+# What commands write to for the file name `-`.
+STANDARD_OUTPUT = Path("/dev/stdout")
+
 
 def check_writable(path: Path, ending: str = "") -> Path:
     """The path, if a file can be written there; ValueError otherwise, before any work is done.
@@ -16,6 +19,8 @@ def check_writable(path: Path, ending: str = "") -> Path:
     Folders that are missing are made when the file is written. With `ending`, as ".png", a file must have it; what is
     no regular file, as /dev/null, need not.
     """
+    if path == STANDARD_OUTPUT:
+        return path
     target = _followed(path)
     if target.is_dir():
         raise ValueError(f"output {path} is a directory; give a file name")
@@ -43,7 +48,11 @@ def write_bytes(path: Path, data: bytes) -> None:
     A link is followed, and what is no regular file is written through: a rename would put a file in its place.
     """
     try:
-        if _through(path):
+        if path == STANDARD_OUTPUT:
+            # Opening it by its name would cut off what a file that is appended to holds.
+            with open(1, "wb", closefd=False) as output:
+                output.write(data)
+        elif _through(path):
             with open(path, "wb") as file:
                 file.write(data)
         else:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim import discover
 from specsim.base import check, limits
+from specsim.base.drawing import Line, draw_lines, label_lines, listed_ticks, new_axes
+from specsim.base.results import result
 from specsim.bounds.optimum import optimum
 from specsim.discover import Rule
 from specsim.draft import distinct
@@ -39,6 +42,76 @@ class Point(NamedTuple):
     error: float
 
 
+@result("rules", "num_drafts", rows=lambda curves: curves.points)
+@dataclass(frozen=True)
+class AcceptanceCurves:
+    """Points of all curves: rules first, then the optima. It can be indexed, counted and gone through as a tuple."""
+
+    points: tuple[Point, ...]
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Names of the rules."""
+        return tuple(dict.fromkeys(point.rule for point in self.points if point.rule))
+
+    @property
+    def num_drafts(self) -> tuple[int, ...]:
+        """Numbers of drafts, rising."""
+        return tuple(sorted({point.num_drafts for point in self.points}))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __getitem__(self, index: int) -> Point:
+        return self.points[index]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw acceptance against the number of drafts; return matplotlib's Axes (extra `plot`).
+
+        Rules have the colour of the scheme that draws their drafts; the optimum of a scheme is dashed.
+        """
+        axes = new_axes(axes, "plot")
+        lines = _lines(self.points)
+        draw_lines(axes, lines)
+        listed_ticks(axes, self.num_drafts)
+        axes.set_xlabel("draft tokens at a position, K")
+        axes.set_ylabel("acceptance")
+        label_lines(axes, lines)
+        return axes
+
+
+def _lines(points: Sequence[Point]) -> list[Line]:
+    """Return a line for each rule and optimum; those that are the same at every K are one."""
+    colours = {scheme: f"C{i}" for i, scheme in enumerate(dict.fromkeys(point.scheme for point in points))}
+    names: dict[tuple[str, tuple[tuple[int, float], ...]], list[str]] = {}
+    errors: dict[tuple[str, tuple[tuple[int, float], ...]], list[float]] = {}
+    for rule, scheme in dict.fromkeys((point.rule, point.scheme) for point in points):
+        curve = [point for point in points if (point.rule, point.scheme) == (rule, scheme)]
+        curve.sort(key=lambda point: point.num_drafts)
+        key = scheme, tuple((point.num_drafts, round(point.value, 9)) for point in curve)
+        names.setdefault(key, []).append(rule or "optimum")
+        errors.setdefault(key, [point.error for point in curve])
+    lines = []
+    for key, same in names.items():
+        scheme, places = key
+        values = [value for _, value in places]
+        lines.append(
+            Line(
+                f"{' = '.join(same)} ({scheme.replace('_', ' ')})",
+                [num_drafts for num_drafts, _ in places],
+                values,
+                colours[scheme],
+                "--" if "optimum" in same else "-",
+                [value - error for value, error in zip(values, errors[key], strict=True)],
+                [value + error for value, error in zip(values, errors[key], strict=True)],
+            )
+        )
+    return lines
+
+
 @np.errstate(under="ignore")
 def acceptance_curves(
     p: Array,
@@ -49,7 +122,7 @@ def acceptance_curves(
     samples: int = 64,
     seed: int = 0,
     progress: Progress | None = None,
-) -> list[Point]:
+) -> AcceptanceCurves:
     r"""Mean acceptance of every lossless rule and the optimum of every scheme, on the same rows.
 
     .. math:: \frac1n \sum_{\text{rows}} \Pr[y \in \{x_1, \dots, x_K\}]
@@ -75,8 +148,8 @@ def acceptance_curves(
 
     Returns
     -------
-    list of Point
-        Rules first, in the order of `algorithms`, then the optima (rule "").
+    AcceptanceCurves
+        Of each rule, scheme and K a point: rules first, in the order of `algorithms`, then the optima (rule "").
 
     Raises
     ------
@@ -124,7 +197,7 @@ def acceptance_curves(
         best = optimum(p, q, num_drafts=count, scheme=scheme)
         points.append(Point("", scheme, k, float(np.mean(best.value)), float(np.mean(best.error))))
         tell(0)
-    return points
+    return AcceptanceCurves(tuple(points))
 
 
 def _drawn(rules: Sequence[Rule] | None) -> list[ModuleType]:

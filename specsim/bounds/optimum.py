@@ -14,8 +14,9 @@ from specsim.base import arrays, check, limits, sparse
 from specsim.base.arrays import array_namespace
 from specsim.base.warned import warn
 from specsim.bounds import schemes
+from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _subsets
-from specsim.types import Array, Draws, Optimum
+from specsim.types import Array, Draws
 from specsim.verify.lookup import candidates
 
 SURE = 1e-9  # a value known to this is called optimal

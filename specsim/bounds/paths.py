@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from specsim.base import check, limits
+from specsim.base.results import result
 from specsim.bounds._program import solved
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.types import Array, Model
@@ -33,6 +34,7 @@ Text = tuple[int, ...]
 Rows = Callable[[Text], tuple[Array, Array]]
 
 
+@result("value", "dual")
 class PathOptimum(NamedTuple):
     """Drafts kept by the best verifier of K paths, E[n] = tau - 1: ``value <= optimum <= dual``, both up to rounding.
 

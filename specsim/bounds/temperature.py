@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check
+from specsim.base.results import result
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.laws.warp import apply
 from specsim.types import Array
@@ -17,6 +18,7 @@ NARROWINGS = 16  # of the interval around the best of the grid, to a relative wi
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
+@result("temperature", "value")
 class BestTemperature(NamedTuple):
     """The best draft temperature, the mean optimum there and at temperature 1, and all (temperature, mean optimum)."""
 

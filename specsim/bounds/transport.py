@@ -21,6 +21,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check, limits
+from specsim.base.results import result
 from specsim.bounds._program import solved
 from specsim.types import Array, Draws
 
@@ -29,6 +30,7 @@ MAX_FLOWS = 2**21  # variables of the program: a minute and more
 CELLS = 2**22  # tuples times tokens at a time: a scheme may keep a row for each tuple
 
 
+@result("value", "dual")
 class Coupling(NamedTuple):
     """An optimal coupling of drafts and token, and its proof: ``value <= optimum <= dual``, both up to rounding.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from specsim.base import check, limits
+from specsim.base.results import result
 
 
+@result("refused", "flags")
 class Claim(NamedTuple):
     """What is wrong with a reported speedup: `refused` holds what cannot be, `flags` what needs an explanation.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
+from specsim.base.results import result
 from specsim.claims.check import check_claim
 from specsim.claims.lines import Line, line_of
 from specsim.claims.reasons import implausible, likely, untested
@@ -18,6 +19,7 @@ HEAD = ["source", "rows", "fitted", "tested", "median error", "mean", "worst", "
 NARROW = (0, 1, 3, 4, 5, 6, 7)  # of them
 
 
+@result(rows=lambda validation: validation.scores)
 class Validation(NamedTuple):
     """Scores of all rows, and the overheads fitted: {machine: (overhead in the rows' unit, rows used)}.
 

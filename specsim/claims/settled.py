@@ -57,12 +57,7 @@ def settle(name: str) -> Kept:
 def recorded() -> dict[str, Kept]:
     """What the record holds, by name."""
     text = (files("specsim.claims") / RECORD).read_text(encoding="utf-8")
-    return {name: Kept(**found) for name, found in json.loads(text).items()}
-
-
-def as_json(found: dict[str, Kept]) -> str:
-    """The record's text."""
-    return json.dumps({name: one._asdict() for name, one in found.items()}, indent=1) + "\n"
+    return {name: Kept(**found) for name, found in json.loads(text)["claims"].items()}
 
 
 def rows(found: dict[str, Kept], whole: bool) -> list[list[Any]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, NamedTuple
 
 import typer
 
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import PARAM, STEP_PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples(
@@ -59,7 +59,7 @@ def check(told: Check) -> None:
             typer.echo(f"{finding.outcome}  {finding.check}  {finding.detail}".rstrip())
     count = {outcome: sum(one.outcome == outcome for one in done) for outcome in ("pass", "FAIL", "skipped")}
     if form == "json":
-        typer.echo(json.dumps([finding._asdict() for finding in done], indent=1))
+        typer.echo(json_answer("specsim/check", {"findings": [finding._asdict() for finding in done]}))
     else:
         verdict = "this rule differs from what it states" if count["FAIL"] else "no difference found"
         words = f"{count['pass']} passed, {count['FAIL']} failed, {count['skipped']} skipped: {verdict}"

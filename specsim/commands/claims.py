@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples("specsim claims", "specsim claims --run recursive_optimal", "specsim claims --run all --json")
@@ -39,7 +40,7 @@ def claims(told: Claims) -> None:
         chosen = settled.names() if told.run == "all" else [told.run]
         found = {name: settled.settle(name) for name in chosen}
     if form == "json":
-        typer.echo(settled.as_json(found), nl=False)
+        typer.echo(json_answer("specsim/claims", {"claims": {name: one._asdict() for name, one in found.items()}}))
     elif form != "text" or told.run in ("", "all"):
         typer.echo(table(settled.rows(found, form != "text"), form))
     else:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Command, Form, examples, form_of, takes
 
 # Statuses of other commands are 0, 1 and 2 with 2 for bad input: here 2 is an answer, that nothing could be decided.
@@ -102,7 +103,7 @@ def conform(told: Conform) -> None:
     if told.html is not None:
         _page(told, module, reports)
     if form == "json":
-        typer.echo(json.dumps([report.as_json(one) for one in reports], indent=1))
+        typer.echo(json_answer("specsim/conform", {"reports": [report.as_json(one) for one in reports]}))
     if form in ("csv", "latex"):
         typer.echo("\n\n".join(page([report.rows(one), "", *report.ending(one)], form) for one in reports))
     if form == "markdown":
@@ -139,7 +140,7 @@ def _listed(form: Form) -> None:
     with aside():
         listed = registry.listed()
     if form == "json":
-        typer.echo(json.dumps([{"adapter": name, "state": words} for name, words in listed], indent=1))
+        typer.echo(json_answer("specsim/conform-list", {"adapters": [{"adapter": a, "state": s} for a, s in listed]}))
     elif form != "text":
         typer.echo(page([[["adapter", "what it is of, and what is missing"], *map(list, listed)]], form))
     else:
@@ -160,16 +161,15 @@ def _checked(told: Conform, path: Path) -> None:
         typer.echo(f"{told.source}: {reason}", err=True)
         raise typer.Exit(reason.status) from None
     if told.as_json:
-        said = {"subject": told.source, "certificate": str(path), "holds": True}
-        typer.echo(json.dumps(said | held._asdict()))
+        answer = {"subject": told.source, "certificate": str(path), "holds": True, **held._asdict()}
+        typer.echo(json_answer("specsim/conform-check", answer, indent=None))
         return
     _say(f"{told.source}: what {path} certifies is what is installed", told)
     for name, words in zip(held.subjects, held.outcomes, strict=True):
         _say(f"{name}: {words}", told)
     _say(f"hashed: {certificate.listed(held.sources)}, and nothing else", told)
     if held.versions:
-        versions = ", ".join(f"{name} {version}" for name, version in held.versions.items())
-        _say(f"by their versions alone: {versions}", told)
+        _say(f"by their versions alone: {', '.join(' '.join(pair) for pair in held.versions.items())}", told)
     _say(f"judged: {', '.join(held.judged)}, and nothing else", told)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from specsim.base.results import as_plain
+from specsim.commands.json_form import interval, json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def diagnose(told: Diagnose) -> None:
         return
     found = diagnosis.diagnose(off, on, length=told.length, noise=told.noise, level=told.level)
     if form == "json":
-        typer.echo(json.dumps({"sentence": sentence(found), **as_plain(found)}, allow_nan=False))
+        typer.echo(json_answer("specsim/diagnose", _json(found), indent=None))
     else:
         typer.echo(text(found, form))
 
@@ -196,3 +196,12 @@ def _mend(one: Mend) -> list[str]:
     if one.value is None:
         return [one.what, f"{one.low:.2f} to {one.high:.2f}", "as far as these logs tell"]
     return [one.what, f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]", one.basis]
+
+
+def _json(found: Diagnosis) -> dict[str, Any]:
+    """Return the fields of a diagnosis; each remedy has its speedup with the interval."""
+    mends = [
+        {"what": mend.what, "speedup": interval(mend.value, mend.low, mend.high), "basis": mend.basis}
+        for mend in found.mends
+    ]
+    return {"sentence": sentence(found), **as_plain(found), "mends": mends}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from specsim.commands.json_form import interval, one_or_many
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "specsim log on.log",
-    "specsim log metrics.txt --hazards hazards.csv",
+    "specsim log metrics.txt --out hazards.csv",
     "specsim plan --hazards hazards.csv --cost-ratio 0.05",
 )
 WORDS = {
@@ -46,7 +46,7 @@ class Log(NamedTuple):
         ),
     ] = None
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95
-    hazards: Annotated[
+    out: Annotated[
         Path | None, typer.Option(help="CSV file to write (position, tried, kept), for `specsim plan --hazards`.")
     ] = None
     as_csv: AsCsv = False
@@ -64,8 +64,8 @@ def log(told: Log) -> None:
     from specsim.logs.read import read_log
 
     form = form_of(told)
-    if told.hazards is not None:
-        check_writable(told.hazards, ".csv")
+    if told.out is not None:
+        check_writable(told.out, ".csv")
     runs = [run for run in read_log(told.file) if run.speculating]
     if not runs:
         raise ValueError(f"{told.file.name} is of a run without speculation; expected drafts")
@@ -80,14 +80,14 @@ def log(told: Log) -> None:
         runs = [run._replace(coverage=share) if run.coverage is None else run for run in runs]
     runs = [counted_run(run, told.length) for run in runs]
     found = [log_acceptance(run, length=told.length, level=told.level) for run in runs]
-    if told.hazards is not None:
+    if told.out is not None:
         if found[0].hazards is None:
-            raise ValueError(f"{told.file.name} has no positions; --hazards needs blocks by the drafts they kept")
+            raise ValueError(f"{told.file.name} has no positions; --out needs blocks by the drafts they kept")
         check_coverage(runs[0])
-        write_bytes(told.hazards, _csv(found[0]).encode())
+        write_bytes(told.out, _csv(found[0]).encode())
     if form == "json":
         shown = [_json(run, one) for run, one in zip(runs, found, strict=True)]
-        typer.echo(json.dumps(shown[0] if len(shown) == 1 else shown, allow_nan=False))
+        typer.echo(one_or_many("specsim/log", shown, "runs"))
         return
     typer.echo("\n\n".join(_text(run, one, told.level, form) for run, one in zip(runs, found, strict=True)))
 
@@ -143,8 +143,10 @@ def _json(run: EngineLog, found: LogAcceptance) -> dict[str, Any]:
         hazards = {
             "tried": found.hazards.tried.tolist(),
             "kept": found.hazards.kept.tolist(),
-            "hazards": found.hazards.hazards.tolist(),
-            "intervals": found.hazards.intervals.tolist(),
+            "hazards": [
+                interval(hazard, *ends)
+                for hazard, ends in zip(found.hazards.hazards.tolist(), found.hazards.intervals.tolist(), strict=True)
+            ],
         }
     return {
         "engine": run.engine,

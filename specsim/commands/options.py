@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from specsim.commands.errors import BAD, fail, one_line
+from specsim.commands.streams import open_streams
 
 Options = TypeVar("Options")
 
@@ -28,6 +31,17 @@ class Command(TyperCommand):
             program = f"{parent.command_path} {info_name}" if parent is not None else str(info_name)
             _fail_in_one_line(error, program, self.bad_input)
             raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; `-` is standard input or output where a file is named."""
+        try:
+            is_written = open_streams(str(self.name), self.get_params(ctx), ctx.params)
+        except ValueError as error:
+            fail(str(error), self.bad_input)
+        if not is_written:
+            return super().invoke(ctx)
+        with redirect_stdout(sys.stderr):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then options under the heading of their panel, in the order of the record."""

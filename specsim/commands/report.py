@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import examples, takes
 
 EXAMPLES = examples("specsim report page.html", "specsim report page.html compare.json plan.json")
@@ -41,7 +41,9 @@ def report(told: Report) -> None:
     written = page(records).encode()
     write_bytes(told.out, written)
     if told.as_json:
-        typer.echo(json.dumps({"out": str(told.out), "bytes": len(written), "records": [one.kind for one in records]}))
+        kinds = [record.kind for record in records]
+        answer = {"out": str(told.out), "bytes": len(written), "records": kinds}
+        typer.echo(json_answer("specsim/report", answer, indent=None))
     else:
         shown = counted(len(records), "record") if records else "examples, as no record is given"
         typer.echo(f"{told.out}: {shown}, {len(written) / 1e6:.2f} MB, opens without a network")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import NamedTuple
 
 import typer
 
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples("specsim rules", "specsim rules --csv > rules.csv", "specsim rules --json")
@@ -30,7 +30,7 @@ def rules(told: Rules) -> None:
     form = form_of(told)
     if form == "json":
         head, *rows = tables.rules_rows()
-        typer.echo(json.dumps([dict(zip(head, row, strict=True)) for row in rows], indent=1))
+        typer.echo(json_answer("specsim/rules", {"rules": [dict(zip(head, row, strict=True)) for row in rows]}))
     elif form == "markdown":
         typer.echo(tables.rules_table())
     elif form == "text":

@@ -17,6 +17,7 @@ from rich.progress import Progress
 
 from specsim.base.reading import MOST_BYTES, read_text
 from specsim.commands.errors import sentence
+from specsim.commands.json_form import interval, json_answer
 from specsim.commands.options import form_of
 from specsim.commands.simulate import Simulate
 from specsim.exact.chain import expected_tokens
@@ -178,7 +179,7 @@ def run(told: Simulate) -> tuple[str, bool]:
     numbers = summary(trace, exact_tau(what, much["blocks"], told.burn_in, told.sequences), finished)
     form = form_of(told)
     if form == "json":
-        return json.dumps(numbers, indent=1, allow_nan=False), finished
+        return json_answer("specsim/simulate", numbers), finished
     return page(lines(numbers), form), finished
 
 
@@ -227,19 +228,22 @@ def exact_tau(what: Setup, blocks: int | None, burn_in: int, sequences: int) -> 
 
 def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]:
     """The numbers of a trace, ready for JSON."""
-    hazards = [None if np.isnan(h) else float(h) for h in trace.hazards]
+    low, high = trace.tau_interval(LEVEL) if len(trace.kept) > 1 else (None, None)
+    ends = trace.hazard_intervals(LEVEL).tolist()
+    hazards = [
+        None if np.isnan(hazard) else interval(float(hazard), *pair)
+        for hazard, pair in zip(trace.hazards, ends, strict=True)
+    ]
     return {
         "settings": json.loads(trace.settings),
         "finished": finished,
         "blocks": trace.blocks,
         "tokens": int(trace.lengths.sum()),
-        "tau": trace.tau,
-        "tau_interval": list(trace.tau_interval(LEVEL)) if len(trace.kept) > 1 else None,
+        "tau": interval(trace.tau, low, high),
         "tau_exact": exact,
         "level": LEVEL,
         "kept": trace.histogram.tolist(),
         "hazards": hazards,
-        "hazard_intervals": trace.hazard_intervals(LEVEL).tolist(),
         "contexts": int((trace.starts > 0).sum()),
         "seconds": trace.seconds,
     }
@@ -247,18 +251,18 @@ def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]
 
 def lines(numbers: dict[str, Any]) -> list[str | Table]:
     """Return the same to read: words, and a table."""
-    interval, exact = numbers["tau_interval"], numbers["tau_exact"]
-    spread = f"  {LEVEL:.0%} interval {interval[0]:.4f} .. {interval[1]:.4f}" if interval else ""
+    tau, exact = numbers["tau"], numbers["tau_exact"]
+    spread = "" if tau["low"] is None else f"  {LEVEL:.0%} interval {tau['low']:.4f} .. {tau['high']:.4f}"
     rows = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
     for i, n in enumerate(numbers["kept"]):
         row = [str(i), f"{n / numbers['blocks']:.2%}", "", "", ""]
         if i < len(numbers["hazards"]) and numbers["hazards"][i] is not None:
-            low, high = numbers["hazard_intervals"][i]
-            row[2:] = [str(i + 1), f"{numbers['hazards'][i]:.4f}", f"{low:.4f} .. {high:.4f}"]
+            hazard = numbers["hazards"][i]
+            row[2:] = [str(i + 1), f"{hazard['value']:.4f}", f"{hazard['low']:.4f} .. {hazard['high']:.4f}"]
         rows.append(row)
     out: list[str | Table] = [
         f"blocks {numbers['blocks']}  tokens {numbers['tokens']}  in {numbers['seconds']:.2f} s",
-        f"tau {numbers['tau']:.4f}{spread}" + ("" if exact is None else f"  exact {exact:.4f}"),
+        f"tau {tau['value']:.4f}{spread}" + ("" if exact is None else f"  exact {exact:.4f}"),
         "",
         rows,
     ]

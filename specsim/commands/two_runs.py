@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, form: Any) -> str:
     """Every later log compared with the first, at each batch that both have."""
     from specsim.base.results import as_plain
+    from specsim.commands.json_form import one_or_many
     from specsim.speed.two_runs import compare_runs, same_runs
 
     sources = list(dict.fromkeys(run.source for run in runs))
@@ -31,7 +31,7 @@ def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, f
     ]
     if form == "json":
         shown = [{"sentence": sentence(one), **as_plain(one)} for one in found]
-        return json.dumps(shown[0] if len(shown) == 1 else shown, allow_nan=False)
+        return one_or_many("specsim/diagnose-two", shown, "comparisons")
     return "\n\n".join(text(one, form) for one in found)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
 EXAMPLES = examples(
@@ -45,7 +45,7 @@ def validate(told: Validate) -> None:
     )
     if form == "json":
         shown = {"sources": scores.summary(found), "rows": [score._asdict() for score in found.scores]}
-        typer.echo(json.dumps(shown, allow_nan=False))
+        typer.echo(json_answer("specsim/validate", shown, indent=None))
     else:
         table = scores.report_rows(found, whole=form != "text")
         typer.echo(page([table, "", *scores.remarks(found)], form))

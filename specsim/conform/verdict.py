@@ -6,6 +6,8 @@ import builtins
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from specsim.base.results import result
+
 Outcome = Literal[
     "lossless", "lossy by design", "vacuous", "inconclusive", "not available", "measured", "broken", "convicted"
 ]
@@ -42,6 +44,7 @@ class Counterexample(NamedTuple):
     given: Mapping[str, str] | None = None  # what else was passed, by its name: sampling_params, prompt, n, ...
 
 
+@result("outcome", "property", "subject", "words")
 class Verdict(NamedTuple):
     """One property of one subject.
 
@@ -85,6 +88,7 @@ class Resemblance(NamedTuple):
     words: str
 
 
+@result("outcome", "subject", rows=lambda report: report.verdicts)
 class Report(NamedTuple):
     """All verdicts on one subject."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from specsim import discover
 from specsim.base import check
+from specsim.base.results import result
 from specsim.discover import Rule
 from specsim.exact.process_branches import Joint, Text, distance, outcome
 from specsim.exact.verdicts import on_rationals, process_verdict
@@ -22,6 +23,7 @@ from specsim.verify.stepwise import Stepwise
 CELLS = 3**4  # texts: more than 4 positions of 3 tokens are for the simulator
 
 
+@result("bias", "passes")
 class Filled(NamedTuple):
     """The law of the whole text (text -> probability), the target's passes, and how far the law is from the target's.
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim import discover
+from specsim.base.results import result
 from specsim.exact.process_branches import Joint, distance, outcome
 from specsim.exact.small_laws import rational_table
 from specsim.types import Array
@@ -21,6 +22,7 @@ PACKAGE = "specsim."  # whose rules have proofs; a file of one's own has a name 
 ROUNDING = 1e-12  # the largest distance that is none, for a step rule that is enumerated in float64
 
 
+@result("lossless", "bias", "reason")
 class Guarantee(NamedTuple):
     """Verdict on a rule: lossless or not, the largest bias (TV) met, its witness, and how many cases were run."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.arrays import array_namespace
+from specsim.base.results import result
 from specsim.types import Array
 
 
@@ -100,6 +101,7 @@ def _survival(alpha: Array, gamma: int | None) -> Array:
     return xp.concat([one, xp.cumulative_prod(a, axis=-1)], axis=-1)
 
 
+@result("tau", "blocks")
 class Renewal(NamedTuple):
     """Block structure of one text under a chain rule.
 

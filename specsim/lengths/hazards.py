@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.arrays import array_namespace
+from specsim.base.drawing import survival_plot
 from specsim.base.intervals import wilson
+from specsim.base.results import result
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array
 
 MAX_DRAFTS = 4096  # of one block
 
 
+@result("hazards", rows=lambda estimate: estimate.positions())
 class HazardEstimate(NamedTuple):
     """Hazards counted in a log: hazards, intervals (gamma, 2), and per position the blocks that tried and kept it.
 
@@ -35,6 +38,24 @@ class HazardEstimate(NamedTuple):
     tried: Array
     kept: Array
     tau_error: float | None = None
+
+    def positions(self) -> list[dict[str, float]]:
+        """Return one row for each position in the block: its hazard, the interval, and the counts behind it."""
+        return [
+            {
+                "position": i + 1,
+                "hazard": float(self.hazards[i]),
+                "low": float(self.intervals[i][0]),
+                "high": float(self.intervals[i][1]),
+                "tried": float(self.tried[i]),
+                "kept": float(self.kept[i]),
+            }
+            for i in range(len(self.hazards))
+        ]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw how many blocks come to each draft and keep it; return matplotlib's Axes (extra `plot`)."""
+        return survival_plot(self.hazards, self.intervals, axes)
 
     def tau(self, gamma: int, *, wary: bool = False) -> tuple[float, float]:
         """Tokens per target call at this length and the standard error (Greenwood's; independent blocks).

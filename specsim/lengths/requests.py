@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, limits
+from specsim.base.results import result
 from specsim.types import Array
 
 
+@result("mean_s", "tau")
 class RequestLaw(NamedTuple):
     """Law of the number of cycles of one request, and of its time; cycles[k] = P(k cycles), k = 0..tokens.
 
@@ -117,6 +119,7 @@ def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: floa
     return RequestLaw(cycles, cycle, first)
 
 
+@result("mean_s")
 class InterToken(NamedTuple):
     """Law of the time between tokens: 0 inside a block with probability `inside`, a whole cycle otherwise.
 
@@ -171,7 +174,7 @@ def inter_token_law(length_law: Array, *, cycle_s: float) -> InterToken:
     Examples
     --------
     >>> inter_token_law([0.0, 1.0], cycle_s=0.03)
-    InterToken(inside=np.float64(0.5), cycle_s=0.03)
+    InterToken(mean_s=0.015, inside=0.5, cycle_s=0.03)
     """
     law = np.asarray(check.law(length_law, "length_law"))
     if law.ndim != 1:
@@ -180,13 +183,14 @@ def inter_token_law(length_law: Array, *, cycle_s: float) -> InterToken:
     return InterToken(1 - 1 / tau, float(check.scalar(cycle_s, "cycle_s", "[0, inf)")))
 
 
+@result()
 class BatchTokens(NamedTuple):
     """Tokens that a batch emits per cycle: each its own number (continuous), or all the least of them (lockstep).
 
     Examples
     --------
     >>> batch_tokens([0.5, 0.5], 2)
-    BatchTokens(continuous=np.float64(3.0), lockstep=np.float64(2.5))
+    BatchTokens(continuous=3, lockstep=2.5)
     """
 
     continuous: Any

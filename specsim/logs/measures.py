@@ -10,7 +10,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.intervals import wilson
-from specsim.base.results import frame, html_table, one_line
+from specsim.base.results import result
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, per_step
@@ -28,6 +28,7 @@ class Measure(NamedTuple):
     high: float | None
 
 
+@result("measures")
 class LogAcceptance(NamedTuple):
     """What a log says of acceptance.
 
@@ -50,15 +51,14 @@ class LogAcceptance(NamedTuple):
     fixed: bool
     notes: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        return one_line(self)
+    def plot(self, axes: Any = None) -> Any:
+        """Draw how many blocks keep each draft; return matplotlib's Axes (extra `plot`).
 
-    def _repr_html_(self) -> str:
-        return html_table(self)
-
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame of one row; parts of a field have dotted names, such as `measures.tau.value`."""
-        return frame(self)
+        ValueError where the log has no positions.
+        """
+        if self.hazards is None:
+            raise ValueError("hazards is None: the log does not say how many blocks kept each position")
+        return self.hazards.plot(axes)
 
 
 def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 0.95) -> LogAcceptance:

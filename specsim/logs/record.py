@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from specsim.base.results import result
 from specsim.latency import Timing
 
 # No count of a log is larger, and no time but 0 smaller (in milliseconds) or larger: what is computed stays finite.
@@ -19,6 +20,7 @@ UNKNOWN_COVERAGE = (
 )
 
 
+@result("source", "engine", "speculating")
 class EngineLog(NamedTuple):
     """What a log says of one run, with speculation or without; None where it says nothing.
 

@@ -1,6 +1,6 @@
 """Plots: speedup by draft cost, length, batch and context; predicted beside measured; laws of the block length.
 
-Needs matplotlib (extra `plot`). Every plot is made anew by `specsim plots DIR`.
+Needs matplotlib (extra `plot`). `docs/_generate/plots.py` makes those of the site anew.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from specsim.speed.grid import Given, costs, steps, taus
 from specsim.speed.plan import plan as best_plans
 from specsim.types import Array
 
-PAIR = ("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", 4, 0.8)  # what `specsim plots` shows
+PAIR = ("llama-3.1-70b", "llama-3.2-1b", "h100-sxm", 4, 0.8)  # what the site shows
 FIT = ("magicdec-001", "magicdec-007", "magicdec-014")  # rows that the one overhead is fitted on
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.base.arrays import at, pick
 from specsim.base.intervals import ratio_error, student_quantile
+from specsim.base.results import result
 from specsim.discover import Rule
 from specsim.draft import distinct, iid
 from specsim.simulation.blocks import drafted_tree, node_depths
@@ -21,6 +22,7 @@ from specsim.trees.topology import children
 from specsim.types import Array, TokenTree
 
 
+@result("tau", "low", "high")
 class Estimate(NamedTuple):
     """tau with an interval, the number of blocks it rests on, and what else these blocks say.
 

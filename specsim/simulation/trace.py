@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check
+from specsim.base.drawing import survival_plot
 from specsim.base.files import write_bytes
 from specsim.base.intervals import clustered_wilson, ratio_error, student_quantile
 from specsim.base.reading import parsed_json
+from specsim.base.results import result
 from specsim.types import Array
 
 SOURCE = " (SHA-256 of its source)"  # how a setting ends that says with what code a simulation was made
 
 
+@result("tau", "blocks", "hazards")
 class Trace(NamedTuple):
     """Counts of simulated blocks. Intervals take sequences, not blocks, as independent.
 
@@ -75,6 +78,10 @@ class Trace(NamedTuple):
         """
         half = student_quantile(level, len(self.kept) - 1) * ratio_error(self.lengths, self.kept.sum(axis=1))
         return self.tau - half, self.tau + half
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw how many blocks keep each draft, with the intervals at 99 %; return matplotlib's Axes (extra `plot`)."""
+        return survival_plot(self.hazards, self.hazard_intervals(), axes)
 
     def hazard_intervals(self, level: float = 0.99) -> Array:
         """Intervals (depth, 2) for the hazards: Wilson's, for as many blocks as would be worth as much if independent.

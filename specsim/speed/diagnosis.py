@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim.base import check, limits
+from specsim.base.results import result
 from specsim.logs.measures import LogTau, check_tau, implausible
 from specsim.logs.record import EngineLog, per_step
 from specsim.speed.parts import Part, implausible_speedup, implausible_terms, joined_names, not_negative, split
@@ -32,6 +33,7 @@ NOISE = 0.02  # relative standard error of a time whose spread the log does not 
 MISFIT = 9.0  # chi-square of each time to spare, above which times do not lie on a line
 
 
+@result("verdict", "cause", "speedup")
 class Diagnosis(NamedTuple):
     """Which term eats the gain; times are in plain steps, of `step` seconds each.
 

@@ -13,12 +13,14 @@ import numpy as np
 
 from specsim import trees
 from specsim.base import check as _check
+from specsim.base.results import result
 from specsim.claims.check import Claim, judge
 from specsim.lengths.blocks import block_efficiency
 from specsim.speed.ratio import Curve, cycle_cost, pass_time
 from specsim.types import Array
 
 
+@result("speedup")
 class Speed(NamedTuple):
     """Mean tokens and time of a round, their ratio, the most that they can be, and what was taken for granted.
 

@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from specsim.base import check, limits
+from specsim.base.results import result
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance_record import Acceptance, as_acceptance
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
+from specsim.speed.plan_plot import plot_plans
 from specsim.speed.prediction import Prediction, predict
 from specsim.types import Array
+
+
+@result("gammas", "speedups", rows=lambda plans: plans.best)
+@dataclass(frozen=True)
+class Plans:
+    """The best prediction for each batch size and context, which is what indexing, `len` and loops see.
+
+    `tried` has, for each of them, the predictions of all lengths from 0 on.
+    """
+
+    best: tuple[Prediction, ...]
+    tried: tuple[tuple[Prediction, ...], ...]
+
+    @property
+    def gammas(self) -> tuple[int, ...]:
+        """Best length for each batch size and context."""
+        return tuple(prediction.gamma for prediction in self.best)
+
+    @property
+    def speedups(self) -> tuple[float, ...]:
+        """Speedup of each best length."""
+        return tuple(prediction.speedup.value for prediction in self.best)
+
+    def __len__(self) -> int:
+        return len(self.best)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self.best)
+
+    def __getitem__(self, index: int) -> Prediction:
+        return self.best[index]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the speedup against length, or of the best lengths against batch; return matplotlib's Axes.
+
+        With one batch size there is a line over the lengths for each context; with several, a line over them whose
+        points name the best length. Needs the extra `plot`.
+        """
+        return plot_plans(self.best, self.tried, axes)
 
 
 @np.errstate(under="ignore")
@@ -24,7 +67,7 @@ def plan(
     contexts: Iterable[int] = (0,),
     max_gamma: int = 16,
     level: float = 0.95,
-) -> tuple[Prediction, ...]:
+) -> Plans:
     r"""The best speculation length for every batch size and context; gamma = 0 says: switch speculation off.
 
     .. math:: \gamma^*(B, S) = \arg\max_{0 \le \gamma \le \gamma_\max} \frac{\tau(\gamma) \, T(1)}{T_c(\gamma)}
@@ -45,8 +88,8 @@ def plan(
 
     Returns
     -------
-    tuple of Prediction
-        One for each batch and context, contexts within batches. Ties go to the shorter draft.
+    Plans
+        A `Prediction` for each batch and context, contexts within batches. Ties go to the shorter draft.
 
     Raises
     ------
@@ -67,11 +110,13 @@ def plan(
     kept = as_acceptance(acceptance)
     lengths = range(kept.most(max_gamma) + 1)
     spots = list(contexts)
-    found = []
-    for b, s in ((b, s) for b in batches for s in spots):
-        tried = [predict(latency, kept, gamma=g, batch=b, context=s, level=level) for g in lengths]
-        found.append(max(tried, key=lambda one: one.speedup.value))
-    return tuple(found)
+    tried = [
+        tuple(predict(latency, kept, gamma=g, batch=b, context=s, level=level) for g in lengths)
+        for b in batches
+        for s in spots
+    ]
+    best = [max(predictions, key=lambda prediction: prediction.speedup.value) for predictions in tried]
+    return Plans(tuple(best), tuple(tried))
 
 
 @np.errstate(under="ignore")

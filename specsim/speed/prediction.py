@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from specsim.base import check, limits
-from specsim.base.results import frame, html_table, one_line
+from specsim.base.results import result
 from specsim.latency import LatencyModel, Timing
 from specsim.latency.model import total
 from specsim.lengths.acceptance_record import Acceptance, Tau, as_acceptance
@@ -28,6 +28,7 @@ class Estimate(NamedTuple):
     high: float | None
 
 
+@result("speedup")
 class Prediction(NamedTuple):
     """What `predict` says of one speculation length.
 
@@ -60,16 +61,6 @@ class Prediction(NamedTuple):
     unit: str
     flags: tuple[str, ...]
     assumptions: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return one_line(self)
-
-    def _repr_html_(self) -> str:
-        return html_table(self)
-
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame of one row; parts of a field have dotted names, such as `speedup.low`."""
-        return frame(self)
 
 
 @np.errstate(under="ignore")

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check
+from specsim.base.drawing import MUTED, Line, draw_lines, new_axes, whole_ticks
+from specsim.base.results import result
 from specsim.latency import LatencyModel
 from specsim.lengths.acceptance_record import bound
 from specsim.lengths.blocks import block_efficiency
@@ -199,12 +201,35 @@ def relative_costs(latency: LatencyModel, *, batch: int = 1, context: int = 0) -
     )
 
 
+@result("gamma", "speedup")
 class BestGamma(NamedTuple):
     """The best speculation length, its predicted speedup, and the whole curve for gamma = 0, 1, ..."""
 
     gamma: int
     speedup: float
     curve: Array
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the speedup against the length; return matplotlib's Axes (extra `plot`)."""
+        axes = new_axes(axes, "plot")
+        line = Line("", list(range(len(self.curve))), [float(speedup) for speedup in self.curve])
+        draw_lines(axes, [line])
+        axes.axhline(1, color=MUTED, linewidth=1)
+        axes.plot(self.gamma, self.speedup, "o", color=line.colour, markersize=8, fillstyle="none")
+        axes.annotate(
+            f"{self.speedup:.3g} times with {self.gamma} drafts",
+            (self.gamma, self.speedup),
+            (0, 9),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            color=line.colour,
+        )
+        axes.margins(y=0.15)
+        whole_ticks(axes.xaxis)
+        axes.set_xlabel("draft tokens in a block, gamma")
+        axes.set_ylabel("speedup over plain decoding")
+        return axes
 
 
 @np.errstate(under="ignore")

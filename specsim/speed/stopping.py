@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specsim.base import check, limits
+from specsim.base.results import result
 from specsim.speed.ratio import BestGamma, Curve, cycle_cost
 from specsim.types import Array
 
@@ -32,6 +33,7 @@ class Threshold(NamedTuple):
     speedup: Any
 
 
+@result("speedup")
 class Stopping(NamedTuple):
     """The best causal policy; the best threshold on one draft's confidence and the best length beside it.
 

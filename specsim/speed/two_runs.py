@@ -8,6 +8,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from specsim.base import check
+from specsim.base.results import result
 from specsim.latency import Timing
 from specsim.logs.measures import LogTau, check_tau, implausible
 from specsim.logs.record import EngineLog, per_step
@@ -25,6 +26,7 @@ class Side(NamedTuple):
     cycle: Estimate | None
 
 
+@result("verdict", "cause", "speedup")
 class RunComparison(NamedTuple):
     """How fast `new` is in terms of `old`: the ratio of tokens a cycle over that of the times of a cycle.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from specsim.base import check
 from specsim.base.deviation import law_deviation
-from specsim.base.results import frame, html_table, one_line
+from specsim.base.results import result
 from specsim.types import Array
 
 
+@result("passed")
 class LawTest(NamedTuple):
     """Verdict of `law_test`; all distances are total variation."""
 
@@ -20,16 +21,6 @@ class LawTest(NamedTuple):
     threshold: float
     detectable: float
     samples: int
-
-    def __repr__(self) -> str:
-        return one_line(self)
-
-    def _repr_html_(self) -> str:
-        return html_table(self)
-
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame of one row."""
-        return frame(self)
 
     @property
     def passed(self) -> bool:

@@ -18,10 +18,12 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.arrays import array_namespace
+from specsim.base.results import result
 from specsim.trees import topology
 from specsim.types import Array
 
 
+@result("value")
 class Shape(NamedTuple):
     """A tree shape and its value, the expected tokens per target call (bonus included)."""
 
@@ -29,6 +31,7 @@ class Shape(NamedTuple):
     value: Any
 
 
+@result("speedup", "value")
 class TimedShape(NamedTuple):
     """A tree shape, its value, the seconds of one cycle, and the predicted speedup over plain decoding."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 Array = Any  # NumPy (float or object of Fraction), JAX or torch; see specsim.base.arrays
-Status = Literal["optimal", "upper bound"]
 
 
 class TokenTree(NamedTuple):
@@ -32,7 +31,7 @@ class Law(NamedTuple):
     """Rows over `vocab` tokens that are 0 but at `ids`: what engines hand over as top-k or one-hot rows.
 
     ``ids`` are integers (..., k), each at most once in a row, -1 at places that are not used; ``values`` (..., k) are
-    their probabilities, 0 at -1, or booleans where the row is a set of tokens (the certificate of an `Optimum`).
+    their probabilities, 0 at -1, or booleans where the row is a set of tokens (the certificate of an `optimum`).
 
     >>> from specsim import top_k_law, total_variation
     >>> row = top_k_law([[7, 70_000]], [[0.25, 0.75]], vocab=152_000)
@@ -82,23 +81,6 @@ class TreeResult(NamedTuple):
     node: Array
     num_accepted: Array
     token: Array
-
-
-class Optimum(NamedTuple):
-    """The best acceptance any lossless rule can reach, with the set that proves it.
-
-    ``certificate`` is a boolean mask H over the vocabulary: for every lossless rule,
-    acceptance <= 1 + p(H) - Pr[all drafts in H], and ``value`` equals that right-hand side. ``plan`` is a law w of a
-    draft chosen among the drafts with sum min(p, w) = ``value``: chosen so, and verified alone against w, it attains
-    the value. None where only the value is known. ``error`` bounds how far the method (not rounding) may have moved
-    the value: 0 for closed forms.
-    """
-
-    value: Array
-    certificate: Array
-    plan: Array | None
-    status: Status
-    error: Array
 
 
 class Signals(NamedTuple):

@@ -79,7 +79,7 @@ def test_numbers_of_known_counterexamples(name: str, numbers: dict[str, str]) ->
 def test_the_command_prints_every_claim() -> None:
     shown = run(app, ["claims"]).output
     assert all(name in shown for name in NAMES)
-    found = json.loads(run(app, ["claims", "--json"]).output)
+    found = json.loads(run(app, ["claims", "--json"]).output)["claims"]
     assert found["recursive_optimal"]["numbers"]["optimum"] == "8/9"
     marked = run(app, ["claims", "--markdown"]).output
     assert marked.count("\n") == len(NAMES) + 2

@@ -20,7 +20,6 @@ from helpers import calls_of_logs, studies
 from typer.testing import CliRunner, Result
 
 import specsim
-import specsim.report.plots
 import specsim.testing
 from specsim.base.extras import EXTRA
 from specsim.checks.outcomes import Finding
@@ -31,12 +30,12 @@ from specsim.report import tables, text
 from specsim.verify.step import rejection
 
 ROOT = Path(__file__).parents[2]
-NAMES = ["rules", "check", "conform", "plan", "validate", "plots", "simulate", "sweep", "report", "log", "diagnose"]
+NAMES = ["rules", "check", "conform", "plan", "validate", "simulate", "sweep", "report", "log", "diagnose"]
 LAWS = "simulate --target law:1/3,2/3 --draft law:2/3,1/3"
 RUNS = [
     "rules", "rules --markdown", "rules --json",
     "check rejection", "check rejection --json", "check rejection --markdown",
-    "plots pictures", "plots pictures --json", "validate", "validate --markdown", "validate --json",
+    "validate", "validate --markdown", "validate --json",
     f"{LAWS} --gamma 8 --blocks 2000", f"{LAWS} --gamma 8 --blocks 2000 --markdown",
     f"{LAWS} --gamma 2 --blocks 2000 --json",
     "plan 0.8 --cost-ratio 0.05", "plan 0.8 --cost-ratio 0.05 --json", "plan --ranks 0.7,0.12 --cost-ratio 0.05",
@@ -54,7 +53,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "rules_rows", ROWS_OF_RULES)
     monkeypatch.setattr(tables, "rules_table", TABLE_OF_RULES)
     monkeypatch.setattr(CONFORM, "findings", lambda module, family: iter([Finding("contract", "pass", "")]))
-    monkeypatch.setattr(specsim.report.plots, "write_all", lambda folder: [folder / "plan.png"])
     monkeypatch.setattr(pools, "processes", lambda count: studies.threads()())
 
 
@@ -71,11 +69,11 @@ def test_nothing_is_cut(words: str, width: int | None, monkeypatch: pytest.Monke
     assert "…" not in shown.output
     assert "\x1b" not in shown.output
     if "--json" in words:
-        json.loads(shown.output)
+        assert json.loads(shown.output)["schema"] == f"specsim/{words.split()[0]}/1"
     elif width is not None and "--markdown" not in words:
         lines = shown.output.splitlines()
         heads = [i for i, line in enumerate(lines) if re.match(r" *(rule|kept|batch|source) ", line)]
-        assert len(heads) == {"check": 0, "plots": 0}.get(words.split()[0], 1 + ("--ranks" in words))
+        assert len(heads) == {"check": 0}.get(words.split()[0], 1 + ("--ranks" in words))
         for head in heads:
             body = lines[head : lines.index("", head)] if "" in lines[head:] else lines[head:]
             assert max(len(line) for line in body) <= width

@@ -19,7 +19,7 @@ from specsim.report.tables import rules_rows
 
 PROGRAMS = {"specsim": specsim.cli.app, "specsim-real": real.cli.app}
 # Commands that write files and print their names: they have no table.
-WITHOUT_TABLE = {"specsim plots", "specsim report", "specsim-real rows"}
+WITHOUT_TABLE = {"specsim report", "specsim-real rows"}
 COMMANDS = {
     f"{program} {name}": {option for parameter in command.params for option in parameter.opts}
     for program, app in PROGRAMS.items()

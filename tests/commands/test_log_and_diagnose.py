@@ -46,16 +46,16 @@ def test_a_file_of_ours_may_hold_both() -> None:
     assert shown["verdict"] == "slower"
     (measured,) = (mend for mend in shown["mends"] if mend["basis"] == "measured")
     assert measured["what"] == "1 draft a block"
-    assert measured["value"] == pytest.approx(112 / 100.5, rel=1e-3)
+    assert measured["speedup"]["value"] == pytest.approx(112 / 100.5, rel=1e-3)
     assert run("diagnose", RUNS, "--markdown").count("| --- |") == 3
 
 
 def test_log_gives_what_plan_takes(tmp_path: Path) -> None:
     out = tmp_path / "hazards.csv"
-    shown = json.loads(run("log", RUNS, "--json", "--hazards", out))[0]
+    shown = json.loads(run("log", RUNS, "--json", "--out", out))["runs"][0]
     assert shown["measures"]["tau"]["value"] == pytest.approx(3.1)
     kept = read_hazards(out)
-    assert kept.hazards(4) == pytest.approx(shown["hazards"]["hazards"])
+    assert kept.hazards(4) == pytest.approx([hazard["value"] for hazard in shown["hazards"]["hazards"]])
     assert kept.tau(4).value == pytest.approx(3.1)
     assert "By gamma" in run("plan", "--hazards", out, "--cost-ratio", "0.1").replace("by gamma", "By gamma")
 
@@ -82,7 +82,7 @@ BAD = {
     "a device": (("log", "/dev/zero"), "/dev/zero is a device"),
     "missing": (("diagnose", "none.log", "on.log"), "none.log: No such file or directory"),
     "log of off": (("log", "off.log"), "off.log is of a run without speculation"),
-    "no positions": (("log", "on.log", "--hazards", "h.csv"), "on.log has no positions"),
+    "no positions": (("log", "on.log", "--out", "h.csv"), "on.log has no positions"),
     "forms": (("log", "on.log", "--json", "--markdown"), "--json and --markdown are both given"),
     "level": (("diagnose", "off.log", "on.log", "--level", "1.5"), "level"),
     "noise": (("diagnose", "off.log", "on.log", "--noise", "0"), "noise"),
@@ -117,7 +117,7 @@ def test_report_01_a_step_costs_what_it_emits(tmp_path: Path) -> None:
 
 def test_report_01_no_plan_takes_every_step_to_have_a_draft(tmp_path: Path) -> None:
     """The hazards of an n-gram carry the share of steps that had a draft; a plan without it is refused."""
-    run("log", report("01-on.log"), "--hazards", tmp_path / "h.csv")
+    run("log", report("01-on.log"), "--out", tmp_path / "h.csv")
     refused = run("plan", "--hazards", tmp_path / "h.csv", "--cost-ratio", 0, code=2)
     assert "h.csv: 10.1 % of the steps had a draft, and a plan would take every step to have one" in refused
     assert "give --draft ngram (or suffix) and --drafted-share 0.101" in refused
@@ -140,14 +140,14 @@ def test_report_01_a_share_that_is_not_known_is_asked_for(tmp_path: Path) -> Non
     )
     text = "".join(counts.format(*one) for one in zip(names, (100, 100, 60, 60), strict=True))
     (tmp_path / "on.txt").write_text(text)
-    words = ("log", tmp_path / "on.txt", "--hazards", tmp_path / "h.csv")
+    words = ("log", tmp_path / "on.txt", "--out", tmp_path / "h.csv")
     assert "does not say in how many steps there was a draft" in run(*words, code=2)
     run(*words, "--drafted-share", 1)
     assert read_hazards(tmp_path / "h.csv").hazards(1) == pytest.approx([0.6])
 
 
 def test_report_13_rates_by_position_become_hazards(tmp_path: Path) -> None:
-    run("log", report("13-on.log"), "--hazards", tmp_path / "h.csv")
+    run("log", report("13-on.log"), "--out", tmp_path / "h.csv")
     assert (tmp_path / "h.csv").read_text() == "position,tried,kept\n1,87,70\n2,70,55\n3,55,42\n"
 
 
@@ -161,11 +161,11 @@ def test_report_15_a_histogram_of_requests_is_what_plan_takes() -> None:
 def test_report_15_plan_refuses_what_log_refuses(tmp_path: Path) -> None:
     """The vLLM answer says nothing of steps without a draft; both commands refuse it for that, in the same words."""
     file, models = report("15-vllm.json"), ("--target", "llama-3.1-8b", "--hardware", "h100-sxm")
-    refused = run("log", file, "--hazards", tmp_path / "h.csv", code=2)
+    refused = run("log", file, "--out", tmp_path / "h.csv", code=2)
     assert "does not say in how many steps there was a draft" in refused
     assert run("plan", "--histogram", file, "--cost-ratio", 0.05, code=2) == refused
     # Whoever says it gets the same plan from both, and a draft that is made in every step says it.
-    run("log", file, "--hazards", tmp_path / "h.csv", "--drafted-share", 1)
+    run("log", file, "--out", tmp_path / "h.csv", "--drafted-share", 1)
     one = json.loads(run("plan", "--hazards", tmp_path / "h.csv", "--cost-ratio", 0.05, "--json"))
     other = json.loads(run("plan", "--histogram", file, "--cost-ratio", 0.05, "--drafted-share", 1, "--json"))
     assert one["points"][0]["speedup"] == other["points"][0]["speedup"]

@@ -47,7 +47,7 @@ def _entrances(file: str, out: str) -> tuple[Result, list[Result]]:
     """What `log --hazards` says of a file, and what every way to make a plan from it says."""
     kinds = [("--histogram", file), ("--hazards", file), ("--rows", file), ("--comparison", file)]
     plans = [("plan", *words, *(["--cost-ratio", "0.05"] if words[0] != "--comparison" else [])) for words in kinds]
-    logged = CliRunner().invoke(app, ["log", file, "--hazards", out])
+    logged = CliRunner().invoke(app, ["log", file, "--out", out])
     return logged, [CliRunner().invoke(app, [*words, "--json"]) for words in plans]
 
 

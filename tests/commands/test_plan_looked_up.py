@@ -188,7 +188,7 @@ def test_report_01_hazards_of_a_log_carry_the_share(tmp_path: Path) -> None:
     """Drafts in 10.1 % of the steps: 1.185 tokens a step, not the 2.83 of blocks with drafts."""
     log, table = tmp_path / "on.log", tmp_path / "h.csv"
     log.write_text(ON_LOG)
-    made = CliRunner().invoke(app, ["log", str(log), "--hazards", str(table)])
+    made = CliRunner().invoke(app, ["log", str(log), "--out", str(table)])
     assert made.exit_code == 0, made.output
     assert table.read_text().startswith("position,tried,kept,drafted_share\n1,2901,2118,0.10113")
     # The file says that not every step had a draft: no plan without the share, which may be said beside declared costs.

@@ -39,7 +39,7 @@ def test_quick_start(mine: Path) -> None:
 
 def test_json(mine: Path) -> None:
     status, said = run(str(mine), "--json", "--property", "marginal")
-    (report,) = json.loads(said)
+    (report,) = json.loads(said)["reports"]
     assert (status, report["outcome"]) == (1, "convicted")
     assert report["verdicts"][0]["counterexample"]["observed"].keys() == {"(0)", "(1)"}
 
@@ -100,7 +100,7 @@ def test_bad_words() -> None:
 
 def test_forms(mine: Path, tmp_path: Path) -> None:
     """One list of adapters, one set of verdicts, as a table and as JSON."""
-    listed = json.loads(run("--list", "--json")[1])
+    listed = json.loads(run("--list", "--json")[1])["adapters"]
     assert "transformers" in [one["adapter"] for one in listed]
     shown = run("--list", "--markdown")[1].splitlines()
     assert shown[0] == "| adapter | what it is of, and what is missing |"

@@ -86,5 +86,5 @@ def test_what_a_subject_prints_is_not_in_the_report(tmp_path: Path) -> None:
     """`talks` of the authors: its import, its subject() and its calls print, and JSON stays JSON."""
     text = "print('loading')\n" + MINE.format(law=RIGHT).replace("    x =", "    print(drafts)\n    x =")
     result = CliRunner().invoke(app, ["conform", file(tmp_path, text), "--property", "marginal", "--json"])
-    assert json.loads(result.stdout)[0]["outcome"] == "lossless"
+    assert json.loads(result.stdout)["reports"][0]["outcome"] == "lossless"
     assert "loading" in result.stderr

@@ -41,7 +41,7 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     code, text = conform(str(mine), *QUICK, *options)
     assert code == 0
     markdown = conform(str(mine), *QUICK, "--markdown")[1]
-    (held,) = json.loads(conform(str(mine), *QUICK, "--json")[1])
+    (held,) = json.loads(conform(str(mine), *QUICK, "--json")[1])["reports"]
     checked = conform(str(mine), "--check", str(files["certificate"]))[1]
     checked_json = json.loads(conform(str(mine), "--check", str(files["certificate"]), "--json")[1])
     html = re.sub(r"</tr>|</h\d>|</p>", "\n", files["html"].read_text())

@@ -189,7 +189,7 @@ def commands(program: str = "specsim") -> Mapping[str, Any]:
 def command_cases(program: str, name: str, good: list[str]) -> Iterator[Case]:
     """A command with each of its options once in every bad way."""
     yield "as it is", lambda: ended([program, name, *good], good=True), (), False
-    for parameter in commands(program)[name].params if name != "plots" else ():
+    for parameter in commands(program)[name].params:
         option = parameter.opts[0]
         if not option.startswith("--") or getattr(parameter, "is_flag", False) or option == "--help":
             continue

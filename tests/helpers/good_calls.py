@@ -46,14 +46,13 @@ LONG = {
     **good_loads.LONG,
 }
 WHOLE = {"specsim.testing.assert_lossless_batch": "properties=None"}  # of all properties: it takes its budget
-# The commands with good words; `plots` has no option but a folder, and draws for minutes.
+# The commands with good words.
 COMMANDS = {
     "check": ["iid", "--family", "draft"],
     "conform": ["first_ratio_only", "--property", "marginal", "--budget", "20"],
     "diagnose": [str(LOG)],
     "log": [str(LOG)],
     "plan": ["0.8", "--cost-ratio", "0.05", "--max-gamma", "4"],
-    "plots": [],
     "report": ["page.html"],
     "simulate": shlex.split("--target law:1/3,2/3 --draft law:2/3,1/3 --gamma 2 --blocks 100 --sequences 8"),
     "sweep": [str(Path(__file__).with_name("study.toml")), "--workers", "1"],

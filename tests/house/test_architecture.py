@@ -45,7 +45,7 @@ HEAVY = {
     "torch": {"base", "conform", "checks", "forking"},
     "hypothesis": {"testing"},
     "cvxpy": {"bounds"},
-    "matplotlib": {"report"},
+    "matplotlib": {"base", "report"},
     "pyarrow": {"base", "commands"},
     "duckdb": {"commands"},
     "distributed": {"commands"},

@@ -131,10 +131,10 @@ def test_weights_are_in_a_wheel_and_records_are_not() -> None:
 
 
 def test_what_is_run_and_where() -> None:
-    text = "<!-- needs: plot; short: --count 2 -->\n```bash\n.venv/bin/specsim plots out  # three\n```"
+    text = "<!-- needs: plot; short: --count 2 -->\n```bash\n.venv/bin/specsim report out  # three\n```"
     (block,) = LINES.blocks(text, EXTRAS)
     (command,) = LINES.program(block, Path("/env"))
-    assert command[-1] == "/env/bin/specsim plots out --count 2"
+    assert command[-1] == "/env/bin/specsim report out --count 2"
     made = {Path("a"): frozenset({"plot"}), Path("b"): frozenset({"solve"}), Path("c"): frozenset()}
     assert LINES.environment(made, frozenset({"plot", "real"}), Path("x")) == Path("a")
     assert LINES.environment(made, frozenset({"jax"}), Path("x")) == Path("c")

@@ -112,7 +112,10 @@ WRONG: dict[str, tuple[str | bytes | None, str]] = {
     "list.json": ("[1]", "list.json is no record that a page shows (it has none); expected a record of specsim-real"),
     "old.json": ('{"schema": "specsim-compare/1"}', "(its schema is 'specsim-compare/1'); expected a record"),
     "half.json": ('{"schema": "specsim-compare/2"}', "half is not as a record of kind compare should be (KeyError"),
-    "odd.json": ('{"asked": 1, "points": 1, "sentence": 1}', "odd is not as a record of kind plan should be"),
+    "odd.json": (
+        '{"schema": "specsim/plan/1", "asked": 1, "points": 1, "sentence": 1}',
+        "odd is not as a record of kind plan should be",
+    ),
 }
 
 

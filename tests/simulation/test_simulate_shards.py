@@ -141,7 +141,7 @@ def test_command_prints_the_exact_value_beside() -> None:
     assert "kept  of blocks  draft  kept if reached      99% interval" in shown.output
     read = json.loads(invoke(*LAWS, "--rule", "block", "--gamma", "2", "--blocks", "2e4", "--json").output)
     assert read["tau_exact"] == pytest.approx(20 / 9)
-    assert read["tau_interval"][0] < read["tau"] < read["tau_interval"][1]
+    assert read["tau"]["low"] < read["tau"]["value"] < read["tau"]["high"]
     assert sum(read["kept"]) == read["blocks"] == 20480
     assert read["finished"]
 
@@ -163,8 +163,8 @@ def test_command_runs_every_family(words: list[str], exact: bool) -> None:
     read = json.loads(invoke(*LAWS, *words, "--blocks", "2000", "--sequences", "100", "--json").output)
     assert (read["tau_exact"] is not None) == exact
     if exact:
-        spread = read["tau_interval"][1] - read["tau"]
-        assert abs(read["tau"] - read["tau_exact"]) < 3 * spread
+        spread = read["tau"]["high"] - read["tau"]["value"]
+        assert abs(read["tau"]["value"] - read["tau_exact"]) < 3 * spread
 
 
 def test_command_counts_tokens_and_forgets_the_beginning(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_command_counts_tokens_and_forgets_the_beginning(tmp_path: Path) -> None
     for burn_in in (0, 50):
         more = ["--blocks", "3000", "--burn-in", str(burn_in), "--json"]
         read = json.loads(invoke(*words, *more).output)
-        assert read["tau_interval"][0] < read["tau_exact"] < read["tau_interval"][1]
+        assert read["tau"]["low"] < read["tau_exact"] < read["tau"]["high"]
         exact.append(read["tau_exact"])
     long_run = stationary_tau(*command.models(*words[1:4:2]), rule="tokenwise", gamma=3)
     assert exact[0] - 0.1 > exact[1] == pytest.approx(long_run)

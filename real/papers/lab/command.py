@@ -21,8 +21,8 @@ from real.papers.lab import choices
 from real.studies.runner import Force
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
-from specsim.base.files import json_text
 from specsim.base.unknown import unknown
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Form, chosen_form
 from specsim.report.forms import table
 from specsim.report.text import aligned, terminal_width
@@ -179,7 +179,7 @@ def _print(kept: dict[str, Held], form: Form) -> None:
     from real.papers.lab import report
 
     if form == "json":
-        typer.echo(json_text({"systems": kept}))
+        typer.echo(json_answer("specsim-real/systems", {"systems": kept}))
     elif kept and form != "text":
         from specsim.report.forms import blocks_of, page
 
@@ -203,7 +203,7 @@ def taxonomy(
     found = {name: registry.find(name) for name in registry.names()}
     covered = choices.coverage({system.NAME: system.AXES for system in found.values()})
     if form == "json":
-        typer.echo(json_text(covered))
+        typer.echo(json_answer("specsim-real/taxonomy", covered))
     else:
         cells = coverage_cells(covered)
         typer.echo(aligned(cells, terminal_width() or 80) if form == "text" else table(cells, form))

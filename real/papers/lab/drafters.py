@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from real import draft
-from specsim.base.files import json_text
 from specsim.base.unknown import unknown
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def train_drafters(
     made: list[dict[str, Any]] = []
     stopped = not _train(wanted, known, work, made)
     if form == "json":
-        typer.echo(json_text({"drafters": made}))
+        typer.echo(json_answer("specsim-real/train-drafters", {"drafters": made}))
     elif made:
         typer.echo(table([_HEAD, *(_cells(one) for one in made)], form))
     if stopped:

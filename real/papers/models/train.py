@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from specsim.base.files import json_text
 from specsim.base.unknown import unknown
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 EXAMPLES = (
@@ -67,7 +67,7 @@ def train_images(
     made: list[dict[str, Any]] = []
     stopped = not _train(wanted, known, made)
     if form == "json":
-        typer.echo(json_text({"models": made}))
+        typer.echo(json_answer("specsim-real/train-images", {"models": made}))
     elif made:
         typer.echo(table([_HEAD, *(_cells(one) for one in made)], form))
     if stopped:

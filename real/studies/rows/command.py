@@ -23,7 +23,8 @@ from real.studies.settings import (
     open_pair,
 )
 from specsim.base import limits
-from specsim.base.files import check_writable, json_text, write_bytes
+from specsim.base.files import check_writable, write_bytes
+from specsim.commands.json_form import json_answer
 
 if TYPE_CHECKING:
     from real.decode.warping import Warping
@@ -82,7 +83,7 @@ def rows(
     texts_written, tokens = len(held["lengths"]), len(held["tokens"])
     if as_json:
         found = {"out": str(out), "texts": texts_written, "tokens": tokens, "vocab": pair.target.vocab_size}
-        typer.echo(json_text(found | {"lengths": held["lengths"].tolist()}))
+        typer.echo(json_answer("specsim-real/rows", found | {"lengths": held["lengths"].tolist()}))
     else:
         typer.echo(f"{texts_written} texts, {tokens} tokens: specsim plan --rows {out} ...")
 

@@ -16,9 +16,10 @@ from array_api_compat import is_torch_array
 
 from specsim.base import arrays
 from specsim.base.arrays import array_namespace
+from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _lowest
 from specsim.draft import distinct, iid
-from specsim.types import Array, Draws, Optimum
+from specsim.types import Array, Draws
 from specsim.verify.step import optimal
 
 LONG = 8192  # tokens; NumPy rows of more are binned, not sorted

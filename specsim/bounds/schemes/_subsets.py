@@ -9,8 +9,9 @@ from array_api_compat import device
 
 from specsim.base import arrays
 from specsim.base.arrays import array_namespace
+from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix
-from specsim.types import Array, Optimum
+from specsim.types import Array
 
 MOST = 16  # tokens
 

@@ -6,9 +6,10 @@ instead of K: `distinct.draws(q, K, limit)` with a larger limit, say, for rows s
 
 from __future__ import annotations
 
+from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix
 from specsim.draft import distinct
-from specsim.types import Array, Draws, Optimum
+from specsim.types import Array, Draws
 
 
 def value(p: Array, q: Array, num_drafts: int | Draws) -> Array:

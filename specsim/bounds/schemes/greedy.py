@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from specsim.base import arrays
 from specsim.base.arrays import array_namespace
+from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix
-from specsim.types import Array, Optimum
+from specsim.types import Array
 from specsim.verify.step import greedy_draft
 
 

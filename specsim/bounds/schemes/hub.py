@@ -5,9 +5,10 @@ The order differs, but the transport problem sees a tuple only as a set of token
 
 from __future__ import annotations
 
+from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import greedy
 from specsim.draft import hub
-from specsim.types import Array, Optimum
+from specsim.types import Array
 
 
 def value(p: Array, q: Array, num_drafts: int) -> Array:

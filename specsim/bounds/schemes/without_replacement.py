@@ -21,8 +21,9 @@ from array_api_compat import device
 
 from specsim.base import arrays, check
 from specsim.base.arrays import array_namespace
+from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix, _subsets
-from specsim.types import Array, Optimum
+from specsim.types import Array
 
 EXACT_TOKENS = 12  # on Fractions, for K > 2
 TOLERANCE = 1e-13  # of the error, where the number of nodes can follow q; in a shorter float, its precision

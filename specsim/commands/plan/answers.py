@@ -11,14 +11,14 @@ from specsim.logs.measures import check_coverage, implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
 
-COLUMN = "drafted_share"  # of the file that `specsim log --hazards` writes
+COLUMN = "drafted_share"  # of the file that `specsim log --out` writes
 
 
 def acceptance_of_answers(path: Path, share: float | None, every_step: bool) -> Acceptance:
     """Return hazards counted in the `acceptance_histogram` of an engine's answers.
 
     share: that of the steps that had a draft, if the caller says it. every_step: whether what drafts makes one in each.
-    ValueError where neither says it, and the answers do not either, as of `specsim log --hazards`.
+    ValueError where neither says it, and the answers do not either, as of `specsim log --out`.
     """
     (run,) = read_log(path)
     found = log_acceptance(run).hazards

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from specsim.base.files import check_writable, write_bytes
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import Form, form_of
 from specsim.commands.plan import answer, handoff, rates, shown
 from specsim.commands.plan.emit import BY_BATCH, ENGINES, TABLES
@@ -38,7 +38,7 @@ def run(options: PlanOptions) -> Output:
         return Output(*handoff.handoff(options, problem))
     result = answer.answer(problem)
     if form == "json":
-        return Output(json.dumps(_asked(options, problem) | shown.as_json(result), allow_nan=False))
+        return Output(json_answer("specsim/plan", _asked(options, problem) | shown.as_json(result), indent=None))
     return Output(shown.text(result, form))
 
 

@@ -22,7 +22,7 @@ def drafted_share(method: str, share: float | None) -> float:
     if share is None and method in LOOKED_UP:
         raise ValueError(
             f"--draft {method} needs --drafted-share, the share of the target calls that had drafts: an acceptance "
-            "says nothing of the others. `specsim log` prints it under this name; `specsim log LOG --hazards FILE` "
+            "says nothing of the others. `specsim log` prints it under this name; `specsim log LOG --out FILE` "
             "writes the acceptance for --hazards FILE"
         )
     if share is None:

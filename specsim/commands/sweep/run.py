@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from specsim.base import check, limits
 from specsim.base.locks import locked
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import form_of
 from specsim.commands.plan.sentence import counted
 from specsim.commands.sweep import pools, shown, store
@@ -78,7 +78,7 @@ def run(told: Sweep) -> tuple[str, bool]:
     if form == "json":
         refused = shown.refused(told.out)[0] if found.rows else 0
         said = {"out": str(told.out), **found._asdict(), "complete": found.complete, "refused": refused}
-        return json.dumps(said, indent=1), found.complete
+        return json_answer("specsim/sweep", said), found.complete
     return shown.summary(told.out, found), found.complete
 
 

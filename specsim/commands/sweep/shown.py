@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specsim.base import extras, parquet
+from specsim.commands.json_form import json_answer
 from specsim.commands.options import Form
 from specsim.report.forms import table
 
@@ -49,7 +50,8 @@ def rows(out: Path, sql: str, form: Form) -> str:
     parquet.marked(out)
     names, found = _ask(sql, parquet.table(out))
     if form == "json":
-        return json.dumps([dict(zip(names, map(_finite, row), strict=True)) for row in found], indent=1, default=str)
+        held = [dict(zip(names, map(_finite, row), strict=True)) for row in found]
+        return json_answer("specsim/sweep-rows", {"rows": json.loads(json.dumps(held, default=str))})
     digits = 17 if form == "csv" else 6
     return table([names, *([_cell(value, digits) for value in row] for row in found)], form)
 

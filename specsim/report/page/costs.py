@@ -36,7 +36,7 @@ def costs(records: Sequence[Record]) -> Costs | None:
 
 
 def example() -> Costs:
-    """Those of the pair that `specsim plots` shows."""
+    """Those of the pair that the site's plots show."""
     target, draft, device, parts, _ = PAIR
     latency = roofline(target, draft, device, tensor_parallel=parts)
     return Costs(latency, f"{target} with {draft} on {parts} x {device}, predicted")

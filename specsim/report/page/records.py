@@ -17,8 +17,11 @@ SCHEMAS = {
     "specsim-drafts/1": "drafts",
     "specsim-trees/1": "trees",
     "specsim-system/1": "system",
+    "specsim/plan/1": "plan",
+    "specsim/simulate/1": "simulate",
 }
-PRINTED = {"plan": {"asked", "points", "sentence"}, "simulate": {"settings", "kept", "tau"}}
+# What commands print with --json.
+PRINTED = ("plan", "simulate")
 EXPECTED = (
     f"a record of specsim-real (schema {', '.join(SCHEMAS)}), what specsim plan or simulate prints with --json, or a "
     "Parquet file of specsim sweep"
@@ -90,9 +93,7 @@ def _kind(held: Any) -> str | None:
     if not isinstance(held, dict):
         return None
     schema = held.get("schema")
-    if isinstance(schema, str):
-        return SCHEMAS.get(schema)
-    return next((kind for kind, keys in PRINTED.items() if keys <= held.keys()), None)
+    return SCHEMAS.get(schema) if isinstance(schema, str) else None
 
 
 def rows_of(records: Iterable[Record], read_one: Callable[[Record], Iterable[T]]) -> list[T]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim.base import check, limits
+from specsim.base.results import result
 from specsim.speed.load.service import Service
 from specsim.types import Array
 
@@ -26,6 +27,7 @@ class Live(NamedTuple):
     written: float
 
 
+@result("busy_s", "cycles", rows=lambda chosen: chosen.requests())
 class Chosen(NamedTuple):
     """Times of requests under a controller, in the order of arrival, and how many cycles each way of decoding ran.
 
@@ -46,6 +48,11 @@ class Chosen(NamedTuple):
     done: list[float]
     cycles: Array
     busy_s: float
+
+    def requests(self) -> list[dict[str, float]]:
+        """Return one row for each request: when it came, its first token and its last."""
+        times = zip(self.arrival, self.first, self.done, strict=True)
+        return [{"arrival": came, "first": first, "done": done} for came, first, done in times]
 
 
 def serve_by_choice(

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim.base import check
+from specsim.base.results import result
 from specsim.speed.load.service import Service
 from specsim.types import Array
 
@@ -28,6 +29,7 @@ MOST_LOADED, MOST_READING, MOST_FULL = 0.7, 0.4, 0.05
 LEAST = 1e-30
 
 
+@result("total_s", "load")
 class RequestTimes(NamedTuple):
     """Mean times of a request at a rate, in the unit of the service.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from specsim.base import check, limits
 from specsim.base.intervals import student_quantile
+from specsim.base.results import result
 from specsim.base.uniforms import keyed_uniforms
 from specsim.speed.load.closed import stable, stable_rate
 from specsim.speed.load.service import Service
@@ -53,6 +54,7 @@ class Quantiles(NamedTuple):
     p99: float
 
 
+@result("rate")
 class Simulated(NamedTuple):
     """What requests met in independent runs; times in the unit of the service.
 

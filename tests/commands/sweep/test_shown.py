@@ -47,7 +47,8 @@ def test_a_query_is_a_table(out: Path) -> None:
 
 
 def test_a_query_is_json(out: Path) -> None:
-    found = json.loads(shown(out, "--json", "--show", "select 1 as a, null as b, 'nan'::double as c, [1, 2] as d"))
+    query = "select 1 as a, null as b, 'nan'::double as c, [1, 2] as d"
+    found = json.loads(shown(out, "--json", "--show", query))["rows"]
     assert found == [{"a": 1, "b": None, "c": None, "d": [1, 2]}]
 
 

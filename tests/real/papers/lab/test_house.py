@@ -96,7 +96,7 @@ def test_json_is_what_the_files_hold(folder: Path, tmp_path: Path) -> None:
     ended = run("coin", "die", "--out", tmp_path, "--json")
     assert ended.exit_code == 0, ended.output
     files = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("coin", "die")}
-    assert json.loads(ended.stdout) == {"systems": files}
+    assert json.loads(ended.stdout) == {"schema": "specsim-real/systems/1", "systems": files}
 
 
 def test_markdown_has_the_claims(folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,141 @@
+"""Pictures of results: `.plot()` of a record draws with these. Needs matplotlib (extra `plot`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specsim.base import extras
+from specsim.types import Array
+
+# Height of a label of font size 8, as a share of the axes' height: labels stand no closer.
+LABEL_HEIGHT = 0.055
+# Inches of a picture that a record draws by itself.
+SIZE = (6.4, 4.0)
+MUTED = "0.45"
+
+
+class Line(NamedTuple):
+    """One line of a picture, with the label at its right end; `low` and `high` are its band, if it has one."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: str = "C0"
+    style: str = "-"
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+
+
+def new_axes(axes: Any, method: str) -> Any:
+    """Return the axes that a caller gave, or new ones; ImportError in one line without matplotlib."""
+    if axes is not None:
+        return axes
+    with extras.needed(method):
+        from matplotlib import pyplot
+    return pyplot.subplots(figsize=SIZE, layout="constrained")[1]
+
+
+def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
+    """Draw lines with markers and bands."""
+    for line in lines:
+        axes.plot(line.x, line.y, line.style, color=line.colour, marker="o", markersize=3.5, linewidth=1.5)
+        if line.low is not None and line.high is not None:
+            axes.fill_between(line.x, line.low, line.high, color=line.colour, alpha=0.18, linewidth=0)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="y", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def label_lines(axes: Any, lines: Sequence[Line]) -> None:
+    """Write the label of each line beside its right end, none over another; a line that ends early has it there."""
+    last = max((line.x[-1] for line in lines), default=0)
+    for line in lines:
+        if line.x[-1] < last:
+            axes.annotate(
+                line.label, (line.x[-1], line.y[-1]), (5, -9), textcoords="offset points", fontsize=8, color=line.colour
+            )
+    lines = sorted((line for line in lines if line.x[-1] == last), key=lambda line: line.y[-1])
+    low, high = axes.get_ylim()
+    left, right = axes.get_xlim()
+    is_logarithmic = axes.get_xscale() == "log"
+    at = [(line.y[-1] - low) / (high - low) for line in lines]
+    for line, height, spot in zip(lines, at, apart(at, LABEL_HEIGHT), strict=True):
+        end = line.x[-1]
+        share = np.log(end / left) / np.log(right / left) if is_logarithmic else (end - left) / (right - left)
+        axes.annotate(
+            line.label,
+            (share, height),
+            (1.02, spot),
+            xycoords="axes fraction",
+            fontsize=8,
+            va="center",
+            color=line.colour,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "linewidth": 0.5,
+                "color": line.colour,
+                "shrinkA": 1,
+                "shrinkB": 2,
+                "relpos": (0, 0.5),
+            },
+        )
+
+
+def apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Return rising heights moved so that neighbours are a gap apart, none above 1 where there is room.
+
+    >>> [round(height, 2) for height in apart([0.5, 0.5, 1.0], 0.1)]
+    [0.5, 0.6, 1.0]
+    """
+    spots = list(heights)
+    for i in range(1, len(spots)):
+        spots[i] = max(spots[i], spots[i - 1] + gap)
+    top = 1.0
+    for i in reversed(range(len(spots))):
+        top = spots[i] = min(spots[i], top)
+        top -= gap
+    return spots
+
+
+def whole_ticks(axis: Any) -> None:
+    """Put ticks of an `axes.xaxis` or `axes.yaxis` at whole numbers only: there is no half a draft."""
+    with extras.needed("a plot"):
+        from matplotlib.ticker import MaxNLocator
+    axis.set_major_locator(MaxNLocator(integer=True))
+
+
+def listed_ticks(axes: Any, values: Sequence[float]) -> None:
+    """Make the horizontal axis logarithmic to base 2, with ticks at these values, written as they are."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(list(values), [f"{value:g}" for value in values])
+    axes.set_xticks([], minor=True)
+
+
+def survival_plot(hazards: Array, intervals: Array, axes: Any = None) -> Any:
+    """Draw the share of blocks in which each draft, and all before it, is accepted; return matplotlib's Axes.
+
+    The line is the product of the hazards; its band is the product of the ends of their intervals.
+    """
+    axes = new_axes(axes, "plot")
+    rates = np.asarray(hazards, dtype=float)
+    ends = np.asarray(intervals, dtype=float).reshape(-1, 2)
+    # A position that no block came to test ends the line.
+    seen = int(np.argmax(np.isnan(rates))) if np.isnan(rates).any() else len(rates)
+    survival, low, high = (np.cumprod([1.0, *factors[:seen]]).tolist() for factors in (rates, ends[:, 0], ends[:, 1]))
+    line = Line("", list(range(seen + 1)), survival, low=low, high=high)
+    draw_lines(axes, [line])
+    for place, share in enumerate(survival[1:], start=1):
+        axes.annotate(f"{share:.0%}", (place, share), (4, 5), textcoords="offset points", fontsize=8, color="C0")
+    whole_ticks(axes.xaxis)
+    axes.set_ylim(0, 1.06)
+    axes.set_xlim(-0.1, seen + 0.4)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_xlabel("draft token, by its place in the block")
+    axes.set_ylabel("blocks that accept it and all before it")
+    axes.set_title(f"tau = {sum(survival):.3g} tokens per target call", fontsize=10, loc="left")
+    return axes
