@@ -23,7 +23,7 @@ def sampled(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> dict[tuple
 
 
 def lossless(rule: ModuleType, p: Array, q: Array, num_drafts: int) -> bool:
-    """Whether the token of a coupled rule has law p, by running it on symbols."""
+    """Return whether the token of a coupled rule has law p, by running it on symbols."""
     return all(token_law(rule, p, q, num_drafts) == p)
 
 

@@ -15,7 +15,7 @@ class NotReproducible(BaseException):
 
 
 class Decision(NamedTuple):
-    """What was asked, and the answers that are left: the first is that of this path, the others of later ones."""
+    """A question with the answers that are left: the first is that of this path, the others are for later paths."""
 
     question: Sequence[Any]
     answers: tuple[int, ...]

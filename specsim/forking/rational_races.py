@@ -29,7 +29,7 @@ class Race:
         walk.start()
 
     def below(self, one: Arrival, other: Arrival) -> bool:
-        """Whether one comes before the other; where both can be, the answer of this path."""
+        """Return whether one arrives before the other; where both can be, by the answer of this path."""
         if one.place == other.place:
             return one.scale < other.scale
         if not one.scale or not other.scale:  # one stands for 0

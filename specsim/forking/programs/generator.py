@@ -19,7 +19,7 @@ WIDEST = 64
 
 
 class Generator:
-    """What `numpy.random.Generator` and `random.Random` have in common with the script; the rest is refused."""
+    """The methods of `numpy.random.Generator` and `random.Random` that a script can follow; others are refused."""
 
     def __init__(self, script: Script, library: str = "numpy") -> None:
         self._script, self._library = script, library
@@ -33,7 +33,7 @@ class Generator:
     random_sample = random
 
     def rand(self, *shape: int) -> Any:
-        """The same, in NumPy's old spelling."""
+        """Uniforms on [0, 1), in NumPy's old spelling."""
         return self._uniforms(shape or None)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:

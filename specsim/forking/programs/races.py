@@ -94,7 +94,7 @@ class Race(StandIn):
     """weights / e, of which only the argmax is known: index i with probability weight i over their sum."""
 
     def __mul__(self, weights: Any) -> Race:
-        """Of 1 / e, or of weights that are not all yet."""
+        """Multiply the weights; 1 / e is a race whose weights are 1."""
         factor = self._factor * numbers(self._script, weights)
         cells = np.array(np.broadcast_to(self._cells, factor.shape))
         return Race(self._script, cells, factor, "torch" if is_tensor(weights) else self._library)

@@ -91,7 +91,7 @@ class Script:
         return self.first + len(self.intervals) - 1
 
     def interval(self, cell: int) -> tuple[float, float]:
-        """Where a uniform u is known to lie, or where 1 - u is, which has number ~cell; another run's is refused."""
+        """Return where a uniform u is known to lie, or where 1 - u is, which has number ~cell; another run's is refused."""
         if cell < 0:
             low, high = self.interval(~cell)
             return 1 - high, 1 - low
@@ -101,7 +101,7 @@ class Script:
         return self.intervals[cell - self.first]
 
     def below(self, cell: int, cut: float) -> bool:
-        """Whether a uniform is below a number; asks only where its interval holds both answers."""
+        """Return whether a uniform is below a number; asks only where its interval holds both answers."""
         if cell < 0:
             return not self.below(~cell, 1 - cut)
         low, high = self.interval(cell)
@@ -174,7 +174,7 @@ def law(
 
 
 def replay(program: Callable[[Script], Result], script: Script, paths: Iterable[Path], deadline: float) -> int:
-    """How many paths were run again by the deadline. Raises NotReproducible where one ends otherwise."""
+    """Return how many paths were run again by the deadline. Raises NotReproducible where one ends otherwise."""
     done = 0
     for path in paths:
         if clock.now() > deadline:

@@ -64,7 +64,7 @@ def law(
 
 
 def replay(program: Callable[[Generator], Any], paths: Iterable[Path], *, deadline: float = math.inf) -> int:
-    """How many paths of a program were run again by the deadline; NotReproducible where one ends otherwise."""
+    """Return how many paths of a program were run again by the deadline; NotReproducible where one ends otherwise."""
     with _script() as script:
         return again(partial(_run, program), script, paths, deadline)
 

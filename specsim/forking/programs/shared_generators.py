@@ -10,7 +10,7 @@ import numpy as np
 
 
 class States(NamedTuple):
-    """What each would go on from."""
+    """The state of each generator."""
 
     numpy: Any
     python: Any
@@ -18,7 +18,7 @@ class States(NamedTuple):
 
 
 def states() -> States:
-    """Of all of them, now."""
+    """Return the state that each generator has now."""
     torch = sys.modules.get("torch")
     own = torch.get_rng_state() if torch is not None else None
     return States(np.random.get_state(), random.getstate(), own)  # noqa: NPY002 - what programs call
@@ -42,7 +42,7 @@ def restore(held: States) -> None:
 
 
 def alike(one: States, other: States) -> bool:
-    """Whether nothing was drawn, and torch not imported, between two moments."""
+    """Return whether nothing was drawn, and torch not imported, between two moments."""
     if one.torch is None or other.torch is None:
         same = one.torch is other.torch
     else:

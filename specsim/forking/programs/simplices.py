@@ -16,7 +16,7 @@ SLIVER = 1e-13  # of the whole: what rounding leaves on the wrong side of a plan
 
 
 def whole(corners: int) -> Part:
-    """All of it.
+    """Return the whole simplex.
 
     >>> volume(whole(3))
     1.0
@@ -25,7 +25,7 @@ def whole(corners: int) -> Part:
 
 
 def volume(part: Part) -> float:
-    """What of the whole it is.
+    """Return the share of the whole simplex that a part is.
 
     >>> volume(cut(whole(2), np.array([1.0, -3.0])))  # x >= 3 y, where x + y = 1
     0.25
@@ -34,7 +34,7 @@ def volume(part: Part) -> float:
 
 
 def cut(part: Part, normal: Array) -> Part:
-    """Its points x with normal . x >= 0: an edge that crosses the plane is parted there, and the simplex with it."""
+    """Return the points x of a part with normal . x >= 0: an edge that crosses the plane is parted there, and the simplex with it."""
     kept, open_ = [], [(one, one @ normal) for one in part]
     while open_:
         one, side = open_.pop()
@@ -52,7 +52,7 @@ def cut(part: Part, normal: Array) -> Part:
 
 
 def won(part: Part, weights: Array, winner: int) -> Part:
-    """Where weights / x is largest at the winner.
+    """Return the points x of a part where weights / x is largest at the winner.
 
     >>> [round(volume(won(whole(3), np.array([0.5, 0.3, 0.2]), i)), 12) for i in range(3)]
     [0.5, 0.3, 0.2]

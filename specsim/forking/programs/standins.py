@@ -1,4 +1,4 @@
-"""What a program holds instead of random numbers: uniforms that fork at comparisons, races that fork at argmax.
+"""Stand-ins, which a program holds instead of random numbers: uniforms that fork at comparisons, races that fork at argmax.
 
 A uniform may be scaled by non-negative numbers, taken the logarithm of and shifted there, reshaped, indexed, and
 compared with numbers. An array of exponentials may divide weights, of which the argmax is taken: index i has
@@ -24,7 +24,7 @@ LOW = ("float16", "bfloat16", "half")  # a uniform rounded to so few bits is ano
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether it is a torch tensor, without importing torch."""
+    """Return whether a value is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
