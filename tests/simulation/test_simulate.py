@@ -264,11 +264,14 @@ def test_gamma_0_is_plain_decoding(tmp_path: Path) -> None:
 
 def test_the_command_checks_what_it_simulates_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulation and the exact value beside it read one setup."""
-    calls = []
+    calls = list[str]()
+
+    def counted(honest: Any, *args: Any) -> Any:
+        calls.append(honest.__name__)
+        return honest(*args)
+
     for name in ("paired", "loop", "check_support"):
-        honest = getattr(decode_loop, name)
-        counted = partial(lambda honest, name, *args: (calls.append(name), honest(*args))[1], honest, name)
-        monkeypatch.setattr(decode_loop, name, counted)
+        monkeypatch.setattr(decode_loop, name, partial(counted, getattr(decode_loop, name)))
     words = Simulate(target="law:1/3,2/3", draft="law:2/3,1/3", rule="block", gamma=2, blocks=2000.0, as_json=True)
     text, finished = run(words)
     assert finished

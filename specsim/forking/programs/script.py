@@ -91,7 +91,7 @@ class Script:
         return self.first + len(self.intervals) - 1
 
     def interval(self, cell: int) -> tuple[float, float]:
-        """Return where a uniform u is known to lie, or where 1 - u is, which has number ~cell; another run's is refused."""
+        """Return where a uniform u is known to lie, or where 1 - u is, of number ~cell; another run's is refused."""
         if cell < 0:
             low, high = self.interval(~cell)
             return 1 - high, 1 - low

@@ -34,7 +34,10 @@ def volume(part: Part) -> float:
 
 
 def cut(part: Part, normal: Array) -> Part:
-    """Return the points x of a part with normal . x >= 0: an edge that crosses the plane is parted there, and the simplex with it."""
+    """Return the points x of a part with normal . x >= 0.
+
+    An edge that crosses the plane is parted there, and its simplex with it.
+    """
     kept, open_ = [], [(one, one @ normal) for one in part]
     while open_:
         one, side = open_.pop()

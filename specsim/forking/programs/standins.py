@@ -1,4 +1,4 @@
-"""Stand-ins, which a program holds instead of random numbers: uniforms that fork at comparisons, races that fork at argmax.
+"""Stand-ins that a program holds for random numbers: uniforms fork at comparisons, races at argmax.
 
 A uniform may be scaled by non-negative numbers, taken the logarithm of and shifted there, reshaped, indexed, and
 compared with numbers. An array of exponentials may divide weights, of which the argmax is taken: index i has
