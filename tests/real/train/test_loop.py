@@ -79,6 +79,9 @@ def test_checkpoints_of_something_else_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=line):
             fitted(learner(), checkpoint=path, **other)
+    torch.save({"step": 10}, path)
+    with pytest.raises(ValueError, match=r"run' is not a checkpoint; remove it to start afresh"):
+        fitted(learner(), checkpoint=path)
     path.write_bytes(b"none")
     with pytest.raises(ValueError, match=r"run' is not a checkpoint; remove it to start afresh"):
         fitted(learner(), checkpoint=path)
