@@ -69,7 +69,7 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     mixed = attending * (attention.queries + attention.output) + with_state * state.weights
 
     # Feed-forward blocks.
-    found, routed = _experts(family, fields, hidden, layers)
+    found, routed = _experts(family, fields, hidden, told)
     if family.alone:
         dense, moe = told.count(kinds.MLP), told.count(kinds.EXPERTS)
     else:
@@ -148,13 +148,13 @@ def _layers(fields: Fields) -> int:
     return found
 
 
-def _experts(family: Family, fields: Fields, hidden: int, layers: int) -> tuple[Experts, list[bool]]:
-    """Experts, and which layers have them."""
-    none = Experts(0, 0, 0)
+def _experts(family: Family, fields: Fields, hidden: int, told: list[str]) -> tuple[Experts, list[bool]]:
+    """Experts, and which layers have them; where no layer has any, fields of experts say nothing."""
+    none, layers = Experts(0, 0, 0), len(told)
     if family.experts is None:
         return none, [False] * layers
-    number = fields.number(*NUMBER, default=0)
-    if number < family.fewest:
+    is_dense = family.alone and kinds.EXPERTS not in told
+    if is_dense or fields.number(*NUMBER, default=0) < family.fewest:
         fields.read.update(OF_EXPERTS)
         return none, [False] * layers
     return family.experts(fields, hidden), family.routed(fields, layers)

@@ -28,6 +28,7 @@ BESIDE = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "n
 # Fields that say nothing where there are no experts.
 OF_EXPERTS = (
     *(*NUMBER, *PER_TOKEN, *BESIDE, "moe_intermediate_size", "shared_expert_intermediate_size"),
+    "moe_shared_expert_intermediate_size",
     *("first_k_dense_replace", "moe_layer_freq", "decoder_sparse_step", "mlp_only_layers", "num_dense_layers"),
     *("expert_layer_period", "expert_layer_offset", "mlp_layer_types"),
 )

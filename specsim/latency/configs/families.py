@@ -69,6 +69,8 @@ class Family(NamedTuple):
 _WINDOWS = Family(kinds=layer_kinds.by_pattern())
 _QWEN = _WINDOWS._replace(defaults={"use_sliding_window": False})
 _QWEN_MOE = Family(kinds=layer_kinds.unwindowed, experts=moe.behind_a_gate, routed=moe.every_step)
+# Switches that transformers does not read.
+_COHERE = ("use_parallel_block", "use_parallel_embedding", "use_gated_activation")
 _GEMMA3 = {"vocab_size": 262208, "num_attention_heads": 8}
 _OLD = Family(width=fourfold, matrices=2)
 _MLA = Family(attention=mixers.latent, experts=moe.beside, routed=moe.after_dense, fewest=0)
@@ -82,7 +84,7 @@ _GRANITE = Family(
 
 FAMILIES: dict[str, Family] = {
     "": Family(experts=moe.generic, routed=moe.after_dense),
-    **dict.fromkeys(("llama", "granite", "olmo", "olmo2", "cohere", "internlm2", "internlm3", "stablelm"), Family()),
+    **dict.fromkeys(("llama", "granite", "olmo", "olmo2", "internlm2", "internlm3", "stablelm"), Family()),
     **dict.fromkeys(
         ("smollm3", "hunyuan_v1_dense"), _QWEN._replace(known=("no_rope_layers", "no_rope_layer_interval"))
     ),
@@ -98,8 +100,9 @@ FAMILIES: dict[str, Family] = {
     "gemma3_text": Family(
         kinds=layer_kinds.by_pattern(6, named=True), known=("cache_implementation",), defaults=_GEMMA3
     ),
+    "cohere": Family(known=_COHERE),
     "cohere2": Family(
-        kinds=layer_kinds.by_pattern(4, named=True), known=("layer_switch", "order_of_interleaved_layers")
+        kinds=layer_kinds.by_pattern(4, named=True), known=("layer_switch", "order_of_interleaved_layers", *_COHERE)
     ),
     "olmo3": Family(kinds=layer_kinds.by_pattern(4)),
     "exaone4": Family(kinds=layer_kinds.by_pattern(4, named=True)),
@@ -146,7 +149,7 @@ FAMILIES: dict[str, Family] = {
             mixers.lightning,
             experts=moe.shared_width,
             fewest=0,
-            known=("block_size",),
+            known=("block_size", "shared_moe_mode"),
         ),
     ),
     "qwen3_next": _NEXT_MOE,

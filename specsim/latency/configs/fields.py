@@ -21,12 +21,19 @@ WAY_ON = (
 
 # Fields that change neither matrices nor caches, by parts of their names.
 _HARMLESS = re.compile(
-    r"norm|loss|coef|drop|bias|eps$|epsilon|init|jitter|router|score|scoring|scal|_act$|activation|dtype|token_id"
+    r"norm|loss|coef|drop|bias|(^|_)eps$|epsilon|init|jitter|router|score|scoring|scal|_act$|activation|dtype|token_id"
     r"|rope|rotary|theta|temperature|logit|softcap|clip|version|map$|template|multiplier|max_length|max_position"
     r"|position_embedding|max_seq|use_cache|return_dict|output_|label|problem_type|pruned|torchscript|time_step|_dt_"
     r"|pretraining_tp|kernels|n_group|topk_group|topk_method|expert_group|aux|ep_size|causal|swiglu|alpha|beta"
     r"|residual|rescale|summary|seq_length|interleave$|softmax|special|generation|tie_|architectures|model_type|auto_|limit|quant"
 )
+# Ends of names that say which layers there are, or how many, whatever else is in the name, such as `rope_layers`.
+_COUNTS = re.compile(r"(layers?|experts?|ranks?|blocks?|heads|streams|steps|loops?|depth)(_list|_ids|_idx|_indices)?$")
+# Fields with such an end that change neither matrices nor caches all the same.
+_HARMLESS_COUNTS = {
+    *("no_rope_layers", "rope_scaling_layers", "scale_depth", "scale_attn_by_inverse_layer_idx"),
+    *("mamba_dt_rank", "time_step_rank"),
+}
 # Fields of any family that say nothing of the layers counted here.
 _KNOWN = {
     *("num_nextn_predict_layers", "num_mtp_modules", "mtp_transformer_layers", "mtp_num_hidden_layers"),
@@ -144,15 +151,21 @@ def unread(fields: Fields) -> tuple[str, ...]:
     left = {
         name: value
         for name, value in fields.values.items()
-        if name not in fields.read | _KNOWN and not _HARMLESS.search(name) and name[:1] != "_" and _says(name, value)
+        if name not in fields.read | _KNOWN and not _is_harmless(name) and name[:1] != "_" and _says(name, value)
     }
     for name, value in left.items():
-        if _STRUCTURE.search(name):
+        if _STRUCTURE.search(name) or _COUNTS.search(name):
             kind = fields.values.get("model_type") or "none"
             shown = json.dumps(value, default=str)
             shown = shown if len(shown) <= 40 else f"{shown[:40]}..."
             raise fields.refusal(f"has {name} ({shown}), which is not understood of model_type {kind}")
     return tuple(sorted(left))
+
+
+def _is_harmless(name: str) -> bool:
+    """Return whether a field changes neither matrices nor caches, by its name."""
+    says_layers = _COUNTS.search(name) and name not in _HARMLESS_COUNTS
+    return bool(_HARMLESS.search(name)) and not says_layers
 
 
 def _says(name: str, value: Any) -> bool:

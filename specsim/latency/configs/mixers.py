@@ -157,4 +157,9 @@ def mamba2(fields: Fields, hidden: int) -> State:
 def short_convolution(fields: Fields, hidden: int) -> State:
     """A gated convolution over few tokens (LFM2)."""
     kernel = fields.number("conv_L_cache")
+    # Files of LFM2 repeat the width and the heads under other names.
+    heads = fields.number("num_attention_heads")
+    for name, same in (("block_dim", hidden), ("conv_dim", hidden), ("conv_dim_out", hidden), ("num_heads", heads)):
+        if fields.number(name, default=same) != same:
+            raise fields.refusal(f"has {name} {fields.get(name)} where {same} is expected")
     return State(4 * hidden * hidden + hidden * kernel, hidden * kernel)
