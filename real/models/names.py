@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from specsim.base.dtypes import long_name
 from specsim.base.unknown import unknown
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -14,10 +15,10 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.tx
 
 
 def check_dtype(name: str) -> str:
-    """The name of a float type; ValueError for any other."""
-    if name not in DTYPES:
+    """Return the long name of a float type, from the long or the short one (bf16); ValueError for any other."""
+    if not isinstance(name, str) or long_name(name) not in DTYPES:
         raise unknown("dtype", name, DTYPES)
-    return name
+    return long_name(name)
 
 
 def parse_weights(name: str) -> str | None:

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from specsim.commands.completion import complete_checked, complete_family, complete_step
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import PARAM, STEP_PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
@@ -19,17 +20,22 @@ EXAMPLES = examples(
 class Check(NamedTuple):
     """The options of `specsim check`."""
 
-    rule: Annotated[str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.")]
+    rule: Annotated[
+        str, typer.Argument(help="Name of a shipped rule, or the path of a rule file.", autocompletion=complete_checked)
+    ]
     family: Annotated[
         str | None,
         typer.Option(
             help="Family of the rule: step, chain, tree, coupled, draft, process, control or objective. Default: the "
             "one that has it.",
             show_default=False,
+            autocompletion=complete_family,
         ),
     ] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
-    step: Annotated[str | None, typer.Option(help="Step rule of a tokenwise or lifted tree.")] = None
+    step: Annotated[
+        str | None, typer.Option(help="Step rule of a tokenwise or lifted tree.", autocompletion=complete_step)
+    ] = None
     step_param: Annotated[list[str] | None, typer.Option(help=STEP_PARAM)] = None
     as_csv: AsCsv = False
     as_latex: AsLatex = False

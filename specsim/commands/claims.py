@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from specsim.commands.completion import complete_claim
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
@@ -16,7 +17,12 @@ class Claims(NamedTuple):
     """The options of `specsim claims`."""
 
     run: Annotated[
-        str, typer.Option(metavar="NAME", help="Compute this claim (or: all) again and compare with the record.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete_claim,
+            help="Compute this claim (or: all) again and compare with the record.",
+        ),
     ] = ""
     as_csv: AsCsv = False
     as_latex: AsLatex = False

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from specsim.commands.completion import complete_rule, complete_scheme, complete_step
 from specsim.commands.errors import INTERRUPTED
 from specsim.commands.options import PARAM, STEP_PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, examples, form_of, takes
 
@@ -31,9 +32,12 @@ class Simulate(NamedTuple):
         ),
     ]
     draft: Annotated[str, typer.Option(help="Draft model, in the same forms.")]
-    rule: Annotated[str, typer.Option(help="Verification rule: a name of `specsim rules`, or a rule file.")] = (
-        "tokenwise"
-    )
+    rule: Annotated[
+        str,
+        typer.Option(
+            help="Verification rule: a name of `specsim rules`, or a rule file.", autocompletion=complete_rule
+        ),
+    ] = "tokenwise"
     gamma: Annotated[int | None, typer.Option(help="Draft tokens per block.")] = None
     tree: Annotated[
         str | None,
@@ -42,8 +46,13 @@ class Simulate(NamedTuple):
         ),
     ] = None
     num_drafts: Annotated[int, typer.Option(help="Draft tokens per position, for a step rule.")] = 1
-    scheme: Annotated[str | None, typer.Option(help="Scheme by which drafts, or a tree's children, are drawn.")] = None
-    step: Annotated[str | None, typer.Option(help="Step rule of a tokenwise or lifted tree.")] = None
+    scheme: Annotated[
+        str | None,
+        typer.Option(help="Scheme by which drafts, or a tree's children, are drawn.", autocompletion=complete_scheme),
+    ] = None
+    step: Annotated[
+        str | None, typer.Option(help="Step rule of a tokenwise or lifted tree.", autocompletion=complete_step)
+    ] = None
     param: Annotated[list[str] | None, typer.Option(help=PARAM)] = None
     step_param: Annotated[list[str] | None, typer.Option(help=STEP_PARAM)] = None
     blocks: Annotated[

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from functools import cache
 
 from specsim.base import check
+from specsim.base.dtypes import short_name
 from specsim.latency.model import LatencyModel, Timing
 from specsim.latency.passes import Constants, attention, exchanged, product, products, states
 from specsim.latency.shape import ModelShape
@@ -107,6 +108,7 @@ def roofline(
         check.scalar(shape.body, f"{shape.name}: body", "(0, inf)")
         check.scalar(shape.head, f"{shape.name}: head", "[0, inf)")
     gpu = check.record(hardware(device) if isinstance(device, str) else device, "device", Hardware)
+    dtype = short_name(dtype)
     if dtype not in gpu.flops:
         raise ValueError(f"dtype {dtype!r} is not in the table for {gpu.name}; it has {', '.join(gpu.flops)}")
     constants = check.record(Constants() if constants is None else constants, "constants", Constants)

@@ -72,7 +72,7 @@ def test_examples_are_called_so_and_stand_beside_no_record(monkeypatch: pytest.M
     assert page.count("<h2>Example: ") == len(html.sections([])) >= 4
     assert "Records: ." not in page
     bundled = read(ROOT / "real" / "results" / "bundled.json")
-    names = ["Predicted beside measured", "Laws of the block length", "How the records were made"]
+    names = ["The answer", "What it rests on", "Predicted beside measured", "Laws of the block length"]
     assert titles(html.sections([bundled])) == names
     page = html.page([bundled])
     assert "Example" not in page
@@ -120,4 +120,17 @@ def test_a_plan_whose_costs_are_not_known_shows_no_others() -> None:
     asked = {"overhead": None, "cost_ratio": None, "target": "nobody", "draft": "none", "hardware": "h100-sxm"}
     asked |= {"tp": 1, "draft_tp": None, "dtype": None}
     record = Record("plan", "plan", {"asked": asked, "points": [], "sentence": ""})
-    assert titles(html.sections([record])) == ["How the records were made"]
+    assert titles(html.sections([record])) == ["The answer", "What it rests on"]
+
+
+def test_the_page_begins_with_the_answer_and_what_it_rests_on(tmp_path: Path) -> None:
+    plan = CliRunner().invoke(app, ["plan", "0.8", "--cost-ratio", "0.05", "--json"]).stdout
+    run = "simulate --target law:1/3,2/3 --draft law:2/3,1/3 --gamma 2 --blocks 200 --sequences 10 --json"
+    (tmp_path / "plan.json").write_text(plan)
+    (tmp_path / "simulate.json").write_text(CliRunner().invoke(app, run.split()).stdout)
+    names = [tmp_path / "plan.json", ROOT / "real" / "results" / "bundled.json", tmp_path / "simulate.json"]
+    first, second, *_ = html.sections([read(name) for name in names])
+    assert (first.title, second.title) == ("The answer", "What it rests on")
+    assert f"plan: {json.loads(plan)['sentence']}" in first.below
+    assert "bundled: Measured fastest: gamma" in first.below
+    assert "simulate: A target call emits " in first.below

@@ -154,7 +154,7 @@ def _best_chains(problem: Problem) -> tuple[Prediction, ...]:
         contexts=search.contexts,
         max_gamma=search.max_gamma,
         level=search.level,
-    )
+    ).best
 
 
 def _with_hidden_overhead(problem: Problem, prediction: Prediction) -> Prediction:

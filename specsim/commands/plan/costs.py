@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from specsim.base import check
+from specsim.base.dtypes import short_name
 from specsim.commands.plan import doubts, models, read
 from specsim.commands.plan.comparison import Comparison
 from specsim.commands.plan.memory import Misfit, misfits
@@ -190,7 +191,8 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
     target, device = models.shape(options.target), hardware(options.hardware)
     scored = None if options.draft_vocab is None else check.integer(options.draft_vocab, "draft_vocab", 1)
     drafter = models.drafter(options.draft, target, scored)
-    types = chosen_types(options.dtype, options.weights, options.draft_weights, target, drafter.shape, device)
+    dtype = None if options.dtype is None else short_name(options.dtype)
+    types = chosen_types(dtype, options.weights, options.draft_weights, target, drafter.shape, device)
     overhead_ms = 0.0 if options.overhead is None else options.overhead
     parallel = options.tp, options.draft_tp
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from specsim.commands.completion import complete_device, complete_engine, complete_model
 from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, takes
 
 EXAMPLES = examples(
@@ -92,18 +93,24 @@ class PlanOptions(NamedTuple):
     target: Annotated[
         str | None,
         typer.Option(
-            help="Target model: a name such as llama-3.1-8b, a hub id, or a config.json.", rich_help_panel=MODELS
+            autocompletion=complete_model,
+            help="Target model: a name such as llama-3.1-8b, a hub id, or a config.json.",
+            rich_help_panel=MODELS,
         ),
     ] = None
     draft: Annotated[
         str | None,
         typer.Option(
+            autocompletion=complete_model,
             help="Draft model, as for --target; or a drafter: eagle, eagle3, mtp, ngram, suffix.",
             rich_help_panel=MODELS,
         ),
     ] = None
     hardware: Annotated[
-        str | None, typer.Option(help="Device, e.g. h100-sxm or a100-sxm4-80gb.", rich_help_panel=MODELS)
+        str | None,
+        typer.Option(
+            autocompletion=complete_device, help="Device, e.g. h100-sxm or a100-sxm4-80gb.", rich_help_panel=MODELS
+        ),
     ] = None
     tp: Annotated[int, typer.Option(help="Devices that share the target.", rich_help_panel=MODELS)] = 1
     draft_tp: Annotated[int, typer.Option(help="Devices that share the draft.", rich_help_panel=MODELS)] = 1
@@ -216,6 +223,7 @@ class PlanOptions(NamedTuple):
     emit: Annotated[
         str | None,
         typer.Option(
+            autocompletion=complete_engine,
             help="Print the plan as options of vllm, sglang, llamacpp or aiconfigurator; as SGLang's file of lengths "
             "by batch (sglang-adaptive); as options that force this acceptance in a benchmark (vllm-synthetic, "
             "llamacpp-synthetic); or as a table of lengths by batch and context (json, csv).",

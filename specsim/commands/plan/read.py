@@ -38,26 +38,6 @@ def bounded(value: int, name: str, least: int) -> int:
     return number
 
 
-def whole_numbers(text: str, name: str, least: int) -> tuple[int, ...]:
-    """Return the numbers of a list such as 1,8,64 or 1k,32k; k is 1024.
-
-    Examples
-    --------
-    >>> whole_numbers("512,32k", "context", 0)
-    (512, 32768)
-    """
-    values = []
-    for part in text.split(","):
-        digits = part.strip().lower()
-        unit = 1024 if digits.endswith("k") else 1
-        if not digits.removesuffix("k").isdecimal():
-            raise ValueError(f"{name} has {part.strip()!r}, which is no whole number; write 1,8,64 or 1k,32k")
-        if len(digits) > 12 or int(digits.removesuffix("k")) * unit > MOST[name]:
-            raise ValueError(f"{name} is {digits[:20]}; it must be at most {MOST[name]}")
-        values.append(check.integer(int(digits.removesuffix("k")) * unit, name, least))
-    return tuple(values)
-
-
 def numbers(text: str, name: str, allowed: str) -> list[float]:
     """Return the numbers of a list such as 0.7,0.12, each in the interval `allowed`."""
     return [_number(part.strip(), f"{name}[{k}]", allowed) for k, part in enumerate(text.split(","))]

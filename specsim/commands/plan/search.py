@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from specsim.base import check
-from specsim.commands.plan import read
+from specsim.commands.plan import lists, read
 from specsim.commands.plan.options import PlanOptions
 
 # A schedule predicts every batch and length: so many predictions take some seconds.
@@ -37,8 +37,8 @@ def read_search(options: PlanOptions) -> Search:
         batches = (options.batch_limit,)
         contexts = (options.prompt_tokens + options.output_tokens,)
     else:
-        batches = read.whole_numbers(options.batch, "batch", 1)
-        contexts = read.whole_numbers(options.context, "context", 0)
+        batches = lists.whole_numbers(options.batch, "batch", 1)
+        contexts = lists.whole_numbers(options.context, "context", 0)
     return Search(batches, contexts, max_gamma, nodes, level)
 
 

@@ -66,13 +66,14 @@ def sections(records: Sequence[Record]) -> list[Section]:
     if not records:
         return list(_examples())
     return [one for one in (
+        _answers(records),
+        _made(records),
         _beside(rows_of(records, rows.compared)),
         _accepted(rows_of(records, rows.accepted)),
         *_controlled(rows_of(records, lambda record: [costs.costs([record])])),
         _lengths(rows_of(records, rows.lengths), rows_of(records, rows.not_drawn)),
         _trees(rows_of(records, rows.trees)),
         _systems(rows_of(records, rows.systems)),
-        _made(records),
     ) if one is not None]  # fmt: skip
 
 
@@ -83,12 +84,23 @@ def _examples() -> Iterator[Section]:
     yield from (one._replace(is_example=True) for one in found if one is not None)
 
 
+def _answers(records: Sequence[Record]) -> Section | None:
+    """What each record answers, in a sentence."""
+    found = rows_of(records, lambda record: [(record.name, sentence) for sentence in rows.answers(record)])
+    if not found:
+        return None
+    several = len({name for name, _ in found}) > 1
+    sentences = [f"{name}: {sentence}" if several else sentence for name, sentence in found]
+    below = "".join(f'<p class="answer">{html.escape(sentence)}</p>' for sentence in sentences)
+    return Section("The answer", "", (), below)
+
+
 def _made(records: Sequence[Record]) -> Section:
     """How each record was made: its command, machine, date and versions, as far as it says."""
     head = ["record", "kind", "command", "machine", "date", "versions"]
     cells = [[record.name, record.kind, *made_by(record)] for record in records]
     words = "As the records say it themselves; what one does not hold is left empty."
-    return Section("How the records were made", words, (), _rows(head, cells))
+    return Section("What it rests on", words, (), _rows(head, cells))
 
 
 def _beside(found: list[rows.Row]) -> Section | None:

@@ -20,6 +20,24 @@ DRAFTS = range(1, 7)
 SERIES = 6  # laws of one record: more cannot be told apart
 
 
+def answers(record: Record) -> Iterator[str]:
+    """Say in a sentence what a record answers, if it has one answer: a plan, a simulation or a comparison."""
+    if record.kind == "plan":
+        yield str(record.held["sentence"])
+    if record.kind == "simulate":
+        tau = record.held["tau"]
+        interval = "" if tau["low"] is None else f" [{tau['low']:.3f}, {tau['high']:.3f}]"
+        yield f"A target call emits {tau['value']:.3f}{interval} tokens, simulated over {record.held['blocks']} blocks."
+    if record.kind in ("compare", "chains"):
+        runs = [row for row in compared(record) if row["quantity"] == "speedup"]
+        if runs:
+            best = max(runs, key=lambda row: float(row["measured"]))
+            yield (
+                f"Measured fastest: {best['what']}, {best['measured']:.2f} times plain decoding; "
+                f"predicted {best['predicted']:.2f} times."
+            )
+
+
 def compared(record: Record) -> Iterator[Row]:
     """Predicted beside measured, one row for each quantity: tau and speedup."""
     for what, one in _pairs(record):

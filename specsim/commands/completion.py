@@ -1,0 +1,61 @@
+"""What the shell completes: names of rules, models, devices, engines and properties, read when Tab is pressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+
+def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return the function that typer calls with what is typed so far.
+
+    >>> starting(lambda: ["vllm", "sglang"])("v")
+    ['vllm']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return sorted(name for name in names() if name.startswith(incomplete))
+
+    return complete
+
+
+def _rules(*families: str) -> Callable[[], list[str]]:
+    def names() -> list[str]:
+        from specsim import discover
+
+        return [name for family in families for name in discover.names(family)]
+
+    return names
+
+
+def _table(name: str) -> Callable[[], list[str]]:
+    def names() -> list[str]:
+        from specsim.latency import tables
+
+        # Names with a space or a slash cannot be typed as one word.
+        return [row.lower() for row in tables.rows(name) if not {" ", "/"} & set(row)]
+
+    return names
+
+
+def _engines() -> tuple[str, ...]:
+    from specsim.commands.plan.emit import ENGINES
+
+    return ENGINES
+
+
+def _claims() -> list[str]:
+    from specsim.claims import settled
+
+    return [*settled.names(), "all"]
+
+
+FAMILIES = ("step", "chain", "tree", "coupled", "draft", "process", "control", "objective")
+complete_checked = starting(_rules(*FAMILIES))
+complete_family = starting(lambda: FAMILIES)
+complete_rule = starting(_rules("step", "chain", "tree", "coupled"))
+complete_step = starting(_rules("step"))
+complete_scheme = starting(_rules("draft"))
+complete_model = starting(_table("models"))
+complete_device = starting(_table("hardware"))
+complete_engine = starting(_engines)
+complete_claim = starting(_claims)
