@@ -115,6 +115,13 @@ def test_other_settings_refuse_the_checkpoint(tmp_path: Path, text: Path, monkey
         train_pair(tmp_path, TINY, text=[text], progress=False)
 
 
+def test_a_loss_that_is_not_finite_ends_the_run(tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "cross_entropy", lambda model, ids: learn.cross_entropy(model, ids) * float("nan"))
+    with pytest.raises(ValueError, match=r"^the loss of step 0 is nan: training has stopped there$"):
+        train_pair(tmp_path, TINY, text=[text], progress=False)
+    assert not (tmp_path / "recipe.json").exists()
+
+
 def test_saved_pair_loads_and_records_its_recipe(whole: Path, text: Path) -> None:
     record = json.loads((whole / "recipe.json").read_text())
     assert record["recipe"]["target"]["hidden"] == 32
