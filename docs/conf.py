@@ -25,8 +25,9 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
 ]
-exclude_patterns = ["_build", "_generate", "developer/skeletons", "developer/examples"]
+exclude_patterns = ["_build", "_generate", "notebooks", "developer/skeletons", "developer/examples"]
 templates_path: list[str] = []
 nitpicky = False
 
@@ -43,6 +44,8 @@ nb_execution_show_tb = True
 autodoc_preserve_defaults = True  # a default as it is written: a module has no other name than its path
 autodoc_typehints = "none"  # numpydoc's sections say types
 autodoc_member_order = "bysource"
+default_role = "py:obj"  # a name between single backticks of a docstring is a link where it is public
+viewcode_line_numbers = True
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
@@ -72,24 +75,30 @@ pygments_dark_style = "github-dark"
 
 
 def generate(app: Sphinx) -> None:
-    """Write the pages that the code makes: commands, rules and schemes, the price of lossy rules, theorem notes."""
-    from _generate import commands, price, proofs, rules
+    """Write what the code makes: commands, rules and schemes, the price of lossy rules, theorem notes, notebooks."""
+    from _generate import commands, notebooks, price, proofs, rules
 
+    notebooks.write(HERE / "tutorials", HERE / "notebooks")
     commands.write(HERE / "commands")
     proofs.write(HERE / "proofs")
     price.write(HERE / "price")
     rules.write(HERE / "rules")
 
 
-def list_systems(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the pages of systems below their overview; the overview itself is plain Markdown, to be read anywhere."""
+def complete(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the pages of systems below their overview, which is plain Markdown, and notebooks into tutorials."""
+    from _generate import notebooks
+
+    source[0] = notebooks.offer(docname, source[0])
     if docname == "results/systems":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\nsystems/*\n```\n"
 
 
 def setup(app: Sphinx) -> None:
+    from _generate.links import link_names
     from _generate.tables import mark_tables
 
     app.connect("builder-inited", generate)
-    app.connect("source-read", list_systems)
+    app.connect("source-read", complete)
     app.connect("doctree-read", mark_tables)
+    app.connect("doctree-resolved", link_names)

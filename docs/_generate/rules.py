@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import specsim
-from _generate import checks, pictures
-from _generate.proofs import NOTES, put
+from _generate import checks, pictures, tex
+from _generate.proofs import NOTES, link, put
 from specsim import discover
 from specsim.exact import coupled
 
@@ -101,7 +101,8 @@ def _index() -> str:
     others = re.sub(r"^\| `(\w+)`([^|]*) \| (\w+)", r"| [`\1`](\3_\1.md)\2 | \3", others, flags=re.M)
     coupled = re.sub(r"^\| `(\w+)`", r"| [`\1`](coupled_\1.md)", coupled, flags=re.M)
     processes = re.sub(r"^\| `(\w+)`", r"| [`\1`](process_\1.md)", processes, flags=re.M)
-    lines = ["# Rules", "", ABOUT[0], "", ABOUT[1], ""]
+    about = [tex.prose(text) for text in ABOUT]
+    lines = ["# Rules", "", about[0], "", about[1], ""]
     lines += [
         "## Step rules",
         "",
@@ -112,11 +113,11 @@ def _index() -> str:
         others,
         "",
         *_listed("draft", "| scheme | what it draws |"),
-        *("## Coupled rules", "", ABOUT[2], "", coupled, ""),
-        *("## Processes", "", ABOUT[3], "", processes, ""),
+        *("## Coupled rules", "", about[2], "", coupled, ""),
+        *("## Processes", "", about[3], "", processes, ""),
         *_listed("control", "| controller | when drafting goes on |"),
         *_listed("objective", "| objective | what it asks of the draft |"),
-        *(ABOUT[4], "", lossy, ""),
+        *(about[4], "", lossy, ""),
     ]
     for family, label in LABEL.items():
         pages = "\n".join(f"{family}_{name}" for name in discover.names(family))
@@ -245,6 +246,5 @@ def _checked(family: str, name: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text as it is, without meaning for Markdown but for code between backticks."""
-    pieces = text.split("`")
-    return "`".join(SPECIAL.sub(r"\\\1", piece) if i % 2 == 0 else piece for i, piece in enumerate(pieces))
+    """Text as it is, without meaning for Markdown: code between backticks stays, formulas are TeX, ids are links."""
+    return link(tex.prose(text, lambda words: SPECIAL.sub(r"\\\1", words)), "../proofs/")

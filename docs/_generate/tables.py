@@ -20,6 +20,9 @@ def mark_tables(app: Sphinx, doctree: nodes.document) -> None:
     for table in doctree.findall(nodes.table):
         rows = list(table.findall(nodes.row))
         head = [entry.astext() for entry in rows[0].children] if rows else []
+        if rows and not any(head):  # Markdown has no table without a head
+            for part in list(table.findall(nodes.thead)):
+                part.parent.remove(part)
         if len(head) >= MANY:
             table["classes"].append("many-columns")
         if VERDICT in head:
@@ -59,9 +62,20 @@ def _label(table: nodes.table, head: list[str]) -> None:
                 continue
             if name == VERDICT:
                 entry["classes"].append(f"verdict-{colour(text)}")
+                _quiet(entry)
             paragraph = next(iter(entry.findall(nodes.paragraph)), None)
             if paragraph is not None:
                 paragraph.insert(0, nodes.inline(text=f"{name}: ", classes=["cell-label"]))
+
+
+def _quiet(entry: nodes.entry) -> None:
+    """Set what a verdict adds, in brackets or behind a colon, in plain type, so that the word stands out."""
+    behind = False
+    for text in list(entry.findall(nodes.Text)):
+        word, rest = ("", str(text)) if behind else re.match(r"([^:(]*:?)(.*)", str(text), re.S).groups()
+        behind = behind or bool(rest) or word.endswith(":")
+        detail = nodes.inline(text=rest, classes=["verdict-detail"])
+        text.parent.replace(text, [*([nodes.Text(word)] if word else []), *([detail] if rest else [])])
 
 
 def colour(verdict: str) -> str:

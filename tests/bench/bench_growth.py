@@ -127,15 +127,15 @@ def slopes(record: dict[str, Any]) -> dict[str, dict[str, float]]:
 def draw(record: dict[str, Any], path: Path) -> None:
     from matplotlib import pyplot
 
-    names = [*VARIED, "cores"]
-    figure, axes = pyplot.subplots(1, len(names), figsize=(14, 3.6), sharey=True, layout="constrained")
-    for axis, name in zip(axes, names, strict=True):
+    words = {"V": "tokens of the vocabulary", "gamma": "drafts per block", "texts": "texts at a time"}
+    figure, axes = pyplot.subplots(1, len(VARIED), figsize=(11, 3.6), sharey=True, layout="constrained")
+    for axis, name in zip(axes, VARIED, strict=True):
         for what, times in record[name].items():
-            axis.loglog(list(times), list(times.values()), marker="o", label=what)
-        axis.set_xlabel(name)
-        axis.grid(alpha=0.3, which="both")
+            axis.loglog(list(map(float, times)), list(times.values()), marker="o", label=what)
+        axis.set_xlabel(words.get(name, name))
+        axis.grid(alpha=0.3)
     axes[0].set_ylabel("microseconds of a block")
-    axes[0].legend()
+    axes[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     figure.savefig(path, dpi=110)
 
 

@@ -88,14 +88,18 @@ def draw(record: dict[str, Any], path: Path) -> None:
     most = record["points"]["processes"][-1][0]
     for axis, by, name in ((left, "points", "points, two workers"), (right, "workers", f"workers, {most:,} points")):
         for kind, series in record[by].items():
-            axis.loglog(*zip(*series, strict=True), "o-", markersize=4, label=kind)
+            axis.plot(*zip(*series, strict=True), "o-", markersize=4, label=kind)
         axis.set_xlabel(name)
         axis.set_ylabel("seconds")
-        axis.legend(fontsize=7)
+    left.legend(fontsize=7)
+    left.set(xscale="log", yscale="log", title="time by points")
+    right.set(ylim=(0, None), title=f"time by workers, on {record['cores']} cores" if "cores" in record else "")
+    right.set_xscale("log", base=2)
     right.set_xticks([n for n, _ in record["workers"]["processes"]])
     right.xaxis.set_major_formatter("{x:.0f}")
     right.xaxis.set_minor_formatter("")
     left.axhline(record["goal_s"], color="grey", linewidth=0.8)
+    left.annotate("goal", (SIZES[0], record["goal_s"]), xytext=(0, -9), textcoords="offset points", fontsize=7)
     write_bytes(path, pictures.as_png(made))
 
 

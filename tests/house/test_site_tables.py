@@ -65,3 +65,14 @@ def test_long_names_can_break_and_are_copied_whole(tables: ModuleType) -> None:
     tables.mark_tables(None, page)
     assert [raw.astext() for raw in page.findall(nodes.raw)] == ["<wbr>"] * 3
     assert [part.astext() for part in page.findall(nodes.Text)].count("replacement_") == 1
+
+
+def test_what_a_verdict_adds_is_set_apart_and_a_head_without_words_is_left_out(tables: ModuleType) -> None:
+    page = document(["verdict"], ["lossless where tried (up to V=3)"], ["convicted: joint 0.1"], ["shows"])
+    tables.mark_tables(None, page)
+    details = [[part.astext() for part in entry.findall(nodes.inline) if "verdict-detail" in part["classes"]]
+               for entry in list(page.findall(nodes.entry))[1:]]  # fmt: skip
+    assert details == [["(up to V=3)"], [" joint 0.1"], []]
+    bare = document(["", ""], ["theorem", "T17"])
+    tables.mark_tables(None, bare)
+    assert cells(bare) == [["theorem", "T17"]]

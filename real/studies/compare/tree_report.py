@@ -241,31 +241,39 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
-    """PNG: tau and speedup against nodes; predictions as crosses, measurements with 95 % intervals."""
+    """PNG: tau and speedup of each shape; predictions as crosses, measurements with 95 % intervals."""
     write_bytes(path, pictures.as_png(drawn(record)))
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`: a colour for each rule, of chains and of trees."""
-    figure, axes = pictures.figure(11, 4, 2)
+    """The figure of `write_plot`: a line for each shape, a colour for each rule, of chains and of trees."""
+    shapes = list(dict.fromkeys(row["name"] for row in record["rows"]))
+    groups = list(dict.fromkeys((row["tree"], row["rule"]) for row in record["rows"]))
+    figure, axes = pictures.figure(10, 1.6 + 0.3 * len(shapes), 2)
     for axis, key, title in ((axes[0], "tau", "tau (tokens per target call)"), (axes[1], "speedup", "speedup")):
-        groups = dict.fromkeys((row["tree"], row["rule"]) for row in record["rows"])
         for i, (tree, rule) in enumerate(groups):
-            rows = sorted(
-                (row for row in record["rows"] if (row["tree"], row["rule"]) == (tree, rule)), key=lambda r: r["nodes"]
-            )
-            entries, aside = [row[key] for row in rows], 0.06 * (i - len(groups) / 2)
-            nodes = np.array([row["nodes"] for row in rows]) + aside
-            look = {"color": f"C{i}", "markersize": 4, "alpha": 0.8}
+            rows = [row for row in record["rows"] if (row["tree"], row["rule"]) == (tree, rule)]
+            entries = [row[key] for row in rows]
+            # Rules of one shape stand above each other on its line.
+            heights = [shapes.index(row["name"]) + (0.22 * (i - len(groups) / 2) if tree else 0) for row in rows]
+            look = {"color": f"C{i}", "markersize": 4}
             values = [entry["measured"] for entry in entries]
             label = f"{'trees' if tree else 'chains'}, {rule}"
-            axis.errorbar(nodes, values, report.bars(entries), fmt="os"[not tree], capsize=2, label=label, **look)
-            known = [(n, e["predicted"]) for n, e in zip(nodes, entries, strict=True) if e["predicted"] is not None]
-            axis.plot(*np.array(known).reshape(-1, 2).T, "x", color=f"C{i}")
-        axis.set(xlabel="nodes (tokens drafted per target call)", title=title)
-        pictures.whole_ticks(axis.xaxis)
+            axis.errorbar(values, heights, xerr=report.bars(entries), fmt="o", capsize=2, label=label, **look)
+            known = [(e["predicted"], y) for y, e in zip(heights, entries, strict=True) if e["predicted"] is not None]
+            axis.plot(*np.array(known).reshape(-1, 2).T, "x", color=f"C{i}", markersize=6)
+        axis.set(title=title)
         axis.grid(alpha=0.3)
-    axes[1].axhline(1, color="black", linewidth=0.8)
+        axis.set_yticks(range(len(shapes)), [])
+        axis.set_ylim(len(shapes) - 0.4, -0.6)
+    nodes = {row["name"]: row["nodes"] for row in record["rows"]}
+    axes[0].set_yticks(range(len(shapes)), [_named(name, nodes[name]) for name in shapes], fontsize=8)
+    axes[1].axvline(1, color="black", linewidth=0.8)
     pictures.legend_beside(axes[1], "crosses: predicted\ndots: measured, 95 %")
     figure.suptitle(report.caption(record["provenance"]), fontsize=9)
     return figure
+
+
+def _named(name: str, nodes: int) -> str:
+    """The name of a shape as a label: a tree's says its nodes."""
+    return name if name.startswith("chain") else f"tree {name}, {nodes} nodes"

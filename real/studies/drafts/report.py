@@ -93,13 +93,13 @@ def markdown(record: dict[str, Any], plot: str) -> str:
 
 
 def write_plot(path: Path, record: dict[str, Any]) -> None:
-    """PNG: every rule and optimum on the first group; what is missing to the optimum without replacement, on all."""
+    """PNG: all rules on the first group, and a panel for each group of what is missing to the optimum."""
     write_bytes(path, pictures.as_png(drawn(record)))
 
 
 def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`; bars are the recorded errors."""
-    figure, (left, right) = pictures.figure(12, 4.4, 2)
+    figure, (left, *others) = pictures.figure(12, 8, 2, 1 + len(record["runs"]) // 2)
     first = record["runs"][0]
     names = sorted({(c["rule"], c["scheme"]) for c in first["rows"]}, key=lambda name: (name[0] == "", name))
     ends = []
@@ -123,21 +123,25 @@ def drawn(record: dict[str, Any]) -> Any:
             ends.append((last["value"], name + stops, colour))
     left.set(xlabel="number of drafts (expected, if distinct)", title=f"acceptance, {first['name']}", xscale="log")
     pictures.label_ends(left, ends)
-    for i, group in enumerate(record["runs"]):
-        for (rule, scheme), style in zip(list(COLUMNS.values())[1:5], (":", "--", "-.", "-"), strict=True):
+    rules = list(COLUMNS.values())[1:5]
+    for axis, group in zip(others, record["runs"], strict=False):
+        ends = []
+        for i, (rule, scheme) in enumerate(rules):
             found = [(k, point(group, rule, scheme, k), point(group, "", "without_replacement", k)) for k in COMPARED]
             gaps = [
                 (k, 100 * (a["value"] - b["value"]), 100 * (a["error"] + b["error"])) for k, a, b in found if a and b
             ]
-            right.errorbar(*zip(*gaps, strict=True), fmt=style, color=f"C{i}", marker="o", markersize=3, capsize=2)
-            if i == 0:
-                right.plot([], [], style, color="black", label=f"{rule},\n{scheme}")
-    for i, group in enumerate(record["runs"]):
-        right.plot([], [], "s", color=f"C{i}", label=group["name"].replace(", ", ",\n"))
-    right.axhline(0, color="black", linewidth=0.8)
-    right.set(xlabel="number of drafts", title="points above the optimum without replacement", xscale="log")
-    pictures.legend_beside(right)
-    for axis, ticks in ((left, sorted({c["num_drafts"] for c in first["rows"]})), (right, COMPARED)):
+            if gaps:
+                axis.errorbar(*zip(*gaps, strict=True), fmt="-", color=f"C{i}", marker="o", markersize=3, capsize=2)
+                ends.append((gaps[-1][1], f"{rule}, {scheme}", f"C{i}"))
+        axis.axhline(0, color="black", linewidth=0.8)
+        axis.set(title=group["name"], xlabel="number of drafts", xscale="log")
+        axis.set_ylabel("points above the optimum\nwithout replacement")
+        pictures.label_ends(axis, ends)
+    for axis in others[len(record["runs"]) :]:
+        axis.set_visible(False)
+    counts = sorted({c["num_drafts"] for c in first["rows"]})
+    for axis, ticks in ((left, counts), *((axis, COMPARED) for axis in others)):
         axis.set_xticks(ticks, [str(k) for k in ticks])
         axis.minorticks_off()
         axis.grid(alpha=0.3)

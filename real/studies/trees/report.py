@@ -159,31 +159,25 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 
 def drawn(record: dict[str, Any]) -> Any:
-    """The figure of `write_plot`; the legend shows lines, for the bars would hide their dashes."""
-    figure, axes = pictures.figure(10, 4, len(record["runs"]))
+    """The figure of `write_plot`; each line is named at its end."""
+    figure, axes = pictures.figure(13, 4.4, len(record["runs"]))
     sizes = budgets(record)
     for axis, run in zip(axes, record["runs"], strict=True):
+        ends = []
         for (topology, rule), style in PLOTTED.items():
             rows = [row for n in sizes if (row := row_of(run, topology, rule, n))]
+            taus = [row["tau"] for row in rows]
             ranges = [(row["interval"][1] - row["interval"][0]) / 2 if row["interval"] else 0 for row in rows]
+            axis.errorbar([row["budget"] for row in rows], taus, ranges, fmt=style, marker="o", markersize=3, capsize=2)
             label = f"{topology}: {NAMES.get((topology, rule), rule)}"
-            axis.errorbar(
-                [row["budget"] for row in rows],
-                [row["tau"] for row in rows],
-                ranges,
-                fmt=style,
-                marker="o",
-                markersize=3,
-                capsize=2,
-            )
-            axis.plot([], [], style, label=label)
-        axis.set(xlabel="node budget", ylabel="tau, tokens per target call", xscale="log")
+            ends += [(taus[-1], label, axis.lines[-1].get_color())] if rows else []
+        axis.set(xlabel="nodes of the tree", ylabel="tau, tokens per target call", xscale="log")
         axis.set_title(run["name"], fontsize=10)
         axis.set_xticks(sizes, [str(n) for n in sizes])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
-    pictures.legend_beside(axes[-1], "bars: 99 %")
+        pictures.label_ends(axis, ends)
     what = record["provenance"]
-    said = f"T = {what['warping']['temperature']:g}, top-k {what['warping']['top_k']}"
-    figure.suptitle(f"target: {what['target']}, draft: {what['draft']}, {said}", fontsize=9)
+    models = f"target: {what['target']}, draft: {what['draft']}, T = {what['warping']['temperature']:g}"
+    figure.suptitle(f"{models}, top-k {what['warping']['top_k']}; bars: 99 %", fontsize=9)
     return figure
