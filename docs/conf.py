@@ -95,10 +95,12 @@ def complete(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    from _generate.fields import list_fields
     from _generate.links import link_names
     from _generate.tables import mark_tables
 
     app.connect("builder-inited", generate)
     app.connect("source-read", complete)
+    app.connect("autodoc-process-docstring", list_fields, priority=400)  # before numpydoc
     app.connect("doctree-read", mark_tables)
     app.connect("doctree-resolved", link_names)

@@ -184,9 +184,15 @@ def museum() -> dict[Path, str]:
 
 
 def _printed(page: str) -> str:
-    """What the page's own command prints, 80 columns wide."""
+    """What the page's own command prints, its sentences on lines that a page can show."""
     page_text = (HERE / "results" / f"{page}.md").read_text(encoding="utf-8")
-    return _output(next(line for line in page_text.splitlines() if line.startswith("specsim plan ")))
+    printed = _output(next(line for line in page_text.splitlines() if line.startswith("specsim plan ")))
+    return "".join(f"{_folded(line)}\n" for line in printed.splitlines())
+
+
+def _folded(line: str) -> str:
+    """A sentence on lines of at most 100 characters; a row of a table, whose columns stand apart, as it is."""
+    return line if "  " in line.strip() else fill(line, 100, subsequent_indent="  " if line.startswith("- ") else "")
 
 
 def _output(command: str) -> str:

@@ -27,7 +27,7 @@ from specsim.types import Array, Draws
 
 
 class Generation(NamedTuple):
-    """What `Pair.generate` wrote: text (before any stop string), tokens, blocks, seconds after the prompt was read."""
+    """A text that `Pair.generate` wrote (up to a stop string), its tokens, its blocks, and the seconds it took."""
 
     text: str
     tokens: list[int]

@@ -35,7 +35,7 @@ class Violation(NamedTuple):
 
 
 def check_capture(function: Callable[..., Any], make_arguments: Calls, warm: bool = True) -> list[Violation]:
-    """What would keep a CUDA graph from capturing a call of a function; no GPU is needed.
+    """List what would keep a CUDA graph from capturing a call of a function; needs no GPU.
 
     Not seen: alignment and dtypes that kernels refuse, libraries that set themselves up in their first call, memory
     pools, and addresses that have changed when a graph is replayed. Numbers are not computed: a branch on one is named,
@@ -82,7 +82,7 @@ def check_capture(function: Callable[..., Any], make_arguments: Calls, warm: boo
 
 
 def count_kernels(function: Callable[..., Any], make_arguments: Calls) -> int:
-    """How many kernels a call of a function launches: calls of aten that are no views.
+    """Count the kernels that a call of a function launches: calls of aten that are no views.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from specsim.base.results import result
 
 @result("refused", "flags")
 class Claim(NamedTuple):
-    """What is wrong with a reported speedup: `refused` holds what cannot be, `flags` what needs an explanation.
+    """The objections to a reported speedup: ``refused`` holds the impossible, ``flags`` what needs an explanation.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def check_claim(
     verify_cost: float = 1.0,
     rounding: float = 0.0,
 ) -> Claim:
-    r"""Whether a reported speedup of one chain at one batch size can be, given the other numbers reported.
+    r"""Check whether a reported speedup (one chain, one batch size) is possible, given the other reported numbers.
 
     .. math:: \tau \le \gamma + 1, \qquad S \le \frac{\gamma + 1}{\gamma c + t(\gamma + 1)}, \qquad
         \text{and, unless a cycle is cheaper than a step,} \; S \le \tau

@@ -18,7 +18,7 @@ Logits = Callable[[tuple[int, ...]], Any]  # of a text, prompt included -> (V,)
 
 
 class Difference(NamedTuple):
-    """Where two texts part: the margin in logits there, and the distance of the two paths up to there."""
+    """The first token at which two texts differ: the margin in logits there, and how far the two paths are apart."""
 
     place: int  # of the first token that differs, 0 after the prompt
     tokens: tuple[int, int]  # of the plain text, of the other
@@ -41,7 +41,7 @@ class Difference(NamedTuple):
 def first_difference(
     plain: Sequence[int], other: Sequence[int], decode: Logits, verify: Logits, *, prompt: Sequence[int] = ()
 ) -> Difference | None:
-    """Where a greedy text leaves the plain greedy text, and whether that is a near tie.
+    """Find the first token at which a greedy text differs from plain greedy decoding, and say if it is a near tie.
 
     Parameters
     ----------

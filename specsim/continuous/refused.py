@@ -15,7 +15,7 @@ HALVINGS = 80  # of an interval of 80 standard deviations: below the spacing of 
 
 
 class Emitted(NamedTuple):
-    """What a step emits: points (..., d); whether each is the draft (...); target points drawn for it (...)."""
+    """The points (..., d) that a step emits, whether each is the draft, and the target points drawn for it (...)."""
 
     token: Array
     kept: Array
@@ -23,7 +23,7 @@ class Emitted(NamedTuple):
 
 
 def reflection(step: Step, x: Array) -> Array:
-    r"""What replaces a refused draft: its mirror image between the means. No noise, no loop; equal deviations.
+    r"""Replace refused drafts by their mirror image between the means: no noise, no loop; for equal deviations.
 
     .. math:: y = \mu_p + s (\xi - 2 e \langle e, \xi \rangle), \quad \xi = (x - \mu_q) / s
 

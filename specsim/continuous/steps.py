@@ -95,7 +95,7 @@ def gaussian_overlap(step: Step) -> Array:
 
 
 def keeps(step: Step, x: Array, u: Array, factor: float = 1) -> Array:
-    """Whether drafts are kept: u < factor p(x) / q(x), without a division.
+    """Decide which drafts are kept: those with u < factor p(x) / q(x), tested without a division.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from specsim.types import Array, Signals
 
 
 def row_signals(rows: Any, tokens: Any, position: Any = 1) -> Signals:
-    """What a controller sees of drafts: the rows that they were drawn from, told in a few numbers.
+    """Summarise the rows that drafts were drawn from in the few numbers that a controller reads.
 
     Parameters
     ----------

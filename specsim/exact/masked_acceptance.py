@@ -28,11 +28,14 @@ def masked_acceptance(
 ) -> Array:
     r"""Probability that a rule's token is one of its drafts where only some tokens are allowed.
 
-    .. math:: \beta' = \sum_v \min(p'_v, q'_v), \quad p' = \frac{p \, m}{p \cdot m}, \; q' = \frac{q \, m}{q \cdot m}
-        \quad\text{for one draft under rejection;} \quad q' = q \text{ for a draft that does not see the mask.}
+    For one draft under rejection, with the mask m,
 
-    A draft that does not see the mask loses at least what it puts on tokens that are not allowed. One that does may be
-    kept more often than without a mask or less: where both models agree on what is not allowed, less.
+    .. math:: \beta' = \sum_v \min(p'_v, q'_v), \quad p' = \frac{p \, m}{p \cdot m}, \quad
+        q' = \frac{q \, m}{q \cdot m}.
+
+    A draft that does not see the mask has q' = q, and loses at least the probability that it gives to tokens that are
+    not allowed. A draft that sees the mask may be kept more or less often than without a mask; less often where both
+    models agree on the tokens that are not allowed.
 
     Parameters
     ----------

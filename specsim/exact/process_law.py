@@ -27,7 +27,7 @@ CELLS = 3**4  # texts: more than 4 positions of 3 tokens are for the simulator
 class Filled(NamedTuple):
     """The law of the whole text (text -> probability), the target's passes, and how far the law is from the target's.
 
-    Of a text of which some places were given it is the target's law given them.
+    If some places of the text were given, it is the law of the rest given them.
 
     >>> from specsim import fill
     >>> filled = fill([0.5, 0.5], "jacobi", length=2)

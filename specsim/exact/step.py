@@ -31,8 +31,8 @@ def acceptance_rate(
 
     .. math:: \beta = \sum_v \min(p_v, q_v) = 1 - TV(p, q) \quad\text{for one draft under rejection.}
 
-    Of a rule that states no `acceptance` it is counted by its `transition`: exactly over all drafts where
-    V^(K+1) <= 2^20; else over sampled drafts, and a UserWarning says within how much.
+    For a rule without a function ``acceptance``, its ``transition`` is summed over all tuples of drafts where
+    V^(K+1) <= 2^20, and over sampled ones otherwise; a UserWarning then gives the error.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def acceptance_rate(
     rule : str, path or module
         Name of a step rule (see `algorithms`), the path of its file, or itself.
     num_drafts : int or Draws
-        Candidates K per position, at least 1. Of distinct drafts the expected number of distinct tokens, as far as
-        `specsim.draft.distinct.LIMIT` draws give as many, or the law of the number of draws itself.
+        Number K of drafts for the position, at least 1. Under the scheme "distinct", the expected number of
+        different tokens, or the law of the number of draws as a `Draws`.
     scheme : str, optional
-        How the drafts are drawn; by default as the rule's DRAFTS says.
+        How the drafts are drawn; by default the first scheme that the rule names.
     params : mapping, optional
-        The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
+        The rule's own parameters by name, as {"epsilon": 0.2}; the others keep their defaults.
 
     Returns
     -------

@@ -25,7 +25,7 @@ class Timing(NamedTuple):
 
 
 class LatencyModel(NamedTuple):
-    """What a cycle costs: target(tokens, batch, context), draft(batch, context) and overhead(batch, context).
+    """The times of a cycle: target(tokens, batch, context), draft(batch, context) and overhead(batch, context).
 
     `target` is a pass over that many tokens of every sequence; target(1, ...) is one plain decoding step. Times are in
     `unit`: "s", or "target steps" where only ratios are known. `assumptions` says what was taken for granted.

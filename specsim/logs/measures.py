@@ -30,7 +30,7 @@ class Measure(NamedTuple):
 
 @result("measures")
 class LogAcceptance(NamedTuple):
-    """What a log says of acceptance.
+    """The acceptance that a log shows, by every name that engines use for it.
 
     measures: tau and what follows from it, by the names of `convert_acceptance`; where some steps
     are known to have had no draft, tau is of all steps, drafted_tau of those with one, and coverage

@@ -29,7 +29,7 @@ def engines() -> tuple[ModuleType, ...]:
 
 
 def read_log(path: str | Path, *, by_batch: bool = False) -> tuple[EngineLog, ...]:
-    r"""What a log says, run by run: of vLLM, SGLang, llama.cpp, TensorRT-LLM, or in the CSV or JSON of our own.
+    r"""Read the runs in a log of vLLM, SGLang, llama.cpp or TensorRT-LLM, or in a CSV or JSON file of our own format.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def read_log(path: str | Path, *, by_batch: bool = False) -> tuple[EngineLog, ..
     Returns
     -------
     tuple of EngineLog
-        One of each run; an engine's own log is one run, or one of each batch; ours may hold several.
+        One for each run. An engine's log is one run, or one for each batch; our own format may hold several.
 
     Raises
     ------

@@ -22,7 +22,7 @@ UNKNOWN_COVERAGE = (
 
 @result("source", "engine", "speculating")
 class EngineLog(NamedTuple):
-    """What a log says of one run, with speculation or without; None where it says nothing.
+    """One run as its log describes it, with or without speculation; a field is None where the log does not say it.
 
     Times are seconds. length: draft steps of a block, in the mean. verified: tokens of one sequence in a verifying
     pass, the nodes of a tree and its root; length + 1 for a chain. blocks, drafted, accepted: counts. kept: blocks that

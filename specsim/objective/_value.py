@@ -13,7 +13,7 @@ from specsim.types import Array
 
 
 def loss(objective: Rule, p: Any, log_q: Any, tokens: Any = None, *, params: Mapping[str, Any] | None = None) -> Array:
-    """What a draft's rows lose, by one of the objectives; gradients go through it on torch and JAX.
+    """Return the loss of a draft's rows under one of the objectives; differentiable on torch and JAX.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def loss(objective: Rule, p: Any, log_q: Any, tokens: Any = None, *, params: Map
     Returns
     -------
     array, shape (...)
-        A number for each row. Of a sampled objective only the gradient means something.
+        A number for each row. For a sampled objective only the gradient has a meaning.
 
     Raises
     ------

@@ -35,7 +35,7 @@ MISFIT = 9.0  # chi-square of each time to spare, above which times do not lie o
 
 @result("verdict", "cause", "speedup")
 class Diagnosis(NamedTuple):
-    """Which term eats the gain; times are in plain steps, of `step` seconds each.
+    """The term of the cycle that costs the gain of speculation; times are in plain steps of ``step`` seconds each.
 
     verdict: "slower", "faster", "neither" where the interval holds 1, or "implausible", for which `doubts` has the
     reasons. cause: "acceptance", or the names of the part
@@ -80,7 +80,7 @@ def diagnose(
     noise: float = NOISE,
     level: float = 0.95,
 ) -> Diagnosis:
-    r"""Which term eats the gain of speculation, from logs with speculation off and on.
+    r"""Find the term that costs the gain of speculation, from logs with speculation off and on.
 
     .. math:: S = \frac{\tau T_1}{T_c}, \qquad T_c = T_1 + \gamma d + (m - 1) s + o
 

@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
 
 @result("speedup")
 class Prediction(NamedTuple):
-    """What `predict` says of one speculation length.
+    """The predicted speedup at one speculation length, and the numbers that it follows from.
 
     Times are in `unit`; tokens_per_time counts the whole batch, per second or per target step. variance_tau and
     variance_time are the squared relative errors of the speedup owed to acceptance and to time; `main_error` names the

@@ -22,7 +22,7 @@ def token_tree(tree: Any) -> TokenTree:
 
 
 def check(tree: TokenTree, vocab: int | None = None) -> TokenTree:
-    """The tree itself; a named error if it is none.
+    """Return the tree if it is valid; otherwise raise an error that says what is wrong.
 
     Depths must be those of the parents, tokens integers in 0..vocab-1 or -1 with nothing below, and siblings distinct
     where the scheme draws no token twice (a draft scheme that has used up the support of q repeats its last token).

@@ -28,7 +28,7 @@ class TokenTree(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Rows over `vocab` tokens that are 0 but at `ids`: what engines hand over as top-k or one-hot rows.
+    """Rows over ``vocab`` tokens that are 0 except at ``ids``, as engines return top-k or one-hot rows.
 
     ``ids`` are integers (..., k), each at most once in a row, -1 at places that are not used; ``values`` (..., k) are
     their probabilities, 0 at -1, or booleans where the row is a set of tokens (the certificate of an `optimum`).
@@ -45,7 +45,7 @@ class Law(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The law of a number N of draws that does not look at what is drawn: N = least, or least + 1 with chance `extra`.
+    """A random number of draws, whatever is drawn: ``least``, or ``least`` + 1 with probability ``extra``.
 
     Both are arrays with the leading axes of q (one law per row), or plain numbers; `limit` is the most draws that
     arrays of tokens have room for, the same for every row.

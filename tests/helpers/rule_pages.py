@@ -28,7 +28,9 @@ def lacking(page: str, family: str, name: str, findings: list[list[str]], pictur
     if family != "draft":
         rule = discover.facts(discover.find(family, name))
         note = next(PROOFS.glob(f"{rule.theorem}_*.md"), None)
-        if rule.theorem not in text or (note is not None and f"proofs/{note.stem}" not in page):
+        if not re.search(rf"\btheorem[ |\[]+{rule.theorem}\b", text) or (
+            note is not None and f"proofs/{note.stem}" not in page
+        ):
             yield f"theorem {rule.theorem}"
         if not rule.proved and "machine-checked in Coq not yet" not in text.replace("| ", ""):
             yield "that nothing is proved"

@@ -99,7 +99,7 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`; bars are the recorded errors."""
-    figure, (left, *others) = pictures.figure(12, 8, 2, 1 + len(record["runs"]) // 2)
+    figure, (left, *others) = pictures.figure(10, 6.2, 2, 1 + len(record["runs"]) // 2)
     first = record["runs"][0]
     names = sorted({(c["rule"], c["scheme"]) for c in first["rows"]}, key=lambda name: (name[0] == "", name))
     ends = []

@@ -160,7 +160,7 @@ def write_plot(path: Path, record: dict[str, Any]) -> None:
 
 def drawn(record: dict[str, Any]) -> Any:
     """The figure of `write_plot`; each line is named at its end."""
-    figure, axes = pictures.figure(13, 4.4, len(record["runs"]))
+    figure, axes = pictures.figure(10, 3.8, len(record["runs"]))
     sizes = budgets(record)
     for axis, run in zip(axes, record["runs"], strict=True):
         ends = []

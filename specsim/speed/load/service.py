@@ -69,7 +69,7 @@ def service_costs(
     limit: int,
     prompt_s: float | None = None,
 ) -> Service:
-    r"""What requests of one size ask of a server that speculates with gamma drafts.
+    r"""Return what requests of one size cost a server that speculates with gamma drafts.
 
     .. math:: T_P = T(P; 1, 0) \left(1 + [\gamma > 0] \frac{T_D(1, 0)}{T(1; 1, 0)}\right), \qquad
         c(b) = T_c(\gamma; b, P + T/2)

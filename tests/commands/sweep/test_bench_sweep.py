@@ -54,13 +54,17 @@ def test_a_record_is_of_all_points_and_judged_as_it_says() -> None:
             assert [n for n, _ in series] == list(bench.SIZES)
 
 
-def test_both_axes_are_logarithmic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_logarithmic_over_points_and_begin_at_zero_over_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = figure.figure(9, 3.6, 2)
     monkeypatch.setattr(figure, "figure", lambda *size: drawn)
     series = {"processes": [(1, 4.0), (2, 2.5)]}
     bench.draw({"points": series, "workers": series, "goal_s": bench.GOAL}, tmp_path / "sweep.png")
+    by_points, by_workers = drawn[1]
+    assert (by_points.get_xscale(), by_points.get_yscale()) == ("log", "log")
+    assert (by_workers.get_xscale(), by_workers.get_ylim()[0]) == ("log", 0)
     for axis in drawn[1]:
-        assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
         assert axis.get_legend_handles_labels()[1] == ["processes"]
 
 
