@@ -9,8 +9,6 @@ from types import ModuleType
 
 import pytest
 
-pytestmark = pytest.mark.fast
-
 DOCS = Path(__file__).parents[2] / "docs"
 TUTORIALS = [path for path in sorted((DOCS / "tutorials").glob("*.md")) if path.stem != "index"]
 

@@ -10,8 +10,6 @@ from types import ModuleType
 
 import pytest
 
-pytestmark = pytest.mark.fast
-
 ROOT = Path(__file__).parents[2]
 
 
