@@ -196,11 +196,7 @@ def _facts(family: str, name: str, module: ModuleType) -> list[str]:
             if family in ("step", "chain", "tree", "coupled")
             else []
         ),
-        *(
-            [f"| same as | [`{rule.same_as}`]({family}_{rule.same_as}.md), decision for decision |"]
-            if rule.same_as
-            else []
-        ),
+        *_alias(family, rule.same_as),
         f"| theorem | {theorem} |",
         f"| machine-checked in Coq | {proved} |",
         f"| paper | {', '.join(papers) or _plain(rule.paper)} |",

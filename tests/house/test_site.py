@@ -27,6 +27,9 @@ SECONDS = 600  # for a build on a busy machine; three minutes on two cores that 
 PAGES = (
     "index.html",
     "tutorials/position.html",
+    "gallery.html",
+    "api/position.html",
+    "proofs/T08_optimal.html",
     "rules/tree_lifted.html",
     "results/pair.html",
     "results/systems.html",
@@ -127,6 +130,15 @@ def test_tutorials_were_executed(site: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_api_leads_to_sources_and_other_names(site: Path) -> None:
+    page = (site / "api" / "position.html").read_text(encoding="utf-8")
+    assert '_modules/specsim/exact/step.html#acceptance_rate">' in page
+    assert re.search(r'href="#specsim.optimal_acceptance"[^>]*><code[^>]*><span class="pre">optimal_acceptance', page)
+    index = (site / "api" / "index.html").read_text(encoding="utf-8")
+    assert 'href="trees.html#specsim.trees.paths"' in index
+
+
+@pytest.mark.slow
 def test_every_rule_has_its_page(site: Path) -> None:
     from specsim import discover
 
@@ -173,7 +185,8 @@ def test_a_browser_shows_it(browser: Any, address: str, page: str, width: int) -
     wait(browser, f"{shown}.length === {formulas}")
     pictures = "[...document.images].filter(i => i.offsetParent)"
     wait(browser, f"{pictures}.every(i => i.complete && i.naturalWidth > 0)")
-    assert page.startswith(("index", "tutorials")) or browser.execute_script("return document.images.length") > 0
+    assert browser.execute_script("return document.querySelectorAll('[data-mml-node=merror]').length") == 0
+    assert page.startswith(("api", "proofs")) or browser.execute_script("return document.images.length") > 0
     across = browser.execute_script("return document.documentElement.scrollWidth")
     assert across <= width, f"{page} is {across} pixels wide in a window of {width}"
     cut = "[...document.querySelectorAll('table.verdicts')].filter(t => t.scrollWidth > t.parentNode.clientWidth + 1)"
