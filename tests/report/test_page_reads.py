@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import specsim
 from specsim.cli import app
-from specsim.report.page import costs, html, rows
+from specsim.report.page import charts, costs, html, rows
 from specsim.report.page.records import Record, made_by, read
 
 ROOT = Path(__file__).parents[2]
@@ -134,3 +134,12 @@ def test_the_page_begins_with_the_answer_and_what_it_rests_on(tmp_path: Path) ->
     assert f"plan: {json.loads(plan)['sentence']}" in first.below
     assert "bundled: Measured fastest: gamma" in first.below
     assert "simulate: A target call emits " in first.below
+
+
+def test_a_dot_has_its_length_beside_it_and_one_record_no_legend() -> None:
+    found = list(rows.compared(read(ROOT / "real" / "results" / "bundled.json")))
+    *_, numbers = charts.beside(found, "tau")["layer"]
+    assert numbers["encoding"]["text"] == {"field": "gamma"}
+    assert numbers["encoding"]["color"]["legend"] is None
+    others = [row | {"what": "traversal, wide", "record": str(i)} for i, row in enumerate(found)]
+    assert all("text" not in layer["encoding"] for layer in charts.beside(others, "tau")["layer"])

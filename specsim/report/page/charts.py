@@ -68,7 +68,24 @@ def beside(rows: Sequence[Row], quantity: str) -> Spec:
         {"mark": {"type": "point", "filled": True, "size": 45},
          "encoding": {"y": _x("measured", up, **scale), "color": colour, "tooltip": tip}},
     ]  # fmt: skip
+    # A run of one length has it beside its dot; one record needs no legend.
+    if are_lengths(mine):
+        number = {"y": _x("measured", up, **scale), "text": {"field": "gamma"}, "color": colour}
+        layers.append(
+            {
+                "mark": {"type": "text", "align": "left", "dx": 6, "dy": 8, "fontSize": 10},
+                "transform": [{"calculate": "slice(datum.what, 6)", "as": "gamma"}],
+                "encoding": number,
+            }
+        )
+    if len({row["record"] for row in mine}) == 1:
+        colour["legend"] = None
     return _chart(mine, encoding={"x": _x("predicted", across, **scale)}, layer=layers)
+
+
+def are_lengths(rows: Sequence[Row]) -> bool:
+    """Return whether each run is one length of a block, as "gamma 4"."""
+    return all(row["what"].startswith("gamma ") for row in rows)
 
 
 def accepted(rows: Sequence[Row]) -> Spec:

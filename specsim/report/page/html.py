@@ -108,6 +108,8 @@ def _beside(found: list[rows.Row]) -> Section | None:
         return None
     head = ["record", "what", "quantity", "predicted", "measured", "low", "high"]
     words = "Each dot is a run, its bar the interval of what was measured; on the line both agree."
+    if charts.are_lengths(found):
+        words += " The number beside a dot is its gamma."
     drawn = tuple(charts.beside(found, name) for name in ("tau", "speedup"))
     cells = [[_cell(row[name]) for name in head] for row in found]
     return Section("Predicted beside measured", words, drawn, _table(head, cells))
