@@ -38,6 +38,7 @@ KNOWN_BY = {
     "more": "control",
     "loss": "objective",
 }
+TAKEN_BY = {"num_drafts": "step", "tree": "tree"}  # parameters of `prepare`
 OPTIONAL = ("acceptance", "bias", "survival", "continuation", "left_over", "scales")  # functions asked for
 TAKES = {"process": "start", "control": "start", "objective": "loss"}  # others: `prepare`
 Rule = str | Path | ModuleType  # a rule's name, the path of its file, or itself
@@ -131,7 +132,7 @@ class Algorithm(NamedTuple):
 def facts(rule: ModuleType) -> Algorithm:
     """Everything that is known of a rule without running it; no other file asks a rule what it has."""
     family = family_of(rule)
-    own = tuple(_get(rule, "CHILDREN", ())) if family == "tree" else (_get(rule, "DRAFTS", "iid"),)
+    own = tuple(_get(rule, "CHILDREN", ())) if family == "tree" else (drafts_of(rule),)
     counts = _get(rule, "COUNTS", None)
     if counts is None and family in ("step", "coupled"):
         counts = _counts_of(own[0])
@@ -213,8 +214,18 @@ def _counts_of(scheme: Any) -> tuple[int, ...] | None:
 
 
 def family_of(rule: ModuleType) -> str:
-    """The family that a rule's names say it is of."""
-    return next((family for name, family in KNOWN_BY.items() if _get(rule, name, None) is not None), "chain")
+    """Return the family of a rule: by a name that only this family has, else by what its `prepare` takes."""
+    by_name = next((family for name, family in KNOWN_BY.items() if _get(rule, name, None) is not None), None)
+    if by_name is not None:
+        return by_name
+    prepare = _get(rule, "prepare", None)
+    taken = inspect.signature(prepare).parameters if callable(prepare) else {}
+    return next((family for name, family in TAKEN_BY.items() if name in taken), "chain")
+
+
+def drafts_of(rule: Any) -> str:
+    """Return the scheme by which the drafts of a step rule are drawn: i.i.d. where it names none."""
+    return str(_get(rule, "DRAFTS", "iid"))
 
 
 def is_rule(rule: Any) -> bool:

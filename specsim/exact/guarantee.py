@@ -189,12 +189,12 @@ def _step_verdict(rule: ModuleType, num_drafts: int, one_hot: bool, random_numbe
         q = rational_laws(vocab, 3)
         p = np.array([w for w in q if max(w) == 1]) if one_hot else q
         p, q = (w.reshape(-1, vocab) for w in np.broadcast_arrays(p[:, None], q[None]))
-        if not rule.EXACT:
+        if not discover.facts(rule).exact:
             p, q = p.astype(np.float64), q.astype(np.float64)
         law, _ = enumerate_step(rule, p, q, distinct.draws(q, num_drafts, limit=3) if random_number else num_drafts)
         bias = arrays.positive_part(p - law).sum(axis=-1)
         cases += len(bias)
-        if bias.max() > max(worst, 0 if rule.EXACT else ROUNDING):
+        if bias.max() > max(worst, 0 if discover.facts(rule).exact else ROUNDING):
             k = int(np.argmax(bias))
             worst, witness = Fraction(bias[k]), f"p = {_show(p[k])}, q = {_show(q[k])} gives {_show(law[k])}"
     return verdict(rule, worst, cases, witness)
@@ -209,7 +209,7 @@ def _chain_verdict(rule: ModuleType, one_hot: bool) -> Guarantee:
         law = strong_law(run, target, draft, gamma)[0]
         goal = target_law(target, gamma + 1)
         bias = sum((max(goal[k] - law.get(k, Fraction(0)), Fraction(0)) for k in goal), Fraction(0))
-        if bias > max(worst, 0 if rule.EXACT else ROUNDING):
+        if bias > max(worst, 0 if discover.facts(rule).exact else ROUNDING):
             worst, witness = Fraction(bias), f"a table with {vocab} tokens at gamma = {gamma}"
     return verdict(rule, worst, len(shapes), witness)
 
@@ -237,7 +237,7 @@ def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rul
         tree_rule(rule, scheme)  # refuses a scheme that is none of its
     told = step_told(rule, step)
     rng, worst, witness, cases, run = np.random.default_rng(0), Fraction(0), "", 0, on_rationals(rule)
-    for drawn in (verified_schemes(rule, told) if told else rule.CHILDREN) if scheme is None else (scheme,):
+    for drawn in (verified_schemes(rule, told) if told else discover.facts(rule).own) if scheme is None else (scheme,):
         for shape, vocab, _ in itertools.product(
             _SHAPES.get(drawn, _SHAPES["iid"]), (2, 3), range(_TABLES.get(drawn, 1))
         ):
@@ -248,7 +248,7 @@ def _tree_verdict(rule: ModuleType, scheme: str | None, one_hot: bool, step: Rul
             texts = continued_law(law, target.__getitem__, 3)
             bias = sum((max(goal - made, Fraction(0)) for _, made, goal in texts), Fraction(0))
             cases += 1
-            if bias > max(worst, 0 if rule.EXACT else ROUNDING):
+            if bias > max(worst, 0 if discover.facts(rule).exact else ROUNDING):
                 worst, witness = Fraction(bias), f"{drawn} trees of shape {shape} with {vocab} tokens"
     return verdict(rule, worst, cases, witness)
 
@@ -263,7 +263,8 @@ def verified_schemes(rule: ModuleType, told: Mapping[str, Any]) -> list[str]:
             return False
         return True
 
-    return [scheme for scheme in rule.CHILDREN if verified(scheme)] or list(rule.CHILDREN)
+    own = discover.facts(rule).own
+    return [scheme for scheme in own if verified(scheme)] or list(own)
 
 
 def try_siblings(rule: ModuleType, scheme: str, told: Mapping[str, Any]) -> None:

@@ -38,7 +38,7 @@ _TEXTS = ((2, 3), (3, 2), (2, 4))  # tokens and places of the texts that process
 
 def verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str, exact: bool | None = None) -> Guarantee:
     """The record of a run, with its witness if there is one; `exact` unless the rule says otherwise."""
-    bias_is_exact = rule.EXACT if exact is None else exact
+    bias_is_exact = discover.facts(rule).exact if exact is None else exact
     bias = worst if bias_is_exact else float(worst)
     if worst:
         shown = worst if bias_is_exact else f"{bias:.6g} in float64"
@@ -49,11 +49,11 @@ def verdict(rule: ModuleType, worst: Fraction, cases: int, witness: str, exact: 
 
 def in_general(rule: ModuleType) -> str:
     """Return the theorem of the package that covers a rule beyond the cases tried, or nothing."""
-    if rule.THEOREM == "open":
+    if discover.facts(rule).theorem == "open":
         return "no proof carries it further"
     if getattr(rule, "__name__", "").startswith(PACKAGE):
-        return f"in general by {rule.THEOREM}"
-    return f"no further: that {rule.THEOREM} covers it is its own file's word"
+        return f"in general by {discover.facts(rule).theorem}"
+    return f"no further: that {discover.facts(rule).theorem} covers it is its own file's word"
 
 
 def tried_counts(rule: ModuleType, num_drafts: int | None, all_of: tuple[int, ...]) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ def _drafts(counts: list[int]) -> str:
 def process_verdict(process: ModuleType, rule: ModuleType | Stepwise, one_hot: bool) -> Guarantee:
     """Whether texts that a process fills by a rule have the target's law, on random tables."""
     judge = rule.step if isinstance(rule, Stepwise) else rule
-    exact, run = process.EXACT and judge.EXACT, on_rationals(rule)
+    exact, run = discover.facts(process).exact and discover.facts(judge).exact, on_rationals(rule)
     rng, worst, witness, cases = np.random.default_rng(0), Fraction(0), "", 0
     for (vocab, length), params in itertools.product(_TEXTS, discover.process_cases(process)):
         tables = (rational_table(rng, vocab, length - 1, one_hot=h) for h in (one_hot, False))
@@ -103,7 +103,7 @@ def on_rationals(rule: Any) -> Any:
     """The rule, told float64 rows where Fractions are beyond it."""
     if isinstance(rule, Stepwise):
         return Stepwise(on_rationals(rule.step))
-    if rule.EXACT:
+    if discover.facts(rule).exact:
         return rule
 
     def prepare(p: Array, q: Array, *more: Any, **params: Any) -> Any:

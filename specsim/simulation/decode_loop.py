@@ -174,7 +174,8 @@ def loop(
         instead = ", which draws trees: give a tree's parents, not gamma" if scheme in topology.SCHEMES else ""
         raise ValueError(f"rule {name!r} expects drafts drawn {' or '.join(known)}, not {scheme!r}{instead}")
     if family == "step" and not takes(module, num_drafts):
-        raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {module.DRAFTS!r}")
+        drawn = discover.drafts_of(module)
+        raise ValueError(f"rule {name!r} does not verify num_drafts={num_drafts} drafts drawn {drawn!r}")
     return Loop(family, module, depth, num_drafts, scheme, vocab=vocab)
 
 

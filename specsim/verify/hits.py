@@ -72,7 +72,7 @@ def counted(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> Ac
         )
     rows = math.prod(p.shape[:-1])
     samples = min(max(MAX_SAMPLED // max(rows * vocab, 1), LEAST), MOST)
-    return sampled(rule, str(rule.DRAFTS), p, q, num_drafts, samples, SEED)
+    return sampled(rule, discover.drafts_of(rule), p, q, num_drafts, samples, SEED)
 
 
 def _enumerated(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> Array:
@@ -131,7 +131,7 @@ def _hit(rule: ModuleType, scheme: Any, p: Array, q: Array, num_drafts: int, u: 
 
 def scheme_of(rule: ModuleType, num_drafts: int | Draws) -> str:
     """How so many drafts of a rule are drawn: a law of N is that of distinct drafts."""
-    return "distinct" if isinstance(num_drafts, Draws) else str(rule.DRAFTS)
+    return "distinct" if isinstance(num_drafts, Draws) else discover.drafts_of(rule)
 
 
 def hits(rule: ModuleType, p: Array, q: Array, num_drafts: int | Draws) -> tuple[Array, Array]:

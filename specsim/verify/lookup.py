@@ -57,7 +57,8 @@ def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) ->
     if scheme is not None:
         discover.find("draft", scheme)  # an unknown scheme gets the list of known ones
         if scheme not in discover.facts(rule).schemes:
-            raise ValueError(f"rule {name!r} expects drafts drawn {rule.DRAFTS!r}, not {scheme!r}: not lossless")
+            drawn = discover.drafts_of(rule)
+            raise ValueError(f"rule {name!r} expects drafts drawn {drawn!r}, not {scheme!r}: not lossless")
     if discover.facts(rule).counts == (1,) and num_drafts != 1:
         multi = [n for n, r in discover.rules("step").items() if discover.facts(r).counts != (1,)]
         raise ValueError(
@@ -65,7 +66,8 @@ def step_rule(name: Rule, num_drafts: int | Draws, scheme: str | None = None) ->
         )
     if not takes(rule, num_drafts):
         allowed = " or ".join(map(str, discover.facts(rule).counts or ()))
-        raise ValueError(f"rule {name!r} verifies {allowed} drafts drawn {rule.DRAFTS!r}, got num_drafts={num_drafts}")
+        drawn = discover.drafts_of(rule)
+        raise ValueError(f"rule {name!r} verifies {allowed} drafts drawn {drawn!r}, got num_drafts={num_drafts}")
     return rule
 
 

@@ -91,7 +91,7 @@ def verify_step(
     all_there(x, count)
     known = xp.where(x < 0, 0, x)
     named = xp.where(x < 0, x, sparse.tokens(union, known, 1))
-    can_be_drawn(q, known, named, discover.name_of(module), scheme or module.DRAFTS)
+    can_be_drawn(q, known, named, discover.name_of(module), scheme or discover.drafts_of(module))
     u = check.uniforms(u, module.uniforms(count), batch, p)
     token = module.verify(module.prepare(p, q, count), x, u)
     return StepResult(sparse.tokens(union, token), xp.any(x == token[..., None], axis=-1))
