@@ -57,7 +57,7 @@ def test_a_part_of_each_runs_with_fewer_settings(name: str, monkeypatch: pytest.
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_what_runs_elsewhere_does(name: str) -> None:
     """A file of the system's own runs it, on a part of the texts, in a test that is not slow."""
-    sources = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")]
+    sources = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")]
     tests = [test for source in sources for test in source.split("\n\n\n") if re.search(rf"\b{name}\.run\(", test)]
     assert [test for test in tests if "mark.slow" not in test]
 
