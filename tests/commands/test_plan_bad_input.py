@@ -11,6 +11,7 @@ import pytest
 from helpers.planning import PAIR, SMALL, run, texts
 from safetensors.numpy import save_file
 
+LOOKED_UP = "0.8 --target llama-3.1-8b --draft ngram --drafted-share 0.3 --hardware h100-sxm"
 BAD: list[tuple[str, str]] = [
     ("--target lama-3.1-70b --draft llama-3.2-1b --hardware h100-sxm --alpha 0.8",
      "model 'lama-3.1-70b' is unknown; near names: Llama-3.1-70B"),
@@ -64,6 +65,10 @@ BAD: list[tuple[str, str]] = [
     (f"{SMALL} --alpha 0.8 --tp {'9' * 30}", "it must be at most 65536"),
     (f"{SMALL} --alpha 0.8 --batch 16384 --max-gamma 1000 --emit vllm", "16384 points of 1000 lengths are too many"),
     ("--target foo/bar --draft mtp --hardware h100-sxm --alpha 0.8", "nothing is fetched from a hub; give the fold"),
+    ("0.8 --cost-ratio 0.05 --nodes 10", "--nodes is the size of a tree; trees are planned with --ranks"),
+    (f"{LOOKED_UP} --draft-tp 3", "--draft-tp is of a draft model, and --draft ngram has none"),
+    (f"{LOOKED_UP} --draft-weights q8_0", "--draft-weights is of a draft model, and --draft ngram has none"),
+    (f"{LOOKED_UP} --draft-vocab 100", "--draft-vocab is of a draft model, and --draft ngram has none"),
     ("0.8 --cost-ratio -1", "cost_ratio is -1.0; it must lie in [0, inf)"),
 ]  # fmt: skip
 

@@ -30,6 +30,8 @@ def run(options: PlanOptions) -> Output:
     """Return what to print; raise ValueError for anything that is wrong, before any work."""
     form = _check(options)
     problem = read_problem(options)
+    if options.nodes != PlanOptions._field_defaults["nodes"] and not problem.drafts.ranks:
+        raise ValueError("--nodes is the size of a tree; trees are planned with --ranks, or a --comparison of trees")
     if options.rate is not None:
         return Output(rates.report(options, problem, form))
     if options.plot is not None:

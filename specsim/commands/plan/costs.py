@@ -33,6 +33,7 @@ TIMED = ("int8", "int4")  # weights whose passes are recorded, for --cost-ratio
 TIMED_DRAFTS = 16  # as many drafts as those passes were timed with
 
 # Options that describe models on a device, and those that every kind of costs but a comparison's may have.
+OF_A_DRAFT = ("draft_tp", "draft_weights", "draft_vocab")  # of its weights
 ON_A_DEVICE = ("tp", "draft_tp", "dtype", "draft_vocab")
 OF_COSTS = (
     *("target", "draft", "hardware", "cost_ratio", "verify_cost", "overhead", "weights", "draft_weights", "one_pass"),
@@ -175,6 +176,11 @@ def _check_models(options: PlanOptions) -> None:
         raise ValueError("--cost-ratio stands instead of --target, --draft and --hardware; give one or the other")
     if options.verify_cost is not None:
         raise ValueError("--verify-cost goes with --cost-ratio; models and hardware have a curve of their own")
+    if options.draft in LOOKED_UP:
+        given = [name for name in OF_A_DRAFT if _is_given(options, name)]
+        if given:
+            name = f"--{given[0].replace('_', '-')}"
+            raise ValueError(f"{name} is of a draft model, and --draft {options.draft} has none; leave it out")
     parallel = max(options.tp, options.draft_tp)
     if parallel > read.MOST["tp"]:
         raise ValueError(f"tp is {parallel}; it must be at most {read.MOST['tp']}")
