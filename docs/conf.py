@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -94,6 +97,18 @@ def complete(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\nsystems/*\n```\n"
 
 
+def leave_out_back_links(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Leave [docs] out of the pages of sources: it misses names that a package passes on from its modules."""
+    if page.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context.get("body", ""))
+
+
+def keep_module(app: Sphinx, module: str, name: str) -> str | None:
+    """The module of a value, such as a path, is the one that has it, and not that of its type."""
+    value = getattr(importlib.import_module(module), name.partition(".")[0], None)
+    return None if callable(value) else module
+
+
 def setup(app: Sphinx) -> None:
     from _generate.fields import list_fields
     from _generate.links import link_names
@@ -104,3 +119,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", list_fields, priority=400)  # before numpydoc
     app.connect("doctree-read", mark_tables)
     app.connect("doctree-resolved", link_names)
+    app.connect("viewcode-follow-imported", keep_module)
+    app.connect("html-page-context", leave_out_back_links)
