@@ -77,6 +77,7 @@ def test_the_command_prints_every_value_and_every_system() -> None:
     lines = ended.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     told = json.loads(CliRunner().invoke(real.cli.app, ["taxonomy", "--json"]).stdout)
+    assert told.pop("schema") == "specsim-real/taxonomy/1"
     assert told == choices.coverage({s.NAME: s.AXES for s in map(systems.find, systems.names())})
     table = CliRunner().invoke(real.cli.app, ["taxonomy", "--markdown"]).stdout
     assert "| carry (ours) | nothing |" in table
