@@ -11,6 +11,7 @@ import typer
 from real.gpu.parts import MINUTES, NAMES
 from specsim.base.files import check_writable, json_text
 from specsim.base.unknown import unknown
+from specsim.commands.errors import error_line
 from specsim.commands.options import Command, examples
 
 app = typer.Typer(
@@ -59,7 +60,7 @@ def main(
         where, folder = find_device(device), out or Path("runs/gpu-tiny" if tiny else "real/results/gpu")
         _make(folder)
     except ValueError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(error_line(str(error)), err=True)
         raise typer.Exit(2) from None
     typer.echo(f"{', '.join(names)}: up to {minutes:g} minutes, records in {folder}", err=True)
     from real.gpu.book import is_good

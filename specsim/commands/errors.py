@@ -52,7 +52,7 @@ def run(module: str) -> None:
         full = _of_the_output(error)
         if full:
             _close_output()
-        print(f"error: {'standard output: ' if full else ''}{sentence(error)}", file=sys.stderr)
+        print(error_line(f"{'standard output: ' if full else ''}{sentence(error)}"), file=sys.stderr)
         status = 1 if full else BAD
     sys.exit(status)
 
@@ -79,8 +79,19 @@ def fail(message: str, status: int = BAD) -> None:
     """Say what is wrong and end with a status."""
     import typer
 
-    typer.echo(f"error: {message}", err=True)
+    typer.echo(error_line(message), err=True)
     raise typer.Exit(status) from None
+
+
+def error_line(message: str) -> str:
+    """Return an error in one line, which a terminal gets broken between words."""
+    line = f"error: {message}"
+    if sys.stderr is None or not sys.stderr.isatty():
+        return line
+    import textwrap
+
+    width = os.get_terminal_size(sys.stderr.fileno()).columns
+    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def sentence(error: BaseException) -> str:

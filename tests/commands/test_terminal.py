@@ -36,7 +36,7 @@ def piped(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=120, **options)
 
 
-def in_terminal(words: list[str], columns: int, stream: str = "stdout") -> str:
+def in_terminal(words: list[str], columns: int, stream: str = "stdout", status: int = 0) -> str:
     """What a command prints to a terminal of so many columns."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -54,7 +54,7 @@ def in_terminal(words: list[str], columns: int, stream: str = "stdout") -> str:
             break
         data += chunk
     os.close(master)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=60) == status
     return data.decode().replace("\r\n", "\n")
 
 
@@ -70,6 +70,16 @@ def test_nothing_is_cut_in_a_terminal(words: list[str], columns: int) -> None:
                 break
             assert len(line) <= columns
     assert heads or words[-1] in ("--help", "-h")
+
+
+def test_an_error_is_broken_between_words_in_a_terminal() -> None:
+    """It is one line elsewhere, for programs; a terminal broke it in the middle of words."""
+    words = ["plan", "0.8", "--target", "llama-3.1-8b", "--draft", "ngram", "--hardware", "h100-sxm"]
+    shown = in_terminal(words, 80, stream="stderr", status=2).splitlines()
+    assert len(shown) > 2
+    assert all(len(line) <= 80 for line in shown)
+    (line,) = piped(*words).stderr.splitlines()
+    assert " ".join(part.strip() for part in shown) == line
 
 
 ROOM = Path(__file__).parents[1]
