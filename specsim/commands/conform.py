@@ -24,7 +24,7 @@ EXAMPLES = examples(
     "specsim conform my_rule.py --subject my_rule --certificate held.json",
     "specsim conform --list",
 )
-
+COUNTS_HELP = "A log in order of time, a JSON object a block: p, q (probabilities of the drafted tokens), kept."
 # Of --counts: two numbers a draft, in some 40 bytes, of blocks of at most 4,096 drafts.
 MOST_BYTES_OF_A_LINE = 1 << 20
 
@@ -56,7 +56,7 @@ class Conform(NamedTuple):
         None
     )
     false_alarm: Annotated[float, typer.Option(help="Probability of convicting a correct subject.")] = 1e-6
-    counts: Annotated[Path | None, typer.Option(help="A log of blocks, one JSON object a line: p, q and kept.")] = None
+    counts: Annotated[Path | None, typer.Option(help=COUNTS_HELP)] = None
     html: Annotated[Path | None, typer.Option(help="Write the report to this file, as a page that needs no other.")] = (
         None
     )

@@ -83,8 +83,10 @@ VERDICTS = {"slower": "Slower", "faster": "Faster", "neither": "Neither slower n
 
 def sentence(found: Diagnosis) -> str:
     """The answer: how fast, what a cycle is made of, and whether acceptance is the cause."""
+    from specsim.logs.record import shown
+
     # Of several batches the smallest is the one explained.
-    at = f" at batch {found.by_batch[0][0]:g}" if len(found.by_batch) > 1 else ""
+    at = f" at batch {shown(found.by_batch[0][0])}" if len(found.by_batch) > 1 else ""
     if found.doubts:
         return f"Not plausible ({_times(found.speedup)} as measured{at}): {'; '.join(found.doubts)}."
     opening = f"{VERDICTS[found.verdict]} ({_times(found.speedup)} as measured{at})"
@@ -110,9 +112,10 @@ def _acceptance(found: Diagnosis) -> str:
 
 
 def _part(part: Part, found: Diagnosis) -> str:
+    from specsim.logs.record import shown
     from specsim.speed.parts import joined_names
 
-    tokens = f"{found.verified:g} token" if found.verified == 1 else f"{found.verified:g} tokens"
+    tokens = "1 token" if found.verified == 1 else f"{shown(found.verified or 0.0)} tokens"
     words = [f"verifying {tokens}" if name == "verifying" else name for name in part.names]
     if part.names == ("fixed work",):
         if part.steps.value <= 0:  # a rest that noise has made less than nothing
@@ -134,6 +137,7 @@ def _span(found: Estimate) -> str:
 
 def text(found: Diagnosis, form: Form = "text") -> str:
     """The answer first, then the cycle, what would mend it, what to measure, and what the numbers rest on."""
+    from specsim.logs.record import shown
     from specsim.report.forms import page
     from specsim.speed.parts import joined_names
 
@@ -145,7 +149,7 @@ def text(found: Diagnosis, form: Form = "text") -> str:
         rows = [["what would mend it", "speedup", "how it is known"], *(_mend(one) for one in found.mends)]
         lines += [rows, ""]
     if len(found.by_batch) > 1:
-        rows = [["batch", "speedup"], *([f"{batch:g}", _span(speed)] for batch, speed in found.by_batch)]
+        rows = [["batch", "speedup"], *([shown(batch), _span(speed)] for batch, speed in found.by_batch)]
         lines += [rows, *_off_above(found), ""]
     if _untold(found):
         lines += [_logs(found), ""]
@@ -164,11 +168,13 @@ def text(found: Diagnosis, form: Form = "text") -> str:
 
 def _off_above(found: Diagnosis) -> list[str]:
     """From which batch on it is slower, if it is faster at those before."""
+    from specsim.logs.record import shown
+
     slower = [batch for batch, speed in found.by_batch if speed.value < 1]
     if not slower or any(speed.value < 1 for batch, speed in found.by_batch if batch < slower[0]):
         return []
     if all(speed.value < 1 for batch, speed in found.by_batch if batch >= slower[0]):
-        return [f"switch it off from batch {slower[0]:g} on: it is slower there in every log"]
+        return [f"switch it off from batch {shown(slower[0])} on: it is slower there in every log"]
     return []
 
 
@@ -185,10 +191,12 @@ def _untold(found: Diagnosis) -> bool:
 
 def _logs(found: Diagnosis) -> list[list[str]]:
     """Every log, where there are several of one batch."""
+    from specsim.logs.record import shown
+
     rows = [["log", "batch", "drafts a block", "speedup"]]
     for log in found.by_log:
-        drafts = "not known" if log.length is None else f"{log.length:.3g}"
-        rows.append([log.source, f"{log.batch:g}", drafts, _span(log.speedup)])
+        drafts = "not known" if log.length is None else shown(log.length)
+        rows.append([log.source, shown(log.batch), drafts, _span(log.speedup)])
     return rows
 
 

@@ -37,7 +37,9 @@ def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, f
 
 def sentence(found: RunComparison) -> str:
     """How fast, and which of the two factors is the cause."""
-    at = "" if found.new.batch == 1 else f" at batch {found.new.batch:g}"
+    from specsim.logs.record import shown
+
+    at = "" if found.new.batch == 1 else f" at batch {shown(found.new.batch)}"
     opening = f"{found.new.source} is {found.speedup.value:.3f}x as fast as {found.old.source}{at}"
     if found.doubt:
         opening += f", which is not plausible ({found.doubt})"

@@ -18,10 +18,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from specsim.base.reading import json_values
 from specsim.latency import Timing
-from specsim.logs.record import EngineLog, check_counts, fields, number, share, whole
-from specsim.logs.vllm_lines import mended
+from specsim.logs.record import DISAGREE, EngineLog, check_counts, fields, mended, number, share, whole
+from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
 
 NAME = "llama.cpp"
 EXPECTS = "lines 'eval time = ... ms / N tokens', or JSON with predicted_ms"
@@ -39,7 +38,13 @@ _COUNTS = re.compile(
 )
 _DECODED = re.compile(r"(?:decoded|generated)\s+(\d+) tokens in\s+([\d.]+) seconds")
 # Words that only a run with speculation prints.
-_DRAFTING = re.compile(r"\bn_drafted\b|\bn_accept\b|^draft:|statistics\s+\S+: #calls|draft acceptance", re.MULTILINE)
+_DRAFTING = re.compile(
+    r"\bn_drafted\b|\bn_accept\b|\bdraft_n\b|^draft:|statistics\s+\S+: #calls|draft acceptance"
+    r"|\baccept(?:ed|ance)?[ _](?:rate|len\w*|tokens)\b|\bdraft(?:ed)?[ _]tokens\b",
+    re.MULTILINE,
+)
+# Fields of a response that only a run with speculation has.
+_DRAFT_FIELDS = re.compile("draft|accept|specul", re.IGNORECASE)
 _TIMES = ("predicted_ms", "predicted_n", "draft_n", "draft_n_accepted", "draft_rounds")
 
 
@@ -87,11 +92,13 @@ def _server(text: str, source: str) -> EngineLog:
     # Blocks with drafts, and what they kept, by position.
     counted = _counts_by_drafter(text, drafted, source) or _by_request(requests, source)
     blocks, kept = counted or (None, ())
-    if kept and sum(kept) != accepted:
+    # Rates have three digits, and each request's counts are rounded to whole ones.
+    room = len(kept) * (0.00051 * (blocks or 0.0) + 0.5 * max(len(requests), 1))
+    if kept and 0 < abs(sum(kept) - accepted) <= room:
         kept = tuple(mended(list(kept), int(accepted)))
-    if sum(kept) != accepted:
-        kept = ()
-    run = _run(source, Totals(ms, tokens, emitted, drafted, accepted, blocks, kept))
+    run = _run(source, Totals(ms, tokens, emitted, drafted, accepted, blocks, kept if sum(kept) == accepted else ()))
+    if sum(kept) not in (0, accepted):
+        run = run._replace(notes=(*run.notes, f"{DISAGREE}, so hazards are not known"))
     # The drafter's own time.
     last = {name: [number(v, f"{source}: statistics") for v in rest] for name, *rest in _STATS.findall(text)}
     calls = sum(one[0] for one in last.values() if one[1])
@@ -170,15 +177,21 @@ def _blocks(accepted: float, mean: float, shares: Sequence[float]) -> int | None
 
 
 def _response(text: str, source: str) -> EngineLog:
-    """One response, a list of them, or one a line."""
-    responses: list[dict[str, Any]] = []
-    for i, one in enumerate(json_values(text, source)):
-        response = fields(one, f"{source}: response {i}")
-        responses.append(fields(response.get("timings", response), f"{source}: timings of response {i}"))
+    """One response, a list of them, one a line, or the events of a stream, whose last one has the counts of all."""
+    events = pieces(text, source)
+    timings = [_timings(one.value, f"response {i}", source) for i, one in enumerate(events)]
     spans = [
         {name: number(_text(one.get(name, 0)), f"{source}: {name} of response {i}") for name in _TIMES}
-        for i, one in enumerate(responses)
+        for i, one in enumerate(timings)
     ]
+    # Events before the first token, and those without timings, say nothing.
+    told = [i for i, one in enumerate(timings) if set(_TIMES) & set(one)]
+    keys = [f"{events[i].answer}, choice {choice(events[i].value)}" for i in told]
+    last = last_places([Counts(key, spans[i]) for key, i in zip(keys, told, strict=True)], source)
+    read = [told[place] for place in last]
+    for i in read:
+        _check_drafts(timings[i], spans[i], f"{source}: response {i}")
+    spans = [spans[i] for i in read]
     total = {name: math.fsum(one[name] for one in spans) for name in _TIMES}
     rounds = all(one["draft_rounds"] for one in spans if one["draft_n"])
     run = _run(
@@ -192,9 +205,31 @@ def _response(text: str, source: str) -> EngineLog:
             total["draft_rounds"] if rounds and total["draft_n"] else None,
         ),
     )
-    if not run.speculating and any({"draft_rounds", "draft_kind", "draft_n"} & set(one) for one in responses):
+    run = run._replace(notes=(*run.notes, *note_of(len(told), len(read))))
+    if not run.speculating and any("draft_n" in timings[i] for i in read):
         return run._replace(speculating=True, length=0.0, drafted=0, accepted=0)
     return run
+
+
+def _timings(value: Any, name: str, source: str) -> dict[str, Any]:
+    response = fields(value, f"{source}: {name}")
+    return fields(response.get("timings", response), f"{source}: timings of {name}")
+
+
+def _check_drafts(timings: dict[str, Any], counts: dict[str, float], place: str) -> None:
+    """ValueError if a response has a count of drafts, and not both that were drafted and accepted."""
+    words = [name for name in timings if _DRAFT_FIELDS.search(name) and timings[name]]
+    missing = [name for name in ("draft_n", "draft_n_accepted") if name not in timings]
+    if words and missing:
+        raise ValueError(
+            f"{place} speculates (it has {words[0][:40]!r}), but has no {missing[0]}; expected draft_n and "
+            "draft_n_accepted"
+        )
+    if counts["draft_n_accepted"] > counts["draft_n"]:
+        raise ValueError(
+            f"{place}: draft_n_accepted is {counts['draft_n_accepted']:g}, draft_n {counts['draft_n']:g}; "
+            "expected no more"
+        )
 
 
 def _text(value: Any) -> str:

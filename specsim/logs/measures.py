@@ -13,7 +13,7 @@ from specsim.base.intervals import wilson
 from specsim.base.results import result
 from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.measures import convert_acceptance
-from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, per_step
+from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
 
 KINDS = ("tau", "kept", "draft_rate", "output_share", "alpha")
 # Drafts from which it is told as implausible that none, or fewer than one in a thousand, was accepted.
@@ -176,9 +176,9 @@ def implausible(run: EngineLog) -> list[str]:
     if run.drafted is not None and run.drafted >= MANY_DRAFTS and run.accepted is not None:
         some = "none" if not run.accepted else f"{run.accepted}"
         if run.accepted < RARE * run.drafted:
+            likely = "likely the draft belongs to another target or tokenizer, its weights or hidden states are wrong"
             said.append(
-                f"implausible: {some} of {run.drafted} drafts accepted; likely the draft belongs to another target or "
-                "tokenizer, its weights or hidden states are wrong, or accepted drafts are not counted"
+                f"implausible: {some} of {run.drafted} drafts accepted; {likely}, or accepted drafts are not counted"
             )
     return said
 
@@ -242,18 +242,19 @@ def _length(run: EngineLog, length: float | None) -> float:
         )
     gamma = run.length if run.length is not None else length
     if gamma is None:
-        raise ValueError(f"{run.source} does not say how many drafts a block has; give --length")
+        raise ValueError(f"{run.source}: {no_length(run)}; give --length")
     check_tau(run, log_tau(run, length=gamma), gamma)
     return float(gamma)
 
 
 def check_tau(run: EngineLog, tau: LogTau | None, gamma: float | None) -> None:
-    """ValueError if a run emits more tokens a target call than its drafts and one."""
-    if tau is not None and gamma is not None and tau.value > gamma + 1 + 1e-9:
-        raise ValueError(
-            f"{run.source}: {tau.value:.2f} tokens a call; {gamma:g} drafts give {gamma + 1:g} at most: likely the "
-            "length is that of another run, or steps are counted for several requests at once"
-        )
+    """ValueError if a run emits more tokens a target call than its drafts and one, or than the call verifies."""
+    limits_of = [] if gamma is None else [(gamma + 1, f"{shown(gamma)} drafts give")]
+    limits_of += [] if run.verified is None else [(run.verified, f"a call that verifies {shown(run.verified)} gives")]
+    most, words = min(limits_of, default=(math.inf, ""))
+    if tau is not None and tau.value > most + 1e-9:
+        likely = "likely the length is that of another run, or steps are counted for several requests at once"
+        raise ValueError(f"{run.source}: {tau.value:.2f} tokens a call; {words} {shown(most)} at most: {likely}")
 
 
 def _most(run: EngineLog, length: float | None) -> float | None:
@@ -276,5 +277,4 @@ def _convert(tau: float, kind: str, gamma: int) -> float:
 
 
 def _plain(tau: float, kind: str, gamma: float) -> float:
-    values = {"tau": tau, "kept": tau - 1, "draft_rate": (tau - 1) / gamma if gamma else 0.0}
-    return values.get(kind, (tau - 1) / tau)
+    return {"tau": tau, "kept": tau - 1, "draft_rate": (tau - 1) / gamma if gamma else 0.0}.get(kind, (tau - 1) / tau)

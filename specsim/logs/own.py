@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -130,8 +130,8 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         raise ValueError(f"{place}: tokens_per_s and token_ms are both given; expected one of them")
     seconds = {name: timing([v / 1e3 for v in times[name]]) for name in TIMES[1:]}
     token = timing([(batch or 1.0) / v for v in times["tokens_per_s"]]) or seconds["token_ms"]
-    if not _WORDS[word] and numbers.get("length"):
-        raise ValueError(f"{place}: speculation is off, and length is {numbers['length']:g}; expected none")
+    if not _WORDS[word]:
+        _check_off(row, numbers, place)
     length = numbers.get("length")
     _check_length(length, counts, kept, place)
     if length is None and counts.get("drafted") is not None and counts.get("blocks"):
@@ -173,6 +173,16 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         overhead=seconds["overhead_ms"],
         coverage=coverage,
     )
+
+
+def _check_off(row: Mapping[str, str], numbers: Mapping[str, float], place: str) -> None:
+    """ValueError if a run without speculation has drafts, or more than one token a target call."""
+    most = {"length": 0.0, "verified": 1.0, "drafted": 0.0, "accepted": 0.0, "tau": 1.0}
+    for name, value in most.items():
+        if numbers.get(name, 0.0) > value:
+            raise ValueError(f"{place}: speculation is off, and {name} is {numbers[name]:g}; expected none")
+    if set(row.get("kept", "0")) - set("0.; "):
+        raise ValueError(f"{place}: speculation is off, and kept is {row['kept']:.40}; expected none")
 
 
 def _check_length(length: float | None, counts: dict[str, int], kept: tuple[int, ...], place: str) -> None:

@@ -1,8 +1,9 @@
 """Per-request metrics in an answer's JSON: `acceptance_histogram`, blocks by the number of drafts they kept.
 
 Seen in vLLM 0.28 (vllm-project/vllm#48915, `metrics.speculative_decoding`) and TensorRT-LLM (NVIDIA/TensorRT-LLM#19311,
-`speculative_decoding` of a choice). One answer, a list of them, or one a line; they are added up. Blocks are steps that
-had a draft: how many there were besides follows from `usage.completion_tokens`, or from the tokens of an iteration.
+`speculative_decoding` of a choice). One answer, a list of them, one a line, or streams of events, of whose events the
+last of each answer is read; answers are added up. Blocks are steps that had a draft: how many there were besides
+follows from `usage.completion_tokens`, or from the tokens of an iteration.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from specsim.base.reading import is_stream, json_values
+from specsim.base.reading import is_stream
 from specsim.logs.record import EngineLog, check_counts, number, whole
+from specsim.logs.streams import Counts, choice, last_places, note_of, pieces
 from specsim.logs.vllm_lines import MISCOUNTED
 
 NAME = "per-request metrics"
@@ -48,11 +50,21 @@ def knows(text: str) -> bool:
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
-    found = []
-    for i, answer in enumerate(json_values(text, source)):
+    events = pieces(text, source)
+    # An event of its own may have the tokens of an answer, the last of its stream.
+    tokens: dict[str, float | None] = {}
+    for i, (answer, name) in enumerate(events):
+        if (count := _completion_tokens(answer, f"{source}: answer {i}")) is not None:
+            tokens[name] = count
+    counts, requests = list[Counts](), list[Request]()
+    for i, (answer, name) in enumerate(events):
         metrics = list(_metrics(answer, DEEPEST))
-        tokens = _completion_tokens(answer, f"{source}: answer {i}") if len(metrics) == 1 else None
-        found += [_request(one, tokens, f"{source}: answer {i}") for one in metrics]
+        alone = tokens.get(name) if len(metrics) == 1 else None
+        for k, one in enumerate(metrics):
+            requests.append(_request(one, alone, f"{source}: answer {i}"))
+            of_kept = {f"acceptance_histogram[{n}]": float(v) for n, v in enumerate(requests[-1].histogram)}
+            counts.append(Counts(f"{name}, choice {choice(answer) + k}", of_kept))
+    found = [requests[i] for i in last_places(counts, source)]
     if not sum(one.blocks for one in found):
         raise ValueError(f"{source} has an acceptance_histogram without blocks; expected some")
     blocks, accepted = sum(one.blocks for one in found), sum(one.accepted for one in found)
@@ -72,6 +84,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
                 accepted=accepted,
                 kept=kept,
                 coverage=_coverage(found),
+                notes=note_of(len(requests), len(found)),
             )
         ),
     )

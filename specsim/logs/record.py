@@ -111,6 +111,27 @@ def fields(value: Any, place: str) -> dict[str, Any]:
     return value
 
 
+# How a note begins where printed counts and rates cannot be of the same blocks.
+DISAGREE = "counts and rates by position disagree"
+
+
+def no_length(run: EngineLog) -> str:
+    """Return why it is not known how many drafts a block of a run has."""
+    notes = [note for note in run.notes if note.startswith(DISAGREE)]
+    return notes[0] if notes else "it does not say how many drafts a block has"
+
+
+def shown(value: float) -> str:
+    """Return a count in words: a whole number as it is, a mean with three significant digits.
+
+    Examples
+    --------
+    >>> shown(1024.0), shown(3.6315789)
+    ('1024', '3.63')
+    """
+    return f"{value:.0f}" if value == round(value) else f"{value:.3g}"
+
+
 # Steps without a draft are left out of account if at least this share has one: ends of answers have none.
 DENSE = 0.95
 
@@ -172,6 +193,20 @@ def steady_groups(sizes: Sequence[float]) -> tuple[list[list[int]], tuple[str, .
             passing.append(f"{sizes[group[0]]:g}")
     note = f"running requests {', '.join(passing)} are left out: they last for no two intervals in a row"
     return kept, (note,) if passing else ()
+
+
+def mended(kept: list[int], total: int) -> list[int]:
+    """Return counts that sum to the total, as rounded rates do not; as they are where they would increase."""
+    off = total - sum(kept)
+    # Nothing stands above the first count: it takes all that is missing.
+    if off >= 0:
+        return [kept[0] + off, *kept[1:]]
+    # What is too much comes off the last counts, none of which falls below the one behind it.
+    fixed, least = list(kept), 0
+    for k in reversed(range(len(fixed))):
+        fixed[k], before = max(fixed[k] + off, least), fixed[k]
+        off, least = off + before - fixed[k], fixed[k]
+    return kept if off else fixed
 
 
 def check_counts(run: EngineLog) -> EngineLog:

@@ -50,6 +50,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
             f"{source} speculates (speculative_algorithm {algorithm}), but no decode line has 'accept len: ...'; "
             "expected it in each"
         )
+    _check_words(text, lines, source)
     sizes = [one.running if one.rate is not None else 0.0 for one in lines]
     groups, left = steady_groups(sizes) if by_batch else ([], ())
     if len(groups) < 2:
@@ -61,6 +62,22 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
             run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left)))
     return tuple(runs)
+
+
+# Words of a decode line that only a server with speculation prints.
+_WORDS = re.compile(r"\b(?:accept|spec|draft)\w*(?: \w+)?", re.IGNORECASE)
+
+
+def _check_words(text: str, lines: Sequence[Line], source: str) -> None:
+    """ValueError if decode lines speak of speculation, and busy ones have no accept len."""
+    decoded = [line for line in text.splitlines(keepends=True) if _LINE.search(line)]
+    for line, one in zip(decoded, lines, strict=True):
+        word = _WORDS.search(line.partition("Decode batch")[2])
+        if word is not None and one.running and one.tau is None:
+            raise ValueError(
+                f"{source} speculates (a decode line has {word[0]!r}), but the line has no 'accept len: ...'; "
+                "expected it in each"
+            )
 
 
 def _algorithm(text: str) -> str:

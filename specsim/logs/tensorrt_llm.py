@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from specsim.logs.record import EngineLog, check_counts, clusters, fields, numbe
 NAME = "TensorRT-LLM"
 EXPECTS = "JSON with iterLatencyMS and specDecodingStats"
 
+# Fields of an iteration that only a run with speculation has.
+_OTHER_WORDS = re.compile("spec|draft|accept", re.IGNORECASE)
 COUNTS = ("numRequestsWithDraftTokens", "numDraftTokens", "numAcceptedTokens")
 
 
@@ -58,7 +61,13 @@ def _iteration(row: dict[str, Any], place: str) -> Iteration | None:
         return None
     spec = fields(row.get("specDecodingStats") or {}, f"{place}: specDecodingStats")
     counts, drafting = (0.0, 0.0, 0.0), None
-    if spec.get("numDraftTokens"):
+    if words := [name for name in row if name != "specDecodingStats" and _OTHER_WORDS.search(name) and row[name]]:
+        raise ValueError(
+            f"{place} speculates (it has {words[0][:40]!r}), but its counts are not in specDecodingStats; expected "
+            f"{', '.join(COUNTS)} there"
+        )
+    # A count that is there, or any value without the count of drafts: zeros alone mean that nothing was drafted.
+    if any(spec.get(name) for name in COUNTS) or ("numDraftTokens" not in spec and any(spec.values())):
         missing = [name for name in COUNTS if name not in spec]
         if missing:
             raise ValueError(

@@ -12,6 +12,7 @@ V0 (before 0.9) counted drafts behind a rejection as accepted, too (#9565), so i
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from specsim.latency import Timing
 from specsim.logs.record import EngineLog, check_counts, number, whole
@@ -24,8 +25,19 @@ TOKENS = "vllm:generation_tokens_total"
 BESIDE = (TOKENS, "vllm:time_to_first_token_seconds_count")
 TOKEN = "vllm:request_time_per_output_token_seconds"
 STEP = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
-_SAMPLE = re.compile(r"^(vllm:[a-z_0-9]+)(?:\{([^}]*)\})?\s+(\S+)")
+_SAMPLE = re.compile(r'^(vllm:[\w:]+)(?:\{((?:[^"}]|"(?:\\.|[^"\\])*")*)\})?\s+(\S+)')
+# Names of counters that only a server with speculation has.
+_SPECULATION = re.compile(r"^vllm:\w*(?:spec_?dec|speculat|draft|accepted)\w*", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
+# Words of lines that only a server with speculation logs while it runs.
+_OTHER_LINES = re.compile(
+    r"\bSpec(?:ulative)?[ _]?Decod(?:ing|e)[ _](?:metrics|stats|statistics|throughput)"
+    r"|\bnum_(?:draft|accepted)_tokens\b|\baccept(?:ed|ance)?[ _](?:rate|len\w*|tokens|throughput)\b"
+    r"|\bdraft(?:ed)?[ _](?:tokens|throughput|acceptance)\b|\b(?:Accepted|Drafted): ?\d",
+    re.IGNORECASE,
+)
+# The labels of a counter and their values, sorted: their order in a line means nothing.
+Labels = tuple[tuple[str, str], ...]
 _OLD = re.compile(r"Speculative metrics: |vllm:spec_decode_draft_acceptance_rate|vllm:spec_decode_efficiency")
 
 
@@ -46,12 +58,22 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
         )
     if re.search(r"^vllm:", text, re.MULTILINE):
         return (check_counts(_metrics(text, source)),)
+    _check_lines(text, source)
     return tuple(check_counts(run) for run in read_lines(text, source, by_batch))
+
+
+def _check_lines(text: str, source: str) -> None:
+    """ValueError if no line has the counts of drafts, and some line speaks of them in other words."""
+    if "SpecDecoding metrics:" not in text and (word := _OTHER_LINES.search(text)) is not None:
+        raise ValueError(
+            f"{source} speculates (it has {word[0]!r}), but no line 'SpecDecoding metrics: ... Accepted: N tokens, "
+            "Drafted: N tokens'; expected it beside each line of throughput"
+        )
 
 
 def _metrics(text: str, source: str) -> EngineLog:
     """Counters of one scrape since the server's start, or between the first scrape and the last."""
-    series: dict[tuple[str, str], list[float]] = {}
+    series: dict[tuple[str, Labels], list[float]] = {}
     models: set[str] = set()
     for i, line in enumerate(text.splitlines(), 1):
         if (sample := _SAMPLE.match(line)) is None or not _wanted(name := sample[1]):
@@ -59,7 +81,7 @@ def _metrics(text: str, source: str) -> EngineLog:
         value = number(sample[3], f"{source}, line {i}: {name}")
         labels = dict(_LABEL.findall(sample[2] or ""))
         models |= {labels["model_name"]} if "model_name" in labels else set()
-        seen = series.setdefault((name, sample[2] or ""), [])
+        seen = series.setdefault((name, tuple(sorted(labels.items()))), [])
         if seen and value < seen[-1]:
             raise ValueError(
                 f"{source}, line {i}: {name} falls from {seen[-1]:g} to {value:g}; expected a counter that only grows: "
@@ -68,13 +90,14 @@ def _metrics(text: str, source: str) -> EngineLog:
         seen.append(value)
     if len(models) > 1:
         raise ValueError(f"{source} holds the models {', '.join(sorted(models))}; expected one")
+    _check_pairs(series, source)
     total: dict[str, float] = {}
     places: dict[int, float] = {}
-    for (name, labels_text), values in series.items():
+    for (name, pairs), values in series.items():
         grown = values[-1] - values[0] if len(values) > 1 else values[-1]
         total[name] = total.get(name, 0.0) + grown
         if name == f"{SPEC}accepted_tokens_per_pos_total":
-            place = _position(labels_text, source)
+            place = _position(dict(pairs), source)
             places[place] = places.get(place, 0.0) + grown
     if set(places) != set(range(len(places))):
         raise ValueError(f"{source} counts positions {sorted(places)}; expected all from 0 on")
@@ -87,6 +110,11 @@ def _metrics(text: str, source: str) -> EngineLog:
         for key, name in (("blocks", "drafts"), ("drafted", "draft_tokens"), ("accepted", "accepted_tokens"))
         if f"{SPEC}{name}_total" in total
     }
+    if (word := _SPECULATION.search(text)) is not None and {"blocks", "drafted", "accepted"} - set(counts):
+        raise ValueError(
+            f"{source} speculates (it has {word[0]!r}), but not all of {SPEC}drafts_total, {SPEC}draft_tokens_total "
+            f"and {SPEC}accepted_tokens_total; expected them"
+        )
     # The counters exist where speculation is configured: with none drafted it is on all the same.
     speculating = "drafted" in counts
     drafting = bool(counts.get("drafted"))
@@ -115,8 +143,28 @@ def _metrics(text: str, source: str) -> EngineLog:
     )
 
 
-def _position(labels: str, source: str) -> int:
-    found = dict(_LABEL.findall(labels)).get("position", "")
+def _check_pairs(series: Mapping[tuple[str, Labels], Sequence[float]], source: str) -> None:
+    """ValueError if scrapes do not pair: a counter is in fewer of them than another, or with other labels."""
+    of_name: dict[str, tuple[str, ...]] = {}
+    first = next(iter(series), None)
+    for (name, pairs), values in series.items():
+        names = tuple(label for label, _ in pairs)
+        if of_name.setdefault(name, names) != names:
+            both = " and with ".join(", ".join(one) or "none" for one in (of_name[name], names))
+            raise ValueError(f"{source} has {name} with the labels {both}; expected scrapes of one server and version")
+        if first is not None and len(values) != len(series[first]):
+            raise ValueError(
+                f"{source} has {_shown(*first)} {len(series[first])} times and {_shown(name, pairs)} {len(values)} "
+                "times; expected every counter in each scrape"
+            )
+
+
+def _shown(name: str, labels: Labels) -> str:
+    return f"{name}{{{','.join(f'{label}={value}' for label, value in labels)}}}" if labels else name
+
+
+def _position(labels: Mapping[str, str], source: str) -> int:
+    found = labels.get("position", "")
     if not found.isdecimal() or len(found) > 4:
         raise ValueError(f"{source}: accepted_tokens_per_pos has the position {found[:40]!r}; expected a whole number")
     return int(found)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from specsim.base.intervals import ratio_error
 from specsim.latency import Timing
-from specsim.logs.record import DENSE, EngineLog, number, share, steady_groups, whole
+from specsim.logs.record import DENSE, DISAGREE, EngineLog, mended, number, share, steady_groups, whole
 
 ENGINE = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
 _PROMPT = re.compile(r"Avg prompt throughput: ([\d.]+) tokens/s")
@@ -198,11 +198,7 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
     length = 0.0 if speculating else None
     blocks_known = drafted > 0 and None not in counts and blocks > 0
     if drafted and not blocks_known:
-        notes.append(
-            "blocks differ in length, so their number, and the rates by position, are not known"
-            if any(one.shares for one in lines)
-            else "no rates by position are printed, as by vLLM before 0.9"
-        )
+        notes.append(_unknown(lines, counts))
     if drafted:
         length = drafted / blocks if blocks_known else None
     # Seconds per token of one sequence.
@@ -230,6 +226,22 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
         token=token,
         notes=tuple(dict.fromkeys(notes)),
         coverage=coverage,
+    )
+
+
+def _unknown(lines: Sequence[Drafts], counts: Sequence[int | None]) -> str:
+    """Return why the number of blocks is not known."""
+    odd = [line for line, n in zip(lines, counts, strict=True) if n is None]
+    if not any(one.shares for one in lines):
+        return "no rates by position are printed, as by vLLM before 0.9"
+    if any(one.drafted % len(one.shares) for one in odd if one.shares):
+        return "blocks differ in length, so their number, and the rates by position, are not known"
+    line, k = odd[0], len(odd[0].shares)
+    mean = "" if line.mean is None else f", and the mean length is {line.mean:g}"
+    return (
+        f"{DISAGREE} (with {k} drafts a block, {line.accepted} of {line.drafted} accepted are "
+        f"{line.accepted * k / line.drafted:.4g} a block; the rates sum to {sum(line.shares):.4g}{mean}), so "
+        "blocks are not known"
     )
 
 
@@ -279,17 +291,3 @@ def _drafts(line: Drafts) -> int | None:
     if n and abs(sum(line.shares) - line.accepted / n) > length * RATE_ROUNDING:
         return None
     return n
-
-
-def mended(kept: list[int], total: int) -> list[int]:
-    """Return counts that sum to the total, as rounded rates do not; as they are where they would increase."""
-    off = total - sum(kept)
-    # Nothing stands above the first count: it takes all that is missing.
-    if off >= 0:
-        return [kept[0] + off, *kept[1:]]
-    # What is too much comes off the last counts, none of which falls below the one behind it.
-    fixed, least = list(kept), 0
-    for k in reversed(range(len(fixed))):
-        fixed[k], before = max(fixed[k] + off, least), fixed[k]
-        off, least = off + before - fixed[k], fixed[k]
-    return kept if off else fixed

@@ -12,7 +12,7 @@ import numpy as np
 from specsim.base import check, limits
 from specsim.base.results import result
 from specsim.logs.measures import LogTau, check_tau, implausible
-from specsim.logs.record import EngineLog, per_step
+from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import Part, implausible_speedup, implausible_terms, joined_names, not_negative, split
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.remedies import Mend, remedies
@@ -25,6 +25,7 @@ from specsim.speed.runs import (
     plain_step_of,
     speedup_of,
     tau_of,
+    unlike_token,
     verdict_of,
 )
 from specsim.speed.terms import PLAIN, STEP, Observation, in_steps, solve
@@ -137,8 +138,11 @@ def diagnose(
     check_tau(first, tau, gamma)
     notes = [*_notes([*plain, *runs]), *pairs.left_out, _noise_note([*plain, *runs], spread)]
     notes += _doubted(pairs.by_log[1:])
-    too_fast = implausible_speedup(speedup, tau, gamma, z)
-    verdict = "implausible" if too_fast else verdict_of(speedup)
+    # A plain step is a cycle of one token.
+    one_each = [unlike_token(run, LogTau(1.0, 0.0), spread, z) for run in plain]
+    unlike = next(filter(None, [unlike_token(first, tau, spread, z), *one_each]), "")
+    doubt = implausible_speedup(speedup, tau, gamma, z) or unlike
+    verdict = "implausible" if doubt else verdict_of(speedup)
     if cycle is None or tau is None or gamma is None:
         wanted = [
             *(["how many tokens a target call emits (accepted drafts beside blocks)"] if tau is None else []),
@@ -161,7 +165,7 @@ def diagnose(
             by_batch=by_batch,
             notes=_said(notes),
             by_log=pairs.by_log,
-            doubts=(too_fast,) if too_fast else (),
+            doubts=(doubt,) if doubt else (),
         )
     observations = [Observation(PLAIN, step.value, step.error or 0.0)]
     for run in runs:
@@ -176,7 +180,7 @@ def diagnose(
     parts, missing = split(terms, rows, gamma, verified, total, z)
     steps = Estimate(total, max(total - z * of_total, 0.0), total + z * of_total)
     certain = interval((gamma + 1) / total, (of_total / total) ** 2, z)
-    doubts = implausible_terms(steps, parts) or ((too_fast,) if too_fast else ())
+    doubts = implausible_terms(steps, parts) or ((doubt,) if doubt else ())
     parts = tuple(Part(part.names, not_negative(part.steps)) for part in parts)
     mends = remedies(first, runs, terms, tau, gamma, verified, _excess(parts), z)
     return Diagnosis(
@@ -239,8 +243,8 @@ def _notes(runs: Sequence[EngineLog]) -> list[str]:
 def _doubted(logs: Sequence[LogSpeed]) -> list[str]:
     """Return one note for each log whose speedup cannot be."""
     return [
-        f"implausible: {log.source}, batch {log.batch:g}{'' if log.length is None else f', {log.length:g} drafts'} is "
-        f"{log.speedup.value:.2f}x: {log.doubt}"
+        f"implausible: {log.source}, batch {shown(log.batch)}"
+        f"{'' if log.length is None else f', {shown(log.length)} drafts'} is {log.speedup.value:.2f}x: {log.doubt}"
         for log in logs
         if log.doubt
     ]

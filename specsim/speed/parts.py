@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specsim.logs.measures import LogTau
+from specsim.logs.record import shown
 from specsim.speed.prediction import Estimate
 from specsim.speed.terms import Observation, Terms, in_steps, known, solve
 
@@ -67,8 +68,8 @@ def _wanted(
     other = max(1.0, gamma - 1 if gamma > 1 else gamma + 1)
     offers = [
         ("the time of drafting a block", (0.0, gamma, 0.0, 0.0)),
-        (f"a target pass over {verified:g} tokens", (1.0, 0.0, verified - 1.0, 0.0)),
-        (f"a run with speculation on at {other:g} drafts", (1.0, other, other, 1.0)),
+        (f"a target pass over {shown(verified)} tokens", (1.0, 0.0, verified - 1.0, 0.0)),
+        (f"a run with speculation on at {shown(other)} drafts", (1.0, other, other, 1.0)),
     ]
     basis = [row for row in terms.space if np.linalg.norm(row) > 1e-12]
     for count in range(1, len(offers) + 1):
@@ -118,8 +119,8 @@ def most_speedup(gamma: float | None) -> tuple[float, str]:
     if gamma is None:
         most = MOST_DRAFTS + 1.0
         return most, f"no log says how many drafts a block has, and {MOST_DRAFTS} give {most:g} times at most"
-    drafts = "1 draft a block gives" if gamma == 1 else f"{gamma:g} drafts a block give"
-    return gamma + 1, f"{drafts} {gamma + 1:g} times at most"
+    drafts = "1 draft a block gives" if gamma == 1 else f"{shown(gamma)} drafts a block give"
+    return gamma + 1, f"{drafts} {shown(gamma + 1)} times at most"
 
 
 def not_negative(steps: Estimate) -> Estimate:

@@ -194,10 +194,14 @@ def _relative(time: Timing) -> float | None:
     return None if time.error is None else (time.error / time.value) ** 2
 
 
+# The logarithm of the widest interval's factor: beyond it nothing is known, and its ends stay finite.
+WIDEST = 50.0
+
+
 def interval(value: float, variance: float | None, z: float) -> Estimate:
     if variance is None:
         return Estimate(value, None, None)
-    stretch = math.exp(z * math.sqrt(variance))
+    stretch = math.exp(min(z * math.sqrt(variance), WIDEST))
     return Estimate(value, value / stretch, value * stretch)
 
 

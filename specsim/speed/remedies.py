@@ -11,7 +11,8 @@ import numpy as np
 from specsim.lengths.acceptance_record import as_acceptance
 from specsim.lengths.measures import convert_acceptance
 from specsim.logs.measures import LogTau, log_tau
-from specsim.logs.record import EngineLog, is_sparse
+from specsim.logs.record import EngineLog, is_sparse, shown
+from specsim.speed.prediction import WIDEST
 from specsim.speed.terms import PLAIN, STEP, Terms, in_steps, known
 from specsim.types import Array
 
@@ -67,7 +68,7 @@ def remedies(
                 whole,
                 wide,
                 excess.get("verifying", 0.0),
-                f"verifying {verified:g} tokens for one plain step",
+                f"verifying {shown(verified)} tokens for one plain step",
                 z,
             )
         )
@@ -83,7 +84,7 @@ def _ratio(terms: Terms, tau: LogTau, row: Array, z: float) -> tuple[float, floa
     cycle, error = in_steps(terms, row)
     cycle = max(cycle, 1e-9)
     relative = math.hypot(error / cycle, (tau.error or 0.0) / tau.value)
-    return tau.value / cycle, math.exp(min(z * relative, 50.0))
+    return tau.value / cycle, math.exp(min(z * relative, WIDEST))
 
 
 def _change(terms: Terms, tau: LogTau, whole: Array, less: tuple[float, ...], most: float, what: str, z: float) -> Mend:
@@ -105,7 +106,7 @@ def _measured(run: EngineLog, terms: Terms, z: float) -> Mend | None:
     value = float(terms.values[STEP]) / run.token.value
     own = (run.token.error or 0.0) / run.token.value
     step = math.sqrt(float(np.array(PLAIN) @ terms.covariance @ np.array(PLAIN))) / float(terms.values[STEP])
-    factor = math.exp(z * math.hypot(own or step, step))
+    factor = math.exp(min(z * math.hypot(own or step, step), WIDEST))
     return Mend(f"{_drafts(run.length or 0.0)} a block", value, value / factor, value * factor, "measured")
 
 
@@ -140,4 +141,4 @@ def _tau_at(run: EngineLog, tau: LogTau, alpha: float, shorter: int) -> LogTau:
 
 
 def _drafts(length: float) -> str:
-    return "1 draft" if length == 1 else f"{length:g} drafts"
+    return "1 draft" if length == 1 else f"{shown(length)} drafts"

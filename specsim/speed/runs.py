@@ -9,8 +9,8 @@ from typing import NamedTuple
 from specsim.base import check
 from specsim.latency import Timing
 from specsim.logs.measures import LogTau, log_tau
-from specsim.logs.record import EngineLog
-from specsim.speed.parts import implausible_speedup
+from specsim.logs.record import DENSE, EngineLog, shown
+from specsim.speed.parts import OTHER_RUN, implausible_speedup
 from specsim.speed.prediction import Estimate, interval
 from specsim.speed.terms import Observation
 
@@ -39,10 +39,31 @@ def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
             )
         if run.token is None and run.cycle is None:
             raise ValueError(f"{run.source} has no time per token or cycle; expected one")
+    _check_times(off, on)
     models = {run.model: run.source for run in (*off, *on) if run.model}
     if len(models) > 1:
         said = ", ".join(f"{model} ({source})" for model, source in models.items())
         raise ValueError(f"the logs are of the models {said}; expected one")
+
+
+# The largest ratio of two times of one model on one machine: with more, sums of them lose the smaller one.
+FARTHEST = 1e6
+
+
+def _check_times(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
+    """ValueError if two times are farther apart than those of one model on one machine can be."""
+    names = ("token", "cycle", "verify")
+    times = [(time.value, name, run.source) for run in (*off, *on) for name in names if (time := getattr(run, name))]
+    # Parts of a cycle may be as short as nothing, and not as long as that.
+    parts = [
+        (time.value, name, run.source) for run in on for name in ("draft", "overhead") if (time := getattr(run, name))
+    ]
+    (least, name, source), (most, other, where) = min(times), max([*times, *parts])
+    if most > FARTHEST * least:
+        raise ValueError(
+            f"{source} has a {name} of {1e3 * least:.3g} ms, {where} a {other} of {1e3 * most:.3g} ms; expected times "
+            f"of one model and machine, less than {FARTHEST:g} times apart"
+        )
 
 
 class LogSpeed(NamedTuple):
@@ -91,7 +112,7 @@ def at_one_batch(off: Sequence[EngineLog], on: Sequence[EngineLog], noise: float
         for run in runs:
             tau = tau_of(run, None)
             speed = speedup_of(run, step, tau, cycle_time(run, tau, noise), z, noise)
-            doubt = implausible_speedup(speed, tau, run.length, z)
+            doubt = implausible_speedup(speed, tau, run.length, z) or unlike_token(run, tau, noise, z)
             speeds.append(LogSpeed(run.source, batch, run.length, speed, doubt))
     if not pairs:
         sizes = [sorted({round(run.batch or 1.0, 1) for run in some}) for some in (off, on)]
@@ -105,7 +126,7 @@ def _left_out(runs: Sequence[EngineLog], matched: Sequence[EngineLog], other: st
     alone: dict[str, list[str]] = {}
     for run in runs:
         if run not in matched:
-            alone.setdefault(run.source, []).append(f"{run.batch or 1.0:g}")
+            alone.setdefault(run.source, []).append(shown(run.batch or 1.0))
     return tuple(
         f"{source}: {'batch' if len(sizes) == 1 else 'batches'} {', '.join(sizes)} left out, for no log {other} "
         "speculation is of that batch"
@@ -173,6 +194,36 @@ def observed(run: EngineLog, length: int | None, noise: float) -> list[Observati
     )
     rows += [(row, sure(time, noise)) for row, time in timed if time is not None and any(row)]
     return [Observation(row, time.value, time.error or 0.0) for row, time in rows]
+
+
+# A token is timed as long as a cycle over its tokens, up to this factor beside noise.
+AGREE = 1.1
+# The same for vLLM, which observes tokens by request and cycles by step: means of other things.
+AGREE_BY_REQUEST = 1.3
+
+
+def unlike_token(run: EngineLog, tau: LogTau | None, noise: float, z: float) -> str:
+    """Return why the times of a token and of a cycle cannot be those of one run, "" if they can.
+
+    Examples
+    --------
+    >>> run = EngineLog("own", "on", True, token=Timing(0.099), cycle=Timing(0.05))
+    >>> unlike_token(run, LogTau(2.5, 0.0), 0.02, 1.96)[:60]
+    'a cycle of 50 ms that emits 2.50 tokens takes 20 ms for each'
+    """
+    is_of_steps = run.coverage is not None and (run.coverage >= DENSE or bool(run.blocks))
+    if tau is None or run.token is None or run.cycle is None or not is_of_steps:
+        return ""
+    token, cycle = sure(run.token, noise), sure(run.cycle, noise)
+    expected = cycle.value / tau.value
+    parts = [(one.error or 0.0) / one.value for one in (token, cycle, tau)]
+    factor = AGREE_BY_REQUEST if run.engine == "vLLM" else AGREE
+    if abs(math.log(expected / token.value)) <= max(math.log(factor), z * math.hypot(*parts)):
+        return ""
+    return (
+        f"a cycle of {1e3 * cycle.value:.3g} ms that emits {tau.value:.2f} tokens takes {1e3 * expected:.3g} ms for "
+        f"each, and a token is timed at {1e3 * token.value:.3g} ms; {OTHER_RUN}"
+    )
 
 
 def speedup_of(

@@ -11,10 +11,10 @@ from specsim.base import check
 from specsim.base.results import result
 from specsim.latency import Timing
 from specsim.logs.measures import LogTau, check_tau, implausible
-from specsim.logs.record import EngineLog, per_step
+from specsim.logs.record import EngineLog, per_step, shown
 from specsim.speed.parts import OTHER_RUN, most_speedup
 from specsim.speed.prediction import Estimate, interval
-from specsim.speed.runs import cycle_time, same_batch, sure, tau_of, verdict_of
+from specsim.speed.runs import cycle_time, same_batch, sure, tau_of, unlike_token, verdict_of
 
 
 class Side(NamedTuple):
@@ -115,6 +115,7 @@ def compare_runs(
     verdict = verdict_of(speedup)
     cause = "" if verdict == "neither" else _cause(speedup, acceptance, longer)
     gammas = [run.length if run.length is not None else length for run in runs]
+    unlike = [unlike_token(run, tau, spread, z) for run, tau in zip(runs, taus, strict=True)]
     return RunComparison(
         before,
         after,
@@ -124,7 +125,7 @@ def compare_runs(
         acceptance,
         longer,
         tuple(dict.fromkeys(notes)),
-        _doubt(speedup, before.source, after.source, gammas),
+        next(filter(None, unlike), "") or _doubt(speedup, before.source, after.source, gammas),
     )
 
 
@@ -136,7 +137,7 @@ def same_runs(old: Sequence[EngineLog], new: Sequence[EngineLog]) -> list[tuple[
         if other is not None:
             pairs.append((one, other))
     if not pairs:
-        sizes = [", ".join(sorted({f"{run.batch or 1.0:g}" for run in runs})) for runs in (old, new)]
+        sizes = [", ".join(sorted({shown(run.batch or 1.0) for run in runs})) for runs in (old, new)]
         raise ValueError(
             f"{old[0].source} is of batch {sizes[0]}, {new[0].source} of batch {sizes[1]}; expected one batch in both"
         )

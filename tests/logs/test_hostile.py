@@ -43,7 +43,7 @@ def trt(**changes: object) -> str:
 
 
 HOSTILE = {
-    "position without a label": (METRICS.replace('position="1"', 'place="1"'), "has the position ''"),
+    "position without a label": (METRICS.replace("position=", "place="), "has the position ''"),
     "position of many digits": (METRICS.replace('position="1"', f'position="{"9" * 400}"'), "has the position '999"),
     "rate of 400 digits": (LINES.replace("0.800", "9" * 400), "rate of position 0 is '9999"),
     "rate of 5": (LINES.replace("0.800", "5.0"), "rate of position 0 is 5; expected a share"),

@@ -50,6 +50,7 @@ READ = {
     "cut off between the lines": BOTH + engine("10:00:20"),
     "lines of containers": "".join(json.dumps({"log": line + "\n"}) + "\n" for line in BOTH.splitlines()),
     "an hour without requests": BOTH.replace("10:00:10", "11:00:10"),
+    "a minute without requests": BOTH.replace("10:00:10", "10:01:00"),
 }
 
 

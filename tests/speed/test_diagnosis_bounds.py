@@ -9,11 +9,13 @@ import pytest
 from specsim import convert_acceptance
 from specsim.commands import diagnose as command
 from specsim.latency import Timing
+from specsim.logs.measures import log_acceptance
 from specsim.logs.record import EngineLog
 from specsim.speed.diagnosis import diagnose
-from specsim.speed.prediction import Estimate
+from specsim.speed.prediction import Estimate, interval
 from specsim.speed.runs import plain_step_of
 from specsim.speed.terms import PLAIN, Observation, in_steps, solve
+from specsim.speed.two_runs import compare_runs
 
 Z = NormalDist().inv_cdf(0.975)
 OFF = EngineLog("own", "off", False, token=Timing(1.0, 1e-7))
@@ -35,6 +37,47 @@ def test_a_bound_is_as_tight_as_one_cycle_allows() -> None:
     best = max(taus, key=lambda g: taus[g] / (1 + 0.8 * g / 4))
     assert shorter.what.startswith(f"{best} draft")
     assert (shorter.low, shorter.high) == pytest.approx((taus[best] / 1.8, taus[best] / (1 + 0.8 * best / 4)), rel=1e-4)
+
+
+def test_times_of_a_token_and_of_a_cycle_that_disagree_are_not_plausible() -> None:
+    """A cycle of 50 ms that emits 2.5 tokens takes 20 ms for each, and not 99."""
+    on = ON._replace(length=3, tau=Timing(2.5), cycle=Timing(0.050), token=Timing(0.099))
+    off = OFF._replace(token=Timing(0.020))
+    found = diagnose([off], [on])
+    assert found.verdict == "implausible"
+    assert command.sentence(found).startswith("Not plausible (0.20x as measured): a cycle of 50 ms that emits 2.50 tok")
+    # The other log of the batch, and a plain step beside a cycle of one token.
+    fitting = on._replace(token=Timing(0.0205))
+    assert diagnose([off], [fitting]).verdict != "implausible"
+    assert any("implausible: on" in note for note in diagnose([off], [fitting, on]).notes)
+    assert diagnose([off._replace(cycle=Timing(0.030))], [fitting]).verdict == "implausible"
+    assert "a token is timed at 99 ms" in compare_runs(fitting, on).doubt
+    # Tokens of steps that had a draft are not those of every step; vLLM's means are of requests and of steps.
+    assert diagnose([off], [on._replace(coverage=None)]).verdict == "slower"
+    vllm = [run._replace(engine="vLLM") for run in (off, on._replace(token=Timing(0.025)))]
+    assert diagnose(vllm[:1], vllm[1:]).verdict == "slower"
+
+
+def test_a_call_emits_no_more_than_it_verifies() -> None:
+    with pytest.raises(ValueError, match=r"2\.50 tokens a call; a call that verifies 2 gives 2 at most"):
+        diagnose([OFF], [ON._replace(length=3, tau=Timing(2.5), verified=2)])
+    with pytest.raises(ValueError, match="a call that verifies 2 gives 2 at most"):
+        log_acceptance(ON._replace(length=3, tau=Timing(2.5), verified=2))
+
+
+@pytest.mark.parametrize(("plain", "drafted"), [(1e-14, 1e11), (1e11, 1e-14)])
+def test_times_too_far_apart_are_refused(plain: float, drafted: float) -> None:
+    """An interval overflowed; and in sums of such times the smaller one is lost."""
+    off, on = OFF._replace(token=Timing(plain)), ON._replace(tau=Timing(2.5), cycle=None, token=Timing(drafted))
+    with pytest.raises(ValueError, match=r"expected times of one model and machine, less than 1e\+06 times apart"):
+        diagnose([off], [on])
+    assert interval(1.0, 1e300, Z).low is not None
+
+
+def test_means_are_shown_with_three_digits() -> None:
+    said = command.text(diagnose([OFF], [ON._replace(length=2.63158, tau=Timing(1.9))]))
+    assert "verifying 3.63 tokens" in said
+    assert "3.63158" not in said
 
 
 def test_every_draft_kept_is_a_path_of_the_tree() -> None:

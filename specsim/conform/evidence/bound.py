@@ -4,8 +4,9 @@ For each block the log has p and q of the drafted tokens and the number kept. Wh
 drafts are kept with probability at most sum_x min(P(x), Q(x)) over texts of i tokens, the mean over drafted texts of
 min(1, product of p/q). So kept - sum_i min(1, product of the first i ratios) has no positive mean, given all blocks
 before; wealth that is bet on it is a non-negative supermartingale, and passes 1/delta with probability at most delta
-(Ville), at whatever block it is looked at. A line that cannot be read loses its bet; one whose p or q are none, which
-stand before anything is verified, is not bet on.
+(Ville), at whatever block it is looked at. So lines stand in order of time; a file that is not above the bound as a
+whole convicts nobody, which makes convictions only rarer. A line that cannot be read loses its bet; one whose p or q
+are none, which stand before anything is verified, is not bet on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ STAKES = np.array([0.01, 0.03, 0.1, 0.3, 0.9])  # shares of the wealth, a fifth 
 
 
 def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) -> Verdict:
-    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}.
+    """The verdict on a log of lines {"p": [...], "q": [...], "kept": n}, in order of time.
+
+    Entry i of p and q is the probability of the drafted token i. The verdict of a file in another order may differ.
 
     ValueError for a false-alarm rate outside (0, 1), and for a line that is none, unless the others convict: then it is
     named beside the conviction.
@@ -37,7 +40,7 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
     """
     delta = float(check.scalar(false_alarm, "false_alarm", "(0, 1)"))
     wealth, best, kept, blocks = np.zeros(len(STAKES)), 0.0, 0.0, 0
-    highest, bad = -math.inf, list[ValueError]()
+    bad, passed = list[ValueError](), None
     for number, line in _numbered(lines, bad):
         try:
             most, count, drafts = _block(line, number)
@@ -47,20 +50,31 @@ def judge_counts(lines: Iterable[str], name: str, *, false_alarm: float = 1e-6) 
             continue
         blocks, best, kept = blocks + 1, best + most, kept + count
         wealth = wealth + np.log1p(STAKES * (count - most) / max(drafts, 1))
-        highest = max(highest, float(np.logaddexp.reduce(wealth)) - math.log(len(STAKES)))
-    is_convicted = highest >= -math.log(delta)
+        if passed is None and float(np.logaddexp.reduce(wealth)) - math.log(len(STAKES)) >= -math.log(delta):
+            passed = (blocks, kept / blocks, best / blocks)
+    # Bets in another order than that of time prove nothing: the whole file has to be above the bound, too.
+    is_convicted = passed is not None and kept > best
     if bad and not is_convicted:
         raise bad[0]
     if not blocks:
         raise ValueError(f"counts file {name} has no blocks")
     reach = f"{blocks} blocks, {kept / blocks:.4g} drafts kept where {best / blocks:.4g} are the most"
-    if not is_convicted:
+    if passed is None or not is_convicted:
         words = "no more drafts are kept than a lossless verifier can; that does not make it lossless"
+        if passed is not None:
+            words = (
+                f"after block {passed[0]}, {passed[1]:.4g} drafts were kept where {passed[2]:.4g} are the most, but "
+                "not over the whole file: are its lines in order of time?"
+            )
         return Verdict(name, "bound", "inconclusive", "bound", reach, blocks, 0.0, None, words)
-    expected, observed = {"kept drafts": best / blocks}, {"kept drafts": kept / blocks}
-    shown = Counterexample(f"{blocks} blocks", None, None, None, "kept drafts", expected, observed)
-    words = f"{reach}, for any verifier of one path that is lossless after every block{_left_out(bad)}"
-    return Verdict(name, "bound", "convicted", "bound", reach, blocks, (kept - best) / blocks, shown, words)
+    place, observed, expected = passed
+    case = f"after block {place}"
+    shown = Counterexample(case, None, None, None, "kept drafts", {"kept drafts": expected}, {"kept drafts": observed})
+    words = (
+        f"{case}, {observed:.4g} drafts kept where {expected:.4g} are the most, for any verifier of one path that is "
+        f"lossless after every block; in all, {reach}{_left_out(bad)}"
+    )
+    return Verdict(name, "bound", "convicted", "bound", reach, blocks, observed - expected, shown, words)
 
 
 class NoLaws(ValueError):
@@ -103,7 +117,9 @@ def _block(line: str, number: int) -> tuple[float, int, int]:
         raise NoLaws(f"line {number} has a probability outside [0, 1], or a draft with q = 0")
     if p.shape != q.shape or p.ndim != 1 or not 0 <= kept <= len(p):
         shapes = f"p of shape {p.shape}, q of shape {q.shape} and kept {kept}"
-        raise ValueError(f"line {number} has {shapes}; p and q are lists, an entry a draft")
+        raise ValueError(
+            f"line {number} has {shapes}; p and q are lists, an entry a draft: the probability of the token drafted"
+        )
     # Products of ratios as sums of logarithms: q may be 1e-320, and infinity times 0 would be no number.
     with np.errstate(divide="ignore"):
         ratios = np.cumsum(np.log(p) - np.log(q))
