@@ -16,28 +16,18 @@ from specsim.base.modules import own_rule
 from specsim.base.unknown import unknown
 
 FAMILIES = {
-    "step": "specsim.verify.step",
-    "chain": "specsim.verify.chain",
-    "tree": "specsim.verify.tree",
-    "coupled": "specsim.verify.coupled",
-    "draft": "specsim.draft",
-    "process": "specsim.process",
-    "control": "specsim.control",
-    "objective": "specsim.objective",
-}
+    "step": "specsim.verify.step", "chain": "specsim.verify.chain", "tree": "specsim.verify.tree",
+    "coupled": "specsim.verify.coupled", "draft": "specsim.draft", "process": "specsim.process",
+    "control": "specsim.control", "objective": "specsim.objective",
+}  # fmt: skip
 CALLED = {"draft": "scheme", "process": "process", "control": "controller", "objective": "objective"}  # others: rules
 # What a whole family takes: none of it is a parameter of one module's own.
 NO_PARAMETERS = ("p", "q", "num_drafts", "tree", "step", "draws", "length", "batch", "log_q", "tokens")
 # The name by which a module of a family is known; a chain rule has none of them. A process also has `start`.
 KNOWN_BY = {
-    "CHILDREN": "tree",
-    "propose": "coupled",
-    "DRAFTS": "step",
-    "draw": "draft",
-    "ask": "process",
-    "more": "control",
+    "CHILDREN": "tree", "propose": "coupled", "DRAFTS": "step", "draw": "draft", "ask": "process", "more": "control",
     "loss": "objective",
-}
+}  # fmt: skip
 TAKEN_BY = {"num_drafts": "step", "tree": "tree"}  # parameters of `prepare`
 OPTIONAL = ("acceptance", "bias", "survival", "continuation", "left_over", "scales")  # functions asked for
 TAKES = {"process": "start", "control": "start", "objective": "loss"}  # others: `prepare`
@@ -293,11 +283,6 @@ def algorithms() -> list[Algorithm]:
     -------
     list of Algorithm
         name, family, drafts, theorem, paper, summary, proved, ...; the names are what `rule=` takes.
-
-    Raises
-    ------
-    ImportError
-        A file in a rule folder cannot be imported.
 
     References
     ----------

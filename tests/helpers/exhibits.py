@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
@@ -26,12 +27,8 @@ class Plan(NamedTuple):
 class Random:
     """The generator of an exhibit, on uniforms that fork."""
 
-    def __init__(self, fork: rational.Fork) -> None:
-        self._fork = fork
-
-    def random(self) -> Any:
-        """Return a uniform."""
-        return self._fork.uniforms(1)[0]
+    def __init__(self, uniform: Callable[[], Any]) -> None:
+        self.random = uniform
 
     def choice(self, count: int, p: Array) -> int:
         """Return a token of a law."""
@@ -43,7 +40,11 @@ def names_of_step(exhibit: str, like: ModuleType) -> dict[str, Any]:
     """Return the names of a step rule that is like another one, but for its law: that is an exhibit's."""
     subject = importlib.import_module(f"specsim.conform.museum.exhibits.{exhibit}").subject()
     names = {name: value for name, value in vars(like).items() if not name.startswith("__")}
-    return names | {"prepare": lambda p, q, num_drafts: Plan(p, q), "transition": partial(transition, subject)}
+    return names | {
+        "prepare": lambda p, q, num_drafts: Plan(p, q),
+        "transition": partial(transition, subject),
+        "verify": partial(verify, subject),
+    }
 
 
 def names_of_chain(exhibit: str, like: ModuleType) -> dict[str, Any]:
@@ -56,7 +57,9 @@ def names_of_chain(exhibit: str, like: ModuleType) -> dict[str, Any]:
 def chain_transition(subject: Subject, plan: Plan, drafts: Array) -> Array:
     """Return the exact joint law (gamma+1, V) of the drafts that an exhibit keeps and its token, given its drafts."""
     out = np.full(plan.p.shape, Fraction(0))
-    for outcome, mass in rational.law(lambda fork: subject.run(*plan, drafts, Random(fork))).items():
+    for outcome, mass in rational.law(
+        lambda fork: subject.run(*plan, drafts, Random(lambda: fork.uniforms(1)[0]))
+    ).items():
         out[outcome] += mass
     return out
 
@@ -73,14 +76,24 @@ def transition(subject: Subject, plan: Plan, drafts: Array) -> Array:
         if not q[place][drafts[place]].all():
             out[place] = p[place]
             continue
-        for token, mass in rational.law(partial(emitted, subject, p[place], q[place], drafts[place])).items():
+        for token, mass in rational.law(partial(forked, subject, p[place], q[place], drafts[place])).items():
             out[(*place, token)] += mass
     return out
 
 
-def emitted(subject: Subject, p: Array, q: Array, drafts: Array, fork: rational.Fork) -> int:
+def verify(subject: Subject, plan: Plan, drafts: Array, u: Array) -> int:
+    """Return the token of an exhibit at one position, given its drafts (K,) and uniforms."""
+    return emitted(subject, *plan, drafts, Random(partial(next, iter(u))))
+
+
+def forked(subject: Subject, p: Array, q: Array, drafts: Array, fork: rational.Fork) -> int:
+    """Return the first token of a run on uniforms that fork."""
+    return emitted(subject, p, q, drafts, Random(lambda: fork.uniforms(1)[0]))
+
+
+def emitted(subject: Subject, p: Array, q: Array, drafts: Array, random: Random) -> int:
     """Return the first token of a run; a chain rule verifies one draft, and both its rows are p."""
     if subject.kind == "step":
-        return int(subject.run(p, q, drafts, Random(fork)))
-    accepted, token = subject.run(np.stack([p, p]), q[None], drafts, Random(fork))
+        return int(subject.run(p, q, drafts, random))
+    accepted, token = subject.run(np.stack([p, p]), q[None], drafts, random)
     return int(drafts[0]) if accepted else int(token)

@@ -166,14 +166,14 @@ def test_distinct_drafts_are_as_good_as_claimed() -> None:
     low, high = (round(100 * gain) for gain in (min(gains), max(gains)))
     assert min(off) < 0 < max(off)
     said = " ".join(PAGES.split())
-    assert f"within {100 * max(abs(v) for v in off):.1f} points of the *optimum* without replacement" in said
-    assert f"and {low} to {high} points above recursive rejection" in said
+    assert f"within {100 * max(abs(v) for v in off):.1f} points of the optimum *without replacement*" in said
+    assert f"That is {low} to {high} points above recursive rejection" in said
     pairs = [
         [drafts_report.point(group, rule, without, 2)["value"] for rule in ("optimal_wor", "")]
         for group in record["runs"]
     ]
     assert all(0 < best - reached < 0.003 for reached, best in pairs)
-    assert "here within 0.3 points of it, since so many tokens share 64 weights" in said
+    assert "Here it is within 0.3 points, because many tokens share 64 weights." in said
 
 
 def test_recorded_optimal_rule_is_fast() -> None:
