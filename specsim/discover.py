@@ -231,8 +231,7 @@ def name_of(rule: Any) -> str:
 def parameters(rule: ModuleType) -> dict[str, inspect.Parameter]:
     """What `prepare` takes beyond the laws and the drafts; `step` and `draws` of a tree are arguments of their own.
 
-    Of a process or a controller: what `start` takes beyond the length and the batch; of an objective: `loss`.
-    """
+    Of a process or a controller: what `start` takes beyond the length and the batch; of an objective: `loss`."""
     made = _get(rule, taking_parameters(rule), None)
     return _beyond(made) if callable(made) else {}
 
@@ -283,6 +282,11 @@ def algorithms() -> list[Algorithm]:
     -------
     list of Algorithm
         name, family, drafts, theorem, paper, summary, proved, ...; the names are what `rule=` takes.
+
+    Raises
+    ------
+    ImportError
+        A file in a rule folder cannot be imported.
 
     References
     ----------

@@ -38,8 +38,11 @@ def test_mutant_is_killed(family: str, path: Path) -> None:
     if path.stem.startswith("torch_"):  # wrong on torch alone
         pytest.importorskip("torch")
     mutant = load(path)
-    with pytest.raises((AssertionError, *LOUD.get(mutant.KILLED_BY, ()))):
-        family_checks(family)[mutant.KILLED_BY](mutant)
+    try:
+        with pytest.raises((AssertionError, *LOUD.get(mutant.KILLED_BY, ()))):
+            family_checks(family)[mutant.KILLED_BY](mutant)
+    except Skipped as reason:  # no second array library is installed
+        pytest.skip(str(reason))
 
 
 # A rule that breaks its contract, or NumPy code handed a traced array, may fail by an exception of its own.
@@ -50,6 +53,7 @@ LOUD: dict[str, tuple[type[Exception], ...]] = {
 
 
 def test_every_check_kills_a_mutant() -> None:
+    pytest.importorskip("torch")  # of one mutant
     killed = {(family, load(path).KILLED_BY) for family, path in PLANTED}
     assert killed == {(family, check) for family in FAMILIES for check in family_checks(family)}
     assert len(PLANTED) >= 120
