@@ -64,7 +64,11 @@ def label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
 
 
 def as_png(drawn: Any) -> bytes:
-    """The figure as a PNG; the same bytes every time."""
-    buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png", dpi=drawn.dpi, metadata={"Software": None})
-    return buffer.getvalue()
+    """Return the figure as a PNG of 256 colours, a third as large; the same bytes every time."""
+    from PIL import Image
+
+    full, small = io.BytesIO(), io.BytesIO()
+    drawn.savefig(full, format="png", dpi=drawn.dpi)
+    picture = Image.open(full).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    picture.save(small, format="png", optimize=True)
+    return small.getvalue()

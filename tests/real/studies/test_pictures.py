@@ -36,8 +36,8 @@ DRAWN = {
 def test_a_recorded_picture_can_be_read(name: str) -> None:
     figure = DRAWN[name](json.loads((RESULTS / f"{name}.json").read_text()))
     assert faults(figure, whole=not name.startswith("compare-trees")) == []  # there a number is on the x axis
-    assert len(as_png(figure)) < 230_000
-    assert (RESULTS / f"{name}.png").stat().st_size < 230_000
+    assert len(as_png(figure)) < 200_000
+    assert (RESULTS / f"{name}.png").stat().st_size < 200_000
 
 
 @pytest.mark.parametrize("intervals", [True, False])
