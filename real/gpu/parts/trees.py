@@ -76,10 +76,12 @@ def part(device: torch.device, *, tiny: bool) -> Part:
     ]
     run = TreeSettings(settings.trees, "without_replacement", settings.rules, settings.chains, settings.max_tokens)
     keys = {mode: [_key(mode, entry) for entry in run.entries()] for mode in MODES}
-    tasks += [Task(keys[mode], partial(_compared, settings, run, device)) for mode in MODES]
+    cycles = {mode: Task(keys[mode], partial(_compared, settings, run, device)) for mode in MODES}
     target = cache(partial(_target, settings, device))  # made when first needed, and gone with the part
     plain = cache(lambda: _alone(settings, target(), pass_seconds, 1))
-    tasks += [one(f"pass/{m} tokens", partial(_passes, settings, target, plain, m)) for m in settings.tokens]
+    passes = [one(f"pass/{m} tokens", partial(_passes, settings, target, plain, m)) for m in settings.tokens]
+    # Eager cycles, which nobody would run on a GPU, come last, where time may be short.
+    tasks += [cycles["graphs"], *passes, cycles["eager"]]
     return Part("trees", asdict(settings), tasks)
 
 

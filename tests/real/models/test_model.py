@@ -205,3 +205,15 @@ REFUSED: list[tuple[Any, str]] = [
 def test_models_that_cannot_run_are_refused(build: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_hf(build())
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_attention_whose_kernel_writes_positions_before_heads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flash kernel of a GPU returns that order in memory; a view of it that joins heads fails or mixes them."""
+    attention = llama.F.scaled_dot_product_attention
+
+    def positions_first(*given: Any, **options: Any) -> torch.Tensor:
+        return attention(*given, **options).transpose(1, 2).contiguous().transpose(1, 2)
+
+    monkeypatch.setattr(llama.F, "scaled_dot_product_attention", positions_first)
+    assert replay_error(wrapped(name, True), alone([(6, 3), (2, 1), (3, 0)]), 0) < 1e-10
