@@ -50,7 +50,8 @@ def _made(record: Record) -> str:
     what = record["provenance"]
     gpu, used = what["gpu"], what["versions"]
     where = f"{gpu['name']} (driver {gpu['driver']})" if gpu else f"{what['machine']['processor']} (no GPU)"
-    part = "" if record["complete"] else f"; incomplete, {record['stopped']}: the rest {MISSING}"
+    why = {"budget": "its time was spent"}.get(record["stopped"], record["stopped"])
+    part = "" if record["complete"] else f"; not finished ({why}): the rest is {MISSING}"
     tiny = ", tiny sizes: no measurement of any use" if what["tiny"] else ""
     return f"{what['date'][:10]}, {where}, torch {used['torch']}{tiny}: `{what['command']}`{part}."
 
@@ -95,17 +96,36 @@ def _shapes(rows: Rows) -> list[str]:
         by_gamma = {row["gamma"]: row for row in found}
         share = np.median([row["plain_read_share"] for row in found])
         error = np.median([abs(row["speedup"]["error"]) for row in found])
+        cycle_error = np.median([abs(_cycle_error(row)) for row in found])
         outside = np.median([row["outside_models"] for row in found])
         cells = [_speed(by_gamma[g]["speedup"]) if g in by_gamma else "" for g in _SHOWN]
-        lines.append([name, f"{share:.0%}", *cells, f"{error:.1%}", f"{outside:.0%}"])
+        lines.append([name, f"{share:.0%}", *cells, f"{error:.1%}", f"{cycle_error:.1%}", f"{outside:.0%}"])
+    errors = [abs(_cycle_error(row)) for found in groups.values() for row in found]
+    said = [_overall(errors)] if errors else []
     copied = [
         f"A copy moves {row['bytes_per_s'] / 1e9:.0f} GB/s, a sum reads {row['read_bytes_per_s'] / 1e9:.0f} GB/s."
         for row in rows
         if "bytes_per_s" in row
     ]
     head = ["draft, cycle, batch", "plain decoding: share of the read bandwidth", *(f"gamma {g}" for g in _SHOWN)]
-    table = _table([*head, "median error", "outside the models"], lines)
-    return [*copied, "", *table] if copied and table else copied + table
+    table = _table([*head, "median error", "median error of the cost", "outside the models"], lines)
+    sentences = [" ".join([*said, *copied])] if said or copied else []
+    return [*sentences, "", *table] if sentences and table else sentences + table
+
+
+def _overall(errors: list[float]) -> str:
+    """How well the cost of cycles was predicted, in a sentence or two."""
+    return (
+        f"Over {len(errors)} settings, the cost of a cycle in plain steps was predicted from a few short lengths with "
+        f"a median error of {np.median(errors):.1%}, at most {max(errors):.1%}. The error of a speedup is larger where "
+        "few blocks were counted: the measured tau then differs from the law's."
+    )
+
+
+def _cycle_error(row: dict[str, Any]) -> float:
+    """Predicted over measured cost of a cycle in plain steps, less 1: the error without the spread of tau."""
+    predicted, measured = (row[f"cycle_s_{how}"] / row[f"plain_s_{how}"] for how in ("predicted", "measured"))
+    return float(predicted / measured - 1)
 
 
 def _speed(speedup: dict[str, float]) -> str:
@@ -126,16 +146,25 @@ def _pair(rows: Rows) -> list[str]:
 
 
 def _rules(rows: Rows) -> list[str]:
-    """Microseconds of a call; on a GPU, of a replayed graph after the stroke."""
+    """A line for each rule and number of drafts, a column for each batch: microseconds of a call."""
+    # On a GPU the time of a replayed graph is shown: eager calls only wait for Python.
+    times: dict[str, dict[str, float]] = defaultdict(dict)
+    softmax: dict[str, float] = {}
+    for row in rows:
+        family, rule, batch, drafts = row["key"].split("/")
+        times[f"{rule}, {drafts} ({family})"][batch] = row.get("graph_us", row["us"])
+        if family == "step":  # the softmax of a chain has more rows
+            softmax.setdefault(batch, row["softmax_us"])
+    batches = sorted(
+        {batch for by_batch in times.values() for batch in by_batch}, key=lambda name: int(name.split()[1])
+    )
     lines = [
-        [
-            row["key"],
-            f"{row['us']:.0f}" + (f" / {row['graph_us']:.0f}" if "graph_us" in row else ""),
-            f"{row['softmax_us']:.0f}",
-        ]
-        for row in rows
+        [name, *(f"{by_batch[batch]:.0f}" if batch in by_batch else MISSING for batch in batches)]
+        for name, by_batch in ({"one softmax": softmax} | times).items()
+        if by_batch
     ]
-    return _table(["rule, rows, drafts", "microseconds a call (/ in a graph)", "one softmax"], lines)
+    how = "in a graph" if any("graph_us" in row for row in rows) else "eager"
+    return _table(["rule, drafts (family)", *(f"{batch}, microseconds {how}" for batch in batches)], lines)
 
 
 def _trees(rows: Rows) -> list[str]:

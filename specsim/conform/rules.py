@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ from specsim.types import Array
 from specsim.verify.chain import block
 
 DRAFTS = 2  # of a block of a decoder
+PATHS = ((-1, -1), (-1, 0), (-1, 0, -1, 2))  # trees that are paths from the root
 ROWS = ("independent",)  # schemes whose candidates have a law each
 
 
@@ -38,8 +40,16 @@ def subject(rule: ModuleType, scheme: str | None = None) -> Subject:
     if scheme is not None and scheme not in facts.schemes:
         raise ValueError(f"{facts.name!r} does not verify drafts of scheme {scheme!r}; {', '.join(facts.schemes)}")
     drawn = scheme or facts.schemes[0]
-    shapes = ((-1, -1), (-1, 0), (-1, 0, -1, 2)) if drawn == "paths" else made.shapes
+    shapes = PATHS if drawn == "paths" else tuple(shape for shape in made.shapes if _can_draw(drawn, shape))
     return made._replace(randomness="coins", scheme=drawn, shapes=shapes)
+
+
+def _can_draw(scheme: str, parents: tuple[int, ...]) -> bool:
+    """Whether a scheme draws so many siblings as every family of a tree has."""
+    if scheme not in discover.names("draft"):  # the whole tree is drawn at once
+        return True
+    counts = discover.scheme_facts(discover.find("draft", scheme)).counts
+    return counts is None or set(Counter(parents).values()) <= set(counts)
 
 
 def _step(rule: ModuleType) -> Subject:

@@ -51,8 +51,10 @@ def judged(status: int, output: str) -> str:
 def test_an_author_is_judged_as_the_file_says(path: Path) -> None:
     """In a process of its own: some change what a process holds for all."""
     is_batch = "\nLAYOUT" in path.read_text()
-    command = ["-c", BATCH] if is_batch else ["-m", "specsim", "conform"]
-    done = subprocess.run([sys.executable, *command, str(path)], capture_output=True, text=True)
+    command = ["-c", BATCH, str(path)] if is_batch else ["-m", "specsim", "conform", str(path)]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+    if done.returncode == 2 and "give it a larger budget" in done.stdout and not is_batch:  # a slow machine
+        done = subprocess.run([sys.executable, *command, "--budget", "240"], capture_output=True, text=True)
     outcome = judged(done.returncode, done.stdout)
     if path.stem == MAY_RAISE and outcome == "undecided":
         assert "not decided: raised IndexError: index" in done.stdout

@@ -88,9 +88,18 @@ def refused_to_many(p: Array, q: Array, drafts: Array, u: Array) -> Any:
     return shared_by_many(p, q, drafts, u)
 
 
+def third_token_kept_by_many(p: Array, q: Array, drafts: Array, u: Array) -> Any:
+    """Rows share no number, but the later rows of larger batches keep token 2 untested."""
+    rule = discover.find("chain", "tokenwise")
+    is_kept = (np.arange(len(u)) >= ROWS)[:, None] & (drafts == 2)
+    tested = np.concatenate([np.where(is_kept, 0, u[:, :-1]), u[:, -1:]], axis=1)
+    return rule.verify(rule.prepare(p, q), drafts, tested)
+
+
 @pytest.mark.parametrize(
     ("batch", "outcome", "evidence", "words"),
     [
+        (third_token_kept_by_many, "convicted", "Monte Carlo", "V="),
         (shared_by_many, "convicted", "Monte Carlo", "rows of one batch depend on each other: row i and row i + 1"),
         (refused_to_many, "lossless", "scripted", "of more rows nothing is known: raised ValueError: no buffer"),
     ],

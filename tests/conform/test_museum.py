@@ -84,15 +84,16 @@ def test_the_counterexample_is_the_smallest(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names(EXHIBITS))
 def test_an_exhibit_is_convicted_by_the_whole_report(name: str) -> None:
-    """Within the default budget, with a counterexample of at most three tokens and two drafts."""
+    """Within the default budget, first with a counterexample of at most three tokens and two drafts."""
     (subject,) = subjects_of(find(name))
     report = judge(subject)
     assert report.outcome == "convicted"
     assert report.status == 1
     found = [v.counterexample for v in report.verdicts if v.convicted]
-    for one in found:
-        assert one is not None
-        assert re.match(rf"V=[{SEEN_FROM.get(name, '23')}], (1|2|tree)", one.case), one.case
+    assert None not in found
+    # A second property may show it in a case of its own, in which many tokens are left over.
+    assert found[0] is not None
+    assert re.match(rf"V=[{SEEN_FROM.get(name, '23')}], (1|2|tree)", found[0].case), found[0].case
 
 
 def test_the_museum_is_large_enough() -> None:

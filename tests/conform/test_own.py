@@ -122,6 +122,12 @@ def test_every_rule_is_a_subject_that_can_be_judged(family: str, name: str) -> N
     assert declared.validate(rules.subject(discover.find(family, name)))
 
 
+def test_trees_have_no_more_siblings_than_their_scheme_draws() -> None:
+    """`hub` draws two: a judgement of trees with three ended in an error."""
+    shapes = rules.subject(discover.find("tree", "target_only"), "hub").shapes
+    assert max(shape.count(parent) for shape in shapes for parent in shape) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "name"), RULES)
 def test_none_of_our_rules_is_convicted(family: str, name: str) -> None:

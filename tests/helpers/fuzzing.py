@@ -274,7 +274,7 @@ def main(what: str, number: str = "0") -> None:
         sys.meta_path.insert(0, NotInstalled())  # type: ignore[arg-type]
     elif what.startswith(("command real", "real.")):
         forbid(lambda place, other: mock.patch(place, other).start())
-    if what.startswith("real."):
+    if what in good_real_calls.OF_REAL:
         calls = good_real_calls.calls_of_real()
         good, public = {what: calls[what][1]}, {what: until_forward(calls[what][0])}
     elif what != "real options":

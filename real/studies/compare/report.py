@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import specsim
 from specsim.base.files import write_bytes
 from specsim.report import figure as pictures
 from specsim.types import Array
@@ -23,11 +24,12 @@ CLIFF = 0.1  # of a cycle: what is worth naming
 
 def provenance(**what: Any) -> dict[str, Any]:
     """Machine, versions and settings of a run."""
-    packages = ("specsim-llm", "torch", "transformers", "numpy", "scipy")
+    packages = ("torch", "transformers", "numpy", "scipy")
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()},
-        "versions": {"python": platform.python_version()} | {p: _version(p) for p in packages},
+        "versions": {"python": platform.python_version(), "specsim-llm": specsim.__version__}
+        | {p: _version(p) for p in packages},
         **what,
     }
 

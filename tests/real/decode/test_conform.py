@@ -110,9 +110,10 @@ def test_an_end_that_is_passed_over_is_convicted(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.slow
 @pytest.mark.parametrize("subject", [PLAIN, BLOCK], ids=lambda one: one.name.split()[-1])
 def test_our_decode_loop_is_lossless_in_everything(subject: Subject) -> None:
-    """Exactly, within the default budget."""
+    """Exactly, within the default budget; large cases by frequencies, where the machine is slow."""
     report = judge(subject)
-    assert {(v.outcome, v.evidence) for v in report.verdicts} == {("lossless", "scripted")}
+    assert {v.outcome for v in report.verdicts} == {"lossless"}
+    assert {v.evidence for v in report.verdicts if v.property != "larger"} == {"scripted"}
     assert {"joint", "greedy", "parameters", "degenerate", "rounds", "truncation"} <= {
         v.property for v in report.verdicts
     }
