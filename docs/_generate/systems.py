@@ -17,14 +17,16 @@ from real.papers.lab.records import STORES, Held, stale, verdict_of
 from specsim.claims import settled
 from specsim.report.text import markdown
 
-HEAD = ["verdict", "system", "statement", "paper's number", "ours, same unit", "how", "scale"]
+HEAD = ["verdict", "system", "statement", "paper's number", "ours", "how", "scale"]
 
 
 def overview(kept: dict[str, Held]) -> str:
-    """Return the overview as Markdown: a row for each statement of each system of the registry."""
+    """Return the overview as Markdown: a row for each statement of each system that has a record."""
     rows = [HEAD]
     for name, section in clauses.sections().items():
         system, held = systems.find(name), kept.get(name)
+        if held is None:
+            continue
         for clause in _clauses(section, system, held):
             link = f"[{system.NAME}](systems/{name}.md)"
             cells = [clause.verdict, link, clause.says, clause.paper, clause.ours]
@@ -35,11 +37,12 @@ def overview(kept: dict[str, Held]) -> str:
 def tally(kept: dict[str, Held]) -> str:
     """Return how many statements have which verdict, as a sentence."""
     found: dict[str, int] = {}
-    for name, section in clauses.sections().items():
-        for clause in _clauses(section, systems.find(name), kept.get(name)):
+    recorded = {name: section for name, section in clauses.sections().items() if name in kept}
+    for name, section in recorded.items():
+        for clause in _clauses(section, systems.find(name), kept[name]):
             found[clause.verdict] = found.get(clause.verdict, 0) + 1
     listed = ", ".join(f"{count} *{verdict}*" for verdict, count in sorted(found.items(), key=lambda one: -one[1]))
-    return f"{sum(found.values())} statements of {len(clauses.sections())} systems: {listed}."
+    return f"{sum(found.values())} statements of {len(recorded)} systems: {listed}."
 
 
 def pages(kept: dict[str, Held]) -> dict[str, str]:
@@ -52,7 +55,7 @@ def _page(name: str, section: dict[str, Any], held: Held | None) -> str:
     record = None if held is None else from_json(held["found"])
 
     # The paper, the method, and the verdict on each statement.
-    statements = [["verdict", "statement", "paper's number", "ours, same unit", "how", "in the test"]]
+    statements = [["verdict", "statement", "paper's number", "ours", "how", "in the test"]]
     statements += [
         [c.verdict, c.says, c.paper, c.ours, c.how, "yes" if c.decides else "no"]
         for c in _clauses(section, system, held)

@@ -82,7 +82,7 @@ def _parity(rows: Rows) -> list[str]:
                 good if verdict else "**failed**",
             ]
         )
-    return _table(["check", "found", "smallest TV it would see", "verdict"], lines)
+    return _table(["check", "found", "TV that is rejected almost surely", "verdict"], lines)
 
 
 def _shapes(rows: Rows) -> list[str]:
@@ -91,35 +91,47 @@ def _shapes(rows: Rows) -> list[str]:
     for row in rows:
         if "speedup" in row:
             groups[row["key"].rpartition("/")[0]].append(row)
+    steps = {row["key"].rpartition("/")[0]: _draft_step(row["costs"]) for row in rows if "costs" in row}
     lines = []
     for name, found in groups.items():
         by_gamma = {row["gamma"]: row for row in found}
+        plain_ms = 1e3 * np.median([row["plain_s_measured"] for row in found])
         share = np.median([row["plain_read_share"] for row in found])
-        error = np.median([abs(row["speedup"]["error"]) for row in found])
-        cycle_error = np.median([abs(_cycle_error(row)) for row in found])
         outside = np.median([row["outside_models"] for row in found])
         cells = [_speed(by_gamma[g]["speedup"]) if g in by_gamma else "" for g in _SHOWN]
-        lines.append([name, f"{share:.0%}", *cells, f"{error:.1%}", f"{cycle_error:.1%}", f"{outside:.0%}"])
-    errors = [abs(_cycle_error(row)) for found in groups.values() for row in found]
-    said = [_overall(errors)] if errors else []
+        step = f"{steps[name]:.2f}" if name in steps else MISSING
+        lines.append([name, f"{plain_ms:.1f}", f"{share:.0%}", step, *cells, f"{outside:.0%}"])
+    said = _overall([row for found in groups.values() for row in found]) if groups else []
     copied = [
         f"A copy moves {row['bytes_per_s'] / 1e9:.0f} GB/s, a sum reads {row['read_bytes_per_s'] / 1e9:.0f} GB/s."
         for row in rows
         if "bytes_per_s" in row
     ]
-    head = ["draft, cycle, batch", "plain decoding: share of the read bandwidth", *(f"gamma {g}" for g in _SHOWN)]
-    table = _table([*head, "median error", "median error of the cost", "outside the models"], lines)
+    head = ["draft, cycle, batch", "plain step, ms", "share of the bandwidth that a sum reads with"]
+    head += ["draft step, in plain steps", *(f"gamma {g}" for g in _SHOWN), "share of a cycle outside the models"]
     sentences = [" ".join([*said, *copied])] if said or copied else []
+    table = _table(head, lines)
     return [*sentences, "", *table] if sentences and table else sentences + table
 
 
-def _overall(errors: list[float]) -> str:
-    """How well the cost of cycles was predicted, in a sentence or two."""
-    return (
-        f"Over {len(errors)} settings, the cost of a cycle in plain steps was predicted from a few short lengths with "
-        f"a median error of {np.median(errors):.1%}, at most {max(errors):.1%}. The error of a speedup is larger where "
-        "few blocks were counted: the measured tau then differs from the law's."
-    )
+def _draft_step(costs: dict[str, Any]) -> float:
+    """What one more draft adds to a cycle, in plain steps: the mean over the calibrated lengths."""
+    gammas, cycles = costs["gammas"], costs["cycle_s"]
+    return float((cycles[-1] - cycles[1]) / (gammas[-1] - gammas[1]) / cycles[0])
+
+
+def _overall(rows: Rows) -> list[str]:
+    """How well costs and speedups of all settings were predicted, and why the two differ."""
+    costs = [abs(_cycle_error(row)) for row in rows]
+    speeds = [abs(row["speedup"]["error"]) for row in rows]
+    fewest, most = (choose(row["cycles"] for row in rows) for choose in (min, max))
+    return [
+        f"Over {len(rows)} settings (every gamma from {min(row['gamma'] for row in rows)} to "
+        f"{max(row['gamma'] for row in rows)}), the cost of a cycle in plain steps, predicted from a few short "
+        f"lengths, has a median error of {np.median(costs):.1%} and at most {max(costs):.1%}.",
+        f"The speedup's median error is {np.median(speeds):.1%}, at most {max(speeds):.1%}: each setting counts only "
+        f"{fewest} to {most} blocks, so its mean number of tokens a block differs from the law's by chance.",
+    ]
 
 
 def _cycle_error(row: dict[str, Any]) -> float:
@@ -181,15 +193,32 @@ def _trees(rows: Rows) -> list[str]:
         if "plain_steps" in row
     ]
     if passes:
-        said.append(f"A target pass over a tree of m rows (m tokens in a row), in plain steps: {', '.join(passes)}.")
+        said.append(
+            "A pass of the target over the m nodes of a tree takes t(m) plain steps (in brackets: over m tokens in a "
+            f"row): {', '.join(passes)}."
+        )
     lines = [
         [row["key"], str(len(row["parents"])), f"{row['tau']['measured']:.3f}", f"{1e3 * row['cycle_s']:.2f}",
-         f"{row['speedup']['measured']:.2f}"]
+         "{:.2f} [{:.2f}, {:.2f}]".format(row["speedup"]["measured"], *row["speedup"]["interval"])]
         for row in rows
         if "speedup" in row
     ]  # fmt: skip
-    table = _table(["cycle, tree, rule", "nodes", "tau", "cycle, ms", "speedup"], lines)
-    return [*(f"{line}\n" for line in said), *table]
+    said += _best(rows)
+    head = ["cycle, tree, rule", "nodes", "tokens a target call", "cycle, ms", "speedup (95 %)"]
+    return [*(f"{line}\n" for line in said), *_table(head, lines)]
+
+
+def _best(rows: Rows) -> list[str]:
+    """The fastest chain beside the fastest tree, in a sentence."""
+    timed = [row for row in rows if "speedup" in row]
+    fastest = {
+        is_tree: max((row for row in timed if row["tree"] == is_tree), key=lambda row: row["speedup"]["measured"])
+        for is_tree in {row["tree"] for row in timed}
+    }
+    if len(fastest) < 2:
+        return []
+    names = {is_tree: f"{row['key']} ({row['speedup']['measured']:.2f})" for is_tree, row in fastest.items()}
+    return [f"Fastest chain: {names[False]}; fastest tree: {names[True]}."]
 
 
 TABLES: dict[str, Callable[[Rows], list[str]]] = {

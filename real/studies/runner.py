@@ -249,3 +249,24 @@ def progress_bar() -> Progress:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def made_in_turn(
+    names: list[str], make: Callable[[str, Callable[[str], None]], dict[str, Any]]
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return what `make(name, say)` returns for each name, and whether it was interrupted; `say` shows a stage."""
+    made = list[dict[str, Any]]()
+    try:
+        with progress_bar() as progress:
+            task = progress.add_task("", total=len(names))
+            for name in names:
+
+                def say(words: str, name: str = name) -> None:
+                    progress.update(task, description=f"{name}: {words}")
+
+                say("begins")
+                made.append(make(name, say))
+                progress.advance(task)
+    except KeyboardInterrupt:
+        return made, True
+    return made, False

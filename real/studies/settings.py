@@ -8,6 +8,7 @@ import typer
 
 from real import TINY
 from real.models.names import check_place
+from specsim.commands.completion import starting
 
 if TYPE_CHECKING:
     from real.pair import Pair
@@ -29,11 +30,18 @@ MinP = Annotated[float, typer.Option(help="Least probability kept, over that of 
 RepetitionPenalty = Annotated[float, typer.Option(help="Divides the logits of tokens seen before; 1: off.")]
 Seed = Annotated[int, typer.Option(callback=_seed, help="Of every random number.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...: where both models run.")]
-Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64: of weights and products.")]
+Dtype = Annotated[
+    str,
+    typer.Option(
+        help="float32, bfloat16, float16 or float64: of weights and products.",
+        autocompletion=starting(lambda: ("float32", "bfloat16", "float16", "float64")),
+    ),
+]
 Weights = Annotated[
     str,
     typer.Option(
         help="int8 or int4: round the target's projections. Losslessness is then that of the rounded target.",
+        autocompletion=starting(lambda: ("int8", "int4")),
         show_default=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""What the shell completes: names of rules, models, devices, engines and properties, read when Tab is pressed."""
+"""What the shell completes: names of rules, models, devices, types, engines and subjects, read when Tab is pressed."""
 
 from __future__ import annotations
 
@@ -37,6 +37,31 @@ def _table(name: str) -> Callable[[], list[str]]:
     return names
 
 
+def _dtypes() -> Iterable[str]:
+    from specsim.latency.kernels import BYTES
+
+    return BYTES
+
+
+def _weights() -> Iterable[str]:
+    from specsim.latency.weights import TYPES
+
+    return TYPES
+
+
+def _subjects() -> list[str]:
+    from specsim.conform import registry
+
+    folders = (registry.ADAPTERS, registry.EXHIBITS, registry.EXONERATIONS)
+    return [*(name for folder in folders for name in registry.names(folder)), *_rules(*registry.SUBJECTS)()]
+
+
+def _properties() -> list[str]:
+    from specsim.conform import registry
+
+    return registry.names("specsim.conform.properties")
+
+
 def _engines() -> tuple[str, ...]:
     from specsim.commands.plan.emit import ENGINES
 
@@ -53,9 +78,14 @@ FAMILIES = ("step", "chain", "tree", "coupled", "draft", "process", "control", "
 complete_checked = starting(_rules(*FAMILIES))
 complete_family = starting(lambda: FAMILIES)
 complete_rule = starting(_rules("step", "chain", "tree", "coupled"))
+complete_whole = starting(_rules("chain", "tree"))
 complete_step = starting(_rules("step"))
 complete_scheme = starting(_rules("draft"))
 complete_model = starting(_table("models"))
 complete_device = starting(_table("hardware"))
+complete_dtype = starting(_dtypes)
+complete_weights = starting(_weights)
+complete_subject = starting(_subjects)
+complete_property = starting(_properties)
 complete_engine = starting(_engines)
 complete_claim = starting(_claims)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from specsim.commands.completion import complete_property, complete_subject
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Command, Form, examples, form_of, takes
 
@@ -40,7 +41,11 @@ class Conform(NamedTuple):
 
     source: Annotated[
         str | None,
-        typer.Argument(metavar="SUBJECT", help="Name of an adapter, an exhibit or a rule, or the path of a file."),
+        typer.Argument(
+            metavar="SUBJECT",
+            help="Name of an adapter, an exhibit or a rule, or the path of a file.",
+            autocompletion=complete_subject,
+        ),
     ] = None
     subject: Annotated[
         str | None, typer.Option(help="Judge this subject alone: its name, or a part that no other name has.")
@@ -52,9 +57,10 @@ class Conform(NamedTuple):
             "Waiting for a busy processor does not count."
         ),
     ] = None
-    only: Annotated[list[str] | None, typer.Option("--property", help="One property; may be given several times.")] = (
-        None
-    )
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--property", help="One property; may be given several times.", autocompletion=complete_property),
+    ] = None
     false_alarm: Annotated[float, typer.Option(help="Probability of convicting a correct subject.")] = 1e-6
     counts: Annotated[Path | None, typer.Option(help=COUNTS_HELP)] = None
     html: Annotated[Path | None, typer.Option(help="Write the report to this file, as a page that needs no other.")] = (

@@ -6,14 +6,17 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
+import real.cli
 import specsim.cli
 from real.models.names import check_dtype
+from real.studies.forced import command as forced
 from specsim import roofline
 from specsim.base.dtypes import LONG
 from specsim.commands import completion
 from specsim.commands.plan.lists import whole_numbers
 
 COMMANDS = typer.main.get_command(specsim.cli.app).commands  # type: ignore[attr-defined]
+OF_REAL = typer.main.get_command(real.cli.app).commands  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,12 @@ COMMANDS = typer.main.get_command(specsim.cli.app).commands  # type: ignore[attr
         (completion.complete_model, "llama-3.1-70", ["llama-3.1-70b"]),
         (completion.complete_engine, "vl", ["vllm", "vllm-synthetic"]),
         (completion.complete_claim, "al", ["all"]),
+        (completion.complete_dtype, "f", ["fp16", "fp4", "fp8"]),
+        (completion.complete_weights, "q4", ["q4_0", "q4_k_m"]),
+        (completion.complete_subject, "rejection_", ["rejection_one_late"]),
+        (completion.complete_property, "mar", ["marginal"]),
+        (completion.complete_whole, "mult", ["multipath_block"]),
+        (forced.complete_shape, "llama-3.1", ["llama-3.1-8b"]),
     ],
 )
 def test_names_are_completed(complete: object, typed: str, wanted: list[str]) -> None:
@@ -40,12 +49,26 @@ def test_names_are_completed(complete: object, typed: str, wanted: list[str]) ->
     [
         ("check", {"rule", "family", "step"}),
         ("simulate", {"rule", "scheme", "step"}),
-        ("plan", {"target", "draft", "hardware", "emit"}),
+        ("plan", {"target", "draft", "hardware", "dtype", "weights", "draft_weights", "emit"}),
+        ("conform", {"source", "only"}),
         ("claims", {"run"}),
     ],
 )
 def test_options_complete_their_values(command: str, names: set[str]) -> None:
     completed = {one.name for one in COMMANDS[command].params if one._custom_shell_complete is not None}
+    assert completed == names
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("compare", {"rule", "scheme", "step", "dtype", "weights"}),
+        ("forced", {"target", "draft", "dtype", "weights"}),
+        ("systems", {"names"}),
+    ],
+)
+def test_options_of_the_real_command_complete_their_values(command: str, names: set[str]) -> None:
+    completed = {one.name for one in OF_REAL[command].params if one._custom_shell_complete is not None}
     assert completed == names
 
 

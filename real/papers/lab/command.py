@@ -22,6 +22,7 @@ from real.studies.runner import Force
 from real.studies.settings import Seed, Threads
 from specsim.base import limits
 from specsim.base.unknown import unknown
+from specsim.commands.completion import starting
 from specsim.commands.json_form import json_answer
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Form, chosen_form
 from specsim.report.forms import table
@@ -42,7 +43,10 @@ Wanted = dict[str, tuple["System", dict[str, Any]]]
 
 def systems(
     names: Annotated[
-        list[str] | None, typer.Argument(help=f"Of {', '.join(registry.names())}; all of them by default.")
+        list[str] | None,
+        typer.Argument(
+            help=f"Of {', '.join(registry.names())}; all of them by default.", autocompletion=starting(registry.names)
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the records, one JSON file a system.")] = Path("systems"),
     share: Annotated[float, typer.Option(help="Of every experiment's texts; less than 1 is for a trial.")] = 1.0,

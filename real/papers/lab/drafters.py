@@ -66,8 +66,10 @@ def train_drafters(
     for name in wanted:
         check_writable(path_of(name))
     check_writable(work / "any")
-    made: list[dict[str, Any]] = []
-    stopped = not _train(wanted, known, work, made)
+    from real.papers.lab.contract import Lab
+    from real.studies.runner import made_in_turn
+
+    made, stopped = made_in_turn(wanted, lambda name, said: _one(name, known[name], work, Lab(said=said)))
     if form == "json":
         typer.echo(json_answer("specsim-real/train-drafters", {"drafters": made}))
     elif made:
@@ -77,27 +79,6 @@ def train_drafters(
             f"interrupted: {len(made)} of {len(wanted)} drafters are saved; the same command carries on", err=True
         )
         raise typer.Exit(130)
-
-
-def _train(wanted: list[str], known: dict[str, ModuleType], work: Path, made: list[dict[str, Any]]) -> bool:
-    """Train one after another, each saved before the next begins; False if it was interrupted."""
-    from real.papers.lab.contract import Lab
-    from real.studies.runner import progress_bar
-
-    try:
-        with progress_bar() as progress:
-            task = progress.add_task("", total=len(wanted))
-            for name in wanted:
-
-                def said(words: str, name: str = name) -> None:
-                    progress.update(task, description=f"{name}: {words}")
-
-                said("begins")
-                made.append(_one(name, known[name], work, Lab(said=said)))
-                progress.advance(task)
-    except KeyboardInterrupt:
-        return False
-    return True
 
 
 def _one(name: str, maker: Any, work: Path, lab: Lab) -> dict[str, Any]:

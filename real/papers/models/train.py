@@ -64,8 +64,9 @@ def train_images(
     wanted = list(dict.fromkeys(names or known))
     for name in wanted:
         check_writable(path_of(name))
-    made: list[dict[str, Any]] = []
-    stopped = not _train(wanted, known, made)
+    from real.studies.runner import made_in_turn
+
+    made, stopped = made_in_turn(wanted, lambda name, said: _one(name, known[name], said))
     if form == "json":
         typer.echo(json_answer("specsim-real/train-images", {"models": made}))
     elif made:
@@ -73,26 +74,6 @@ def train_images(
     if stopped:
         typer.echo(f"interrupted: {len(made)} of {len(wanted)} models are saved, the others are as they were", err=True)
         raise typer.Exit(130)
-
-
-def _train(wanted: list[str], known: dict[str, ModuleType], made: list[dict[str, Any]]) -> bool:
-    """Train one after another, each saved before the next begins; False if it was interrupted."""
-    from real.studies.runner import progress_bar
-
-    try:
-        with progress_bar() as progress:
-            task = progress.add_task("", total=len(wanted))
-            for name in wanted:
-
-                def said(words: str, name: str = name) -> None:
-                    progress.update(task, description=f"{name}: {words}")
-
-                said("begins")
-                made.append(_one(name, known[name], said))
-                progress.advance(task)
-    except KeyboardInterrupt:
-        return False
-    return True
 
 
 def _one(name: str, maker: Any, said: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from real.studies.settings import (
     open_pair,
 )
 from specsim.base import limits
+from specsim.commands.completion import complete_scheme, complete_step, complete_whole
 from specsim.commands.options import PARAM, AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
@@ -80,7 +81,11 @@ def compare(
     min_p: MinP = 0.0,
     repetition_penalty: RepetitionPenalty = 1.0,
     rule: Annotated[
-        str, typer.Option(help="Chain rule, or several to compare: tokenwise,block; with --tree tree rules.")
+        str,
+        typer.Option(
+            help="Chain rule, or several to compare: tokenwise,block; with --tree tree rules.",
+            autocompletion=complete_whole,
+        ),
     ] = "tokenwise",
     param: Annotated[list[str] | None, typer.Option(help=f"{PARAM} For every rule of --rule that has it.")] = None,
     tree: Annotated[
@@ -88,12 +93,16 @@ def compare(
         typer.Option(help="A tree, children by level: 2,1,1,1; or the best of 8 nodes: sequoia:8. May be repeated."),
     ] = None,
     scheme: Annotated[
-        str, typer.Option(help="How siblings of trees are drawn. [default: iid]", show_default=False)
+        str,
+        typer.Option(
+            help="How siblings of trees are drawn. [default: iid]", autocompletion=complete_scheme, show_default=False
+        ),
     ] = "",
     step: Annotated[
         str,
         typer.Option(
             help="Step rule that the tree rules tokenwise and lifted run. [default: that of the scheme]",
+            autocompletion=complete_step,
             show_default=False,
         ),
     ] = "",

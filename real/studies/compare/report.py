@@ -118,18 +118,28 @@ def face(record: dict[str, Any], plot: str) -> str:
     """Markdown for a first page: speedups at 1, 2, 4, ... drafts, the errors over all lengths, and the picture."""
     speeds = {row["gamma"]: row["speedup"] for row in record["pairs"]}
     errors = {gamma: speed["predicted"] / speed["measured"] - 1 for gamma, speed in speeds.items()}
-    lines = ["| drafts per block | predicted speedup | measured speedup (95 %) | error |", "| --- " * 4 + "|"]
-    for gamma, speed in speeds.items():
-        if gamma.bit_count() == 1:
-            lines.append(f"| {gamma} | {speed['predicted']:.2f} | {span(speed, 2)} | {errors[gamma]:+.1%} |")
+    shown = [gamma for gamma in speeds if gamma.bit_count() == 1]
+    lines = ["| drafts per block | predicted speedup | measured speedup (95 %) | predicted / measured - 1 |"]
+    lines.append("| --- " * 4 + "|")
+    for gamma in shown:
+        speed = speeds[gamma]
+        lines.append(f"| {gamma} | {speed['predicted']:.3f} | {span(speed, 3)} | {errors[gamma]:+.1%} |")
     best = {key: max(speeds, key=lambda gamma: speeds[gamma][key]) for key in ("predicted", "measured")}
     sizes = [abs(error) for error in errors.values()]
+    outside = [g for g, speed in speeds.items() if not _is_within(speed["predicted"], speed["interval"])]
     summary = (
         f"Best number of drafts: {best['predicted']} predicted, {best['measured']} measured. Over {min(speeds)} to "
-        f"{max(speeds)} drafts the median error is {np.median(sizes):.1%}, the largest {max(sizes):.1%}."
+        f"{max(speeds)} drafts ({len(shown)} of {len(speeds)} rows are shown) the median error is "
+        f"{np.median(sizes):.1%}, the largest {max(sizes):.1%}; predictions outside the measured "
+        f"interval: {len(outside)} of {len(speeds)}."
     )
     picture = f"![predicted and measured tokens per target call, and speedup, by drafts per block]({plot})"
     return "\n".join([*lines, "", f"{summary} {made_by(record)}", "", picture])
+
+
+def _is_within(value: float, interval: list[float]) -> bool:
+    """Whether a number lies in an interval."""
+    return interval[0] <= value <= interval[1]
 
 
 def histogram(record: dict[str, Any], row: dict[str, Any]) -> str:

@@ -15,10 +15,11 @@ from real.options import parse_numbers, positive, within
 from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
 from real.studies.settings import Device, Dtype, Threads, Weights, loading
 from specsim.base import limits
+from specsim.commands.completion import starting
 from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, chosen_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 EXAMPLES = (
     "specsim-real forced 100m 10m --batch 1,4 --context 128,1024",
@@ -26,9 +27,20 @@ EXAMPLES = (
 )
 
 
+def _shapes() -> Iterable[str]:
+    from real.models.shapes import SHAPES
+
+    return SHAPES
+
+
+complete_shape = starting(_shapes)
+
+
 def forced(
-    target: Annotated[str, typer.Argument(help="Shape of the target (see real.models.shapes).")] = "100m",
-    draft: Annotated[str, typer.Argument(help="Shape of the draft.")] = "10m",
+    target: Annotated[
+        str, typer.Argument(help="Shape of the target (see real.models.shapes).", autocompletion=complete_shape)
+    ] = "100m",
+    draft: Annotated[str, typer.Argument(help="Shape of the draft.", autocompletion=complete_shape)] = "10m",
     batch: Annotated[str, typer.Option(help="Texts at a time: 1 or 1,4.")] = "1,4",
     context: Annotated[str, typer.Option(help="Tokens before each text.")] = "128,1024",
     gamma: Annotated[str, typer.Option(help="Speculation lengths: 4, 1-8 or 1,2,4.")] = "1-8",

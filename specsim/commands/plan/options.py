@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from specsim.commands.completion import complete_device, complete_engine, complete_model
+from specsim.commands import completion
 from specsim.commands.options import OUTPUT, AsCsv, AsJson, AsLatex, AsMarkdown, examples, takes
 
 EXAMPLES = examples(
@@ -93,7 +93,7 @@ class PlanOptions(NamedTuple):
     target: Annotated[
         str | None,
         typer.Option(
-            autocompletion=complete_model,
+            autocompletion=completion.complete_model,
             help="Target model: a name such as llama-3.1-8b, a hub id, or a config.json.",
             rich_help_panel=MODELS,
         ),
@@ -101,7 +101,7 @@ class PlanOptions(NamedTuple):
     draft: Annotated[
         str | None,
         typer.Option(
-            autocompletion=complete_model,
+            autocompletion=completion.complete_model,
             help="Draft model, as for --target; or a drafter: eagle, eagle3, mtp, ngram, suffix.",
             rich_help_panel=MODELS,
         ),
@@ -109,7 +109,9 @@ class PlanOptions(NamedTuple):
     hardware: Annotated[
         str | None,
         typer.Option(
-            autocompletion=complete_device, help="Device, e.g. h100-sxm or a100-sxm4-80gb.", rich_help_panel=MODELS
+            autocompletion=completion.complete_device,
+            help="Device, e.g. h100-sxm or a100-sxm4-80gb.",
+            rich_help_panel=MODELS,
         ),
     ] = None
     tp: Annotated[int, typer.Option(help="Devices that share the target.", rich_help_panel=MODELS)] = 1
@@ -119,6 +121,7 @@ class PlanOptions(NamedTuple):
         typer.Option(
             help="Number type of weights and products: bf16, fp16, fp8, int8 or fp4. Default: the config's type, else "
             "16 bits.",
+            autocompletion=completion.complete_dtype,
             rich_help_panel=MODELS,
         ),
     ] = None
@@ -127,6 +130,7 @@ class PlanOptions(NamedTuple):
         typer.Option(
             help="Stored type of the target's weights: int8, int4, fp8, mxfp4, nvfp4, q4_k_m or q8_0. With "
             "--cost-ratio: int8 or int4, with pass times measured on one CPU core.",
+            autocompletion=completion.complete_weights,
             rich_help_panel=MODELS,
         ),
     ] = None
@@ -134,6 +138,7 @@ class PlanOptions(NamedTuple):
         str | None,
         typer.Option(
             help="Stored type of the draft's weights, e.g. q4_k_m (4.8 bits) or q8_0 (8.5 bits).",
+            autocompletion=completion.complete_weights,
             rich_help_panel=MODELS,
         ),
     ] = None
@@ -223,7 +228,7 @@ class PlanOptions(NamedTuple):
     emit: Annotated[
         str | None,
         typer.Option(
-            autocompletion=complete_engine,
+            autocompletion=completion.complete_engine,
             help="Print the plan as options of vllm, sglang, llamacpp or aiconfigurator; as SGLang's file of lengths "
             "by batch (sglang-adaptive); as options that force this acceptance in a benchmark (vllm-synthetic, "
             "llamacpp-synthetic); or as a table of lengths by batch and context (json, csv).",

@@ -11,7 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 from real.decode import graphs, trees_block
-from real.gpu import __main__ as gpu
+from real.gpu import command as gpu
 from real.gpu.parts import trees
 from real.gpu.table import TABLES
 
