@@ -131,8 +131,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if terminalreporter.config.getoption("--measure"):
         seconds: dict[str, float] = {}
         listed = SLOW.read_text(encoding="utf-8")
+        killers = parts.killers((SLOW.parent / "mutants/lines.toml").read_text(encoding="utf-8"))
         for report in reports:
             if "slow" in report.keywords and report.nodeid not in listed.splitlines():
                 continue  # marked in its file
+            if report.nodeid in killers:
+                continue  # however long it takes, the default suite has to kill the line
             seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration
         SLOW.write_text(parts.slow_cases(listed, seconds), encoding="utf-8")

@@ -123,6 +123,8 @@ def run_part(
     """
     path = folder / f"{part.name}.json"
     record = opened(path, part.name, what | {"settings": part.settings})
+    if record["complete"]:
+        return record
     record |= {"budget_s": budget, "stopped": "interrupted"}  # until it is known how it ended
     ends, began = time.monotonic() + budget, [time.monotonic()]
 

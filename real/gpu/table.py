@@ -50,7 +50,8 @@ def _made(record: Record) -> str:
     what = record["provenance"]
     gpu, used = what["gpu"], what["versions"]
     where = f"{gpu['name']} (driver {gpu['driver']})" if gpu else f"{what['machine']['processor']} (no GPU)"
-    why = {"budget": "its time was spent"}.get(record["stopped"], record["stopped"])
+    stopped = record.get("stopped")
+    why = {"budget": "its time was spent"}.get(stopped, stopped)
     part = "" if record["complete"] else f"; not finished ({why}): the rest is {MISSING}"
     tiny = ", tiny sizes: no measurement of any use" if what["tiny"] else ""
     return f"{what['date'][:10]}, {where}, torch {used['torch']}{tiny}: `{what['command']}`{part}."

@@ -1,4 +1,4 @@
-"""Models and tokenizers from local directories or the Hugging Face hub; safetensors only."""
+"""Models and tokenizers from local directories, GGUF files or the Hugging Face hub; no pickled weights."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
+from real.models.gguf import folder_of
+from real.models.gguf_names import gguf_path
 from real.models.memory import explain_oom
 from real.models.model import LanguageModel, from_hf, quantised
 from real.models.names import check_files, check_place, check_rounding, check_tokenizer_files
@@ -28,7 +30,8 @@ def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32)
     Parameters
     ----------
     path : str or path
-        Local directory, or id of a model on the Hugging Face hub.  Code from the hub is never run.
+        Local directory, GGUF file, `smollm2` (see `real.models.gguf_names`), or id of a model on the Hugging Face hub.
+        Code from the hub is never run.
     dtype : torch.dtype
         One of float64, float32, bfloat16 and float16.
 
@@ -42,7 +45,7 @@ def load_hf(path: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32)
     ValueError
         If there is no such model, or its files are not safetensors or incomplete.
     """
-    where = os.fspath(path)
+    where = _folder(path)
     if Path(where).is_dir():
         check_files(Path(where))
     options = {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
@@ -94,6 +97,12 @@ def load_model(
     return made if weights is None else quantised(made, weights)
 
 
+def _folder(path: str | os.PathLike[str]) -> str:
+    """Return the place of a model; for a GGUF file the folder that it is converted to."""
+    file = gguf_path(path)
+    return os.fspath(path) if file is None else str(folder_of(file))
+
+
 def _fetch(auto: Any, where: str, **options: Any) -> Any:
     """`auto.from_pretrained`, with its many errors as one short ValueError."""
     if not Path(where).is_dir():  # said at once, where the hub would be asked again and again
@@ -124,10 +133,12 @@ def _silent() -> Iterator[None]:
 
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Any:
-    where = os.fspath(path)
+    """Load the tokenizer of a model, from the places of `load_hf`."""
+    where = _folder(path)
     if Path(where).is_dir():
         check_tokenizer_files(Path(where))
-    return _fetch(AutoTokenizer, where)
+    # Of a GGUF file the tokenizer is as its file says; an architecture's own class would split texts in its own way.
+    return _fetch(AutoTokenizer if gguf_path(path) is None else PreTrainedTokenizerFast, where)
 
 
 def same_tokenizer(a: Any, b: Any) -> None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -55,9 +55,9 @@ class LanguageModel:
     dtype: torch.dtype
     device: torch.device
     embeddings: int
-    new_store: Callable[[int], Store]
+    new_store: Callable[[int], Store] = field(repr=False)
     weight_bytes: int
-    weights: Weights | None = None
+    weights: Weights | None = field(default=None, repr=False)
 
     def cache(self, batch: int = 1) -> Cache:
         """Start reading sequences.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from real.models.gguf_names import gguf_path, readable_header
 from specsim.base.dtypes import long_name
 from specsim.base.unknown import unknown
 
@@ -40,11 +41,14 @@ def check_rounding(weights: str, device: str, dtype: str) -> str | None:
 
 
 def check_place(where: str | os.PathLike[str]) -> None:
-    """ValueError unless a model with its tokenizer can lie there: a directory with both, or an id of the hub.
+    """Refuse a place that can hold no model with its tokenizer: a directory, a GGUF file, or an id of the hub does.
 
-    Only what the names say: files are not read, and the hub is not asked.
+    Of directories only names are looked at, of a GGUF file its header; the hub is not asked.
     """
     name = os.fspath(where)
+    if (file := gguf_path(name)) is not None:
+        readable_header(file)
+        return
     folder = Path(name)
     if folder.is_dir():
         check_files(folder)

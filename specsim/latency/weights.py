@@ -116,6 +116,8 @@ def _declared(told: dict[str, Any]) -> Weights | None:
         return _modelopt(str(told["quant_algo"]).lower())
     if not method and "bits" in told and "group_size" in told:
         return _mlx(told)
+    if method == "gguf":
+        return Weights("gguf", float(told["layer_bits"]), float(told["head_bits"]))
     if method == "mxfp4":  # gpt-oss: experts alone, all else in 16 bits
         return Weights("mxfp4 experts", 16.0, 16.0, _MXFP4)
     if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from zlib import crc32
 
 # Seconds from which a case is slow.
@@ -13,6 +14,11 @@ def slow_cases(listed: str, seconds: dict[str, float]) -> str:
     cases = {case for case in listed.splitlines() if case not in seconds}
     cases |= {case for case, duration in seconds.items() if duration >= LONG}
     return "".join(f"{case}\n" for case in sorted(cases))
+
+
+def killers(lines: str) -> set[str]:
+    """Return the tests that the text of tests/mutants/lines.toml names as those that kill a wrong line."""
+    return {line["killed_by"] for line in tomllib.loads(lines)["line"]}
 
 
 def part_of(test: str, parts: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -179,8 +180,10 @@ def test_gradient_in_the_draft_logits_is_the_finite_difference(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in SMOOTH])
-def test_gradient_in_jax_is_that_in_torch(name: str) -> None:
-    with backends.compiled_plainly():
+def test_gradient_in_jax_is_that_in_torch(name: str, optimized: None) -> None:
+    # Without optimizations, which no user turns off, XLA 0.10 makes NaN of the gradient of a sum over 400 nodes.
+    is_long_sum = name == "optimum, K=3 without replacement"
+    with nullcontext() if is_long_sum else backends.compiled_plainly():
         slope = jax.grad(partial(rate, name, library=jax.numpy.asarray))
         slope = slope if name.startswith("kseq") else jax.jit(slope)  # one program, but for many that are alike
         gradient = np.asarray(slope(jax.numpy.asarray(LOGITS)))

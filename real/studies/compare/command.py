@@ -53,8 +53,10 @@ WIDEN = 50  # millions, float32: plain steps wait for memory there, and the defa
 
 
 def compare(
-    target: Annotated[str, typer.Argument(help="Directory or hub id of the target; the bundled pair by default.")] = "",
-    draft: Annotated[str, typer.Argument(help="Directory or hub id of the draft.")] = "",
+    target: Annotated[
+        str, typer.Argument(help="Folder, GGUF file or hub id of the target; the bundled pair by default.")
+    ] = "",
+    draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     prompts: Annotated[
         Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")
     ] = None,

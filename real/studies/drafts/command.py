@@ -27,8 +27,10 @@ EXAMPLES = (
 
 
 def drafts(
-    target: Annotated[str | None, typer.Argument(help="Directory or hub id; the bundled target by default.")] = None,
-    draft: Annotated[str | None, typer.Argument(help="Directory or hub id of the draft.")] = None,
+    target: Annotated[
+        str | None, typer.Argument(help="Folder, GGUF file or hub id; the bundled target by default.")
+    ] = None,
+    draft: Annotated[str | None, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = None,
     num_drafts: Annotated[str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.")] = "1,2,3,4,6,8",
     rows: Annotated[int, typer.Option(help="Positions taken from the target's texts, and synthetic pairs.")] = 256,
     samples: Annotated[int, typer.Option(help="Sampled tuples a position, where a rule has no closed form.")] = 64,

@@ -39,8 +39,10 @@ MOST_BYTES = 4 << 30  # of a file; both laws are kept in 32 bits
 
 
 def rows(
-    target: Annotated[str, typer.Argument(help="Directory or hub id of the target; the bundled pair by default.")] = "",
-    draft: Annotated[str, typer.Argument(help="Directory or hub id of the draft.")] = "",
+    target: Annotated[
+        str, typer.Argument(help="Folder, GGUF file or hub id of the target; the bundled pair by default.")
+    ] = "",
+    draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     out: Annotated[Path, typer.Option(help="The safetensors file to write.")] = Path("rows.safetensors"),
     prompts: Annotated[
         Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")

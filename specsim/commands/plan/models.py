@@ -8,6 +8,7 @@ from typing import NamedTuple
 from specsim.commands.plan.share import LOOKED_UP
 from specsim.latency import ModelShape
 from specsim.latency.drafters import DRAFTERS, of_target
+from specsim.latency.gguf_header import is_gguf
 from specsim.latency.shape import as_eagle
 
 # Kinds of drafters that are asked for by name, and have no shape of their own here.
@@ -23,9 +24,9 @@ class Drafter(NamedTuple):
 
 
 def shape(name: str) -> ModelShape:
-    """A model of the table, or of a config.json (or the folder that holds it)."""
+    """Return a model of the table, of a config.json (or the folder that holds it), or of a GGUF file."""
     path = Path(name)
-    if path.suffix == ".json" or (path / "config.json").is_file():
+    if path.suffix == ".json" or is_gguf(path) or (path / "config.json").is_file():
         return ModelShape.from_config(path)
     return ModelShape.named(name)
 

@@ -94,7 +94,7 @@ class PlanOptions(NamedTuple):
         str | None,
         typer.Option(
             autocompletion=completion.complete_model,
-            help="Target model: a name such as llama-3.1-8b, a hub id, or a config.json.",
+            help="Target model: a name such as llama-3.1-8b, a hub id, a config.json or a GGUF file.",
             rich_help_panel=MODELS,
         ),
     ] = None

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from specsim.base import check
 from specsim.base.reading import read_json
+from specsim.latency.gguf_config import gguf_config, stored_bits
+from specsim.latency.gguf_header import is_gguf, read_header
 
 # A config of thousands of modules with types of their own has some MB.
 MOST_BYTES = 1 << 26
@@ -180,6 +182,9 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
     if isinstance(config, dict):
         return config, str(config.get("_name_or_path") or config.get("model_type") or "model")
     path = Path(config)
+    if is_gguf(path):
+        header = read_header(path)
+        return gguf_config(header) | {"quantization_config": stored_bits(header)}, path.stem
     path = path / "config.json" if path.is_dir() else path
     try:
         values = read_json(path, MOST_BYTES, f"config {path}")

