@@ -15,7 +15,9 @@ from real.models.gguf_names import INSIDE, OUTSIDE
 NAMES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
 
 
-def write_gguf(path: Path, model: Any, tokenizer: Path | None, kind: str = "F32", **metadata: Any) -> Path:
+def write_gguf(
+    path: Path, model: Any, tokenizer: Path | None, kind: str = "F32", *, head: str = "", **metadata: Any
+) -> Path:
     """Write a model and the tokenizer of a folder; matrices in a type whose blocks fit their rows, vectors in F32."""
     config = model.config
     architecture = next(name for name, title in NAMES.items() if type(model).__name__ == title)
@@ -42,7 +44,8 @@ def write_gguf(path: Path, model: Any, tokenizer: Path | None, kind: str = "F32"
         heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(name.split(".")[-2])
         if architecture == "llama" and heads:
             values = _side_by_side(values, heads)
-        _add_tensor(writer, _gguf_name(name), np.ascontiguousarray(values), kind)
+        is_head = name in ("lm_head.weight", "model.embed_tokens.weight")
+        _add_tensor(writer, _gguf_name(name), np.ascontiguousarray(values), head if head and is_head else kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

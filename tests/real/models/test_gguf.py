@@ -146,11 +146,11 @@ def test_a_pair_of_files_decodes(tmp_path: Path) -> None:
 
 
 def test_a_plan_reads_the_shape_and_the_bits(tmp_path: Path) -> None:
-    _, path = made(tmp_path, "llama", "Q8_0")
+    _, path = made(tmp_path, "llama", "Q4_0", head="Q8_0")
     shape = ModelShape.from_config(path)
     assert (shape.layers, shape.hidden, shape.kv_heads, shape.vocab) == (2, 64, 2, VOCAB)
     assert shape.stored is not None
-    assert (shape.stored.layers, shape.stored.head) == (8.5, 8.5)
+    assert (shape.stored.layers, shape.stored.head) == (4.5, 8.5)
 
 
 def test_sentencepiece_merges_the_best_scores_first(tmp_path: Path) -> None:
@@ -222,6 +222,13 @@ def test_what_is_wrong_is_one_line(spoil: Callable[[bytes], bytes], words: str, 
 def test_another_type_is_named(tmp_path: Path) -> None:
     _, path = made(tmp_path, "qwen2", "Q5_0")
     with pytest.raises(ValueError, match="is of type Q5_0; read are F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K"):
+        check_place(path)
+
+
+def test_an_unknown_tensor_is_named_before_any_work(tmp_path: Path) -> None:
+    _, path = made(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"ffn_gate", b"ffn_gatf", 1))
+    with pytest.raises(ValueError, match=r"tensor blk.0.ffn_gatf.weight is not known"):
         check_place(path)
 
 
