@@ -1,7 +1,8 @@
 """One block of decoding, for a batch of texts: draft, verify, go on. One source for floats, Fractions and JAX.
 
-A block takes the state of the text and its uniforms (B, count), and returns the state after it, the number of drafts
-kept (B,) and the tokens emitted (B, depth + 1), -1 after the last. Its uniforms: first the drafts', then the rule's.
+A block takes the state of the text and its uniforms (B, count). It returns the state after it, the number of accepted
+drafts (B,) and the tokens emitted (B, depth + 1), -1 after the last. The uniforms of the drafts come first, then those
+of the rule.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from specsim.simulation.chain_block import State, chain_block, step_block
 from specsim.simulation.changed_targets import unchanged
 from specsim.simulation.decode_loop import Loop
 from specsim.simulation.pair_tables import searched
-from specsim.simulation.residual_tree import looked_up, residual_tree
+from specsim.simulation.residual_tree import is_supported, residual_tree
 from specsim.simulation.toys.pair import Pair, after
 from specsim.trees import drawn as trees
 from specsim.trees.beam import beams, packed
@@ -25,15 +26,20 @@ from specsim.verify.lookup import candidates
 
 
 def ready(run: Loop, pair: Pair) -> Pair:
-    """The pair with what blocks look up in it, worked out once."""
-    if looked_up(run, pair):
+    """The pair with the tables that blocks of this run look up, computed once."""
+    # A tree on the fast path needs the tables of block verification: residuals of p and q.
+    if is_supported(run, pair):
         return searched(pair, discover.find("chain", "block"))
-    alone = run.family == "step" and run.num_drafts == 1 and discover.facts(run.rule).one_file
-    return searched(pair, run.rule) if alone or run.family == "chain" else pair
+    if run.family == "chain":
+        return searched(pair, run.rule)
+    is_single_draft = run.family == "step" and run.num_drafts == 1
+    if is_single_draft and discover.facts(run.rule).one_file:
+        return searched(pair, run.rule)
+    return pair
 
 
 def start(run: Loop, pair: Pair, u: Array) -> State:
-    """The state of texts that are about to begin, as many as u (B, ...) has rows."""
+    """The state of texts before their first block, one text for each row of u (B, ...)."""
     zero = array_namespace(u).zeros(u.shape[0], dtype=array_namespace(u).int64)
     return zero + pair.start, unchanged(pair.p[zero, :1], run.lasting)
 
@@ -50,51 +56,66 @@ def block(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, 
 
 
 def _step(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
-    """K candidates at each of gamma positions, drawn after the token emitted before them, while it was a candidate."""
-    (node, levels), count, scheme_module = state, run.num_drafts, run.scheme_module
-    xp, split = array_namespace(u), scheme_module.uniforms(run.num_drafts)
-    each = split + run.own_uniforms
-    alive, kept, texts = node == node, 0 * node, []
+    """Run a step rule on K candidates at each of gamma positions, until it emits a token that is no candidate."""
+    node, levels = state
+    xp, count, scheme_module = array_namespace(u), run.num_drafts, run.scheme_module
+    # Uniforms of one position: `split` draw the candidates, the others verify them.
+    split = scheme_module.uniforms(count)
+    stride = split + run.position_uniforms
+    # All texts of the batch run all positions; `alive` marks those whose block has not ended.
+    alive, num_accepted, texts = node == node, 0 * node, []
     for i in range(run.depth):
-        p, q, own = pair.p[node], pair.q[node], u[:, i * each : (i + 1) * each]
+        position_u = u[:, i * stride : (i + 1) * stride]
+        # Draw the candidates after the token emitted last.
+        p, q = pair.p[node], pair.q[node]
         if discover.scheme_facts(scheme_module).per_draft:
             q = xp.broadcast_to(q[:, None, :], (q.shape[0], count, q.shape[-1]))
         number = candidates(count, run.scheme, q)
-        x = scheme_module.draw(q, own[:, :split], number)
-        y = run.rule.verify(run.rule.prepare(p, q, number), x, own[:, split:])
+        x = scheme_module.draw(q, position_u[:, :split], number)
+        # Verify them; the block goes on where the token y is one of them.
+        y = run.rule.verify(run.rule.prepare(p, q, number), x, position_u[:, split:])
         texts.append(xp.where(alive, y, -1))
         node = xp.where(alive, after(pair, node, y), node)
         alive = alive & xp.any(x == y[:, None], axis=-1)
-        kept = kept + xp.astype(alive, kept.dtype)
+        num_accepted = num_accepted + xp.astype(alive, num_accepted.dtype)
+    # After gamma hits follows the bonus token.
     y = pick(pair.p[node], u[:, -1])
     texts.append(xp.where(alive, y, -1))
-    return (xp.where(alive, after(pair, node, y), node), levels), kept, xp.stack(texts, axis=-1)
+    node = xp.where(alive, after(pair, node, y), node)
+    return (node, levels), num_accepted, xp.stack(texts, axis=-1)
 
 
 def _tree(run: Loop, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
-    """A tree of drafts for each text, of one shape or a beam, and a tree rule on it."""
+    """Draft a tree for each text, of one shape or a beam, and run a tree rule on it."""
     node, levels = state
+    # Draft and verify: `last` is the node where the accepted path ends, `token` follows it.
     if pair.residuals is not None:
-        drafted, states, kept, token = residual_tree(run, pair, node, u)
+        tree, states, last, token = residual_tree(run, pair, node, u)
     else:
-        drafted, q, states = drafted_tree(run, pair, node, u[:, : run.split])
-        kept, token = run.rule.verify(run.prepare(pair.p[states], q, drafted), u[:, run.split :])
+        tree, q, states = drafted_tree(run, pair, node, u[:, : run.split])
+        last, token = run.rule.verify(run.prepare(pair.p[states], q, tree), u[:, run.split :])
+    # Put the root before the nodes, so that node i stands in column i + 1.
     xp = array_namespace(u)
-    parents = xp.broadcast_to(xp.asarray(drafted.parents), drafted.tokens.shape)
-    tokens, above = (xp.concat([0 * token[:, None], w], axis=-1) for w in (drafted.tokens, parents + 1))
-    level_of = xp.asarray(node_depths(drafted))
-    depth, here, texts = level_of[kept], kept, []
-    for d in reversed(range(1, run.depth + 1)):  # from the kept node up
-        on = level_of[here] == d
-        texts.append(xp.where(on, at(tokens, here), -1))
-        here = xp.where(on, at(above, here), here)
+    parents = xp.broadcast_to(xp.asarray(tree.parents), tree.tokens.shape)
+    tokens, above = (xp.concat([0 * token[:, None], w], axis=-1) for w in (tree.tokens, parents + 1))
+    # Read the accepted path from its end up to the root, one depth at a time.
+    depth_of = xp.asarray(node_depths(tree))
+    num_accepted, here, texts = depth_of[last], last, []
+    for depth in reversed(range(1, run.depth + 1)):
+        on_path = depth_of[here] == depth
+        texts.append(xp.where(on_path, at(tokens, here), -1))
+        here = xp.where(on_path, at(above, here), here)
+    # Write the token of the rule behind the path.
     texts = xp.stack([*reversed(texts), 0 * token - 1], axis=-1)
-    texts = xp.where(xp.arange(run.depth + 1) == depth[:, None], token[:, None], texts)
-    return (after(pair, at(states, kept), token), levels), depth, texts
+    is_end = xp.arange(run.depth + 1) == num_accepted[:, None]
+    texts = xp.where(is_end, token[:, None], texts)
+    return (after(pair, at(states, last), token), levels), num_accepted, texts
 
 
 def drafted_tree(run: Loop, pair: Pair, node: Array, u: Array) -> tuple[TokenTree, Array, Array]:
     """A tree for each text, the laws its nodes' children were drawn from, and the states (B, n+1) after its nodes."""
+
+    # The draft as a function of the tokens since the block's start.
 
     def draft(text: tuple[Any, ...]) -> Array:
         here = node
@@ -103,17 +124,18 @@ def drafted_tree(run: Loop, pair: Pair, node: Array, u: Array) -> tuple[TokenTre
         return pair.q[here]
 
     if run.beam:
-        drafted, q = packed(beams(draft, u, width=run.beam[0], depth=run.beam[1]))
+        tree, q = packed(beams(draft, u, width=run.beam[0], depth=run.beam[1]))
     else:
-        drafted, q = trees.draw_tree(draft, run.parents or (), u, scheme=run.scheme, draws=run.draws)
+        tree, q = trees.draw_tree(draft, run.parents or (), u, scheme=run.scheme, draws=run.draws)
+    # States of the root and of every node; only beams have other parents from text to text.
     xp, nodes = array_namespace(u), [node]
-    for i in range(len(drafted.depth)):
-        above = drafted.parents[..., i] + 1
+    for i in range(len(tree.depth)):
+        above = tree.parents[..., i] + 1
         here = at(xp.stack(nodes, axis=-1), above) if run.beam else nodes[int(above)]
-        nodes.append(after(pair, here, drafted.tokens[:, i]))
-    return drafted, q, xp.stack(nodes, axis=-1)
+        nodes.append(after(pair, here, tree.tokens[:, i]))
+    return tree, q, xp.stack(nodes, axis=-1)
 
 
 def node_depths(tree: TokenTree) -> Array:
-    """Depths (n+1,) of the root, 0, and of the nodes."""
+    """Depths (n+1,): 0 for the root, then those of the nodes."""
     return np.concatenate([[0], tree.depth])

@@ -1,4 +1,4 @@
-"""One block of drafts in a row, for a batch of texts; by rows, or by looking numbers up where the rule allows it."""
+"""One block of drafts in a row, for a batch of texts: read whole rows of p and q, or look numbers up in tables."""
 
 from __future__ import annotations
 
@@ -11,44 +11,63 @@ from specsim.simulation.rows import count_up_to
 from specsim.simulation.toys.pair import Pair, after, at_tokens
 from specsim.types import Array
 
-State = tuple[Array, Levels]  # state of the pair (B,), and what greedy blocks have changed
+# State of the pair (B,), and how earlier blocks of a rule with a `continuation` have changed the target.
+State = tuple[Array, Levels]
 
 
 def chain_block(rule: ModuleType, gamma: int, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
-    """gamma drafts one after the other, and a chain rule on all of them."""
+    """Draw gamma drafts one after the other, and run a chain rule on all of them."""
     node, levels = state
-    xp = array_namespace(u)
-    states, x = _drafted(pair, node, u[:, :gamma])
+    states, x = _draw_drafts(pair, node, u[:, :gamma])
+    # A rule with `scales` is decided in the tables of residuals.
     if pair.residuals is not None:
-        kept, token, levels = residual_block(rule, pair, levels, states, x, u[:, gamma:])
-    elif pair.token_sums is not None:  # what `verify` does, reading two numbers a draft
-        kept = rule.keeps(*at_tokens(pair, states[:, :gamma], x), u[:, gamma:-1])
-        token = _token(pair, states, kept, u[:, -1])
+        num_accepted, token, levels = residual_block(rule, pair, levels, states, x, u[:, gamma:])
+    # A rule with `keeps` and `left_over` does what `verify` does, but reads two numbers a draft.
+    elif pair.token_sums is not None:
+        num_accepted = rule.keeps(*at_tokens(pair, states[:, :gamma], x), u[:, gamma:-1])
+        token = _token(pair, states, num_accepted, u[:, -1])
+    # Any other rule reads the rows.
     else:
-        nodes, drafts = ([w[:, i] for i in range(w.shape[1])] for w in (states, x))
-        places = [RowPlace(pair.p[n], pair.q[n]) for n in nodes[:gamma]]
-        seen = along_block(levels, places, drafts) if levels else []
-        p = xp.stack([*(laws[-1] for _, laws in seen), pair.p[nodes[gamma]]], axis=1) if seen else pair.p[states]
-        plan = rule.prepare(p, xp.stack([place.q for place in places], axis=1) if gamma else p[:, :0])
-        kept, token = rule.verify(plan, x, u[:, gamma:])
-        if levels:
-            levels = after_block(seen, places, kept, token, rule.continuation(plan, x, kept, token))
-    return _ended(pair, states, x, kept, token, levels)
+        num_accepted, token, levels = _row_block(rule, pair, levels, states, x, u[:, gamma:])
+    return _finish(pair, states, x, num_accepted, token, levels)
+
+
+def _row_block(
+    rule: ModuleType, pair: Pair, levels: Levels, states: Array, x: Array, u: Array
+) -> tuple[Array, Array, Levels]:
+    """Verify drafts x (B, gamma) by rows of p and q: accepted drafts, the token after them, and the levels then."""
+    xp, gamma = array_namespace(u), x.shape[1]
+    nodes, drafts = ([w[:, i] for i in range(w.shape[1])] for w in (states, x))
+    places = [RowPlace(pair.p[n], pair.q[n]) for n in nodes[:gamma]]
+    # The target's rows, as earlier blocks have changed them; after the block no change is left.
+    path = along_block(levels, places, drafts) if levels else []
+    changed_rows = [laws[-1] for _, laws in path]
+    p = xp.stack([*changed_rows, pair.p[nodes[gamma]]], axis=1) if path else pair.p[states]
+    q = xp.stack([place.q for place in places], axis=1) if gamma else p[:, :0]
+    # Verify, and note how this block changes the target of those that follow.
+    plan = rule.prepare(p, q)
+    num_accepted, token = rule.verify(plan, x, u)
+    if levels:
+        continuation = rule.continuation(plan, x, num_accepted, token)
+        levels = after_block(path, places, num_accepted, token, continuation)
+    return num_accepted, token, levels
 
 
 def step_block(rule: ModuleType, pair: Pair, state: State, u: Array) -> tuple[State, Array, Array]:
-    """The same for a step rule of one draft that is looked up; u: draft, test and token of every position, and a last.
+    """Run a step rule of one draft at gamma positions by table look-ups.
 
-    All drafts are drawn at first: up to the first that fails they are the tokens that were emitted.
+    u (B, 3 gamma + 1): for every position the uniforms of draft, test and token, then that of the bonus token. All
+    drafts are drawn first: up to the first that fails they equal the tokens that are emitted.
     """
     node, levels = state
-    states, x = _drafted(pair, node, u[:, :-1:3])
-    kept = leading(rule.keeps(*at_tokens(pair, states[:, :-1], x), u[:, 1:-1:3]))
-    own = array_namespace(u).concat([u[:, 2:-1:3], u[:, -1:]], axis=-1)
-    return _ended(pair, states, x, kept, _token(pair, states, kept, at(own, kept)), levels)
+    states, x = _draw_drafts(pair, node, u[:, :-1:3])
+    num_accepted = leading(rule.keeps(*at_tokens(pair, states[:, :-1], x), u[:, 1:-1:3]))
+    token_u = array_namespace(u).concat([u[:, 2:-1:3], u[:, -1:]], axis=-1)
+    token = _token(pair, states, num_accepted, at(token_u, num_accepted))
+    return _finish(pair, states, x, num_accepted, token, levels)
 
 
-def _drafted(pair: Pair, node: Array, u: Array) -> tuple[Array, Array]:
+def _draw_drafts(pair: Pair, node: Array, u: Array) -> tuple[Array, Array]:
     """States (B, gamma+1) before, between and after the drafts, and these (B, gamma)."""
     xp, nodes, drafts = array_namespace(u), [node], []
     for i in range(u.shape[1]):
@@ -58,17 +77,19 @@ def _drafted(pair: Pair, node: Array, u: Array) -> tuple[Array, Array]:
     return xp.stack(nodes, axis=-1), x
 
 
-def _token(pair: Pair, states: Array, kept: Array, u: Array) -> Array:
-    """The token after the drafts."""
-    all_kept = array_namespace(kept).astype(kept == states.shape[1] - 1, states.dtype)
-    return count_up_to(pair.token_sums, at(states, kept) + len(pair.p) * all_kept, u)
+def _token(pair: Pair, states: Array, num_accepted: Array, u: Array) -> Array:
+    """The token after the accepted drafts: from the table's lower half, the laws p, if all drafts were accepted."""
+    all_accepted = array_namespace(num_accepted).astype(num_accepted == states.shape[1] - 1, states.dtype)
+    return count_up_to(pair.token_sums, at(states, num_accepted) + len(pair.p) * all_accepted, u)
 
 
-def _ended(
-    pair: Pair, states: Array, x: Array, kept: Array, token: Array, levels: Levels
+def _finish(
+    pair: Pair, states: Array, x: Array, num_accepted: Array, token: Array, levels: Levels
 ) -> tuple[State, Array, Array]:
+    """A block's results: the state after it, the number of accepted drafts, and the emitted tokens."""
     xp = array_namespace(x)
     place = xp.arange(x.shape[1] + 1)
     texts = xp.concat([x, token[:, None]], axis=-1)
-    texts = xp.where(place < kept[:, None], texts, xp.where(place == kept[:, None], token[:, None], -1))
-    return (after(pair, at(states, kept), token), levels), kept, texts
+    token_or_none = xp.where(place == num_accepted[:, None], token[:, None], -1)
+    texts = xp.where(place < num_accepted[:, None], texts, token_or_none)
+    return (after(pair, at(states, num_accepted), token), levels), num_accepted, texts

@@ -17,13 +17,14 @@ from specsim.simulation.blocks import node_depths
 from specsim.simulation.decode_loop import Loop, Setup, setup
 from specsim.simulation.toys.long_run import MAX_STATES, long_run
 from specsim.simulation.toys.models import Automaton
-from specsim.simulation.toys.pair import Pair, after, paired
+from specsim.simulation.toys.pair import Pair, after, draft_after, paired
 from specsim.trees import drawn as trees
 from specsim.trees.likeliest import Grown
 from specsim.types import Array, Model
 from specsim.verify.hits import draft_tuples
 
-MAX_DRAFTS = 2**22  # summed over in all
+# Drafted blocks that are summed over, in all contexts together: minutes.
+MAX_DRAFTS = 2**22
 
 
 class BlockChain(NamedTuple):
@@ -43,13 +44,14 @@ class BlockChain(NamedTuple):
     start: int
 
     def mean(self, blocks: int) -> Any:
-        """Tokens per block expected of the first blocks of a text, as many as given."""
+        """Expected tokens per block over the first `blocks` blocks of a text."""
         law, total = np.zeros_like(self.tau), 0
-        still = 0 if is_exact(law) else 1e-17  # by how much a law may move that moves no more
+        # The law of block starts has converged when no entry moves by more than this.
+        tolerance = 0 if is_exact(law) else 1e-17
         law[self.start] = law[self.start] + 1
         for b in range(check.integer(blocks, "blocks", 1)):
             total, before, law = total + law @ self.tau, law, law @ self.jump
-            if (abs(law - before) <= still).all():
+            if (abs(law - before) <= tolerance).all():
                 return (total + (blocks - b - 1) * (law @ self.tau)) / blocks
         return total / blocks
 
@@ -107,6 +109,7 @@ def block_chain(
 
 def chain_of(what: Setup) -> BlockChain:
     """Return the chain of block starts of a decode loop that is checked already; ValueError as in `block_chain`."""
+    # Refuse what cannot be enumerated.
     pair, run = what.pair, what.loop
     if run.lasting:
         name = discover.name_of(run.rule)
@@ -116,13 +119,14 @@ def chain_of(what: Setup) -> BlockChain:
     if (number := drafted(run, pair)) > MAX_DRAFTS:
         many = f"{number:.3g}" if number < 1e300 else "too many"  # an integer beyond floats, or inf
         raise ValueError(f"there are {many} drafts to sum over, more than {MAX_DRAFTS}; use simulate")
+    # Sum over all drafts of every context.
     if run.family == "tree":
 
         def drawn(s: int) -> Iterable[Drawn]:
-            return trees.enumerate_trees(_draft_after(pair, s), run.parents or (), scheme=run.scheme)
+            return trees.enumerate_trees(draft_after(pair, s), run.parents or (), scheme=run.scheme)
 
-        return _of_trees(run.rule, pair, drawn, **run.params)
-    tau, jump = (_of_chains if run.family == "chain" else _of_steps)(run, pair)
+        return _tree_blocks(run.rule, pair, drawn, **run.params)
+    tau, jump = (_chain_blocks if run.family == "chain" else _step_blocks)(run, pair)
     return BlockChain(tau, jump, pair.states, pair.start)
 
 
@@ -164,12 +168,12 @@ def grown_chains(
     1.24
     """
     pair, rule = paired(target, draft), discover.find("tree", "target_only")
-    found = [grow(_draft_after(pair, s)) for s in range(len(pair.p))]
+    grown = [grow(draft_after(pair, s)) for s in range(len(pair.p))]
 
-    def of(j: int) -> BlockChain:
-        return _of_trees(rule, pair, lambda s: [(found[s][j].tree, found[s][j].q, 1)])
+    def chain(j: int) -> BlockChain:
+        return _tree_blocks(rule, pair, lambda s: [(grown[s][j].tree, grown[s][j].q, 1)])
 
-    return [of(j) for j in range(len(found[0]))]
+    return [chain(j) for j in range(len(grown[0]))]
 
 
 def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **options: Any) -> Any:
@@ -215,19 +219,19 @@ def stationary_tau(target: Automaton | Array, draft: Automaton | Array, **option
 
 
 def drafted(run: Loop, pair: Pair) -> float:
-    """How many drafted blocks there are to sum over, contexts times tuples of tokens; a tree counts for a hundred."""
+    """Number of drafted blocks to sum over: contexts times tuples of tokens, times 100 for trees; inf if not listed."""
     count, vocab = pair.p.shape
     if run.scheme == "deterministic":
         return int(100 * count)
     if run.family == "tree" and run.scheme in ("beam", "distinct"):
-        return np.inf  # not enumerated here
+        return np.inf
     if run.family == "tree":
         return int(100 * count * vocab ** len(run.parents or ()))
     return int(count * vocab ** (run.scheme_module.uniforms(run.num_drafts) if run.family == "step" else run.depth))
 
 
-def _of_chains(run: Loop, pair: Pair) -> tuple[Array, Array]:
-    """A chain rule's blocks, drafts by drafts."""
+def _chain_blocks(run: Loop, pair: Pair) -> tuple[Array, Array]:
+    """tau and jump of a chain rule, summed over all drafts."""
     count, vocab = pair.p.shape
     every = draft_tuples(vocab, run.depth) if run.depth else np.zeros((1, 0), dtype=np.int64)
     tau, jump = np.zeros_like(pair.p, shape=count), np.zeros_like(pair.p, shape=(count, count))
@@ -236,28 +240,17 @@ def _of_chains(run: Loop, pair: Pair) -> tuple[Array, Array]:
         for i in range(run.depth):
             weight = weight * pair.q[nodes[i], drafts[:, i]]
             nodes.append(after(pair, nodes[i], drafts[:, i]))
-        some = weight > 0
-        drafts, weight, states = drafts[some], weight[some], np.stack(nodes, axis=-1)[some]
+        # Drop drafts that are never drawn; add up the law of accepted drafts and next token, for the others.
+        is_drawn = weight > 0
+        drafts, weight, states = drafts[is_drawn], weight[is_drawn], np.stack(nodes, axis=-1)[is_drawn]
         plan = run.rule.prepare(pair.p[states], pair.q[states[:, :-1]])
         mass = weight[:, None, None] * run.rule.transition(plan, drafts)
         _add(pair, tau, jump, s, mass, states, np.arange(run.depth + 1))
     return tau, jump
 
 
-def _draft_after(pair: Pair, state: int) -> Model:
-    """The draft after a context, as a function of the text since."""
-
-    def model(text: tuple[int, ...]) -> Array:
-        here = state
-        for token in text:
-            here = int(after(pair, np.asarray(here), np.asarray(token)))
-        return pair.q[here]
-
-    return model
-
-
-def _of_trees(rule: ModuleType, pair: Pair, drawn: Callable[[int], Iterable[Drawn]], **params: Any) -> BlockChain:
-    """A tree rule's blocks, tree by tree."""
+def _tree_blocks(rule: ModuleType, pair: Pair, drawn: Callable[[int], Iterable[Drawn]], **params: Any) -> BlockChain:
+    """The chain of a tree rule, summed over the drawn trees (tree, laws, probability) of every context."""
     tau, jump = np.zeros_like(pair.p, shape=len(pair.p)), np.zeros_like(pair.p, shape=(len(pair.p),) * 2)
     for s in range(len(pair.p)):
         for tree, q, weight in drawn(s):
@@ -270,8 +263,8 @@ def _of_trees(rule: ModuleType, pair: Pair, drawn: Callable[[int], Iterable[Draw
     return BlockChain(tau, jump, pair.states, pair.start)
 
 
-def _of_steps(run: Loop, pair: Pair) -> tuple[Array, Array]:
-    """A step rule's blocks: gamma positions that hit, or the first that misses."""
+def _step_blocks(run: Loop, pair: Pair) -> tuple[Array, Array]:
+    """tau and jump of a step rule: blocks of gamma positions that hit, or up to the first that misses."""
     count, vocab = pair.p.shape
     every = draft_tuples(vocab, run.num_drafts)
     drafted = (every[:, :, None] == np.arange(vocab)).any(axis=1)
@@ -285,16 +278,17 @@ def _of_steps(run: Loop, pair: Pair) -> tuple[Array, Array]:
         joint, then = weight[weight > 0][:, None] * law, after(pair, np.asarray(s), np.arange(vocab))
         for rows, mass in ((hits, (joint * inside).sum(axis=0)), (misses, (joint * ~inside).sum(axis=0)), (plain, p)):
             np.add.at(rows[s], then, mass)
-    one = np.ones_like(pair.p, shape=count)
-    tau, jump, reached = one, 0 * misses, np.diag(one)
+    # reached (S, S): from the block's start, hits at all positions so far; a miss ends it, after gamma hits p does.
+    ones = np.ones_like(pair.p, shape=count)
+    tau, jump, reached = ones, 0 * misses, np.diag(ones)
     for _ in range(run.depth):
         jump, reached = jump + reached @ misses, reached @ hits
-        tau = tau + reached @ one
+        tau = tau + reached @ ones
     return tau, jump + reached @ plain
 
 
 def _add(pair: Pair, tau: Array, jump: Array, s: int, mass: Array, states: Array, depth: Array) -> None:
-    """Add masses (n, nodes, V) of (kept node, next token) to what blocks from s emit and where they lead."""
+    """Add masses (n, nodes, V) of (last node, next token) to the tau of blocks from s, and to where they lead."""
     tau[s] = tau[s] + (mass.sum(axis=(0, 2)) * (depth + 1)).sum()
     then = after(pair, states[..., None], np.arange(pair.p.shape[-1]))
     np.add.at(jump[s], then.ravel(), mass.ravel())

@@ -1,12 +1,13 @@
 """Targets that blocks of a rule with a `continuation` have changed for the tokens after them, one change in another.
 
-A block of gamma drafts that kept n: the gamma - n - 1 tokens after its own come from (above p' - below q)+ normalised,
-p' being the target that this block itself was verified against. The blocks that follow are verified against that
-changed target, and change it again. Level r is the change that lasts r + 1 tokens more: blocks start one after the
-other, so no two changes end together, an earlier one ends first, and gamma - 1 levels hold them all. A level without a
-change is (above, below) = (1, 0).
+A block of gamma drafts accepts n of them and emits n + 1 tokens. The next gamma - n - 1 tokens then come from
+(above p' - below q)+ normalised, where p' is the target that this block itself was verified against. The blocks that
+follow are verified against that changed target, and change it again.
 
-What a law is, a place of the text knows: here it is a row, in `residual_block` two numbers.
+Level r holds the change that lasts r + 1 more tokens. Blocks start one after the other, so no two changes end together,
+an earlier one ends first, and gamma - 1 levels hold them all. A level without a change is (above, below) = (1, 0).
+
+The caller decides how a law is represented: a row of probabilities here, a pair of numbers in `residual_block`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from typing import Any, NamedTuple, Protocol
 from specsim.base.arrays import array_namespace, at, normalize_or, positive_part
 from specsim.types import Array
 
-Levels = tuple[tuple[Array, Array], ...]  # (above, below), columns (B, 1), by how long they last
-Seen = tuple[Levels, list[Any]]  # of a position: the levels there, and the laws they make one after the other
+# Pairs (above, below) of columns (B, 1), in the order in which they end.
+Levels = tuple[tuple[Array, Array], ...]
+# The levels at a position, and the laws that they make there, one from the other.
+Position = tuple[Levels, list[Any]]
 
 
 class Place(Protocol):
@@ -29,10 +32,10 @@ class Place(Protocol):
         """The law of the target."""
 
     def at(self, law: Any, token: Array) -> Array:
-        """A law's probability of a token, as a column."""
+        """The probability of a token in a law, as a column."""
 
     def drafted(self, token: Array) -> Array:
-        """The same of the draft's law."""
+        """The probability of a token in the draft's law, as a column."""
 
     def left(self, law: Any, above: Array, below: Array) -> Any:
         """(above law - below q)+ normalised, or the law where nothing is left of it."""
@@ -55,23 +58,23 @@ class RowPlace(NamedTuple):
 
 
 def unchanged(like: Array, lasting: int) -> Levels:
-    """Levels without a change, as columns like the one given."""
+    """Levels without a change, in columns like `like`."""
     one = 0 * like + 1
     return ((one, 0 * one),) * lasting
 
 
-def along_block(levels: Levels, places: Sequence[Place], drafts: list[Array]) -> list[Seen]:
-    """Levels and laws where each draft of a block is; at its end no earlier change is left."""
-    seen = []
+def along_block(levels: Levels, places: Sequence[Place], drafts: list[Array]) -> list[Position]:
+    """Levels and laws at each draft of a block; after its last draft no earlier change is left."""
+    path = []
     for place, draft in zip(places, drafts, strict=True):
         laws = changed(place, levels)
-        seen.append((levels, laws))
+        path.append((levels, laws))
         levels = moved(levels, laws, place, draft)
-    return seen
+    return path
 
 
 def changed(place: Place, levels: Levels) -> list[Any]:
-    """The target's law, then what each change makes of it, the earliest first; the last is what counts."""
+    """The target's law, then the law after each change, earliest first; the last law is the one in force."""
     laws = [place.target]
     for above, below in levels:
         laws.append(place.left(laws[-1], above, below))
@@ -79,26 +82,35 @@ def changed(place: Place, levels: Levels) -> list[Any]:
 
 
 def moved(levels: Levels, laws: list[Any], place: Place, token: Array) -> Levels:
-    """The levels after a token: weights grow by its p' and q (only their ratio counts), and last one token less."""
+    """The levels after a token: each ends one token earlier, its weights multiplied by p'(token) and q(token)."""
     xp, out = array_namespace(token), []
     for (above, below), law in zip(levels, laws, strict=False):
         above, below = above * place.at(law, token), below * place.drafted(token)
+        # Only the ratio of the weights counts: scale the larger one to 1. Both are 0 for a token that is never emitted.
         larger = xp.where(above > below, above, below)
-        larger = xp.where(larger > 0, larger, 1)  # neither: a token that is never emitted
+        larger = xp.where(larger > 0, larger, 1)
         out.append((above / larger, below / larger))
     return (*out[1:], *unchanged(out[0][0], 1))
 
 
 def after_block(
-    seen: list[Seen], places: Sequence[Place], kept: Array, token: Array, own: tuple[Array, Array]
+    path: list[Position],
+    places: Sequence[Place],
+    num_accepted: Array,
+    token: Array,
+    continuation: tuple[Array, Array],
 ) -> Levels:
-    """The levels after a block: the older changes that go on, and the block's own, from its `continuation`."""
-    xp, lasting = array_namespace(token), len(seen[0][0])
-    new = list(unchanged(own[0], lasting))
-    for i in range(lasting):  # what follows gamma - 1 drafts or more is the target itself
-        here = (kept == i)[:, None]
-        levels, laws = seen[i]
-        found = [*moved(levels, laws, places[i], token)]
-        found[lasting - 1 - i] = own
-        new = [tuple(xp.where(here, a, b) for a, b in zip(*pair, strict=True)) for pair in zip(found, new, strict=True)]
+    """The levels after a block: older changes that go on, and the block's own change, from its `continuation`."""
+    xp, lasting = array_namespace(token), len(path[0][0])
+    # After gamma - 1 accepted drafts or more the target is unchanged.
+    new = list(unchanged(continuation[0], lasting))
+    # Texts that accepted i drafts: older levels move over the token; the block's change lasts gamma - i - 1 tokens.
+    for i in range(lasting):
+        here = (num_accepted == i)[:, None]
+        levels, laws = path[i]
+        candidate = [*moved(levels, laws, places[i], token)]
+        candidate[lasting - 1 - i] = continuation
+        new = [
+            tuple(xp.where(here, a, b) for a, b in zip(*pair, strict=True)) for pair in zip(candidate, new, strict=True)
+        ]
     return tuple(new)

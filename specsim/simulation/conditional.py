@@ -118,28 +118,33 @@ def conditional_tau(
     Examples
     --------
     >>> from specsim.trees import paths
-    >>> found = conditional_tau([1/3, 2/3], [2/3, 1/3], rule="traversal", parents=paths(2, 2), scheme="paths")
-    >>> found.low < 1 + 115 / 81 < found.high
+    >>> estimate = conditional_tau([1/3, 2/3], [2/3, 1/3], rule="traversal", parents=paths(2, 2), scheme="paths")
+    >>> estimate.low < 1 + 115 / 81 < estimate.high
     True
     """
+    # Validate the arguments.
     pair = paired(target, draft)
     run = loop(rule, None, parents, num_drafts, scheme, step, pair.p.shape[-1], params, step_params)
     pair = pair._replace(p=pair.p.astype(np.float64), q=pair.q.astype(np.float64))
     seed, level = checked_seed(seed), float(check.scalar(level, "level", "(0, 1)"))
     each = -(-check.integer(blocks, "blocks", 1) // check.integer(sequences, "sequences", 2, limits.MAX_COUNT))
     split, depth, branching = run.split, node_depths(run.example), _branching(run)
+    # Sums over blocks: expected tokens, their bound and drafted texts by sequence; how often each node is the last.
     node, (total, most, nodes) = _starts(pair, sequences, starts), np.zeros((3, sequences))
     ends = np.zeros(len(depth))
     for block in range(each):
+        # Draw a tree, and sum the law (B, n+1, V) of last node and next token over the tokens.
         u = uniforms(seed, range(sequences), block, split + 1 + run.depth)
-        drafted, q, states = drafted_tree(run, pair, node, u[:, :split])
-        law = run.rule.transition(run.prepare(pair.p[states], q, drafted))
+        tree, q, states = drafted_tree(run, pair, node, u[:, :split])
+        law = run.rule.transition(run.prepare(pair.p[states], q, tree))
         end = law.sum(axis=-1)
-        total, ends, nodes = total + 1 + (end * depth).sum(axis=-1), ends + end.sum(axis=0), nodes + texts(drafted)
+        total, ends, nodes = total + 1 + (end * depth).sum(axis=-1), ends + end.sum(axis=0), nodes + texts(tree)
         if branching is not None:
             most += _full_information(run, branching, pair, node, u[:, split + 1 :])
-        kept, token = np.divmod(pick(law.reshape(sequences, -1), u[:, split]), law.shape[-1])
-        node = after(pair, np.take_along_axis(states, kept[:, None], axis=-1)[:, 0], token)
+        # Draw the last node and the token from the law: the next block starts after them.
+        last, token = np.divmod(pick(law.reshape(sequences, -1), u[:, split]), law.shape[-1])
+        node = after(pair, np.take_along_axis(states, last[:, None], axis=-1)[:, 0], token)
+    # Means per block, with intervals over sequences.
     (tau, low, high), bound = (_ratio(value, each, level) for value in (total, most))
     blocks = each * sequences
     return Estimate(
@@ -151,59 +156,67 @@ def _starts(pair: Pair, sequences: int, starts: Sequence[int] | None) -> Array:
     """States (sequences,) before the first block."""
     if starts is None:
         return np.full(sequences, pair.start)
-    found = np.asarray(starts)
-    if found.dtype.kind not in "iu":
-        raise TypeError(f"starts must be integers, numbers of contexts, got dtype {found.dtype}")
-    if found.shape != (sequences,):
-        raise ValueError(f"starts has shape {found.shape}; give one context for each of the {sequences} sequences")
-    for i in np.flatnonzero((found < 0) | (found >= len(pair.p)))[:1]:
-        raise ValueError(f"starts[{i}] is {found[i]}; contexts are 0..{len(pair.p) - 1}")
-    return found
+    contexts = np.asarray(starts)
+    if contexts.dtype.kind not in "iu":
+        raise TypeError(f"starts must be integers, numbers of contexts, got dtype {contexts.dtype}")
+    if contexts.shape != (sequences,):
+        raise ValueError(f"starts has shape {contexts.shape}; give one context for each of the {sequences} sequences")
+    for i in np.flatnonzero((contexts < 0) | (contexts >= len(pair.p)))[:1]:
+        raise ValueError(f"starts[{i}] is {contexts[i]}; contexts are 0..{len(pair.p) - 1}")
+    return contexts
 
 
 def _ratio(total: Array, each: int, level: float) -> tuple[float, float, float]:
-    """Mean of a block, and its interval over sequences of so many."""
+    """Mean per block and its interval (value, low, high), from totals (n,) of sequences with `each` blocks."""
     count = np.full(len(total), float(each))
     value, half = float(total.sum() / count.sum()), student_quantile(level, len(total) - 1) * ratio_error(total, count)
     return value, value - half, value + half
 
 
 def texts(tree: TokenTree) -> Array:
-    """How many different texts a batch of trees holds (B,), besides the empty one.
+    """Number of different texts (B,) in each tree of a batch, besides the empty one.
 
-    Nobody drafts below a sibling that equals an earlier one; paths, drafted each by itself, share what they have alike.
+    Nodes below a sibling that equals an earlier one do not count. Paths are drafted each by itself: those that begin
+    alike share these nodes.
     """
-    if tree.parents.ndim > 1:  # beams draw none twice
+    # A beam has no text twice.
+    if tree.parents.ndim > 1:
         return (tree.tokens >= 0).sum(axis=-1)
-    own = np.full((len(tree.tokens), len(tree.depth) + 1), -1)  # 1 + the first node with a node's text; 0 for none
+    # first_with (B, n+1): 1 + the first node with the text of node i; 0 if the node does not count, -1 for the root.
+    first_with = np.full((len(tree.tokens), len(tree.depth) + 1), -1)
     for i, parent in enumerate(tree.parents):
-        above = own[:, parent + 1 : parent + 2]
-        like = (own[:, 1 : i + 1] > 0) & (tree.tokens[:, :i] == tree.tokens[:, i : i + 1])
-        like &= own[:, tree.parents[:i] + 1] == above
-        first = np.argmax(np.concatenate([like, above == above], axis=-1), axis=-1)
-        there = (tree.tokens[:, i] >= 0) & (above[:, 0] != 0) & ((first == i) | (tree.scheme == "paths"))
-        own[:, i + 1] = np.where(there, first + 1, 0)
-    return (own[:, 1:] == np.arange(1, len(tree.depth) + 1)).sum(axis=-1)
+        # Earlier nodes with the same token below the same text; if there is none, node i itself is the first.
+        above = first_with[:, parent + 1 : parent + 2]
+        is_equal = (first_with[:, 1 : i + 1] > 0) & (tree.tokens[:, :i] == tree.tokens[:, i : i + 1])
+        is_equal &= first_with[:, tree.parents[:i] + 1] == above
+        first = np.argmax(np.concatenate([is_equal, above == above], axis=-1), axis=-1)
+        counts = (tree.tokens[:, i] >= 0) & (above[:, 0] != 0) & ((first == i) | (tree.scheme == "paths"))
+        first_with[:, i + 1] = np.where(counts, first + 1, 0)
+    return (first_with[:, 1:] == np.arange(1, len(tree.depth) + 1)).sum(axis=-1)
 
 
 def _branching(run: Loop) -> list[int] | None:
-    """Children of a node at every depth; None unless they are equally many, of a scheme whose inclusion is known."""
+    """Children of a node at every depth; None if they are not equally many, or Pr[text in tree] has no formula."""
     if run.scheme not in ("iid", "paths", "distinct"):
         return None
     counts = [set[int]() for _ in range(run.depth + 1)]
     for depth, below in zip(node_depths(run.example), children(run.parents or ()), strict=True):
         counts[depth].add(len(below))
-    return [max(count) for count in counts[:-1]] if all(len(count) == 1 for count in counts) else None
+    is_uniform = all(len(count) == 1 for count in counts)
+    return [max(count) for count in counts[:-1]] if is_uniform else None
 
 
 def _full_information(run: Loop, branching: list[int], pair: Pair, node: Array, u: Array) -> Array:
-    """1 + sum of min(1, Pr[y^t in T] / p(y^t)) along texts y that the target writes."""
+    """1 + sum_t min(1, Pr[y^t in T] / p(y^t)) (B,) along a text y that the target writes from each state."""
+    # inside: Pr[y^t in T]; path: q(y^t); text: p(y^t).
     total, inside, path, text, draws = 1 + 0 * u[:, 0], 1 + 0 * u[:, 0], 1 + 0 * u[:, 0], 1 + 0 * u[:, 0], run.draws
-    for d, count in enumerate(branching):
+    for depth, count in enumerate(branching):
+        # The target's next token, and its probability under both.
         p, q = pair.p[node], pair.q[node]
-        token = pick(p, u[:, d])
+        token = pick(p, u[:, depth])
         chance = at(q, token)
         text, path = text * at(p, token), path * chance
+        # Siblings are drawn at each node anew; paths are independent as wholes.
         if run.scheme == "paths":
             inside = 1 - iid.inside(1 - path, branching[0])
         elif draws is not None and count > 1:

@@ -1,4 +1,4 @@
-"""What runs in every block of a decode loop: a rule, how its drafts are drawn, and how many uniforms that takes."""
+"""The description of a decode loop's block: a rule, how its drafts are drawn, and how many uniforms that takes."""
 
 from __future__ import annotations
 
@@ -21,55 +21,61 @@ from specsim.trees.beam import beam_sizes, beam_uniforms
 from specsim.types import Array, Draws, TokenTree
 from specsim.verify.lookup import step_told, takes
 
-CELLS = 2**22  # of the rows of p of a batch of trees: 32 MiB
+# Entries of the rows of p that a batch of trees reads: 32 MiB of float64.
+CELLS = 2**22
 
 
 class Loop(NamedTuple):
-    """What runs in every block, checked: a rule and what it verifies."""
+    """A rule and the drafts that it verifies in every block, checked.
+
+    ``depth``: most drafts that a block accepts; ``parents``: of a tree of one shape; ``beam``: width and depth of trees
+    whose parents differ from text to text; ``step``: the step rule that a tree rule runs, with its parameters bound, or
+    None for the tree rule's own choice.
+    """
 
     family: str
     rule: ModuleType
-    depth: int  # most drafts that a block keeps
+    depth: int
     num_drafts: int
     scheme: str
-    parents: tuple[int, ...] | None = None  # of a tree of one shape
-    beam: tuple[int, int] | None = None  # width and depth of trees whose parents differ from text to text
-    step: Rule | None = None  # the step rule that a tree rule runs, if it is told one, its parameters bound
+    parents: tuple[int, ...] | None = None
+    beam: tuple[int, int] | None = None
+    step: Rule | None = None
     vocab: int = 0
 
     @property
     def scheme_module(self) -> ModuleType:
-        """How a step rule's candidates are drawn."""
+        """The module of the scheme by which a step rule's candidates are drawn."""
         return discover.find("draft", self.scheme)
 
     @property
     def lasting(self) -> int:
-        """How many tokens after a block's own a block can change."""
+        """Number of tokens after its own whose target a block can change."""
         return max(self.depth - 1, 0) if discover.facts(self.rule).continuation else 0
 
     @property
-    def own_uniforms(self) -> int:
-        """How many a step rule needs at one position."""
+    def position_uniforms(self) -> int:
+        """Number of uniforms that a step rule needs at one position."""
         distinct = self.scheme == "distinct"
         return int(self.rule.uniforms(Draws(1, 0, self.scheme_module.LIMIT) if distinct else self.num_drafts))
 
     @property
     def uniforms(self) -> int:
-        """How many a block needs."""
+        """Number of uniforms that a block needs."""
         if self.family == "chain":
             return self.depth + int(self.rule.uniforms(self.depth))
         if self.family == "step":
-            return self.depth * (int(self.scheme_module.uniforms(self.num_drafts)) + self.own_uniforms) + 1
+            return self.depth * (int(self.scheme_module.uniforms(self.num_drafts)) + self.position_uniforms) + 1
         return self.split + int(self.rule.uniforms(self.example, **self.params))
 
     @property
     def split(self) -> int:
-        """How many of them draft the tree."""
+        """Number of a block's uniforms that draft the tree."""
         return beam_uniforms(*self.beam, self.vocab) if self.beam else trees.uniforms(self.parents, self.scheme)
 
     @property
     def together(self) -> int:
-        """How many texts fit into a batch: fewer where a tree's rows of p are many and long."""
+        """Number of texts that fit into a batch: fewer where a tree's rows of p are many and long."""
         nodes = len(self.example.depth) + 1 if self.family == "tree" else 1
         return max(1, CELLS // (nodes * max(self.vocab, 1)))
 
@@ -90,7 +96,7 @@ class Loop(NamedTuple):
 
     @property
     def params(self) -> dict[str, Any]:
-        """What the tree rule is told of a step rule."""
+        """Keyword arguments of the tree rule: its step rule, if one is chosen."""
         return {} if self.step is None else {"step": self.step}
 
     @property
@@ -105,10 +111,10 @@ class Loop(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """A decode loop on two models, checked at the door: what is given a setup does not check it again.
+    """A decode loop on two models, validated: functions that take a setup do not validate it again.
 
-    ``pair``: the laws of both models, as given; ``loop``: what runs in every block; ``step``, ``params``,
-    ``step_params``: as given, for the settings of a trace.
+    ``pair``: the laws of both models, in the numbers of the caller; ``loop``: what runs in every block; ``step``,
+    ``params``, ``step_params``: the caller's arguments, for the settings of a trace.
     """
 
     pair: Pair
@@ -149,24 +155,28 @@ def loop(
     step_params: Mapping[str, Any] | None = None,
 ) -> Loop:
     """The checked description of a decode loop; ValueError or TypeError naming what does not fit."""
+    # Chains or trees?
     if (gamma is None) == (parents is None):
         raise ValueError("give gamma (chains of drafts) or a tree (its nodes' parents), one of the two")
     if parents is not None and not (hasattr(parents, "__len__") and len(parents)):
         raise ValueError(
             f"parents must list those of a tree's nodes, got {check.shown(parents)}; plain decoding is gamma=0"
         )
+    # Find the rule.
     num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
     families = ["tree"] if parents is not None else ["chain", "step"]
     family, module = find_rule(rule, families)
     module, name = discover.with_params(module, params), discover.name_of(module)
     if family != "step" and num_drafts != 1 and (parents is None or scheme != "distinct"):
         raise ValueError(f"{family} rule {name!r} has no num_drafts, got {num_drafts}")
+    # Trees, with the step rule that a tree rule may run.
     if parents is not None:
-        told = step_told(module, step, step_params)
-        return _tree_loop(module, name, parents, num_drafts, scheme, told.get("step"), vocab)
+        tree_options = step_told(module, step, step_params)
+        return _tree_loop(module, name, parents, num_drafts, scheme, tree_options.get("step"), vocab)
     for argument, value in (("step", step), ("step_params", step_params)):
         if value is not None:
             raise ValueError(f"{argument}={check.shown(value)} is for tree rules; {family} rule {name!r} runs none")
+    # Drafts of chain and step rules: their depth, scheme and number.
     depth = check.integer(gamma, "gamma", 0, limits.MAX_SUMMED)
     known = discover.facts(module).schemes
     scheme = known[0] if scheme is None else scheme
@@ -181,20 +191,24 @@ def loop(
 
 def find_rule(rule: Any, families: Sequence[str]) -> tuple[str, ModuleType]:
     """Return the family and the module of a rule given by name, or as a module of its own."""
-    own = own_rule(rule)
-    if own is not None or not isinstance(rule, str):
-        family = "" if own is None else discover.family_of(own)
-        if own is None or family not in families:
+    # A module, or the path of its file.
+    module = own_rule(rule)
+    if module is not None or not isinstance(rule, str):
+        family = "" if module is None else discover.family_of(module)
+        if module is None or family not in families:
             raise TypeError(f"rule {check.shown(rule)} is no {' or '.join(families)} rule")
-        return family, own
+        return family, module
+    # A name.
     known = {family: discover.names(family) for family in families}
     for family, names in known.items():
         if rule in names:
             return family, discover.find(family, rule)
+    # The name of a rule of another family: say how that family is run.
     other = next((family for family in ("chain", "step", "tree") if rule in discover.names(family)), None)
+    if other == "tree":
+        raise ValueError(f"rule {rule!r} verifies trees: give a tree's parents, not gamma")
     if other is not None:
-        what = "verifies trees: give a tree's parents, not gamma"
-        raise ValueError(f"rule {rule!r} {what if other == 'tree' else f'is a {other} rule: give gamma, not a tree'}")
+        raise ValueError(f"rule {rule!r} is a {other} rule: give gamma, not a tree")
     raise unknown_of_kinds("rule", rule, {f"{family} rules": names for family, names in known.items()})
 
 
@@ -207,9 +221,11 @@ def _tree_loop(
     step: Rule | None,
     vocab: int,
 ) -> Loop:
+    """The checked description of a decode loop with trees; ValueError or TypeError naming what does not fit."""
     scheme = module.CHILDREN[0] if scheme is None else scheme
     if scheme not in (known := discover.facts(module).schemes):
         raise ValueError(f"rule {name!r} verifies trees drawn {' or '.join(known)}, not {scheme!r}")
+    # A beam has a width and a depth; other trees have parents.
     if scheme == "beam":
         if np.shape(shape) != (2,):
             raise ValueError(f"parents must be (width, depth) for scheme 'beam', got {check.shown(shape)}")
@@ -217,17 +233,19 @@ def _tree_loop(
         run = Loop("tree", module, deep, 1, scheme, None, (width, deep), step, vocab)
     else:
         parents = topology.shape(shape, "parents")
-        trees.uniforms(parents, scheme)  # refuses what the scheme cannot draw
+        # This call refuses shapes that the scheme cannot draw.
+        trees.uniforms(parents, scheme)
         depth = int(topology.depths(parents).max(initial=0))
         run = Loop("tree", module, depth, num_drafts, scheme, tuple(parents.tolist()), None, step, vocab)
         if scheme == "distinct":
             _check_places(run)
-    module.uniforms(run.example, **run.params)  # refuses what the rule cannot verify
+    # This call refuses trees that the rule cannot verify.
+    module.uniforms(run.example, **run.params)
     return run
 
 
 def check_support(run: Loop, pair: Pair) -> None:
-    """ValueError if a law of the draft has fewer tokens than are drawn from it, all different."""
+    """Raise ValueError if more different tokens are to be drawn from a law of the draft than it has."""
     wanted = run.num_drafts if run.family == "step" else run.siblings
     support = int((pair.q > 0).sum(axis=-1).min())
     if run.scheme in topology.LAST_REPEATS and wanted > support:
@@ -236,7 +254,7 @@ def check_support(run: Loop, pair: Pair) -> None:
 
 
 def _check_places(run: Loop) -> None:
-    """ValueError unless every node with siblings below has the same number of places, enough for what is expected."""
+    """Raise ValueError unless all nodes with several children have equally many, and at least `num_drafts`."""
     places = {len(below) for below in topology.children(run.parents or ())} - {0, 1}
     if len(places) > 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What blocks look up in a pair, worked out once: cumulative rows of its laws, and its residuals."""
+"""Tables of a pair that blocks look up, computed once: cumulative rows of its laws, and its residuals."""
 
 from __future__ import annotations
 
@@ -14,32 +14,39 @@ from specsim.simulation.rows import Rows, guided
 from specsim.simulation.toys.pair import Pair
 from specsim.types import Array
 
-MAX_SEARCHED = 2**24  # of laws whose residuals are all worked out beforehand
+# Entries of p up to which tables are computed: 128 MiB of float64 a table of this size.
+MAX_SEARCHED = 2**24
 
 LeftOver = Callable[[Array, Array], Array]
 
 
 def searched(pair: Pair, rule: ModuleType) -> Pair:
-    """The pair with the cumulative rows that a chain rule's, or a single draft's, tokens are searched in.
+    """The pair with the cumulative rows in which a chain rule's, or a single draft's, tokens are searched.
 
-    A rule's word on what it looks up counts if it was written with its `verify`, and not if that was put in its place.
+    A rule's `left_over` and `scales` are trusted only if they come from the same module as its `verify`: a replaced
+    `verify` may behave differently.
     """
     known = facts(rule)
-    left_over = rule.left_over if known.one_file and known.left_over else None
-    laws = residuals(pair.p, pair.q) if known.one_file and known.scales and pair.p.size <= MAX_SEARCHED else None
-    if laws is not None:
+    # A rule with `scales` decides by residuals of p and q, and draws from (p - q)+ after a failed draft.
+    tables, left_over = None, None
+    if known.one_file and known.scales and pair.p.size <= MAX_SEARCHED:
+        tables = residuals(pair.p, pair.q)
+    # Other rules name the law after a failed draft themselves.
+    if tables is not None:
         left_over = residual
-    return pair._replace(q_sums=summed(pair.q), token_sums=_tokens(pair, left_over), residuals=laws)
+    elif known.one_file and known.left_over:
+        left_over = rule.left_over
+    return pair._replace(q_sums=summed(pair.q), token_sums=_token_rows(pair, left_over), residuals=tables)
 
 
-def _tokens(pair: Pair, left_over: LeftOver | None) -> Rows | None:
-    """Of the laws after a failed draft in every context, then of those of p, if they are few enough."""
+def _token_rows(pair: Pair, left_over: LeftOver | None) -> Rows | None:
+    """Cumulative laws (2S, V) after a failed draft in every context, then of p; None if unknown or too large."""
     if left_over is None or pair.p.size > MAX_SEARCHED:
         return None
     return summed(np.concatenate([left_over(pair.p, pair.q), pair.p]))
 
 
 def summed(laws: Array) -> Rows:
-    """Cumulative laws."""
+    """Cumulative laws, as rows that can be searched."""
     sums = np.cumsum(laws, axis=-1)
     return guided(sums, sums[:, -1])

@@ -1,9 +1,14 @@
-"""What a chain rule that decides by residuals (above p - below q)+ does with a block, reading no row: see `residuals`.
+"""Verify a block by a chain rule that decides by residuals (above p - below q)+, without reading rows.
 
-Such a rule has `scales`: position i of a block has the row (above_i p_i - below_i q_i)+, whose sum decides whether
-draft i passes, and from which the token is drawn if it is the last that does (`specsim.types.ChainRule`). (p - q)+ has
-its tokens in a table, as p has, and its draft always passes. A target that earlier blocks have changed is a residual
-itself, and what a rule leaves of it another one.
+Such a rule has `scales` (`specsim.types.ChainRule`). Position i of a block has the row r_i = (a_i p_i - b_i q_i)+, with
+a = above, b = below and the sum S_i. Draft i passes if u_i (S_i + b_i - a_i) < S_i; the block ends at the last draft
+that passes, and its token is drawn from the row there. Three facts make this a matter of look-ups:
+
+- `residuals` has sums of, and draws from, (a p - b q)+ for all a, b at once.
+- (p - q)+ and p have cumulative rows in `pair.token_sums`. Where a_i = b_i the row is (p - q)+, and draft i passes
+  always, so S_i is not needed.
+- A target that earlier blocks have changed is a residual itself: with p' = c p - d q,
+  a p' - b q = (a c) p - (a d + b) q.
 """
 
 from __future__ import annotations
@@ -21,11 +26,12 @@ from specsim.simulation.toys.pair import Pair, at_tokens
 from specsim.types import Array
 from specsim.verify.chain.block import last_passed
 
-Scales = tuple[Array, Array]  # above, below
+# The weights (above, below) of p and q.
+Scales = tuple[Array, Array]
 
 
 class ScaledPlace(NamedTuple):
-    """A place (`changed_targets.Place`) whose laws are scales, columns (B, 1), of p and q in contexts (B,)."""
+    """A place (`changed_targets.Place`) whose laws are scales, columns (B, 1), of p and q in contexts `node` (B,)."""
 
     pair: Pair
     node: Array
@@ -43,60 +49,74 @@ class ScaledPlace(NamedTuple):
         return at_tokens(self.pair, self.node, token)[1][:, None]
 
     def left(self, law: Scales, above: Array, below: Array) -> Scales:
+        # above p' - below q, for p' = law[0] p - law[1] q; its sum is needed only where something is taken away.
         xp, new = array_namespace(above), (above * law[0], above * law[1] + below)
         total = where(below[:, 0] > 0, partial(mass, self.pair.residuals), self.node, *new)[-1][:, None]
-        some = total > noise(total)  # else nothing is taken away, or nothing left
-        total = xp.where(some, total, 1)
-        return xp.where(some, new[0] / total, law[0]), xp.where(some, new[1] / total, law[1])
+        # Without a sum nothing is taken away, or nothing is left: the law stays.
+        is_positive = total > noise(total)
+        total = xp.where(is_positive, total, 1)
+        return xp.where(is_positive, new[0] / total, law[0]), xp.where(is_positive, new[1] / total, law[1])
 
 
 def residual_block(
     rule: ModuleType, pair: Pair, levels: Levels, states: Array, x: Array, u: Array
 ) -> tuple[Array, Array, Levels]:
-    """What `verify` returns of drafts x (B, gamma) between the states (B, gamma+1), and what is changed after them."""
+    """Accepted drafts of x (B, gamma) between the states (B, gamma+1), the token after them, and the levels then."""
     xp, gamma = array_namespace(u), x.shape[1]
+    # Without drafts the token comes from p.
     if not gamma:
         return 0 * states[:, 0], count_up_to(pair.token_sums, states[:, 0] + pair.p.shape[0], u[:, 0]), levels
+    # An unchanged target: the scales of the tests are those of the rows. Row 0 is (p - q)+, since a_0 = b_0.
     p_drawn, q_drawn = at_tokens(pair, states[:, :gamma], x)
     if not levels:
         scales = rule.scales(p_drawn, q_drawn)
         return *_outcome(pair, states, scales, scales, scales[0] != scales[1], 1, u), levels
+    # A changed target p' = c p - d q: the rule sees p'(x) of the drafts.
     places, drafts = [ScaledPlace(pair, states[:, i]) for i in range(gamma)], [x[:, i] for i in range(gamma)]
-    seen = along_block(levels, places, drafts)
-    drawn = [place.at(laws[-1], y) for place, (_, laws), y in zip(places, seen, drafts, strict=True)]
+    path = along_block(levels, places, drafts)
+    drawn = [place.at(laws[-1], y) for place, (_, laws), y in zip(places, path, drafts, strict=True)]
     above, below = rule.scales(xp.concat(drawn, axis=-1), q_drawn)
-    laws = [xp.concat(side, axis=-1) for side in zip(*(laws[-1] for _, laws in seen), strict=True)]
+    # Its rows a p' - b q are scales of p and q: laws = (c, d).
+    laws = [xp.concat(side, axis=-1) for side in zip(*(laws[-1] for _, laws in path), strict=True)]
     rows = above[:, :gamma] * laws[0], above[:, :gamma] * laws[1] + below[:, :gamma]
     other = (above != below)[:, :gamma] | (laws[1] > 0)
-    kept, token = _outcome(pair, states, (above, below), rows, other, 0, u)
-    end, last = xp.where(kept < gamma, kept, 0), ScaledPlace(pair, at(states, kept))  # after a whole block: none
+    num_accepted, token = _outcome(pair, states, (above, below), rows, other, 0, u)
+    # The rule's continuation, a p'(token) and b q(token); after a whole block it is not used, and place 0 stands in.
+    end, last = xp.where(num_accepted < gamma, num_accepted, 0), ScaledPlace(pair, at(states, num_accepted))
     law = tuple(at(w, end)[:, None] for w in laws)
-    own = at(above, kept)[:, None] * last.at(law, token), at(below, kept)[:, None] * last.drafted(token)
-    return kept, token, after_block(seen, places, kept, token, own)
+    above_after = at(above, num_accepted)[:, None] * last.at(law, token)
+    below_after = at(below, num_accepted)[:, None] * last.drafted(token)
+    continuation = above_after, below_after
+    return num_accepted, token, after_block(path, places, num_accepted, token, continuation)
 
 
 def _outcome(
     pair: Pair, states: Array, scales: Scales, rows: Scales, other: Array, first: int, u: Array
 ) -> tuple[Array, Array]:
-    """Drafts kept and the token after them, from the scales (B, gamma+1) of the tests and those of the rows.
+    """Accepted drafts and the token after them, from the scales (B, gamma+1) of the tests and the scales of the rows.
 
-    other (B, gamma): rows that are not (p - q)+; those before `first` are.
+    other (B, gamma): True for rows that are not (p - q)+; all rows before `first` are (p - q)+.
     """
     xp, gamma = array_namespace(u), u.shape[1] - 1
     inner, tested, end = slice(first, gamma), slice(1, gamma), slice(gamma, gamma + 1)
+    # Sums S_i of the rows that are not (p - q)+.
     parts = (rows[0][:, inner], rows[1][:, inner])
-    own = where(other[:, inner], partial(mass, pair.residuals), states[:, inner], *parts)
-    total = own[-1][:, 1 - first :]
-    more = xp.concat([total, scales[0][:, end]], axis=-1)
-    less = xp.concat([total + (scales[1] - scales[0])[:, tested], scales[1][:, end]], axis=-1)
-    kept = last_passed(more, less, u[:, :gamma])
-    node, last = at(states, kept), u[:, gamma]
-    token = count_up_to(pair.token_sums, node + pair.p.shape[0] * xp.astype(kept == gamma, node.dtype), last)
+    masses = where(other[:, inner], partial(mass, pair.residuals), states[:, inner], *parts)
+    total = masses[-1][:, 1 - first :]
+    # Tests u_i (S_i + b_i - a_i) < S_i of drafts 1 to gamma - 1; the last draft is tested by a and b alone.
+    passing = xp.concat([total, scales[0][:, end]], axis=-1)
+    whole = xp.concat([total + (scales[1] - scales[0])[:, tested], scales[1][:, end]], axis=-1)
+    num_accepted = last_passed(passing, whole, u[:, :gamma])
+    # The token from the tables: (p - q)+ after a failed draft, p after a whole block.
+    node, last_u = at(states, num_accepted), u[:, gamma]
+    all_accepted = xp.astype(num_accepted == gamma, node.dtype)
+    token = count_up_to(pair.token_sums, node + pair.p.shape[0] * all_accepted, last_u)
     if first == gamma:
-        return kept, token
-    scaled = (kept >= first) & (kept < gamma)
-    place = xp.where(scaled, kept - first, 0)
-    law = [at(w, place) for w in own]
-    here = scaled & at(other[:, inner], place) & (law[-1] > noise(law[-1]))
-    drawn = where_few(here, lambda row, u, *law: draw(pair.residuals, row, Mass(*law), u), node, last, *law)
-    return kept, xp.where(here, drawn, token)
+        return num_accepted, token
+    # Where the row at the end is another residual with a positive sum, draw from it instead.
+    has_row = (num_accepted >= first) & (num_accepted < gamma)
+    place = xp.where(has_row, num_accepted - first, 0)
+    law = [at(w, place) for w in masses]
+    here = has_row & at(other[:, inner], place) & (law[-1] > noise(law[-1]))
+    drawn = where_few(here, lambda row, u, *law: draw(pair.residuals, row, Mass(*law), u), node, last_u, *law)
+    return num_accepted, xp.where(here, drawn, token)

@@ -28,8 +28,10 @@ from specsim.simulation.trace import SOURCE, Trace, changed_source, load, merge_
 from specsim.types import Array
 
 BACKENDS = ("numpy", "jax")
-MAX_SEQUENCES, MAX_NUMBER = 2**24, 2**48  # in one run; of a sequence, so that places in the generator fit 64 bits
-MAX_BLOCKS = 10**13  # or tokens: weeks of decoding
+# Most sequences in one run, and the largest number of a sequence: places in the generator must fit into 64 bits.
+MAX_SEQUENCES, MAX_NUMBER = 2**24, 2**48
+# Most blocks, or tokens, of a run: weeks of decoding.
+MAX_BLOCKS = 10**13
 
 Progress = Callable[[float, Trace | None], None]
 
@@ -168,6 +170,7 @@ def simulate_setup(
     progress: Progress | None = None,
 ) -> Trace:
     """Return the trace of a decode loop that is checked already; the arguments are those of `simulate`."""
+    # Refuse wrong amounts before any work.
     run, step = what.loop, what.step
     pair = what.pair._replace(p=what.pair.p.astype(np.float64), q=what.pair.q.astype(np.float64))
     if (blocks is None) == (tokens is None):
@@ -185,6 +188,7 @@ def simulate_setup(
         None if n is None else -(-_amount(n, name, 1) // len(sequences))
         for name, n in (("blocks", blocks), ("tokens", tokens))
     )
+    # Settings of the trace: a checkpoint is continued only if all of them agree.
     digest = hashlib.sha256()
     for table in pair[:3]:
         digest.update(np.ascontiguousarray(table).data)
@@ -208,6 +212,7 @@ def simulate_setup(
         f"specsim{SOURCE}": source.package(),
         "models (SHA-256)": digest.hexdigest(),
     }
+    # Run it; no other process may write the checkpoint meanwhile.
     job = Job(ready(run, pair), run, each_blocks, each_tokens, burn_in, seed, bool(keep_tokens), json.dumps(settings))
     path = None if checkpoint is None else check_writable(Path(checkpoint))
     rounds = (on_jax if backend == "jax" else on_numpy)(job.pair, run)
@@ -216,17 +221,17 @@ def simulate_setup(
 
 
 def _written(params: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """Parameters as JSON holds them, whatever numbers they are."""
+    """Parameters by name, as text for JSON: also Fractions and numbers of NumPy; None for none."""
     return {name: str(value) for name, value in params.items()} if params else None
 
 
 def _amount(value: int, name: str, least: int) -> int:
-    """A number of blocks or tokens that a machine can do."""
+    """The number of blocks or tokens, checked: at least `least`, and no more than a machine can run."""
     return check.integer(value, name, least, MAX_BLOCKS)
 
 
 def _check_blocks(done: Trace, job: Job, path: Path) -> None:
-    """ValueError unless a checkpoint counts blocks of this depth, and as many a sequence as are asked for."""
+    """Raise ValueError unless a checkpoint counts blocks of the run's depth, and its number for every sequence."""
     columns = done.kept.shape[1]
     if columns != job.loop.depth + 1:
         raise ValueError(f"checkpoint {path} counts blocks that kept 0..{columns - 1} drafts, not 0..{job.loop.depth}")
@@ -239,7 +244,8 @@ def _check_blocks(done: Trace, job: Job, path: Path) -> None:
 
 
 def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force: bool, progress: Progress) -> Trace:
-    """Shard after shard; the checkpoint is written after each."""
+    """Run shard after shard, save the checkpoint after each, and return the trace of all sequences."""
+    # Continue from the checkpoint, unless it was made with other source code.
     done, missing = None, list(sequences)
     if path is not None and path.is_file() and not force:
         done = load(path)
@@ -251,16 +257,17 @@ def _pooled(job: Job, sequences: range, rounds: Rounds, path: Path | None, force
     if path is not None and done is not None:
         same_settings(done, job.settings, f"checkpoint {path} is of another simulation")
         _check_blocks(done, job, path)
-        there = set(done.sequences.tolist())
-        if foreign := there - set(sequences):
+        finished = set(done.sequences.tolist())
+        if foreign := finished - set(sequences):
             raise ValueError(f"checkpoint {path} holds sequence {min(foreign)}, which is not in {sequences}")
-        missing = [s for s in sequences if s not in there]
+        missing = [s for s in sequences if s not in finished]
         progress(0.0 if missing else 1.0, done)
-    most = MOST if job.pair.residuals is not None else min(MOST, job.loop.together)  # what is looked up has no rows
+    # Shards are smaller where trees read many rows at a time; look-ups read none.
+    most = MOST if job.pair.residuals is not None else min(MOST, job.loop.together)
     todo = list(consecutive(missing, min(max(len(sequences) // 4, SHARD), most)))
     with ThreadPoolExecutor(CORES) as pool:
         for i, part in enumerate(todo):
-
+            # The share of all shards, from the share of this one.
             def report(share: float, i: int = i, done: Trace | None = done) -> None:
                 progress((i + share) / len(todo), done)
 

@@ -1,4 +1,4 @@
-"""Shards of a simulation: sequences that run from their beginnings in lockstep, a part of them on each core."""
+"""Shards of a simulation: sequences that run in lockstep from their first block, a part of them on each core."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from specsim.simulation.toys.pair import Pair
 from specsim.simulation.trace import Trace, stacked
 from specsim.types import Array
 
-SHARD, MOST = 256, 4096  # sequences that run together: a quarter of all, but at least and at most so many
-CHUNK = 2**18  # uniforms made at a time
+# Sequences in a shard: a quarter of all, but at least and at most this many.
+SHARD, MOST = 256, 4096
+# Uniforms that are made at a time: 2 MiB.
+CHUNK = 2**18
+# Cores that this process may use.
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Job(NamedTuple):
-    """What every sequence runs."""
+    """A decode loop on a pair, and how long every sequence runs it; ``settings``: of the trace, as JSON text."""
 
     pair: Pair
     loop: Loop
@@ -38,7 +41,11 @@ class Job(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Sequences in lockstep on one core, and what was counted of them."""
+    """Sequences in lockstep on one core, and their counts so far.
+
+    ``state``: of the texts, None before the first block; ``length`` (n,): tokens emitted; ``kept`` (n, depth+1) and
+    ``starts`` (S,): as in `Trace`; ``texts``: the tokens of each call, if they are returned.
+    """
 
     sequences: range
     state: State | None
@@ -49,7 +56,7 @@ class Part(NamedTuple):
 
 
 def consecutive(numbers: list[int], most: int) -> Iterator[range]:
-    """Consecutive numbers, `most` of them at a time."""
+    """Yield runs of consecutive numbers, each with at most `most` of them."""
     at = 0
     while at < len(numbers):
         size = 1
@@ -60,7 +67,7 @@ def consecutive(numbers: list[int], most: int) -> Iterator[range]:
 
 
 def checked_seed(seed: int) -> int:
-    """A key of Philox."""
+    """The seed, checked: a key of Philox, in 0..2^64-1."""
     return check.integer(seed, "seed", 0, (1 << 64) - 1)
 
 
@@ -78,33 +85,39 @@ def uniforms(seed: int, sequences: range, block: int, count: int) -> Array:
 def shard(
     job: Job, sequences: range, rounds: Rounds, report: Callable[[float], None], pool: ThreadPoolExecutor
 ) -> Trace:
-    """Run some sequences from their beginnings, a part of them on each core."""
+    """Run sequences from their first block on, a part of them on each core; `report` gets the share that is done."""
+    # Share the sequences out over the cores.
     clock, size = time.perf_counter(), len(sequences)
     each = -(-size // min(CORES, max(size // SHARD, 1)))
-    parts = [_begun(job, sequences[at : at + each]) for at in range(0, size, each)]
-    most, done = job.burn_in + (job.blocks or job.tokens or 0), 0  # a block emits at least one token
-    step = -(-most // -(-most * each * job.loop.uniforms // CHUNK))  # rounds at a time, all alike: JAX compiles once
+    parts = [_empty_part(job, sequences[at : at + each]) for at in range(0, size, each)]
+    # A block emits at least one token, so this many blocks are enough. Steps are equal, so that JAX compiles once.
+    most, done = job.burn_in + (job.blocks or job.tokens or 0), 0
+    step = -(-most // -(-most * each * job.loop.uniforms // CHUNK))
+    # Step by step; the first step runs the parts one by one, so that one of them compiles for all.
     while done < most and (job.tokens is None or any((part.length < job.tokens).any() for part in parts)):
-        run = pool.map if done else map  # the first rounds one by one: what is compiled for one serves all
-        parts = list(run(partial(_further, job, rounds, done, step), parts))
+        run = pool.map if done else map
+        parts = list(run(partial(_advance, job, rounds, done, step), parts))
         done += step
         length = sum(int(part.length.sum()) for part in parts)
         report(min(1.0, done / most if job.tokens is None else length / (size * job.tokens)))
+    # Pool the parts.
     texts = [_joined(np.concatenate(part.texts)) for part in parts if job.keep_tokens]
     kept, starts = np.concatenate([part.kept for part in parts]), sum(part.starts for part in parts)
-    found = stacked(texts) if texts else None
-    return Trace(job.settings, np.array(sequences), kept, job.pair.states, starts, found, time.perf_counter() - clock)
+    tokens = stacked(texts) if texts else None
+    return Trace(job.settings, np.array(sequences), kept, job.pair.states, starts, tokens, time.perf_counter() - clock)
 
 
-def _begun(job: Job, sequences: range) -> Part:
+def _empty_part(job: Job, sequences: range) -> Part:
+    """Sequences before their first block, with counts of 0."""
     kept = np.zeros((len(sequences), job.loop.depth + 1), dtype=np.int64)
     return Part(sequences, None, kept[:, 0].copy(), kept, np.zeros(len(job.pair.p), dtype=np.int64), [])
 
 
-def _further(job: Job, rounds: Rounds, done: int, step: int, part: Part) -> Part:
-    """The same sequences after so many blocks more."""
+def _advance(job: Job, rounds: Rounds, done: int, step: int, part: Part) -> Part:
+    """The part after `step` more blocks of every sequence; `done` of them were run before."""
     u = np.stack([uniforms(job.seed, part.sequences, block, job.loop.uniforms) for block in range(done, done + step)])
     state, (nodes, n, tokens) = rounds(part.state, u)
+    # Blocks that count: after the burn-in, and before the sequence has its blocks or its tokens.
     block = np.arange(done, done + step)[:, None]
     counted = np.broadcast_to(block >= job.burn_in, n.shape)
     if job.blocks is not None:
@@ -112,6 +125,7 @@ def _further(job: Job, rounds: Rounds, done: int, step: int, part: Part) -> Part
     else:
         emitted = np.where(counted, n + 1, 0)
         live = counted & (part.length + np.cumsum(emitted, axis=0) - emitted < job.tokens)
+    # Add them up, by sequence and accepted drafts, and by context.
     kept = part.kept.copy()
     np.add.at(kept, (np.broadcast_to(np.arange(len(kept)), n.shape)[live], n[live]), 1)
     starts = part.starts + np.bincount(nodes[live], minlength=len(part.starts))
@@ -120,9 +134,9 @@ def _further(job: Job, rounds: Rounds, done: int, step: int, part: Part) -> Part
 
 
 def _joined(tokens: Array) -> Array:
-    """Tokens (R, B, depth+1) with gaps -> texts (B, T), -1 after the end of each."""
+    """Texts (B, T), -1 after their ends, from tokens (R, B, depth+1) of blocks, in which -1 fills up each block."""
     rows = tokens.transpose(1, 0, 2).reshape(tokens.shape[1], -1)
-    there = rows >= 0
-    out = np.full((len(rows), int(there.sum(axis=1).max(initial=0))), -1, dtype=rows.dtype)
-    out[np.arange(out.shape[1]) < there.sum(axis=1)[:, None]] = rows[there]
+    is_token = rows >= 0
+    out = np.full((len(rows), int(is_token.sum(axis=1).max(initial=0))), -1, dtype=rows.dtype)
+    out[np.arange(out.shape[1]) < is_token.sum(axis=1)[:, None]] = rows[is_token]
     return out

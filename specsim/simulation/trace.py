@@ -1,4 +1,4 @@
-"""What a simulation saw: counts, the numbers they say with intervals, and how shards are pooled and kept in files."""
+"""Counts of a simulation, the estimates made of them with intervals, and how shards are pooled and stored in files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from specsim.base.reading import parsed_json
 from specsim.base.results import result
 from specsim.types import Array
 
-SOURCE = " (SHA-256 of its source)"  # how a setting ends that says with what code a simulation was made
+# The end of the name of a setting that holds a hash of source code.
+SOURCE = " (SHA-256 of its source)"
 
 
 @result("tau", "blocks", "hazards")
@@ -66,7 +67,7 @@ class Trace(NamedTuple):
 
     @property
     def hazards(self) -> Array:
-        """Of the blocks that kept i - 1 drafts or more, the share that kept i or more, i = 1..depth; NaN for none."""
+        """Share of blocks with i or more accepted drafts among those with i - 1 or more, i = 1..depth; NaN for none."""
         reached = self.histogram[::-1].cumsum()[::-1]
         return reached[1:] / np.where(reached[:-1] > 0, reached[:-1], np.nan)
 
@@ -142,23 +143,23 @@ def merge_traces(a: Trace, b: Trace) -> Trace:
 
 
 def stacked(texts: list[Array]) -> Array:
-    """Texts (n, T) under each other, -1 after their ends."""
+    """All texts in one array (n, T), padded with -1 to the longest."""
     width = max(t.shape[1] for t in texts)
     return np.concatenate([np.pad(t, ((0, 0), (0, width - t.shape[1])), constant_values=-1) for t in texts])
 
 
 def same_settings(trace: Trace, settings: str, problem: str) -> None:
     """ValueError naming the first setting that differs."""
-    one, other = json.loads(trace.settings), json.loads(settings)
-    for name in one | other:
-        if one.get(name) != other.get(name):
-            raise ValueError(f"{problem}: {name} is {one.get(name)} in one and {other.get(name)} in the other")
+    first, second = json.loads(trace.settings), json.loads(settings)
+    for name in first | second:
+        if first.get(name) != second.get(name):
+            raise ValueError(f"{problem}: {name} is {first.get(name)} in one and {second.get(name)} in the other")
 
 
 def changed_source(trace: Trace, settings: str) -> list[str]:
-    """Whose source has changed since a trace was made, if nothing else is another; hashes of source end in SOURCE."""
-    one, other = json.loads(trace.settings), json.loads(settings)
-    names = [name for name in one | other if one.get(name) != other.get(name)]
+    """Names of the parts whose source has changed since a trace was made; none if another setting differs, too."""
+    recorded, current = json.loads(trace.settings), json.loads(settings)
+    names = [name for name in recorded | current if recorded.get(name) != current.get(name)]
     return [name.removesuffix(SOURCE) for name in names] if all(name.endswith(SOURCE) for name in names) else []
 
 
@@ -173,19 +174,24 @@ def save(trace: Trace, path: Path) -> None:
 def load(path: Path) -> Trace:
     """Read a trace; ValueError if the file holds none."""
     try:
-        # Opened here: NumPy leaves a file open that is no whole archive.
+        # Open the file here: NumPy leaves it open if it is no complete archive.
         with path.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-        settings, seconds, tokens = str(found.pop("settings")), float(found.pop("seconds")), found.pop("tokens", None)
+            fields = {name: file[name] for name in file.files}
+        # Texts and scalars first; the other fields are arrays of counts.
+        settings, seconds, tokens = (
+            str(fields.pop("settings")),
+            float(fields.pop("seconds")),
+            fields.pop("tokens", None),
+        )
         if not isinstance(parsed_json(settings, "its settings"), dict):
             raise ValueError("its settings are no object of JSON")
-        trace = Trace(settings=settings, seconds=seconds, tokens=tokens, **found)
+        trace = Trace(settings=settings, seconds=seconds, tokens=tokens, **fields)
         if not len(trace.sequences) == len(trace.kept) == len(trace.kept if tokens is None else tokens):
             raise ValueError("its arrays have different numbers of sequences")
         _check_counts(trace)
         return trace
     except (ValueError, KeyError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        # NumPy advises to load what is no array with pickle, which would run code.
+        # NumPy advises to load other objects with pickle, which would run code: hide that advice.
         reason = "it is no archive of arrays" if "allow_pickle" in str(error) else str(error)
         raise ValueError(f"checkpoint {path} holds no trace ({reason})") from None
 

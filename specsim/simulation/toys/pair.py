@@ -10,18 +10,20 @@ from specsim.base import check
 from specsim.base.arrays import array_namespace
 from specsim.simulation.rows import entries
 from specsim.simulation.toys.models import Automaton, automaton
-from specsim.types import Array
+from specsim.types import Array, Model
 
 MAX_CELLS = 2**26  # of the laws of both
 
 
 class Pair(NamedTuple):
-    """Contexts that some text leads to. Arrays are of one library; `step` is flat: after token y in state s, s V + y.
+    """The S contexts of target and draft together that some text leads to. Arrays are of one library.
 
-    p, q (S, V): the laws of the next token; start: the state of the empty text; states (S, 2): what the target's and
-    the draft's own states are. For chain rules and step rules (`specsim.simulation.pair_tables`): cumulative rows of q;
-    of rules that are looked up, cumulative laws (2S, V) of the token after the drafts, where a draft failed, and where
-    none did; and where that law has scales, `residuals`.
+    ``p``, ``q`` (S, V): the laws of the next token; ``step`` (S V,): the state after token y in state s, at s V + y;
+    ``start``: the state of the empty text; ``states`` (S, 2): the states of target and draft.
+
+    `specsim.simulation.pair_tables` adds ``q_sums``: cumulative rows of q; ``token_sums`` (2S, V), for rules that are
+    looked up: cumulative laws of the token after the drafts, where a draft failed, then where none did; and
+    ``residuals``, for rules with scales.
     """
 
     p: Array
@@ -68,6 +70,18 @@ def _reached(p: Automaton, q: Automaton) -> Array:
 def after(pair: Pair, state: Array, token: Array) -> Array:
     """The state that follows a token; -1, which is no token, counts as 0."""
     return entries(pair.step, state * pair.p.shape[-1] + array_namespace(token).where(token < 0, 0, token))
+
+
+def draft_after(pair: Pair, state: int) -> Model:
+    """The draft after a context, as a function of the text since then."""
+
+    def model(text: tuple[int, ...]) -> Array:
+        here = state
+        for token in text:
+            here = int(after(pair, np.asarray(here), np.asarray(token)))
+        return pair.q[here]
+
+    return model
 
 
 def at_tokens(pair: Pair, state: Array, token: Array) -> tuple[Array, Array]:
