@@ -1,6 +1,6 @@
-"""Acceptance: one record, whatever it is given as (a number, hazards, a log, laws along texts, a function).
+"""Acceptance: one record, made from a number, hazards, a log, laws along texts, or a function.
 
-The counterpart of `LatencyModel`: what a function is given is told apart once, at its door.
+The counterpart of `LatencyModel`: functions convert their argument to this record once, when they are called.
 """
 
 from __future__ import annotations
@@ -97,20 +97,22 @@ def as_acceptance(given: Any) -> Acceptance:
         return from_counts(given)
     if callable(given):
         return from_function(given)
-    if isinstance(given, (int, float)):  # a bool is refused there
+    # `from_alpha` refuses a bool.
+    if isinstance(given, (int, float)):
         return from_alpha(given)
     a = check.real_values(given, "acceptance", 0, 1)
     return from_hazards(a) if a.ndim else from_alpha(a)
 
 
 def from_alpha(alpha: Any, words: str = "acceptance is i.i.d., as declared") -> Acceptance:
-    """Every draft is kept with this probability, whatever came before."""
+    """Acceptance alpha for every draft, whatever came before."""
     plain = isinstance(alpha, (int, float))
     a = check.scalar(alpha, "acceptance", "[0, 1]") if plain else check.real_values(alpha, "acceptance", 0, 1)
 
     def tau(gamma: int) -> Tau:
         g = _length(gamma)
-        if plain:  # without arrays, as sweeps ask for this very often
+        # Without arrays, since sweeps call this very often.
+        if plain:
             return Tau(math.fsum(float(a) ** i for i in range(g + 1)), 0.0)
         return Tau(float(block_efficiency(a, gamma=g)), 0.0)
 
@@ -118,11 +120,12 @@ def from_alpha(alpha: Any, words: str = "acceptance is i.i.d., as declared") -> 
 
 
 def from_hazards(hazards: Array, words: str = "hazards are exact, as given") -> Acceptance:
-    """A curve of hazards, shape (n,), without an error."""
+    """Acceptance by a curve of hazards (n,), taken as exact."""
     a = check.real_values(hazards, "acceptance", 0, 1)
     if a.ndim != 1:
         raise ValueError(f"acceptance has shape {tuple(a.shape)}; give a number, or one curve of hazards")
 
+    # The first gamma hazards; the curve says nothing about longer blocks.
     def upto(gamma: int) -> Array:
         g = _length(gamma)
         if g > len(a):
@@ -138,33 +141,38 @@ def from_hazards(hazards: Array, words: str = "hazards are exact, as given") -> 
     )
 
 
-def from_counts(found: HazardEstimate, words: str = "hazards as counted, blocks independent") -> Acceptance:
-    """Hazards counted in a log, with their errors; they say nothing of drafts that no block came to test."""
+def from_counts(estimate: HazardEstimate, words: str = "hazards as counted, blocks independent") -> Acceptance:
+    """Acceptance by hazards counted in a log, with their errors, up to the last draft that some block tested."""
 
     def tau(gamma: int) -> Tau:
         # A pooled estimate has one error for every length; no drafts have none.
-        return Tau(*found.tau(_length(gamma), wary=True)) if gamma else Tau(1.0, 0.0)
+        return Tau(*estimate.tau(_length(gamma), wary=True)) if gamma else Tau(1.0, 0.0)
 
     def hazards(gamma: int) -> list[float]:
-        tau(gamma)  # refuses a length that was not seen
-        return [float(v) for v in found.hazards[:gamma]]
+        # This call refuses a length that no block tested.
+        tau(gamma)
+        return [float(v) for v in estimate.hazards[:gamma]]
 
-    return Acceptance(tau, hazards, lambda gamma: found, int(sum(found.tried > 0)), words)
+    return Acceptance(tau, hazards, lambda gamma: estimate, int(sum(estimate.tried > 0)), words)
 
 
-def from_function(given: Callable[[int], Any], words: str = "") -> Acceptance:
-    """What a function gives for each gamma, where the acceptance of a draft depends on how many are made."""
-    said = words or "acceptance as the function given says for each length"
+def from_function(function: Callable[[int], Any], words: str = "") -> Acceptance:
+    """Acceptance by a function of gamma, where the acceptance of a draft depends on how many are made."""
+    words = words or "acceptance as the function given says for each length"
 
     @cache
-    def made(gamma: int) -> Acceptance:
-        return as_acceptance(given(gamma))
+    def at_length(gamma: int) -> Acceptance:
+        return as_acceptance(function(gamma))
 
     def tau(gamma: int) -> Tau:
-        return made(_length(gamma)).tau(gamma) if gamma else Tau(1.0, 0.0)
+        return at_length(_length(gamma)).tau(gamma) if gamma else Tau(1.0, 0.0)
 
     return Acceptance(
-        tau, lambda gamma: made(_length(gamma)).hazards(gamma), lambda gamma: made(gamma).counted(gamma), None, said
+        tau,
+        lambda gamma: at_length(_length(gamma)).hazards(gamma),
+        lambda gamma: at_length(gamma).counted(gamma),
+        None,
+        words,
     )
 
 
@@ -195,8 +203,8 @@ def from_histogram(accepted: Array, drafted: Array, counts: Array = None, words:
     >>> from_histogram([0, 1, 2], [2, 2, 2], counts=[10, 30, 60]).hazards(2)
     [0.9, 0.6666666666666666]
     """
-    found = estimate_hazards(accepted, drafted, counts=counts)
-    return from_counts(found, words) if words else from_counts(found)
+    estimate = estimate_hazards(accepted, drafted, counts=counts)
+    return from_counts(estimate, words) if words else from_counts(estimate)
 
 
 def from_rows(
@@ -239,27 +247,31 @@ def from_rows(
     >>> from_rows(p, q).tau(1).value, round(from_rows(p, q, [0, 0, 1, 0]).tau(1).value, 3)
     (1.75, 1.667)
     """
+    # Without the tokens: the mean acceptance over positions.
     p, q = check.laws(p, q)
     if tokens is None:
         words = f"the mean acceptance over the positions of {source}, as if all were alike (it holds no tokens); "
         words += "that they are a sample is in no interval"
         return from_alpha(float(overlap(p, q).mean()), words)
+    # Ratios q(y)/p(y) along each text.
     tokens = np.asarray(tokens)
-    mine, other = at(p, tokens), at(q, tokens)
-    if (mine == 0).any():
-        i = int(np.argmax(mine == 0))
+    p_token, q_token = at(p, tokens), at(q, tokens)
+    if (p_token == 0).any():
+        i = int(np.argmax(p_token == 0))
         raise ValueError(f"{source}: token {i} has probability 0 under the target, which wrote the text")
     sizes = [len(p)] if lengths is None else list(lengths)
-    texts = np.split(other / mine, np.cumsum(sizes)[:-1])
+    texts = np.split(q_token / p_token, np.cumsum(sizes)[:-1])
 
+    # Hazards of blocks of gamma drafts: the renewal law of each text, pooled over texts.
     def pooled(gamma: int) -> Array | HazardEstimate:
-        found = [renewal(text_survival(chain_rule("tokenwise").survival, ratio, gamma)) for ratio in texts]
-        tried = np.array([one.tried for one in found])
-        kept = np.array([one.hazards for one in found]) * tried
+        renewals = [renewal(text_survival(chain_rule("tokenwise").survival, ratio, gamma)) for ratio in texts]
+        tried = np.array([law.tried for law in renewals])
+        accepted = np.array([law.hazards for law in renewals]) * tried
         if len(texts) > 1 and tried.sum(axis=0).all():
-            return pool_texts(kept, tried)
-        return kept.sum(axis=0) / np.where(tried.sum(axis=0) > 0, tried.sum(axis=0), 1)
+            return pool_texts(accepted, tried)
+        return accepted.sum(axis=0) / np.where(tried.sum(axis=0) > 0, tried.sum(axis=0), 1)
 
+    # The words say how far the error can be trusted.
     if len(texts) == 1:
         sample = "of one text, so its error is not known"
     elif len(texts) < FEW_TEXTS:
@@ -270,8 +282,10 @@ def from_rows(
 
 
 def _length(gamma: int) -> int:
+    """The speculation length, checked."""
     return check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
 
 
 def _nothing(gamma: int) -> None:
+    """Counts of an acceptance that was not counted: None."""
     return None

@@ -90,15 +90,15 @@ def block_efficiency(alpha: Array, *, gamma: int | None = None) -> Array:
 
 
 def _survival(alpha: Array, gamma: int | None) -> Array:
-    """P(n >= i), i = 0..gamma."""
+    """P(n >= i), i = 0..gamma, from one acceptance and gamma, or from a hazard curve."""
     a = check.real_values(alpha, "alpha", 0, 1)
     xp = array_namespace(a)
     if gamma is not None:
         a = xp.broadcast_to(a[..., None], (*a.shape, check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)))
     elif a.ndim == 0:
         raise ValueError("alpha is a single number: give gamma, or a hazard curve with one entry per position")
-    one = xp.ones((*a.shape[:-1], 1), dtype=a.dtype)
-    return xp.concat([one, xp.cumulative_prod(a, axis=-1)], axis=-1)
+    certain = xp.ones((*a.shape[:-1], 1), dtype=a.dtype)
+    return xp.concat([certain, xp.cumulative_prod(a, axis=-1)], axis=-1)
 
 
 @result("tau", "blocks")
@@ -158,10 +158,11 @@ def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     >>> float(renewal(np.full((4, 1), 0.5)).blocks)  # 4 tokens in jumps of 1 or 2
     2.875
     """
+    # Validate; integers among Fractions become Fractions, as they would divide to floats.
     s = np.asarray(check.real_values(survival, "survival", 0, 1))
     if s.ndim != 2 or s.shape[0] == 0:
         raise ValueError(f"survival must have shape (T, gamma) with T >= 1, got {tuple(s.shape)}")
-    s = s * Fraction(1) if s.dtype == object else s  # integers among Fractions would divide to floats
+    s = s * Fraction(1) if s.dtype == object else s
     if not isinstance(ended, (bool, np.bool_)):
         raise TypeError(f"ended must be True or False, got {check.shown(ended)}")
     length, gamma = s.shape
@@ -172,6 +173,7 @@ def renewal(survival: Array, *, ended: bool = False) -> Renewal:
     padded = np.zeros((length, gamma + 2), dtype=s.dtype)
     padded[:, 0], padded[:, 1:-1] = 1, s
     jump = padded[:, :-1] - padded[:, 1:]
+    # Where blocks start: a Markov chain along the text.
     starts = np.zeros(length + gamma + 1, dtype=s.dtype)
     starts[0] = 1
     for t in range(length):
@@ -182,13 +184,14 @@ def renewal(survival: Array, *, ended: bool = False) -> Renewal:
 
 
 def _hazards(padded: Array, starts: Array, gamma: int, last: int) -> tuple[Array, Array]:
+    """tried and hazards (gamma,) of `Renewal`; `last` is 1 if a block may draft the text's last token, else 0."""
     tried, hazards = np.zeros(gamma, dtype=padded.dtype), np.zeros(gamma, dtype=padded.dtype)
     for i in range(gamma):
-        # draft i+1 is made where more than i+1 tokens are left; where i+1 are, if the text ended of itself
+        # Draft i+1 is made where more than i+1 tokens are left, or just i+1 if the text ended with a stop token.
         start = starts[: max(len(starts) - i - 1 + last, 0)]
         tried[i] = (start * padded[: len(start), i]).sum()
-        kept = (start * padded[: len(start), i + 1]).sum()
-        hazards[i] = kept / tried[i] if tried[i] else kept
+        accepted = (start * padded[: len(start), i + 1]).sum()
+        hazards[i] = accepted / tried[i] if tried[i] else accepted
     return tried, hazards
 
 

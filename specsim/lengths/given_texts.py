@@ -1,4 +1,4 @@
-"""What a text says of drafted trees, for every rule whose law given the text is known: one door to it."""
+"""P(n >= i | text) for drafted trees: one entrance to every tree rule whose law given the text is known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from specsim.lengths.traversal_texts import fitted, text_survival_traversal
 from specsim.lengths.tree_texts import TextSurvival, averaged, jackknife_error, left_out, text_survival_tree
 from specsim.types import Array
 
-KNOWN = {  # rule -> how siblings may be drawn
+# Schemes of siblings for which the law given the text is known, by rule.
+KNOWN = {
     "tokenwise": ("iid", "without_replacement", "deterministic"),
     "traversal": ("without_replacement",),
     "lifted": ("iid", "without_replacement"),

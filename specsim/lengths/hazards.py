@@ -16,7 +16,8 @@ from specsim.base.results import result
 from specsim.lengths.blocks import accepted_length_law
 from specsim.types import Array
 
-MAX_DRAFTS = 4096  # of one block
+# Most drafts of one block in a log: more is a mistake in the file.
+MAX_DRAFTS = 4096
 
 
 @result("hazards", rows=lambda estimate: estimate.positions())
@@ -67,15 +68,17 @@ class HazardEstimate(NamedTuple):
         if g > len(self.hazards) or not self.tried[:g].all():
             seen = int(np.argmin(self.tried > 0)) if not self.tried.all() else len(self.tried)
             raise ValueError(f"gamma is {g}, but no block came to test a draft beyond position {seen}")
+        # tau = sum over i of alpha_1 ... alpha_i.
         a, tried = self.hazards[:g], self.tried[:g]
         before = np.concatenate([[1.0], np.cumprod(a)])
-        # d tau / d alpha_i: reach position i, keep it, and everything that follows
+        # Its slope d tau / d alpha_i: reach position i, and, with draft i accepted, expect after[i + 1] tokens there.
         after = np.ones(g + 1)
         for i in reversed(range(g)):
             after[i] = 1 + a[i] * after[i + 1]
         slope = before[:g] * after[1:]
         if self.tau_error is not None:
             return float(before.sum()), self.tau_error
+        # Greenwood's variance: that of each hazard, times its slope squared.
         spread = a * (1 - a) / tried
         if wary:
             spread = np.where((a == 0) | (a == 1), (_Z / (tried + _Z**2)) ** 2, spread)
@@ -121,10 +124,11 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
 
     Examples
     --------
-    >>> found = estimate_hazards([0, 1, 2, 1], [2, 2, 2, 1])  # the last block drafted once and kept it
-    >>> found.hazards.tolist(), found.tried.tolist()
+    >>> estimate = estimate_hazards([0, 1, 2, 1], [2, 2, 2, 1])  # the last block drafted once and kept it
+    >>> estimate.hazards.tolist(), estimate.tried.tolist()
     ([0.75, 0.5], [4, 2])
     """
+    # Validate the log: n accepted drafts of g, in `weight` blocks.
     n = _counts(accepted, "accepted")
     g = _counts(drafted, "drafted")
     if g.max() > MAX_DRAFTS:
@@ -139,11 +143,13 @@ def estimate_hazards(accepted: Array, drafted: Array, *, counts: Array = None, l
     if not weight.sum():
         raise ValueError("there is no block: counts are all 0")
     share = float(check.scalar(level, "level", "(0, 1)"))
+    # For every position, the blocks that tested its draft, and those that accepted it; drop positions that none tested.
     places = range(1, int(g.max()) + 1)
     tried = np.array([weight[(n >= i - 1) & (g >= i)].sum() for i in places], dtype=np.int64)
     kept = np.array([weight[n >= i].sum() for i in places], dtype=np.int64)
-    tried = tried[tried > 0]  # later positions nobody came to test, of which nothing is known
+    tried = tried[tried > 0]
     kept = kept[: len(tried)]
+    # Hazards with Wilson's intervals.
     hazards = kept / tried
     z = NormalDist().inv_cdf((1 + share) / 2)
     intervals = np.array([wilson(int(k), int(t), z) for k, t in zip(kept, tried, strict=True)]).reshape(-1, 2)
@@ -179,34 +185,42 @@ def pool_texts(kept: Array, tried: Array) -> HazardEstimate:
 
     Examples
     --------
-    >>> found = pool_texts([[9, 5], [7, 2]], [[10, 9], [10, 7]])
-    >>> found.hazards.tolist(), [round(v, 3) for v in found.tau(2)]
+    >>> estimate = pool_texts([[9, 5], [7, 2]], [[10, 9], [10, 7]])
+    >>> estimate.hazards.tolist(), [round(v, 3) for v in estimate.tau(2)]
     ([0.8, 0.4375], [2.15, 0.25])
     """
+    # Validate the counts, and drop positions that no block came to test.
     k, n = (np.asarray(check.real_values(v, name, 0, math.inf)) for v, name in ((kept, "kept"), (tried, "tried")))
     if k.shape != n.shape or k.ndim != 2 or len(k) < 2:
         raise ValueError(f"kept and tried must have one shape (T, gamma) with T >= 2, got {k.shape} and {n.shape}")
     if (k > n * (1 + 1e-9)).any():
         raise ValueError("a text keeps more drafts than it tried")
-    seen = int(np.cumprod(n.sum(axis=0) > 0).sum())  # positions that some block came to test
-    k, n = k[:, :seen], n[:, :seen]
-    total, came = k.sum(axis=0), n.sum(axis=0)
-    without = (total - k) / np.where(came - n > 0, came - n, 1)
-    hazards = total / came
+    tested = int(np.cumprod(n.sum(axis=0) > 0).sum())
+    k, n = k[:, :tested], n[:, :tested]
+    # Hazards of all texts, and of all texts but one (T, gamma).
+    accepted, tried_by_all = k.sum(axis=0), n.sum(axis=0)
+    without = (accepted - k) / np.where(tried_by_all - n > 0, tried_by_all - n, 1)
+    hazards = accepted / tried_by_all
 
+    # The jackknife's standard error.
     def spread(v: Array) -> Array:
         return np.sqrt((len(v) - 1) / len(v) * ((v - v.mean(axis=0)) ** 2).sum(axis=0))
 
     half = _Z * spread(without)
     intervals = np.stack([np.maximum(hazards - half, 0), np.minimum(hazards + half, 1)], axis=-1)
-    return HazardEstimate(hazards, intervals, came, total, float(spread(1 + without.cumprod(axis=1).sum(axis=1))))
+    return HazardEstimate(
+        hazards, intervals, tried_by_all, accepted, float(spread(1 + without.cumprod(axis=1).sum(axis=1)))
+    )
 
 
+# Largest sum of counts that floats hold exactly.
 _MOST = 2**53
+# The normal quantile of a 95 % interval.
 _Z = NormalDist().inv_cdf(0.975)
 
 
 def _counts(value: Array, name: str) -> Array:
+    """One row of whole numbers from 0 on, checked, as int64."""
     w = np.atleast_1d(np.asarray(check.real_values(value, name, 0, math.inf)))
     if w.ndim != 1 or not len(w):
         raise ValueError(f"{name} must be one row of whole numbers, got shape {tuple(w.shape)}")

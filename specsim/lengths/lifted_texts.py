@@ -1,13 +1,15 @@
-"""What a text says of trees of i.i.d. siblings under a lifted step rule, drawn along it.
+"""P(n >= i | text) for trees of i.i.d. siblings under a lifted step rule.
 
 As under traversal (`specsim.lengths.traversal_texts`), a call V(x, a) succeeds with probability a whatever is drawn
-below x (T23). Of the K children S of x the one with the text's token y is called once those before it have failed, with
-probability 1 - sum_before T(.|S), T the step rule for the target (a p, 1 - a), and with a weight that makes it T(y|S).
-A sum over the rank r at which y comes up first, and over the other siblings, gives P(n >= i | text, start t):
+below x (T23). Let T be the step rule for the target (a p, 1 - a), and S the K children of x. The child with the text's
+token y is called when all children before it have failed, which has probability 1 - sum_before T(.|S). Its weight makes
+it succeed with probability T(y|S) in all. A sum over the rank r at which y comes up first, and over the other siblings,
+gives P(n >= i | text, start t):
 
     E[product over the path of q(y) (1 - q(y))^(r-1) (1 - sum_before T) / p(y)] a_i,
 
-the siblings before r drawn from q without y, those after it from q: over all of them in Fractions, sampled in floats.
+where siblings before r are drawn from q without y, and siblings after r from q. Fractions sum over all siblings, floats
+sample them.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from specsim.trees import topology
 from specsim.types import Array
 from specsim.verify.lookup import step_rule
 
-Siblings = tuple[Array, Array]  # tokens (M', T, K), and the probability that their drawing leaves out (M', T)
+# Tokens (M', T, K), and the factor (M', T) by which a row counts: its probability, as far as it was not sampled.
+Siblings = tuple[Array, Array]
 
 
 @np.errstate(under="ignore")
@@ -66,31 +69,36 @@ def lifted_samples(
     >>> lifted_samples([[.5, .5]] * 2, [[.9, .1]] * 2, [1, 1], [-1, 0], samples=1)[0].round(3).tolist()
     [[0.2, 0.04], [0.2, 0.0]]
     """
-    found, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
+    # Validate the arguments.
+    shape, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
     random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
-    below, depths = topology.children(found), [0, *topology.depths(found).tolist()]
+    below, depths = topology.children(shape), [0, *topology.depths(shape).tolist()]
     rule = step_rule(step, max(1, *map(len, below)), "iid")
     p, q, y = prepared(p, q, y)
     length, exact = len(y), is_exact(p)
     out = np.zeros((1 if exact else count, length, max(depths)), dtype=p.dtype)
     one = np.ones((out.shape[0], length), dtype=p.dtype) * (Fraction(1) if exact else 1)
-    calls = {0: (one, one)}  # row -> weight of its call, and how often it is made given the text, over starts
+    # By row, for every start: the weight of the node's call, and the probability that it is made, given the text.
+    calls = {0: (one, one)}
     for row, kids in enumerate(below):
+        # Rows at the children's position, for all starts from which the text reaches it.
         left = max(length - depths[row], 0)
         weight, reach = (w[:, :left] for w in calls.pop(row))
         rows, drafts, token = (w[depths[row] :] for w in (p, q, y))
-        given = np.where(at(rows, token) > 0, at(rows, token), 1)
+        p_token = np.where(at(rows, token) > 0, at(rows, token), 1)
         for rank, kid in enumerate(kids):
+            # The child of this rank is the first with token y; its siblings are listed or drawn.
             siblings, chance = _siblings(drafts, token, rank, len(kids), weight.shape[0], None if exact else random)
             times = len(siblings) // len(weight)
             a, made = np.concatenate([weight] * times), np.concatenate([reach] * times) * chance
+            # It is called if the children before it fail, and succeeds with T(y|S).
             law = _law(rule, rows, drafts, a, siblings)
             goes, before = at(law, siblings[..., rank]), _before(law, siblings[..., :rank], a)
             some = before > 0
             handed = np.where(some, goes / np.where(some, before, 1), 0 * goes)
-            calls[kid + 1] = np.minimum(handed, 1), made * before * at(drafts, token) / given
-            kept = made * goes * at(drafts, token) / given
-            out[:, :left, depths[row]] += kept.sum(axis=0) if exact else kept
+            calls[kid + 1] = np.minimum(handed, 1), made * before * at(drafts, token) / p_token
+            accepted = made * goes * at(drafts, token) / p_token
+            out[:, :left, depths[row]] += accepted.sum(axis=0) if exact else accepted
     return out
 
 
@@ -102,7 +110,7 @@ def _law(rule: ModuleType, rows: Array, drafts: Array, weight: Array, siblings: 
 
 
 def _before(law: Array, siblings: Array, weight: Array) -> Array:
-    """Probability (M, T) that the calls of the siblings before all fail; equal ones are called once."""
+    """Probability (M, T) that the calls of all these siblings fail; equal siblings are called once."""
     total = 0 * weight
     for k in range(siblings.shape[-1]):
         x = siblings[..., k]
@@ -112,13 +120,15 @@ def _before(law: Array, siblings: Array, weight: Array) -> Array:
 
 
 def _siblings(drafts: Array, y: Array, rank: int, k: int, count: int, random: Any) -> Siblings:
-    """K siblings, that of this rank the first with token y, and their weight beside q(y); random None: all of them.
+    """K siblings, of which the one of this rank is the first with token y; random None lists all of them.
 
     Rows (count, T) are repeated for every order of siblings, one after the other.
     """
     without_y = without(drafts, y)
     others = [without_y if j < rank else drafts for j in range(k) if j != rank]
-    never = 1 - at(drafts, y)  # the first has y for certain where q has nothing else
+    # The siblings before have other tokens with this probability each; 0 where q has nothing but y.
+    never = 1 - at(drafts, y)
+    # All orders of the other siblings, with their probabilities.
     if random is None:
         tuples = itertools.product(range(drafts.shape[-1]), repeat=k - 1)
         parts = [_placed([x + 0 * y for x in each], y, rank) for each in tuples]
@@ -127,6 +137,7 @@ def _siblings(drafts: Array, y: Array, rank: int, k: int, count: int, random: An
             np.concatenate([np.broadcast_to(part, (count, *part.shape)) for part in parts]),
             np.concatenate([np.broadcast_to(w, (count, *w.shape)) for w in weights]),
         )
+    # Or a sample of them.
     shape = (count, len(y))
     drawn = [np.minimum(pick(np.broadcast_to(w, (*shape, w.shape[-1])), random.random(shape)), w.shape[-1] - 1)
              for w in others]  # fmt: skip
@@ -134,7 +145,7 @@ def _siblings(drafts: Array, y: Array, rank: int, k: int, count: int, random: An
 
 
 def _placed(others: list[Array], y: Array, rank: int) -> Array:
-    """The siblings (..., K), y at its rank."""
+    """The siblings (..., K), with y inserted at its rank."""
     return np.stack([*others[:rank], y, *others[rank:]], axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""What engines print as acceptance, and how one of these numbers follows from another."""
+"""The numbers that engines print as acceptance, and conversions between them."""
 
 from __future__ import annotations
 
@@ -92,6 +92,7 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
     >>> round(convert_acceptance(0.8, kind="alpha", to="draft_rate", gamma=3), 2)
     0.65
     """
+    # Validate the arguments.
     g = check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     for name, chosen in (("kind", kind), ("to", to)):
         if chosen not in _MEASURES:
@@ -100,6 +101,7 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
     v = float(check.scalar(value, f"value ({kind})", f"[{1 if kind == 'tau' else 0}, {top!r}]"))
     if kind == to:
         return v
+    # Convert to tau, then from tau.
     tau = {
         "tau": lambda: v,
         "kept": lambda: v + 1,
@@ -117,7 +119,7 @@ def convert_acceptance(value: float, *, kind: str, to: str, gamma: int) -> float
 
 
 def _iid(tau: float, gamma: int) -> float:
-    """The constant acceptance of this tau, by bisection: tau grows with it."""
+    """The constant acceptance whose blocks of gamma drafts have this tau, by bisection: tau grows with it."""
     if tau <= 1:
         return 0.0
     low, high = 0.0, 1.0

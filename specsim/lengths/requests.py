@@ -89,7 +89,7 @@ def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: floa
     Raises
     ------
     ValueError
-        A law that is none, tokens below 1, or a negative time.
+        An invalid probability vector, tokens below 1, or a negative time.
 
     References
     ----------
@@ -107,11 +107,13 @@ def request_law(length_law: Array, tokens: int, *, cycle_s: float, first_s: floa
     t = check.integer(tokens, "tokens", 1, limits.MAX_TOKENS)
     cycle = float(check.scalar(cycle_s, "cycle_s", "[0, inf)"))
     first = float(check.scalar(first_s, "first_s", "[0, inf)"))
+    # cycles[k] = P(k cycles); emitted[i]: the request is not done after k cycles, and has i tokens.
     cycles = np.zeros(t + 1, dtype=law.dtype)
-    emitted = np.zeros(t, dtype=law.dtype)  # emitted[i]: the request is not done and has i tokens
+    emitted = np.zeros(t, dtype=law.dtype)
     emitted[0] = 1
     for k in range(1, t + 1):
-        ahead = np.convolve(emitted, law)  # ahead[i]: has i + 1 tokens
+        # ahead[i]: one block later it has i + 1 tokens; with t or more it is done.
+        ahead = np.convolve(emitted, law)
         cycles[k] = ahead[t - 1 :].sum()
         emitted = np.concatenate([ahead[:1] * 0, ahead[: t - 1]])
         if not emitted.any():
@@ -165,7 +167,7 @@ def inter_token_law(length_law: Array, *, cycle_s: float) -> InterToken:
     Raises
     ------
     ValueError
-        A law that is none, or a negative time.
+        An invalid probability vector, or a negative time.
 
     References
     ----------
@@ -219,7 +221,7 @@ def batch_tokens(length_law: Array, batch: int | None = None) -> BatchTokens:
     Raises
     ------
     ValueError
-        A law that is none, batch below 1, or batch missing, or given beside several laws.
+        An invalid probability vector, batch below 1, or batch missing, or given beside several laws.
 
     References
     ----------
@@ -228,8 +230,8 @@ def batch_tokens(length_law: Array, batch: int | None = None) -> BatchTokens:
     Examples
     --------
     >>> import specsim
-    >>> found = batch_tokens(specsim.accepted_length_law(0.8, gamma=4), 8)
-    >>> round(float(found.continuous) / 8, 3), round(float(found.lockstep) / 8, 4)
+    >>> tokens = batch_tokens(specsim.accepted_length_law(0.8, gamma=4), 8)
+    >>> round(float(tokens.continuous) / 8, 3), round(float(tokens.lockstep) / 8, 4)
     (3.362, 1.2014)
     """
     law = np.asarray(check.law(length_law, "length_law"))

@@ -1,13 +1,13 @@
-"""What a text says of trees without replacement under traversal verification, drawn along it.
+"""P(n >= i | text) for trees drawn without replacement, under traversal verification.
 
-A call V(x, a) succeeds with probability a whatever is drawn below x, and then the text goes on as the target has it
+A call V(x, a) succeeds with probability a whatever is drawn below x, and then the text goes on with the target's law
 (T21). So P(n >= i | text, start t) is a sum over the nodes of depth i of
 
     E[product over its path of Pr[the siblings before it are drawn, and fail] q_r(y) / p(y)] a_i,
 
-where a, p and q change as siblings fail, and a_i is the weight that the call of the node has. What hangs below siblings
-does not matter. Failed siblings are summed over in Fractions, and sampled in floats, each by its own weight. `lifted`
-is traversal on such trees (T23, 3).
+where a, p and q change as siblings fail, and a_i is the weight that the call of the node has. Nodes below siblings do
+not matter. Fractions sum over all failed siblings; floats sample them, by the probability with which each fails.
+`lifted` is traversal on such trees (T23, 3).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from specsim.lengths.tree_texts import MAX_FAILED, TextSurvival, along, averaged
 from specsim.trees import topology
 from specsim.types import Array
 
-SAMPLES = 4  # of failed siblings, for every position and node: texts have many positions
+# Draws of failed siblings for every position and node: few, as texts have many positions.
+SAMPLES = 4
 
 
 @np.errstate(under="ignore")
@@ -70,48 +71,54 @@ def text_survival_traversal(
 @np.errstate(under="ignore")
 def traversal_samples(p: Array, q: Array, y: Array, parents: Any, *, samples: int = SAMPLES, seed: int = 0) -> Array:
     """Independent estimates (M, T, depth) of `text_survival_traversal`, to be averaged; M = 1 where they are exact."""
-    found, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
+    # Validate the arguments.
+    shape, count = topology.shape(parents), check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
     random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
     p, q, y = prepared(p, q, y)
     length, exact = len(y), is_exact(p)
-    below, depths = topology.children(found), [0, *topology.depths(found).tolist()]
+    below, depths = topology.children(shape), [0, *topology.depths(shape).tolist()]
     if exact:
-        _check_sum(below, found.tolist(), p.shape[-1])
+        _check_sum(below, shape.tolist(), p.shape[-1])
     out = np.zeros((1 if exact else count, length, max(depths)), dtype=p.dtype)
     one = np.ones((out.shape[0], length), dtype=p.dtype) * (Fraction(1) if exact else 1)
-    calls = {0: (one, one)}  # row -> weight of its call, and how often it is made given the text, over starts
+    # By row, for every start: the weight of the node's call, and the probability that it is made, given the text.
+    calls = {0: (one, one)}
+    draws = None if exact else random
     for row, kids in enumerate(below):
+        # Rows at the children's position, for all starts from which the text reaches it.
         left = length - depths[row]
         weight, reach = (w[:, : max(left, 0)] for w in calls.pop(row))
         rows, drafts, token = (w[depths[row] :] for w in (p, q, y))
-        given = np.where(at(rows, token) > 0, at(rows, token), 1)
+        p_token = np.where(at(rows, token) > 0, at(rows, token), 1)
         target, draft = (np.broadcast_to(w, (*weight.shape, w.shape[-1])) for w in (rows, drafts))
         for k, kid in enumerate(kids):
+            # The child has the text's token; its call has the weight min(1, a p(y) / q(y)).
             places = np.broadcast_to(token, weight.shape)
             reached, drawn = weight * at(target, places), at(draft, places)
             less = reached < drawn
             handed = np.where(less, reached / np.where(less, drawn, 1), 1 + 0 * reached)
-            calls[kid + 1] = handed, reach * drawn / given
-            kept = handed * calls[kid + 1][1]
-            out[:, : max(left, 0), depths[row]] += kept.sum(axis=0) if exact else kept
+            calls[kid + 1] = handed, reach * drawn / p_token
+            accepted = handed * calls[kid + 1][1]
+            out[:, : max(left, 0), depths[row]] += accepted.sum(axis=0) if exact else accepted
+            # For the next child: this one had another token, and failed.
             if k + 1 < len(kids):
-                weight, reach, target, draft = _failed(weight, reach, target, draft, places, None if exact else random)
+                weight, reach, target, draft = _after_failure(weight, reach, target, draft, places, draws)
     return out
 
 
 def prepared(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Rows along a text; where rounding left the target nothing of its own token, the draft's law stands for both."""
+    """Checked rows along a text; where rounding left p(y) = 0, the draft's law stands for the target's."""
     p, q, y = along(p, q, y)
     return np.where((at(p, y) > 0)[:, None], p, q), q, y
 
 
 def fitted(rows: Array) -> Array:
-    """Rows (..., depth) in [0, 1] that do not grow: means of samples may be a little off."""
+    """Rows (..., depth) made survival curves, in [0, 1] and not growing: means of samples may miss both a little."""
     return rows if rows.dtype == object else np.minimum.accumulate(np.clip(rows, 0, 1), axis=-1)
 
 
 def _check_sum(below: list[list[int]], parents: list[int], vocab: int) -> None:
-    """ValueError where the siblings that fail before a node and its ancestors have too many orders."""
+    """Raise ValueError if the siblings that fail before a node and its ancestors have too many orders to sum over."""
     before = [0]
     for node, parent in enumerate(parents):
         before.append(before[parent + 1] + below[parent + 1].index(node))
@@ -122,17 +129,23 @@ def _check_sum(below: list[list[int]], parents: list[int], vocab: int) -> None:
         )
 
 
-def _failed(
+def _after_failure(
     weight: Array, reach: Array, target: Array, draft: Array, y: Array, random: Any
 ) -> tuple[Array, Array, Array, Array]:
-    """Weight, reach and what is left of target and draft after a sibling other than y that fails; random None: any."""
+    """Weight, reach, target and draft after a sibling other than y has failed; random None lists all such siblings.
+
+    Listed siblings repeat the rows, one batch for every token; reach counts each by its probability.
+    """
+    # A sibling x is drawn and fails with probability (q_x - a p_x)+; (a p - q)+ is left of the target.
     scaled = weight[..., None] * target
     lost = np.where(ids(draft) == y[..., None], 0 * draft, positive_part(draft - scaled))
     over = positive_part(scaled - draft)
-    mass, full = over.sum(axis=-1) + 0 * weight, weight >= 1  # a Fraction, also where it is 0
+    # Adding 0 * weight makes an empty sum a Fraction, too.
+    mass, full = over.sum(axis=-1) + 0 * weight, weight >= 1
     weight, target = np.where(full, weight, mass / np.where(full, 1, mass + (1 - weight))), normalize_or(over, target)
     if random is not None:
-        x = np.minimum(pick(lost, random.random(weight.shape)), draft.shape[-1] - 1)  # of no use where none can fail
+        # Where no sibling can fail, the draw is arbitrary, and reach 0.
+        x = np.minimum(pick(lost, random.random(weight.shape)), draft.shape[-1] - 1)
         return weight, reach * lost.sum(axis=-1), target, without(draft, x)
     tokens = range(draft.shape[-1])
     return (

@@ -1,12 +1,13 @@
-"""What a text says of the trees that are drafted along it: `text_survival` for trees walked from the root.
+"""P(n >= i | text) for trees that a tokenwise walk verifies from the root: `text_survival` for trees.
 
-Given the text, a walk keeps the child that has the text's token, if there is one and it passes. With b_r the
-probability that this is the child of rank r, given the token y,
+Given the text, a walk accepts the child that has the text's token y, if there is one and it passes. Let b_r be the
+probability that this is the child of rank r, given y:
 
-    b_r(t) = Pr[child r is kept and is y] / p_t(y),   P(n >= i | text, start t) = sum over nodes of depth i of prod b
+    b_r(t) = Pr[child r is accepted and is y] / p_t(y)
+    P(n >= i | text, start t) = sum over nodes of depth i of the product of b along the node's path,
 
-along each node's path, level by level at t, t+1, ... What hangs below other children never matters, for the kept path
-is the text; nor do later siblings, for a step rule that tries them in turn.
+where the levels of the path stand at positions t, t + 1, and so on. Nodes below other children never matter, for the
+accepted path is the text. Later siblings do not matter either, since the step rule tries siblings in turn.
 
 i.i.d.       A_1 = 1, r_1 = p: b_k = A_k min(r_k(y), q(y)) / p(y), A_{k+1} = A_k sum (r_k - q)+, r_{k+1} ~ (r_k - q)+.
 Without      b_1 as above; b_2 = sum_{x != y} (q_x - p_x)+ min(r_2(y), q_y / (1 - q_x)) / p(y); later ranks sum the same
@@ -27,9 +28,12 @@ from specsim.trees import topology
 from specsim.trees._siblings import likeliest
 from specsim.types import Array
 
-STEPS = {"iid": "recursive", "without_replacement": "recursive_wor", "deterministic": "naive"}  # what is predicted
-SAMPLES = 16  # of failed siblings, for every position
-MAX_FAILED = 2**16  # orders of failed siblings that are summed over
+# The step rule of the walk, by scheme.
+STEPS = {"iid": "recursive", "without_replacement": "recursive_wor", "deterministic": "naive"}
+# Draws of failed siblings for every position, by default.
+SAMPLES = 16
+# Orders of failed siblings that are summed over in Fractions: minutes.
+MAX_FAILED = 2**16
 
 
 class TextSurvival(NamedTuple):
@@ -96,27 +100,27 @@ def text_survival_tree(
     >>> rows.survival.round(3).tolist()
     [[0.28, 0.04], [0.28, 0.0]]
     """
-    found = topology.shape(parents)
-    most = int(topology.ranks(found).max(initial=-1)) + 1
+    shape = topology.shape(parents)
+    most = int(topology.ranks(shape).max(initial=-1)) + 1
     ranks = acceptance_by_rank(p, q, y, most, scheme=scheme, step=step, samples=samples, seed=seed)
     return TextSurvival(
-        walk_survival(averaged(ranks), found),
-        jackknife_error(walk_survival(left_out(ranks), found)),
+        walk_survival(averaged(ranks), shape),
+        jackknife_error(walk_survival(left_out(ranks), shape)),
     )
 
 
 def averaged(samples: Array) -> Array:
-    """Mean over samples (M, ...); of one itself, which may hold Fractions."""
+    """Mean over samples (M, ...); a single sample, which may hold Fractions, is returned as it is."""
     return samples[0] if len(samples) == 1 else samples.mean(axis=0)
 
 
 def left_out(ranks: Array) -> Array:
-    """Means (M, ...) of all samples but one, each left out once; the value itself where there is one only."""
+    """Means (M, ...) of all samples but one, leaving out each in turn; a single sample is returned as it is."""
     return ranks if len(ranks) == 1 else (ranks.sum(axis=0) - ranks) / (len(ranks) - 1)
 
 
 def jackknife_error(without: Array) -> Array:
-    """Standard error of what was computed from `left_out` means (M, ...): 0 where there is one only."""
+    """Jackknife standard error of a statistic, from its values (M, ...) on the `left_out` means; 0 if M = 1."""
     if len(without) == 1:
         return 0 * without[0]
     return ((len(without) - 1) * without.var(axis=0)) ** 0.5
@@ -162,16 +166,19 @@ def acceptance_by_rank(
     >>> acceptance_by_rank([[.5, .5]], [[.9, .1]], [1], 2).round(3).tolist()
     [[[0.2, 0.08]]]
     """
+    # Validate the arguments.
     known_step(scheme, step)
     k = check.integer(num_children, "num_children", 0, limits.MAX_NODES)
     count = check.integer(samples, "samples", 1, limits.MAX_DRAFTS)
     random = np.random.default_rng(check.integer(seed, "seed", 0, limits.MAX_KEY))
     p, q, y = along(p, q, y)
-    k = max(k, 1) if (nothing := k == 0) else k
+    # For no child at all, compute one and drop it: so the result has the type of the others.
+    num_children, k = k, max(k, 1)
+    # Pr[child r is accepted and is y], by scheme.
     if scheme == "deterministic":
-        kept = np.where(likeliest(q, k) == y[:, None], at(p, y)[:, None], 0 * at(p, y)[:, None])[None]
+        joint = np.where(likeliest(q, k) == y[:, None], at(p, y)[:, None], 0 * at(p, y)[:, None])[None]
     elif scheme == "iid":
-        kept = _in_turn(p, q, y, k)[None]
+        joint = _in_turn(p, q, y, k)[None]
     else:
         exact, later = is_exact(p), max(min(k, p.shape[-1]) - 2, 0)
         if exact and p.shape[-1] ** later > MAX_FAILED:
@@ -179,8 +186,8 @@ def acceptance_by_rank(
                 f"num_children is {k}: {p.shape[-1]}^{later} orders of failed siblings are too many to sum over in "
                 f"Fractions; give floats, which sample them"
             )
-        kept = _without_replacement(p, q, y, k, None if exact else random, count)
-    return _given(kept, at(p, y), at(q, y))[..., : 0 if nothing else None]
+        joint = _without_replacement(p, q, y, k, None if exact else random, count)
+    return _given_token(joint, at(p, y), at(q, y))[..., : k if num_children else 0]
 
 
 def along(p: Array, q: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -215,38 +222,43 @@ def walk_survival(ranks: Array, parents: Any) -> Array:
     >>> walk_survival(np.array([[0.5, 0.25], [0.5, 0.25]]), [-1, -1, 0, 1]).tolist()
     [[0.75, 0.375], [0.75, 0.0]]
     """
-    found = topology.shape(parents)
+    # b, cut at what the ranks before leave.
+    tree, depths = topology.shape(parents), topology.depths(topology.shape(parents))
     before = np.cumsum(ranks, axis=-1) - ranks
     b = np.where(before + ranks > 1, np.where(before > 1, 0 * ranks, 1 - before), ranks)
-    rows = np.zeros((*b.shape[:-1], int(topology.depths(found).max(initial=0))), dtype=b.dtype)
+    rows = np.zeros((*b.shape[:-1], int(depths.max(initial=0))), dtype=b.dtype)
+    # Node by node: the product of b along its path, for every start t.
     reach: list[Array] = []
-    for parent, depth, rank in zip(found.tolist(), topology.depths(found), topology.ranks(found), strict=True):
-        here = np.zeros_like(b[..., rank])  # by start t: the child stands in the place of y[t + depth - 1]
+    for parent, depth, rank in zip(tree.tolist(), depths, topology.ranks(tree), strict=True):
+        # From start t the child stands at the position of y[t + depth - 1].
+        here = np.zeros_like(b[..., rank])
         here[..., : max(b.shape[-2] - depth + 1, 0)] = b[..., depth - 1 :, rank]
         reach.append(here if parent < 0 else here * reach[parent])
         rows[..., depth - 1] = rows[..., depth - 1] + reach[-1]
-    return rows if b.dtype == object else np.minimum.accumulate(rows, axis=-1)  # rounding must not let them grow
+    # Rounding must not let survival grow with depth.
+    return rows if b.dtype == object else np.minimum.accumulate(rows, axis=-1)
 
 
-def _given(kept: Array, p: Array, q: Array) -> Array:
-    """kept (M, T, K) over p (T,); where rounding left p at 0, the first child counts if it can have the token."""
+def _given_token(joint: Array, p: Array, q: Array) -> Array:
+    """joint (M, T, K) / p (T,); where rounding left p(y) = 0, the first child counts if q(y) > 0."""
     some = p > 0
-    first = np.where(q > 0, 1 + 0 * q, 0 * q)[:, None] * (np.arange(kept.shape[-1]) == 0)
-    return np.where(some[:, None], kept / np.where(some, p, 1 + 0 * p)[:, None], first)
+    first = np.where(q > 0, 1 + 0 * q, 0 * q)[:, None] * (np.arange(joint.shape[-1]) == 0)
+    return np.where(some[:, None], joint / np.where(some, p, 1 + 0 * p)[:, None], first)
 
 
 def _in_turn(p: Array, q: Array, y: Array, k: int) -> Array:
-    """Pr[child r is kept and is y] (T, K) of siblings drawn i.i.d. and tried in turn."""
-    row, reached, kept = p, 1 + 0 * p[:, 0], []
+    """Pr[child r is accepted and is y] (T, K) for siblings drawn i.i.d. and tried in turn."""
+    row, reached, joint = p, 1 + 0 * p[:, 0], []
     for _ in range(k):
-        kept.append(reached * np.minimum(at(row, y), at(q, y)))
+        joint.append(reached * np.minimum(at(row, y), at(q, y)))
         over = positive_part(row - q)
         reached, row = reached * over.sum(axis=-1), normalize_or(over, row)
-    return np.stack(kept, axis=-1)
+    return np.stack(joint, axis=-1)
 
 
 def _without_replacement(row: Array, draft: Array, y: Array, k: int, random: Any, samples: int) -> Array:
-    """Pr[child r is kept and is y] (M, T, K) of siblings without replacement; random None sums over all that fail."""
+    """Pr[child r is accepted and is y] (M, T, K) without replacement; random None sums over all failed siblings."""
+    # Ranks 1 and 2 in closed form: the first child x is drawn and fails with probability (q_x - p_x)+.
     first = np.minimum(at(row, y), at(draft, y))
     lost, after = np.where(ids(draft) == y[:, None], 0 * draft, positive_part(draft - row)), residual(row, draft)
     share = _share_after(draft, y)
@@ -254,24 +266,26 @@ def _without_replacement(row: Array, draft: Array, y: Array, k: int, random: Any
     known = np.stack([first, second], axis=-1)[..., :k]
     if k <= 2:
         return known[None]
+    # Later ranks, by the same function on what is left after x: summed over all x, or over sampled ones.
     if random is None:
         tokens = np.arange(draft.shape[-1])
         later = [sum(lost[:, x, None] * _deeper(after, draft, x + 0 * y, y, k, None) for x in tokens)]
     else:
         later, mass = [], lost.sum(axis=-1)
         for _ in range(samples):
-            x = np.minimum(pick(lost, random.random(len(y))), draft.shape[-1] - 1)  # of no use where nothing is lost
+            # Where no x can fail, the draw is arbitrary, and its mass 0.
+            x = np.minimum(pick(lost, random.random(len(y))), draft.shape[-1] - 1)
             later.append(mass[:, None] * _deeper(after, draft, x, y, k, random))
     return np.concatenate([np.broadcast_to(known, (len(later), *known.shape)), np.stack(later)], axis=-1)
 
 
 def _deeper(after: Array, draft: Array, x: Array, y: Array, k: int, random: Any) -> Array:
-    """Ranks 3, 4, ... (T, K-2) where x was the first sibling, and failed."""
+    """Pr[child r is accepted and is y] (T, K-2) for ranks 3, 4, ..., given that x was the first child and failed."""
     return _without_replacement(after, without(draft, x), y, k - 1, random, 1)[0][:, 1:]
 
 
 def _share_after(draft: Array, y: Array) -> Array:
-    """q_y / (1 - q_x) for every x (T, V); what is left beside the likeliest is summed, as 1 - q_x may cancel there."""
+    """q_y / (1 - q_x) for every x (T, V); the likeliest x, where 1 - q_x may cancel, has a sum of the others."""
     top = ids(draft) == np.argmax(draft, axis=-1)[:, None]
     rest = np.where(top, np.where(top, 0 * draft, draft).sum(axis=-1)[:, None], 1 - draft)
     some = rest > 0

@@ -79,7 +79,10 @@ MUTANTS = {
     "no failure in the target": ("1 - weight[..., None]], axis", "0 * weight[..., None]], axis"),
     "siblings before may have the token": ("without_y if j < rank else drafts", "drafts"),
     "any place of the token counts": ("_chance(others, part, rank) * never**rank", "_chance(others, part, rank)"),
-    "not given the token": ("kept = made * goes * at(drafts, token) / given", "kept = made * goes * at(drafts, token)"),
+    "not given the token": (
+        "accepted = made * goes * at(drafts, token) / p_token",
+        "accepted = made * goes * at(drafts, token)",
+    ),
     "all levels at one place": ("(w[depths[row] :] for w", "(w[:left] for w"),
 }
 SAMPLED = {

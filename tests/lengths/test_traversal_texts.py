@@ -85,8 +85,8 @@ def test_sampled_siblings_are_off_by_their_error() -> None:
 MUTANTS = {
     "every call has weight 1": ("reached, drawn = weight * at", "reached, drawn = at"),
     "weights of calls are not handed down": ("calls[kid + 1] = handed,", "calls[kid + 1] = one[:, : max(left, 0)],"),
-    "the child's own weight is forgotten": ("kept = handed * calls", "kept = calls"),
-    "not given the token": ("reach * drawn / given", "reach * drawn"),
+    "the child's own weight is forgotten": ("accepted = handed * calls", "accepted = calls"),
+    "not given the token": ("reach * drawn / p_token", "reach * drawn"),
     "weight stays when a sibling fails": ("mass / np.where(full, 1, mass + (1 - weight))", "weight"),
     "target stays when a sibling fails": ("normalize_or(over, target)", "target"),
     "left over of p, not of a p": ("over = positive_part(scaled - draft)", "over = positive_part(target - draft)"),

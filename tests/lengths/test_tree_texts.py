@@ -93,7 +93,7 @@ MUTANTS = {
     "every child is a first one": ("depth - 1 :, rank]", "depth - 1 :, 0]"),
     "node before, not parent": ("here * reach[parent]", "here * reach[-1]"),
     "one node of a depth": ("rows[..., depth - 1] + reach[-1]", "reach[-1]"),
-    "not given the token": ("kept / np.where(some, p, 1 + 0 * p)[:, None]", "kept"),
+    "not given the token": ("joint / np.where(some, p, 1 + 0 * p)[:, None]", "joint"),
     "the target's likeliest": ("likeliest(q, k)", "likeliest(p, k)"),
 }
 SAMPLED = {
