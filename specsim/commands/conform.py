@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,18 @@ import typer
 
 from specsim.commands.completion import complete_property, complete_subject
 from specsim.commands.json_form import json_answer
-from specsim.commands.options import AsCsv, AsJson, AsLatex, AsMarkdown, Command, Form, examples, form_of, takes
+from specsim.commands.options import (
+    AsCsv,
+    AsJson,
+    AsLatex,
+    AsMarkdown,
+    Command,
+    Form,
+    examples,
+    form_of,
+    parse_budget,
+    takes,
+)
 
 # Statuses of other commands are 0, 1 and 2 with 2 for bad input: here 2 is an answer, that nothing could be decided.
 UNDECIDED, BAD_INPUT = 2, 3
@@ -25,6 +35,11 @@ EXAMPLES = examples(
     "specsim conform my_rule.py --subject my_rule --certificate held.json",
     "specsim conform --list",
 )
+BUDGET_HELP = (
+    "Time for all of it, as 60, 60s or 2m; by default a minute for each subject. "
+    "Waiting for a busy processor does not count."
+)
+SUBJECT_HELP = "Name of an adapter, an exhibit or a rule, or the path of a file."
 COUNTS_HELP = "A log in order of time, a JSON object a block: p, q (probabilities of the drafted tokens), kept."
 # Of --counts: two numbers a draft, in some 40 bytes, of blocks of at most 4,096 drafts.
 MOST_BYTES_OF_A_LINE = 1 << 20
@@ -41,21 +56,14 @@ class Conform(NamedTuple):
 
     source: Annotated[
         str | None,
-        typer.Argument(
-            metavar="SUBJECT",
-            help="Name of an adapter, an exhibit or a rule, or the path of a file.",
-            autocompletion=complete_subject,
-        ),
+        typer.Argument(metavar="SUBJECT", help=SUBJECT_HELP, autocompletion=complete_subject),
     ] = None
-    subject: Annotated[
-        str | None, typer.Option(help="Judge this subject alone: its name, or a part that no other name has.")
-    ] = None
+    subject: Annotated[str | None, typer.Option(help="Judge this subject alone: its name, or an unambiguous part.")] = (
+        None
+    )
     budget: Annotated[
         str | None,
-        typer.Option(
-            help="Time for all of it, as 60, 60s or 2m; by default a minute for each subject. "
-            "Waiting for a busy processor does not count."
-        ),
+        typer.Option(help=BUDGET_HELP),
     ] = None
     only: Annotated[
         list[str] | None,
@@ -280,23 +288,7 @@ def _counted(path: Path, false_alarm: float) -> Any:
 
 def _budget(told: Conform, subjects: int) -> float:
     """Seconds for so many subjects together."""
-    return EACH * subjects if told.budget is None else _seconds(told.budget)
-
-
-def _seconds(budget: str) -> float:
-    """60, 60s or 2m in seconds."""
-    from specsim.conform.judgement import LONGEST
-
-    number, unit = (budget[:-1], budget[-1]) if budget[-1:] in ("s", "m") else (budget, "s")
-    try:
-        seconds = float(number) * {"s": 1, "m": 60}[unit]
-    except ValueError:
-        raise ValueError(f"budget {budget!r} is no time: give seconds, as 60 or 60s, or minutes, as 2m") from None
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"budget must be a positive, finite time, got {budget}")
-    if seconds > LONGEST:
-        raise ValueError(f"budget is {budget}; the longest is {LONGEST:,.0f} s, some days")
-    return seconds
+    return EACH * subjects if told.budget is None else parse_budget(told.budget)
 
 
 def _say(line: str, told: Conform) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -195,3 +196,19 @@ STEP_PARAM = "Parameter of the rule of --step as name=value. Repeat for several 
 def examples(*lines: str) -> str:
     """The end of a command's help: lines to paste, never wrapped."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
+def parse_budget(budget: str) -> float:
+    """Return the seconds of a time such as 60, 60s or 2m; ValueError for any other text."""
+    from specsim.conform.judgement import LONGEST
+
+    number, unit = (budget[:-1], budget[-1]) if budget[-1:] in ("s", "m") else (budget, "s")
+    try:
+        seconds = float(number) * {"s": 1, "m": 60}[unit]
+    except ValueError:
+        raise ValueError(f"budget {budget!r} is no time: give seconds, as 60 or 60s, or minutes, as 2m") from None
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"budget must be a positive, finite time, got {budget}")
+    if seconds > LONGEST:
+        raise ValueError(f"budget is {budget}; the longest is {LONGEST:,.0f} s, some days")
+    return seconds
