@@ -1,4 +1,8 @@
-"""The law of a subject whose uniforms are an argument: found again until what boxes may hide explains nothing."""
+"""The law of a subject whose uniforms are an argument.
+
+`coins` divides the cube of uniforms into boxes, and takes a box for uniform where its random points agree. If the law
+is wrong, it is estimated again with more points per box, until an error hidden in boxes cannot explain the distance.
+"""
 
 from __future__ import annotations
 
@@ -21,36 +25,39 @@ from specsim.types import Array
 HIDDEN = 0.01
 
 
-def observed(trial: Trial, case: Case, given: list[Input], until: float, agreed: int = 0) -> Observation:
+def observed(trial: Trial, case: Case, choices: list[Input], until: float, agreed: int = 0) -> Observation:
     """Return the law of a case by its coins.
 
-    A law that differs from the target's is found again with more random points per box. If the difference were only
-    what boxes hide, all of these points would agree with probability `delta` at most.
+    If the law differs from the target's, re-estimate it with more random points per box, until an error hidden inside
+    boxes would explain the difference with probability at most `delta`.
     """
+    # Mix the laws of all drafts; coins of float32 subjects are float32.
     law: dict[Answer, float] = {}
     runs, floats = 0, np.float64 if trial.subject.dtype == "float64" else np.float32
     marks = own_generators.marks(trial.caller.generators)
-    for one in given:
-        count, program = number_of_coins(trial.subject, case, one.tree), partial(fixed, trial, case, one)
-        found = coins.law(program, count, deadline=until, floats=floats, agreed=agreed)
-        runs += found.leaves
-        add(law, found.law, one.weight)
+    for choice in choices:
+        count, program = number_of_coins(trial.subject, case, choice.tree), partial(fixed, trial, case, choice)
+        box_law = coins.law(program, count, deadline=until, floats=floats, agreed=agreed)
+        runs += box_law.leaves
+        add(law, box_law.law, choice.weight)
     if marks != own_generators.marks(trial.caller.generators):
         raise NotReproducible(own_generators.DRAWN)
-    seen = Observation(case, law, "coins", runs, rounding=trial.findings.rounding, given=tuple(given))
-    drafter = trial.subject.kind == "drafter"  # whose goal are the laws that it hands back
-    wrong = HIDDEN if drafter else distance(seen.joint(case.length), seen.goal(case.length))
+    seen = Observation(case, law, "coins", runs, rounding=trial.findings.rounding, given=tuple(choices))
+
+    # (1 - distance)^asked <= delta: so many points per box must agree. A drafter returns its goal itself.
+    is_drafter = trial.subject.kind == "drafter"
+    wrong = HIDDEN if is_drafter else distance(seen.joint(case.length), seen.goal(case.length))
     asked = math.ceil(-math.log(trial.findings.delta) / wrong) if wrong > seen.rounding else 0
-    return seen if asked <= agreed else observed(trial, case, given, until, asked)
+    return seen if asked <= agreed else observed(trial, case, choices, until, asked)
 
 
-def fixed(trial: Trial, case: Case, given: Input, u: Array) -> Answer:
-    """Return the answer of the subject to coins that are given."""
-    return trial.caller.once(case, given, _Fixed(u))
+def fixed(trial: Trial, case: Case, choice: Input, u: Array) -> Answer:
+    """Return the answer of the subject to the uniforms `u`."""
+    return trial.caller.once(case, choice, _Fixed(u))
 
 
 class _Fixed:
-    """Stands where a generator does, and hands out the coins that it was given."""
+    """A stand-in for a generator that returns fixed uniforms."""
 
     def __init__(self, u: Any) -> None:
         self.u = u

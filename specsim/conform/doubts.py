@@ -28,9 +28,9 @@ from specsim.conform.trial import Trial
 from specsim.conform.verdict import LARGER
 from specsim.forking.programs import scripted
 
-# Part of the false-alarm rate for laws that are one draw of hidden randomness.
+# Fraction of the false-alarm rate that is spent on laws which are one draw of hidden randomness.
 PART = 0.1
-# Runs, after which it is known how long all of them take.
+# Runs that are timed, to know how long all of them take.
 TRIED = 500
 # Runs that must agree take at most 1 / SHARE of the time left.
 SHARE = 2
@@ -40,30 +40,34 @@ FLOAT32 = 1e-5
 SAME = 1e-13
 # No text of any case begins with this one.
 NEW = (0, 0, 1, 1, 0, 1, 0, 0, 0, 1, 1)
-Doubt = str  # why a law convicts nobody: empty where it does, AGAIN where it was found anew
+# Why a law does not convict: empty where it does, AGAIN where the case has to be observed anew.
+Doubt = str
 AGAIN = "again"
-# Batches of the same rows, whose frequencies vary with the calls where rows hang together; and the rows of each.
+# Batches of the same rows, whose frequencies vary over the calls where rows depend on each other; and the rows of each.
 CALLS = 16
 ROWS = 250
-# Batches from which something is learnt where the time ends.
+# Fewest batches from which something is learnt, if the time ends.
 FEWEST = 4
-Observe = Callable[..., Observation]  # (case, *, exact) -> what is seen in it
+# observe(case, *, exact) returns the observation of a case.
+Observe = Callable[..., Observation]
 
 
 def doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> Doubt:
-    """Return why a law that is wrong by so much, of at most 1, convicts nobody.
+    """Return why a law whose distance from the target's is `wrong` does not convict; empty if it does.
 
-    After AGAIN the findings have changed, and the case is observed otherwise.
+    AGAIN: the findings have changed, and the case has to be observed anew.
     """
     with trial.caller.uncounted():
         try:
             return _doubt(trial, seen, wrong, observe)
-        except (scripted.NotReproducible, scripted.NotScriptable) as reason:  # of a run after the first
+        except (scripted.NotReproducible, scripted.NotScriptable) as reason:
+            # The first run could be followed, and a later one could not.
             trial.findings.mistrust(str(reason))
             return AGAIN
 
 
 def _doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> Doubt:
+    """Return the doubt of `doubt`; errors of a script pass through."""
     case, findings = seen.case, trial.findings
 
     # Is any verdict possible?
@@ -90,8 +94,8 @@ def _doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> D
         return AGAIN
 
     # Do as many runs agree as the distance asks for?
-    done, asked = (_by_script if seen.evidence == "scripted" else _by_coins)(trial, seen, wrong)
-    if done >= asked:
+    agreeing, asked = (_by_script if seen.evidence == "scripted" else _by_coins)(trial, seen, wrong)
+    if agreeing >= asked:
         return ""
     return (
         f"a total variation of {wrong:.2g} in {case.words} may come from shorter floats, or from randomness that is "
@@ -100,14 +104,18 @@ def _doubt(trial: Trial, seen: Observation, wrong: float, observe: Observe) -> D
 
 
 def rows_depend(trial: Trial, case: Case) -> bool:
-    """Return whether rows of one call hang together, and are no independent runs: their frequencies vary too much."""
+    """Return whether rows of one call depend on each other: their frequencies vary too much from call to call."""
     known = trial.findings.dependent.get(key_of(case))
     if known is not None:
         return known
+
+    # Every call has the same inputs in the same rows.
     left = trial.budget.left
-    given = inputs(trial.subject, case)
-    weights = np.array([one.weight for one in given])
-    chosen = np.random.default_rng(trial.caller.seed).choice(len(given), size=ROWS, p=weights / weights.sum())
+    choices = inputs(trial.subject, case)
+    weights = np.array([choice.weight for choice in choices])
+    chosen = np.random.default_rng(trial.caller.seed).choice(len(choices), size=ROWS, p=weights / weights.sum())
+
+    # Call as often as there is time for, and compare the calls.
     calls = []
     with seeded(trial.caller.seed) as random:
         for done in range(CALLS):
@@ -115,7 +123,7 @@ def rows_depend(trial: Trial, case: Case) -> bool:
                 raise OutOfTime
             if left() <= 0:
                 break
-            calls.append([answer.text for answer in trial.caller.batched(case, given, chosen, random)])
+            calls.append([answer.text for answer in trial.caller.batched(case, choices, chosen, random)])
     return trial.findings.note_dependence(case, depend=varies(calls))
 
 
@@ -129,21 +137,27 @@ def runs_asked(trial: Trial, share: float) -> int:
 
 def _by_script(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]:
     """Return the runs along convicting paths that agreed, and the runs that must."""
+    # Of the runs along convicting paths, a fraction `share` would end otherwise if the law were one draw.
     likely, share = _outcome(trial, seen, wrong)
     asked = runs_asked(trial, share)
+
+    # Follow the law again, this time with its paths.
     until = clock.now() + trial.budget.left() / SHARE
     paths: list[tuple[Any, scripted.Path, float]] = []
     law: dict[Answer, float] = {}
     try:
         for program, weight in seen.programs:
-            found = scripted.law(program, deadline=until, keep=True, own=trial.caller.generators)
-            paths += [(program, path, weight * path.weight) for path in found.paths]
-            add(law, found.law, weight)
+            followed_law = scripted.law(program, deadline=until, keep=True, own=trial.caller.generators)
+            paths += [(program, path, weight * path.weight) for path in followed_law.paths]
+            add(law, followed_law.law, weight)
     except scripted.TooLong:
         return 0, asked
-    if distance(law, seen.law) > SAME:  # the paths that convict are those of the law that convicts
+
+    # The paths convict only if they are those of the law that convicts.
+    if distance(law, seen.law) > SAME:
         raise scripted.NotReproducible("a law that was found anew is another one")
-    return agreed(trial, [(one, path, weight * likely(path.result)) for one, path, weight in paths], asked), asked
+    convicting = [(program, path, weight * likely(path.result)) for program, path, weight in paths]
+    return agreed(trial, convicting, asked), asked
 
 
 def agreed(trial: Trial, paths: list[tuple[Any, scripted.Path, float]], asked: int) -> int:
@@ -154,6 +168,8 @@ def agreed(trial: Trial, paths: list[tuple[Any, scripted.Path, float]], asked: i
     weights = np.array([weight for *_, weight in paths])
     rng, done, begun = np.random.default_rng(trial.caller.seed), 0, clock.now()
     until = begun + trial.budget.left() / SHARE
+
+    # A few runs are timed first; then the rest, if there is time for them.
     for size in (min(TRIED, asked), asked - min(TRIED, asked)):
         if (clock.now() - begun) / max(done, 1) * asked > until - begun:
             break
@@ -161,7 +177,7 @@ def agreed(trial: Trial, paths: list[tuple[Any, scripted.Path, float]], asked: i
         counts = rng.multinomial(size, weights / weights.sum())
         for (program, path, _), count in zip(paths, counts.tolist(), strict=True):
             chosen.setdefault(id(program), (program, []))[1].extend([path] * count)
-        done += sum(scripted.replay(program, some, deadline=until) for program, some in chosen.values() if some)
+        done += sum(scripted.replay(program, copies, deadline=until) for program, copies in chosen.values() if copies)
     return done
 
 
@@ -172,6 +188,8 @@ def _outcome(trial: Trial, seen: Observation, wrong: float) -> tuple[Callable[[A
     """
     if trial.subject.kind == "drafter":
         return (lambda answer: 1.0), wrong
+
+    # The share of a text's runs that are too many: (observed - goal) / observed.
     observed, goal = seen.joint(seen.case.length), seen.goal(seen.case.length)
     shares = {
         text: (mass - goal.get(text, 0.0)) / mass
@@ -185,28 +203,28 @@ def _outcome(trial: Trial, seen: Observation, wrong: float) -> tuple[Callable[[A
 
 
 def _by_coins(trial: Trial, seen: Observation, wrong: float) -> tuple[int, int]:
-    """Return the random points that agreed with their boxes, and those that must, in a law that was found anew."""
+    """Return the random points that agreed with their boxes, and those that must, in a law that is estimated anew."""
     asked = runs_asked(trial, wrong)
     until = clock.now() + trial.budget.left() / SHARE
     try:
-        found = coin_laws.observed(trial, seen.case, list(seen.given), until, asked)
+        estimate = coin_laws.observed(trial, seen.case, list(seen.given), until, asked)
     except scripted.TooLong:
         return 0, asked
     except scripted.NotScriptable as reason:
         raise scripted.NotReproducible(str(reason)) from None
-    if distance(found.law, seen.law) > SAME:
+    if distance(estimate.law, seen.law) > SAME:
         raise scripted.NotReproducible("a law that was found anew is another one")
     return asked, asked
 
 
 def _keeps_rows(trial: Trial, case: Case) -> bool:
     """Return whether a decoder answers from rows of another model: it asks a new one for no law."""
-    asked = []
+    is_asked = []
     for prompt in (case.prompt, case.prompt + NEW):
-        one = case._replace(target=case.target._replace(table=dict(case.target.table)), prompt=prompt)
-        trial.caller.once(one, inputs(trial.subject, one)[0], np.random.default_rng(trial.caller.seed))
-        asked.append(prompt in model(one.target, new=False).texts)
-    return asked == [False, True]
+        fresh = case._replace(target=case.target._replace(table=dict(case.target.table)), prompt=prompt)
+        trial.caller.once(fresh, inputs(trial.subject, fresh)[0], np.random.default_rng(trial.caller.seed))
+        is_asked.append(prompt in model(fresh.target, new=False).texts)
+    return is_asked == [False, True]
 
 
 def _computes_in_float32(trial: Trial, seen: Observation, observe: Observe) -> bool:
@@ -230,7 +248,7 @@ def _is_law_of(trial: Trial, other: Subject, seen: Observation, observe: Observe
 
 
 def _is_rounded(case: Case) -> bool:
-    """Return whether rounding to float32 changes any law of a case: else nothing is learnt from it."""
+    """Return whether rounding to float32 changes any law of a case; where it does not, it teaches nothing."""
     rows = [row for model in (case.target, case.draft) for row in model.table.values()]
     return any(float(np.float32(float(value))) != float(value) for row in rows for value in row)
 
@@ -239,6 +257,7 @@ def rounded(subject: Subject, both: bool = True) -> Subject:
     """Return the subject on laws, or models, that were rounded to float32 before: of target and draft, if `both`."""
 
     def short(held: Any) -> Any:
+        """Return an array or a model rounded to float32; all else as it is."""
         if isinstance(held, Model):
             return Model(lambda text: short(np.asarray(held(text))), held.vocab)
         if hasattr(held, "detach"):
@@ -248,13 +267,15 @@ def rounded(subject: Subject, both: bool = True) -> Subject:
         return held
 
     def call(inner: Any, first: Any, second: Any, *more: Any, **named: Any) -> Any:
-        given, passed = (first, second), (short(first), short(second) if both else second)
-        found = inner(*passed, *more, **named)
-        for one, other in zip(given, passed, strict=True):
-            if isinstance(one, Model):
-                one.passes = other.passes
-        return found
+        """Call the subject with rounded laws; models of a decoder keep count of its passes."""
+        originals, passed = (first, second), (short(first), short(second) if both else second)
+        answer = inner(*passed, *more, **named)
+        for original, copy in zip(originals, passed, strict=True):
+            if isinstance(original, Model):
+                original.passes = copy.passes
+        return answer
 
+    # A stateful subject makes its `run` anew for every text.
     if not subject.stateful:
         return subject._replace(run=partial(call, subject.run))
     return subject._replace(run=lambda: partial(call, subject.run()))

@@ -49,7 +49,7 @@ def frequencies(
     law = [1 / kinds] * kinds if is_drafter else list(goal.values())
 
     def precision(runs: int, rate: float) -> float:
-        return max(montecarlo.found(law, runs, rate), montecarlo.mean_allowed(counted, runs, rate))
+        return max(montecarlo.detectable(law, runs, rate), montecarlo.mean_allowed(counted, runs, rate))
 
     # With fewer than `least` runs nothing is decided.
     most = montecarlo.needed(precision, delta, wanted or montecarlo.WANTED)

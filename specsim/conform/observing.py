@@ -19,13 +19,14 @@ from specsim.conform.trial import Trial
 from specsim.conform.verdict import Evidence
 from specsim.forking.programs import own_generators, scripted
 
-# Paths of a case at most where rows of batches say enough: coins that are drawn up front have more.
+# Most paths of a case where the rows of batches could be counted instead: coins that are drawn up front have more.
 MANY = 3000
-# Replays of the first paths in the first case: other randomness than the script's may be one bit of a clock.
+# Replays of the first paths in the first case: hidden randomness may be a single bit of a clock.
 REPLAYS = 14
 # Names that stand in an error which a stand-in for random numbers has caused.
 _OURS = ("Uniforms", "Exponentials", "Race")
-Program = Callable[[Callable[..., Answer], Any], Answer]  # (call(case, input, random[, run]), random) -> the whole
+# program(call, random) returns the answer that several calls make together; call(case, input, random[, run]) makes one.
+Program = Callable[[Callable[..., Answer], Any], Answer]
 
 
 def observe(trial: Trial, case: Case, *, exact: bool = False) -> Observation:
@@ -49,7 +50,7 @@ def follow(trial: Trial, case: Case, program: Program, *, exact: bool = False) -
     if trial.budget.left() <= 0:
         raise OutOfTime
 
-    # One that cannot be called is broken.
+    # A subject that cannot be called with real random numbers is broken.
     program(caller.once, np.random.default_rng(caller.seed))
 
     # By a script, if it can be followed.
@@ -57,9 +58,11 @@ def follow(trial: Trial, case: Case, program: Program, *, exact: bool = False) -
         try:
             whole = partial(program, partial(_scripted, trial))
             until = trial.budget.end_of_exact(case)
-            found = scripted.law(whole, deadline=until, own=caller.generators)
+            followed_law = scripted.law(whole, deadline=until, own=caller.generators)
             rounding = case.length * findings.rounding
-            return Observation(case, found.law, "scripted", found.leaves, rounding=rounding, programs=((whole, 1.0),))
+            return Observation(
+                case, followed_law.law, "scripted", followed_law.leaves, rounding=rounding, programs=((whole, 1.0),)
+            )
         except scripted.NotReproducible as reason:
             findings.mistrust(str(reason))
         except (scripted.NotScriptable, scripted.TooLong) as reason:
@@ -77,10 +80,11 @@ def _observed(trial: Trial, case: Case, exact: bool) -> Observation:
     if trial.budget.left() <= 0:
         raise OutOfTime
 
-    # One that cannot be called is broken, not odd.
-    given = inputs(trial.subject, case)
-    caller.once(case, given[0], np.random.default_rng(caller.seed))
+    # A subject that cannot be called with real random numbers is broken.
+    choices = inputs(trial.subject, case)
+    caller.once(case, choices[0], np.random.default_rng(caller.seed))
 
+    # Try the kinds of evidence, the strongest first.
     for kind in list(findings.kinds):
         if kind not in findings.kinds or findings.is_too_long(kind, case):
             continue
@@ -88,52 +92,52 @@ def _observed(trial: Trial, case: Case, exact: bool) -> Observation:
             raise OutOfTime
         try:
             if kind == "Monte Carlo":
-                found = frequencies(trial, case, partial(sampler, trial, case, given))
-                return found._replace(by_rows=is_batched(trial, case) and not caller.is_compiled)
-            return _exact(trial, kind, case, given)
+                frequent = frequencies(trial, case, partial(sampler, trial, case, choices))
+                return frequent._replace(by_rows=is_batched(trial, case) and not caller.is_compiled)
+            return _exact(trial, kind, case, choices)
         except scripted.NotReproducible as reason:
             findings.mistrust(str(reason))
         except scripted.NotScriptable as reason:
             findings.give_up(kind, str(reason))
         except scripted.TooLong as reason:
-            # A case that took too long in a part of the time says nothing of cases that have fewer paths.
+            # With priority the case had enough time: cases that are as large would take too long, too.
             if trial.budget.is_priority and not case.exact_only:
                 findings.note_too_long(kind, case)
             findings.note_once(f"not {kind} for {case.words}: {reason}")
     raise OutOfTime
 
 
-def _exact(trial: Trial, kind: Evidence, case: Case, given: list[Input]) -> Observation:
+def _exact(trial: Trial, kind: Evidence, case: Case, choices: list[Input]) -> Observation:
     """Return the law of a case by coins or by a script, input by input."""
     caller, until = trial.caller, trial.budget.end_of_exact(case)
     if kind == "coins":
-        return coin_laws.observed(trial, case, given, until)
+        return coin_laws.observed(trial, case, choices, until)
     law: dict[Answer, float] = {}
     programs: list[tuple[Callable[[Any], Answer], float]] = []
     runs, marks = 0, own_generators.marks(caller.generators)
 
     # Rows of batches are quicker than many paths.
     is_quicker = trial.subject.batch is not None and trial.subject.randomness != "coins"
-    most = min(2 * MANY // len(given), MANY // 2) if is_quicker else scripted.MOST
-    for done, one in enumerate(given):
-        if is_quicker and runs * len(given) > MANY * done:
+    most = min(2 * MANY // len(choices), MANY // 2) if is_quicker else scripted.MOST
+    for number, choice in enumerate(choices):
+        if is_quicker and runs * len(choices) > MANY * number:
             raise scripted.TooLong(f"more than {MANY} paths, where rows of batches are quicker")
-        again, program = 0 if trial.findings.seen else REPLAYS, partial(_scripted, trial, case, one)
-        found = scripted.law(program, most=most, deadline=until, replays=again)
-        caller.reset_runs(caller.runs - found.replays)  # they add nothing to the law
-        runs += found.leaves
-        add(law, found.law, one.weight)
-        programs.append((program, one.weight))
+        replays, program = 0 if trial.findings.seen else REPLAYS, partial(_scripted, trial, case, choice)
+        followed_law = scripted.law(program, most=most, deadline=until, replays=replays)
+        caller.reset_runs(caller.runs - followed_law.replays)  # they add nothing to the law
+        runs += followed_law.leaves
+        add(law, followed_law.law, choice.weight)
+        programs.append((program, choice.weight))
     if marks != own_generators.marks(caller.generators):
         raise scripted.NotReproducible(own_generators.DRAWN)
     return Observation(case, law, kind, runs, rounding=trial.findings.rounding, programs=tuple(programs))
 
 
-def _scripted(trial: Trial, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
+def _scripted(trial: Trial, case: Case, choice: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
     """Return the answer of a call with a script's random numbers; NotScriptable where a stand-in broke it."""
     try:
         with followed(trial.subject, random):
-            return trial.caller.once(case, given, random, run)
+            return trial.caller.once(case, choice, random, run)
     except Broken as broken:
         cause = broken.__cause__
         if isinstance(cause, TypeError | AttributeError) or any(name in str(broken) for name in _OURS):

@@ -161,7 +161,7 @@ def test_what_cannot_end_is_not_begun(clock: list[float]) -> None:
 @pytest.mark.parametrize("delta", [1e-6, 1e-12])
 def test_as_many_runs_as_are_needed(law: Array, delta: float) -> None:
     def precision(runs: int, rate: float) -> float:
-        return montecarlo.found(law, runs, rate)
+        return montecarlo.detectable(law, runs, rate)
 
     runs = montecarlo.needed(precision, delta, 0.05)
     look = 1 + sum(runs > montecarlo.FIRST * 2**k for k in range(30))

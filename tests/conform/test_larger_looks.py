@@ -148,7 +148,7 @@ def test_a_look_convicts_by_its_part_of_the_rate_alone(monkeypatch: pytest.Monke
             monkeypatch.setattr(larger, "shares", lambda *_, seen=seen: [off, Share("rare", float(seen), rare)])
             found = larger._look(trial, one(trial), until=clock.now() + 50)
             assert (found.worst.words, found.convicts, found.runs) == ("rare", convicts, runs)
-            assert found.found > 0.08, "a share of one half is the hardest to see"
+            assert found.detectable > 0.08, "a share of one half is the hardest to see"
             assert trial.findings.looks == looks + 1
 
 

@@ -55,7 +55,7 @@ def test_false_alarms(subjects: int) -> None:
 @pytest.mark.parametrize("subjects", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_the_stated_distance_is_seen(subjects: int) -> None:
     """At the distance that 8,000 runs state, 1 subject in 100 may be missed."""
-    distance = montecarlo.found(LAW, 8000, montecarlo.share(1e-6, 4))
+    distance = montecarlo.detectable(LAW, 8000, montecarlo.share(1e-6, 4))
     truth = LAW + np.array([-distance, distance, 0, 0])
     rng = np.random.default_rng(2)
     assert sum(not convicted(truth, 1e-6, 8000, rng) for _ in range(subjects)) <= 0.03 * subjects
@@ -106,7 +106,7 @@ def alarms(subjects: int) -> int:
 
 
 def misses(subjects: int) -> int:
-    found = [judged(seed, judged(seed).found) for seed in range(subjects)]
+    found = [judged(seed, judged(seed).detectable) for seed in range(subjects)]
     return sum(one.distance <= one.allowed for one in found)
 
 

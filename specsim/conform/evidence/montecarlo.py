@@ -69,12 +69,12 @@ def needed(precision: Callable[[int, float], float], delta: float, wanted: float
 
 
 def allowed(law: Any, runs: int, delta: float) -> float:
-    """Total variation that a sampler with this law exceeds with probability at most delta."""
+    """Return the total variation that a sampler with this law exceeds with probability at most delta."""
     return law_deviation(np.asarray(law), runs, delta)
 
 
 def mean_allowed(width: float, runs: int, delta: float) -> float:
-    """What a mean of numbers in [0, width] exceeds its expectation by with probability at most delta (Hoeffding).
+    """Return the excess of a mean of numbers in [0, width] that has probability at most delta (Hoeffding).
 
     >>> round(mean_allowed(2, 10_000, 1e-6), 4)
     0.0526
@@ -82,10 +82,10 @@ def mean_allowed(width: float, runs: int, delta: float) -> float:
     return width * math.sqrt(math.log(1 / delta) / (2 * runs))
 
 
-def found(law: Any, runs: int, delta: float, miss: float = 0.01) -> float:
-    """Smallest total variation that is seen with probability 1 - miss at this number of runs.
+def detectable(law: Any, runs: int, delta: float, miss: float = 0.01) -> float:
+    """Return the smallest total variation that is seen with probability 1 - miss at this number of runs.
 
-    >>> round(found([0.5, 0.3, 0.2], 100_000, 1e-8), 3)
+    >>> round(detectable([0.5, 0.3, 0.2], 100_000, 1e-8), 3)
     0.019
     """
     outcomes = len(np.asarray(law))

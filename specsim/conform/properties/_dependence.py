@@ -18,11 +18,11 @@ from specsim.conform.trial import Trial
 from specsim.conform.verdict import Counterexample, Outcome, Verdict
 from specsim.types import Array
 
-# Batches of equal rows of which it is seen whether their rows are independent.
+# Number of batches of equal rows that show whether their rows are independent.
 CALLS = 4
-# As many in all, where rows agree as often with those of other calls.
+# Number of batches in all, where rows agree as often with rows of other calls.
 MORE = 12
-# What is said of rows that share random numbers.
+# The words of a verdict on rows that share random numbers.
 DEPEND = "rows of one batch depend on each other"
 HALF = [0.5, 0.5]
 
@@ -34,10 +34,12 @@ def shared(subject: Subject, trial: Trial) -> Verdict | None:
     """
     rng, before, every = np.random.default_rng(trial.caller.seed), trial.caller.runs, list(kinds(subject))
     for words, rows in every:
-        if any([chance for _, chance in _texts(row)] != HALF for row in rows):  # a step emits no bonus
+        # A step emits no bonus: its rows do not have two equally likely texts.
+        if any([chance for _, chance in _texts(row)] != HALF for row in rows):
             continue
         tiles = _tiles(trial, rows, rng, range(CALLS))
-        if any((tile < 0).any() for tile in tiles):  # the bonus is left to the caller, or a law is wrong
+        # The bonus is left to the caller, or a law is wrong.
+        if any((tile < 0).any() for tile in tiles):
             continue
         seen = dependence(tiles)
         if seen.surprise < trial.findings.rate(1) / len(every):
@@ -45,7 +47,8 @@ def shared(subject: Subject, trial: Trial) -> Verdict | None:
             if not seen.is_of_one_call:
                 seen = dependence([*tiles, *_tiles(trial, rows, rng, range(CALLS, MORE))])
             return _convicted(subject, trial, words, rows[0], seen, trial.caller.runs - before)
-    trial.caller.reset_runs(before)  # they add nothing to a law
+    # These runs add nothing to a law.
+    trial.caller.reset_runs(before)
     return None
 
 
@@ -72,45 +75,49 @@ def explained(subject: Subject, trial: Trial, many: Verdict) -> Verdict:
 
     Rows that depend on each other may be further from their law than independent ones, and yet have it.
     """
-    found = in_time(subject, trial)
-    if found is not None:
-        return found._replace(runs=many.runs)
+    depending = in_time(subject, trial)
+    if depending is not None:
+        return depending._replace(runs=many.runs)
     return many._replace(words=f"{many.words}; over the rows of large batches, which are wrong there or hang together")
 
 
 def kinds(subject: Subject) -> Iterator[tuple[str, list[Row]]]:
     """Yield rows that follow each other in a batch, again and again, and what they are in words."""
     alike = even(subject)
-    rejected, kept = drawn(subject)
+    rejected, accepted = drawn(subject)
     yield "even", [alike]
     yield "rejected", [rejected]
-    yield "kept", [kept]
+    yield "kept", [accepted]
     for row in empty(subject):
         yield "without drafts", [row]
         yield "every second without drafts", [alike, row]
 
 
 def _texts(row: Row) -> list[tuple[Any, float]]:
+    """Return the texts of a row with their probabilities under the target."""
     return continued(row.case.p, (), row.case.length)
 
 
-def _called(trial: Trial, rows: list[Row], rng: np.random.Generator, own: np.random.Generator) -> Array:
+def _called(trial: Trial, rows: list[Row], rng: np.random.Generator, random: np.random.Generator) -> Array:
     """Return for each row of one call whether it emitted its first text, 1 or 0; -1 if that cannot be told."""
-    given = [one for row in rows for one in row.given]
-    starts = np.cumsum([0, *(len(row.given) for row in rows)])
+    # Draw an input for each row of the batch; the kinds of rows take turns.
+    choices = [drafted for row in rows for drafted in row.inputs]
+    starts = np.cumsum([0, *(len(row.inputs) for row in rows)])
     turns = np.arange(TILE) % len(rows)
     chosen = np.zeros(TILE, dtype=int)
     for i, row in enumerate(rows):
-        weights = np.array([one.weight for one in row.given])
-        own_rows = turns == i
-        chosen[own_rows] = starts[i] + rng.choice(len(weights), size=own_rows.sum(), p=weights / weights.sum())
-    answers = trial.caller.batched(rows[0].case, given, chosen, own)
+        weights = np.array([drafted.weight for drafted in row.inputs])
+        of_kind = turns == i
+        chosen[of_kind] = starts[i] + rng.choice(len(weights), size=of_kind.sum(), p=weights / weights.sum())
+    answers = trial.caller.batched(rows[0].case, choices, chosen, random)
+
+    # Which of its two texts did each row begin?
     texts = [[text for text, _ in _texts(row)] for row in rows]
-    told = []
+    is_first = []
     for turn, answer in zip(turns.tolist(), answers, strict=True):
         fits = [answer.text[: len(text)] == text[: len(answer.text)] for text in texts[turn]]
-        told.append(int(fits[0]) if sum(fits) == 1 else -1)
-    return np.array(told)
+        is_first.append(int(fits[0]) if sum(fits) == 1 else -1)
+    return np.array(is_first)
 
 
 def _convicted(subject: Subject, trial: Trial, kind: str, row: Row, seen: Shared, runs: int) -> Verdict:
@@ -121,7 +128,7 @@ def _convicted(subject: Subject, trial: Trial, kind: str, row: Row, seen: Shared
     if seen.is_of_one_call or trial.findings.has_dependent_rows or _vary(trial, row):
         words = f"{DEPEND}: {words}"
     law, goal = {"the same": share}, {"the same": 0.5}
-    shown = Counterexample(where, row.given[0].p.tolist(), None, None, "the same", goal, law)
+    shown = Counterexample(where, row.inputs[0].p.tolist(), None, None, "the same", goal, law)
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     return Verdict(subject.name, "batches", outcome, "Monte Carlo", where, runs, abs(share - 0.5), shown, words)
 

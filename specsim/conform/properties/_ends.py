@@ -21,10 +21,15 @@ from specsim.conform.toys import Text
 from specsim.conform.trial import Trial
 from specsim.conform.verdict import Counterexample, Outcome, Verdict
 
-REPEATS = 2  # runs with the same coin at the same end, the other coins drawn anew
-DRAFTED = 6  # drafts that are tried in a case, each time
-COINS = 24  # of a run are tried at most
-SHARE = 8  # of the time that is left, this part is taken at most
+# Runs with the same coin at the same end; the other coins are drawn anew in each.
+REPEATS = 2
+# Inputs (drafts with their rows) that are tried in a case, in each repeat.
+DRAFTED = 6
+# Coins of a run that are tried at most, evenly spaced.
+COINS = 24
+# All of this takes at most 1 / SHARE of the time that is left.
+SHARE = 8
+# The words of `subject_call` on a token outside the vocabulary.
 OUTSIDE = re.compile(r"returned token (-?\d+), outside")
 INPUTS = "coins are arguments, so that each of their values is an input"
 
@@ -33,11 +38,14 @@ class Impossible(NamedTuple):
     """A run that emitted a token of probability 0, or broke, where one coin was at its end."""
 
     case: Case
-    given: Input
+    inputs: Input
     end: End
-    text: Text  # up to that token; empty if the run broke
-    share: float  # of the coin's numbers, those from that end on that do the same; 0: not known
-    fault: str = ""  # of a run that broke
+    # The text up to that token; empty if the run broke.
+    text: Text
+    # Fraction of the coin's numbers, counted from that end, that have the same effect; 0: not known.
+    share: float
+    # What a run raised that broke.
+    fault: str = ""
 
 
 def first(subject: Subject, trial: Trial, cases: Iterable[Case]) -> tuple[Impossible | None, str]:
@@ -45,8 +53,10 @@ def first(subject: Subject, trial: Trial, cases: Iterable[Case]) -> tuple[Imposs
     until = clock.now() + max(trial.budget.left(), 0) / SHARE
     dtype = subject.dtype if subject.randomness == "coins" else "float64"
     tried = 0
+
+    # Put each coin of a run to each of its ends, until a token of probability 0 comes out or the time is over.
     with trial.caller.uncounted(), ends.trial(trial.caller.seed, dtype) as run:
-        for case, given, program in _programs(trial, [case for case in cases if takes(trial, case)]):
+        for case, drafted, program in _programs(trial, [case for case in cases if takes(trial, case)]):
             if clock.now() > until:
                 return None, "coins at 0 and at 1 - ulp in some of the cases" if tried else ""
             _, count = run(program, None)
@@ -57,9 +67,9 @@ def first(subject: Subject, trial: Trial, cases: Iterable[Case]) -> tuple[Imposs
                 except Broken as reason:
                     if _takes_coins(subject):
                         raise
-                    return Impossible(case, given, end, (), _share(run, program, case, end), str(reason)), ""
+                    return Impossible(case, drafted, end, (), _share(run, program, case, end), str(reason)), ""
                 if text is not None:
-                    return Impossible(case, given, end, text, _share(run, program, case, end)), ""
+                    return Impossible(case, drafted, end, text, _share(run, program, case, end)), ""
     return None, "coins at 0 and at 1 - ulp" if tried else ""
 
 
@@ -68,19 +78,20 @@ def _programs(trial: Trial, cases: list[Case]) -> Iterator[tuple[Case, Input, An
     rng = np.random.default_rng(trial.caller.seed)
     for _ in range(REPEATS):
         for case in cases:
-            drafted = inputs(trial.subject, case)
-            for i in rng.permutation(len(drafted))[:DRAFTED].tolist():
-                yield case, drafted[i], partial(trial.caller.once, case, drafted[i])
+            choices = inputs(trial.subject, case)
+            for place in rng.permutation(len(choices))[:DRAFTED].tolist():
+                yield case, choices[place], partial(trial.caller.once, case, choices[place])
 
 
 def _ends(count: int) -> Iterator[End]:
+    """Yield both ends of at most COINS coins of a run of `count` coins."""
     for place in np.unique(np.linspace(0, count - 1, min(count, COINS)).astype(int)).tolist():
         yield End(place, False)
         yield End(place, True)
 
 
 def _share(run: ends.Run, program: Any, case: Case, end: End) -> float:
-    """Return the part of a coin's numbers, from that end on, that do what the end did; 0 if it does not do so again.
+    """Return the fraction of a coin's numbers, from that end on, with the end's effect; 0 if it does not repeat.
 
     Arithmetic of fewer bits than the coin's takes other numbers for the end, too: they are counted by bisection.
     """
@@ -93,6 +104,7 @@ def _share(run: ends.Run, program: Any, case: Case, end: End) -> float:
 
     if not fails(0):
         return 0.0
+    # Bisect for the number of the coin's values, from the end on, that fail as the end does.
     bits = run.counter.bits
     low, high = 0, 2 ** (bits - 1)
     while high - low > 1:
@@ -117,30 +129,35 @@ def _impossible(run: ends.Run, program: Any, case: Case, end: End, *, again: boo
     return None
 
 
-def verdict_at_end(subject: Subject, found: Impossible, runs: int, while_recording: bool = False) -> Verdict:
+def verdict_at_end(subject: Subject, impossible: Impossible, runs: int, while_recording: bool = False) -> Verdict:
     """Return the verdict on a subject that emits a token of probability 0, or breaks, at the end of a coin.
 
     It convicts if coins are arguments (they may be exactly 0), or if the law was being recorded (`while_recording`).
     Otherwise it is "measured": a generator draws such a number more rarely than rounding moves a law.
     """
-    case, given, text = found.case, found.given, found.text
+    # A conviction, a measured rarity, or a lossy design?
+    case, shown_input, text = impossible.case, impossible.inputs, impossible.text
     outcome: Outcome = "lossy by design"
     if subject.lossless:
         outcome = "convicted" if while_recording or _takes_coins(subject) else "measured"
-    rarity = _rarity(found.share) if outcome == "measured" else INPUTS * _takes_coins(subject)
-    if found.fault:
-        words = f"it breaks, {found.fault} ({case.words}){': ' * bool(rarity)}{rarity}"
-        return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, found.share, None, words)
+    rarity = _rarity(impossible.share) if outcome == "measured" else INPUTS * _takes_coins(subject)
+
+    # A run that broke.
+    if impossible.fault:
+        words = f"it breaks, {impossible.fault} ({case.words}){': ' * bool(rarity)}{rarity}"
+        return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, impossible.share, None, words)
+
+    # A token of probability 0, with the input and the coin that make it.
     vocab = case.target.vocab
     what = "which has probability 0" if 0 <= text[-1] < vocab else f"outside the vocabulary (V = {vocab})"
-    words = f"token {text[-1]}, {what}, comes out{_after(text)} {_where(found.end)}"
+    words = f"token {text[-1]}, {what}, comes out{_after(text)} {_where(impossible.end)}"
     words = f"{words} ({case.words}){': ' * bool(rarity)}{rarity}"
-    drafts = None if given.tree is None else np.asarray(given.tree.tokens).tolist()
-    q = None if given.q is None else given.q.tolist()
+    drafts = None if shown_input.tree is None else np.asarray(shown_input.tree.tokens).tolist()
+    q = None if shown_input.q is None else shown_input.q.tolist()
     shown = Counterexample(
-        f"{case.words}, {_where(found.end)}", given.p.tolist(), q, drafts, text, {text: 0.0}, {text: 1.0}
+        f"{case.words}, {_where(impossible.end)}", shown_input.p.tolist(), q, drafts, text, {text: 0.0}, {text: 1.0}
     )
-    return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, found.share, shown, words)
+    return Verdict(subject.name, "degenerate", outcome, "one call", case.words, runs, impossible.share, shown, words)
 
 
 def _rarity(share: float) -> str:
@@ -153,14 +170,16 @@ def _rarity(share: float) -> str:
 
 
 def _takes_coins(subject: Subject) -> bool:
-    """Whether coins are arguments of the subject, so that each of their values is an input."""
+    """Return whether coins are arguments of the subject, so that each of their values is an input."""
     return subject.randomness == "coins"
 
 
 def _after(text: Text) -> str:
+    """Return which tokens come before the last of a text, in words."""
     return f" after {text[:-1]}" if len(text) > 1 else ""
 
 
 def _where(end: End) -> str:
+    """Return which coin is at which end, in words."""
     value = "1 - ulp, the largest number below 1" if end.upper else "exactly 0"
     return f"where coin {end.place + 1} is {value}"

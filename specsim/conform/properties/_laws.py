@@ -28,19 +28,22 @@ VISIBLE = 1e-3
 # Seconds for making a counterexample smaller.
 SHRINKING = 5.0
 WEAKEST: tuple[Evidence, ...] = ("one call", "Monte Carlo", "coins", "scripted", "bound")
-Observe = Callable[..., Observation]  # (case, *, exact) -> what is seen in it
+# observe(case, *, exact) returns the observation of a case.
+Observe = Callable[..., Observation]
 
 
 class Look(NamedTuple):
     """One observation under one property: it convicts if the distance is above what is allowed."""
 
+    # Total variation, or another error, of the observed law.
     distance: float
     allowed: float
-    found: float  # smallest distance that would have been seen
+    detectable: float  # smallest distance that would have been seen
     expected: dict[Any, float]
     observed: dict[Any, float]
     evidence: Evidence = "none"
-    width: float = 1.0  # the distance is of something in [0, width]; 0: every answer shows by itself what is wrong
+    # The distance lies in [0, width]; 0: every single answer shows by itself what is wrong.
+    width: float = 1.0
 
 
 def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, float]) -> Look:
@@ -49,7 +52,7 @@ def of_laws(seen: Observation, observed: dict[Any, float], expected: dict[Any, f
     if seen.evidence != "Monte Carlo":
         return Look(tv, seen.rounding, seen.rounding, expected, observed, seen.evidence)
     limit = montecarlo.allowed(law, seen.runs, seen.delta)
-    return Look(tv, limit, montecarlo.found(law, seen.runs, seen.delta), expected, observed, seen.evidence)
+    return Look(tv, limit, montecarlo.detectable(law, seen.runs, seen.delta), expected, observed, seen.evidence)
 
 
 def each(
@@ -70,6 +73,8 @@ def each(
     looks: list[tuple[Case, Look]] = []
     runs = caller.runs if begun is None else begun
     reach, doubted, hidden = list[str](), None, findings.is_hidden
+
+    # Look at one case after the other, until one convicts.
     for case in through(trial, cases):
         try:
             seen = observe(case)
@@ -78,38 +83,43 @@ def each(
                 raise
             reach.append("and no further: the budget ran out")
             break
-        found = look(seen)
-        looks.append((case, found))
+        result = look(seen)
+        looks.append((case, result))
         reach.append(case.words.partition(": ")[0])
-        if found.distance > found.allowed:
-            why = doubt(trial, seen, found.distance / found.width, observe) if found.width else ""
+        if result.distance > result.allowed:
+            why = doubt(trial, seen, result.distance / result.width, observe) if result.width else ""
             if why == AGAIN:
                 return each(name, subject, trial, cases, look, observe, runs)
-            if why:  # another case may convict
-                doubted = doubted or _undecided(name, subject, found, case, caller.runs - runs, why)
+            if why:
+                # Another case may still convict.
+                doubted = doubted or _undecided(name, subject, result, case, caller.runs - runs, why)
                 continue
-            return _convicted(name, subject, trial, case, found, look, caller.runs - runs, observe)
-    if findings.is_hidden and not hidden:  # cases before were taken for exact
+            return _convicted(name, subject, trial, case, result, look, caller.runs - runs, observe)
+
+    # Hidden randomness was discovered on the way: earlier cases were wrongly taken for exact, so start again.
+    if findings.is_hidden and not hidden:
         return each(name, subject, trial, cases, look, observe, runs)
     if doubted is not None:
         return doubted
-    worst = max((one.distance for _, one in looks if one.evidence != "Monte Carlo"), default=0.0)
-    kind = min((one.evidence for _, one in looks), key=WEAKEST.index)
-    widest = max(one.found for _, one in looks)
-    words = "; ".join(findings.why)
+
+    # No case convicts: report how far the evidence reaches.
+    worst = max((result.distance for _, result in looks if result.evidence != "Monte Carlo"), default=0.0)
+    kind = min((result.evidence for _, result in looks), key=WEAKEST.index)
+    widest = max(result.detectable for _, result in looks)
+    reasons = "; ".join(findings.why)
     where = "; ".join(dict.fromkeys([*reach, *findings.untaken.values()]))
     if kind == "Monte Carlo":
         where += f"; total variations from {widest:.2g} would be seen"
         if widest > montecarlo.UNDECIDED:
-            words = f"too few runs to see a total variation below {widest:.2g}: give it {LARGER}"
-            words = "; ".join([words, *findings.why])
-            return Verdict(subject.name, name, "inconclusive", kind, where, caller.runs - runs, worst, None, words)
-    return Verdict(subject.name, name, "lossless", kind, where, caller.runs - runs, worst, None, words)
+            reasons = f"too few runs to see a total variation below {widest:.2g}: give it {LARGER}"
+            reasons = "; ".join([reasons, *findings.why])
+            return Verdict(subject.name, name, "inconclusive", kind, where, caller.runs - runs, worst, None, reasons)
+    return Verdict(subject.name, name, "lossless", kind, where, caller.runs - runs, worst, None, reasons)
 
 
-def _undecided(name: str, subject: Subject, found: Look, case: Case, runs: int, why: str) -> Verdict:
+def _undecided(name: str, subject: Subject, result: Look, case: Case, runs: int, why: str) -> Verdict:
     """Return the verdict on a distance that convicts nobody."""
-    return Verdict(subject.name, name, "inconclusive", found.evidence, case.words, runs, found.distance, None, why)
+    return Verdict(subject.name, name, "inconclusive", result.evidence, case.words, runs, result.distance, None, why)
 
 
 def _convicted(
@@ -117,25 +127,28 @@ def _convicted(
     subject: Subject,
     trial: Trial,
     case: Case,
-    found: Look,
+    result: Look,
     look: Callable[[Observation], Look],
     runs: int,
     observe: Observe,
 ) -> Verdict:
-    smaller, shown = case, found
-    if found.evidence != "Monte Carlo" and trial.shrinks:
-        smaller, shown = _shrunk(subject, trial, case, look, observe) or (case, found)
-    said = against(name, subject, smaller, shown, runs)
-    return said._replace(evidence=found.evidence, reach=case.words, distance=found.distance)
+    """Return the conviction, with a counterexample that is made as small as the time allows."""
+    smaller, shown = case, result
+    if result.evidence != "Monte Carlo" and trial.shrinks:
+        smaller, shown = _shrunk(subject, trial, case, look, observe) or (case, result)
+    verdict = against(name, subject, smaller, shown, runs)
+    return verdict._replace(evidence=result.evidence, reach=case.words, distance=result.distance)
 
 
-def against(name: str, subject: Subject, case: Case, found: Look, runs: int) -> Verdict:
+def against(name: str, subject: Subject, case: Case, result: Look, runs: int) -> Verdict:
     """Return the verdict that follows from one case."""
-    counterexample = _counterexample(subject, case, found)
+    counterexample = _counterexample(subject, case, result)
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     words = f"{counterexample.outcome} has probability {counterexample.observed.get(counterexample.outcome, 0):.4g}"
     words += f", not {counterexample.expected.get(counterexample.outcome, 0):.4g} ({counterexample.case})"
-    return Verdict(subject.name, name, outcome, found.evidence, case.words, runs, found.distance, counterexample, words)
+    return Verdict(
+        subject.name, name, outcome, result.evidence, case.words, runs, result.distance, counterexample, words
+    )
 
 
 def _shrunk(
@@ -147,29 +160,32 @@ def _shrunk(
         if clock.now() > until:
             break
         try:
-            found = look(observe(smaller, exact=True))
+            result = look(observe(smaller, exact=True))
         except OutOfTime:
             break
-        except Exception:  # a broken answer is a verdict of its own, and not this one
+        except Exception:
+            # A broken answer is a verdict of its own, not a smaller form of this one.
             continue
-        if found.distance > max(found.allowed, VISIBLE):
-            return smaller, found
+        if result.distance > max(result.allowed, VISIBLE):
+            return smaller, result
     return None
 
 
-def _counterexample(subject: Subject, case: Case, found: Look) -> Counterexample:
-    keys = sorted(found.expected.keys() | found.observed.keys(), key=str)
-    outcome = max(keys, key=lambda k: abs(found.observed.get(k, 0.0) - found.expected.get(k, 0.0)))
-    laws = outcome, found.expected, found.observed
+def _counterexample(subject: Subject, case: Case, result: Look) -> Counterexample:
+    """Return the counterexample of a case: the outcome whose probability is the furthest off, and its input."""
+    keys = sorted(result.expected.keys() | result.observed.keys(), key=str)
+    outcome = max(keys, key=lambda key: abs(result.observed.get(key, 0.0) - result.expected.get(key, 0.0)))
+    laws = outcome, result.expected, result.observed
     if subject.kind in ("decoder", "drafter"):
         tables = _table(case, "target"), _table(case, "draft")
         return Counterexample(case.words, *tables, None, *laws, given(subject, case, None))
-    one = max(inputs(subject, case), key=lambda drawn: drawn.weight)
-    drafts = None if one.tree is None else np.asarray(one.tree.tokens).tolist()
-    q = None if one.q is None else one.q.tolist()
-    return Counterexample(case.words, one.p.tolist(), q, drafts, *laws, given(subject, case, one.tree))
+    likeliest = max(inputs(subject, case), key=lambda drawn: drawn.weight)
+    drafts = None if likeliest.tree is None else np.asarray(likeliest.tree.tokens).tolist()
+    q = None if likeliest.q is None else likeliest.q.tolist()
+    return Counterexample(case.words, likeliest.p.tolist(), q, drafts, *laws, given(subject, case, likeliest.tree))
 
 
 def _table(case: Case, which: str) -> dict[str, list[str]]:
+    """Return the rows of the target or the draft after texts of at most one token, as strings."""
     model = case.target if which == "target" else case.draft
     return {str(text): [str(v) for v in row] for text, row in model.table.items() if len(text) < 2}

@@ -18,7 +18,7 @@ class Row(NamedTuple):
     """A row of a batch: its laws, and what can be drafted in it."""
 
     case: Case
-    given: list[Input]
+    inputs: list[Input]
 
 
 class Batch(NamedTuple):
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
 
 
 def certain(subject: Subject) -> tuple[Row, Row]:
-    """A row that is certain to keep its drafts, and one that is certain to reject them."""
+    """Return a row that is certain to accept its drafts, and one that is certain to reject them."""
     draft = plain(("1/2", "1/4", "1/4")) if subject.takes_q else plain((1, 0, 0))
     case = make(subject, plain((1, 0, 0)), draft, sizes(subject)[0], "")
     other = case if subject.takes_q else case._replace(draft=plain((0, 0, 1)))
@@ -37,7 +37,7 @@ def certain(subject: Subject) -> tuple[Row, Row]:
 
 
 def even(subject: Subject) -> Row:
-    """A row of two equally likely texts: its draft is certain, and kept half of the time; all else follows."""
+    """Return a row of two equally likely texts: its certain draft is accepted half of the time; all else follows."""
     half, zero = Fraction(1, 2), Fraction(0)
     rows: dict[Text, Any] = {(): (half, half), (0,): (zero, 2 * half), (1,): (2 * half, zero)}
     target = Toy({text: np.array(row, dtype=object) for text, row in rows.items()}, 1)
@@ -46,17 +46,17 @@ def even(subject: Subject) -> Row:
 
 
 def drawn(subject: Subject) -> tuple[Row, Row]:
-    """A row that rejects its drafts and corrects evenly, and one that keeps them: its bonus is even.
+    """Return a row that rejects its drafts and corrects evenly, and one that accepts them and has an even bonus.
 
     Nothing is random in them but a draw from a row, which rows of a batch must not share.
     """
     half, zero = Fraction(1, 2), Fraction(0)
     bonus: dict[Text, Any] = {(): (2 * half, zero), (0,): (half, half), (1,): (half, half)}
-    kept = Toy({text: np.array(row, dtype=object) for text, row in bonus.items()}, 1)
-    pairs = ((plain((0, half, half)), plain((1, 0, 0))), (kept, plain((1, 0))))
-    found = [make(subject, target, draft, sizes(subject)[0], "") for target, draft in pairs]
-    rejected, whole = (Row(case, inputs(subject, case)) for case in found)
-    return rejected, whole
+    accepting = Toy({text: np.array(row, dtype=object) for text, row in bonus.items()}, 1)
+    pairs = ((plain((0, half, half)), plain((1, 0, 0))), (accepting, plain((1, 0))))
+    cases = [make(subject, target, draft, sizes(subject)[0], "") for target, draft in pairs]
+    rejected, accepted = (Row(case, inputs(subject, case)) for case in cases)
+    return rejected, accepted
 
 
 def empty(subject: Subject) -> Iterator[Row]:

@@ -37,11 +37,13 @@ from specsim.forking.programs import scripted
 
 KINDS = ("step", "chain", "tree")
 NEEDS = "the subject takes no batches (batch)"
-SHARE = 6  # one batch takes at most this part of the time that is left
+# One batch takes at most 1 / SHARE of the time that is left.
+SHARE = 6
 # Rows of the batches in which all are alike.
 EQUAL = (3, 5, 8)
 UNFOLLOWED = (scripted.NotScriptable, scripted.NotReproducible, scripted.TooLong)
-Texts = dict[Any, float]  # the texts of all rows -> probability
+# The texts of all rows -> their probability.
+Texts = dict[Any, float]
 
 
 def cases(subject: Subject) -> Iterable[Case]:
@@ -53,29 +55,34 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Return the verdict on a subject that has a `batch`."""
     if subject.batch is None:
         return None
-    found = _exactly(subject, trial)
-    if found.evidence == "none":
+
+    # Exact laws of small batches; where there are none, the frequencies of large ones decide.
+    result = _exactly(subject, trial)
+    if result.evidence == "none":
         if (depending := shared(subject, trial)) is not None:
             return depending
         many = each("batches", subject, trial, cases(subject), look, partial(observe_batches, trial))
         if many.convicted:
             return explained(subject, trial, many)
-        return many._replace(words="; ".join(filter(None, [many.words, found.words])))
-    if found.outcome != "lossless":
-        return found
+        return many._replace(words="; ".join(filter(None, [many.words, result.words])))
+    if result.outcome != "lossless":
+        return result
+
+    # Small batches are right: look at the rows of large ones, too.
     try:
         first = itertools.islice(standard(subject), 1)
         brief = partial(observe_batches, trial, wanted=montecarlo.UNDECIDED)
         many = each("batches", subject, trial, first, look, brief)
     except (Broken, OutOfTime) as reason:
-        return found._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
+        return result._replace(words=f"of more rows nothing is known: {reason or 'the budget ran out'}")
     if many.convicted:
         return explained(subject, trial, many)
     # Small batches can be right, and the frequencies too, where rows of large ones share random numbers.
     if (depending := in_time(subject, trial)) is not None:
         return depending
-    reach = f"{found.reach}; many rows, {many.reach}" if many.outcome == "lossless" else found.reach
-    return found._replace(reach=reach)  # runs are the exact ones
+    reach = f"{result.reach}; many rows, {many.reach}" if many.outcome == "lossless" else result.reach
+    # The runs that are reported are the exact ones.
+    return result._replace(reach=reach)
 
 
 def _exactly(subject: Subject, trial: Trial) -> Verdict:
@@ -83,24 +90,28 @@ def _exactly(subject: Subject, trial: Trial) -> Verdict:
 
     It is without evidence where the first batch cannot be followed, and `words` say why.
     """
-    before, worst, reach = trial.caller.runs, 0.0, list[str]()
+    before, worst, exact_batches = trial.caller.runs, 0.0, list[str]()
     for batch in batches(subject):
-        # with real random numbers first: a batch that cannot be called is broken
+        # Call it with real random numbers first: a batch that cannot be called is broken.
         chosen, _ = next(drafted(batch))
         trial.caller.batched(batch.rows[0].case, pool(batch), chosen, np.random.default_rng(trial.caller.seed))
         try:
             observed, paths = law(trial, batch)
         except (*UNFOLLOWED, Broken) as reason:
-            if not reach:
+            if not exact_batches:
                 words = f"{batch.words} are not scripted: {reason}"
                 return Verdict(subject.name, "batches", "inconclusive", runs=trial.caller.runs - before, words=words)
             break
+
+        # The joint law of independent rows is the product of their laws.
         alone = [continued(row.case.p, (), row.case.length) for row in batch.rows]
         expected = {
             tuple(text for text, _ in texts): math.prod(chance for _, chance in texts)
             for texts in itertools.product(*alone)
         }
         worst = max(worst, distance(observed, expected))
+
+        # A wrong law convicts only if as many runs along its paths agree as hidden randomness could not make agree.
         if worst > len(batch.rows) * ROUNDING.get(subject.dtype, 1e-5):
             runs, asked = trial.caller.runs, runs_asked(trial, distance(observed, expected))
             try:
@@ -108,34 +119,39 @@ def _exactly(subject: Subject, trial: Trial) -> Verdict:
             except (scripted.NotReproducible, scripted.NotScriptable) as reason:
                 trial.findings.mistrust(str(reason))
                 agreeing = 0
-            trial.caller.reset_runs(runs)  # they add nothing to the law
+            # These runs add nothing to the law.
+            trial.caller.reset_runs(runs)
             if agreeing < asked:
                 words = f"{batch.words} are not scripted: {asked} runs along their paths do not agree, or have no time"
                 return Verdict(subject.name, "batches", "inconclusive", runs=trial.caller.runs - before, words=words)
             return _convicted(subject, batch, observed, expected, trial.caller.runs - before)
-        reach.append(batch.words)
-    where = f"{'; '.join(dict.fromkeys(reach))} of the smallest size"
+        exact_batches.append(batch.words)
+    where = f"{'; '.join(dict.fromkeys(exact_batches))} of the smallest size"
     return Verdict(subject.name, "batches", "lossless", "scripted", where, trial.caller.runs - before, worst)
 
 
 def _convicted(subject: Subject, batch: Batch, observed: Texts, expected: Texts, runs: int) -> Verdict:
-    most = max(expected.keys() | observed.keys(), key=lambda key: abs(observed.get(key, 0.0) - expected.get(key, 0.0)))
-    seen, due = observed.get(most, 0.0), expected.get(most, 0.0)
-    words = f"{most} has probability {seen:.4g}, not {due:.4g} (rows of one batch)"
+    """Return the conviction by the joint law of a batch, with the texts whose probability is the furthest off."""
+    # Which texts are the furthest off, and does each row by itself have its law?
+    worst = max(expected.keys() | observed.keys(), key=lambda key: abs(observed.get(key, 0.0) - expected.get(key, 0.0)))
+    seen, due = observed.get(worst, 0.0), expected.get(worst, 0.0)
+    words = f"{worst} has probability {seen:.4g}, not {due:.4g} (rows of one batch)"
     if all(_is_law_of_row(i, observed, expected, subject) for i in range(len(batch.rows))):
         words = f"{DEPEND}: {words}; each row by itself has its law"
-    rows = [row.given[0] for row in batch.rows]
+
+    # The counterexample shows the first input of every row.
+    rows = [row.inputs[0] for row in batch.rows]
     q = None if rows[0].q is None else [row.q.tolist() for row in rows if row.q is not None]
     what = f"{batch.rows[0].case.words}, {batch.words}"
-    told = given(subject, batch.rows[0].case, rows[0].tree)
-    shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, most, expected, observed, told)
+    arguments = given(subject, batch.rows[0].case, rows[0].tree)
+    shown = Counterexample(what, [row.p.tolist() for row in rows], q, None, worst, expected, observed, arguments)
     outcome: Any = "convicted" if subject.lossless else "lossy by design"
     off = distance(observed, expected)
     return Verdict(subject.name, "batches", outcome, "scripted", what, runs, off, shown, words)
 
 
 def _is_law_of_row(place: int, observed: Texts, expected: Texts, subject: Subject) -> bool:
-    """Return whether a row of a batch has its law where the others are not looked at."""
+    """Return whether the marginal law of one row of a batch is right."""
     laws: list[Texts] = [{}, {}]
     for law, joint in zip(laws, (observed, expected), strict=True):
         for texts, mass in joint.items():
@@ -153,24 +169,25 @@ def batches(subject: Subject) -> Iterator[Batch]:
         yield Batch([alike, row, alike, row, alike], "2 rows without drafts among 5")
     for row, words in zip(drawn(subject), ("reject", "keep"), strict=True):
         yield Batch([row] * 2, f"2 equal rows that {words}")
-    one, other = (Row(case, inputs(subject, case)) for case in itertools.islice(standard(subject), 2))
-    yield Batch([one, other], "two rows")
-    kept, rejected = certain(subject)
-    yield Batch([other, rejected, one, kept], "two rows among 4")
-    for count in EQUAL[1:]:  # last, as a batch that cannot be followed ends the exact judgement
+    first, second = (Row(case, inputs(subject, case)) for case in itertools.islice(standard(subject), 2))
+    yield Batch([first, second], "two rows")
+    accepted, rejected = certain(subject)
+    yield Batch([second, rejected, first, accepted], "two rows among 4")
+    # Many rows come last: a batch that cannot be followed ends the exact judgement.
+    for count in EQUAL[1:]:
         yield Batch([alike] * count, f"{count} equal rows")
 
 
 def pool(batch: Batch) -> list[Input]:
-    """Return the tokens that can be drafted, row after row."""
-    return [one for row in batch.rows for one in row.given]
+    """Return the inputs that can be drafted, row after row."""
+    return [drafted_input for row in batch.rows for drafted_input in row.inputs]
 
 
 def drafted(batch: Batch) -> Iterator[tuple[list[int], float]]:
     """Yield the places in the pool of what is drafted in every row, and the probability of it."""
-    starts = list(itertools.accumulate((len(row.given) for row in batch.rows), initial=0))
-    for places in itertools.product(*(range(len(row.given)) for row in batch.rows)):
-        weights = [row.given[place].weight for row, place in zip(batch.rows, places, strict=True)]
+    starts = list(itertools.accumulate((len(row.inputs) for row in batch.rows), initial=0))
+    for places in itertools.product(*(range(len(row.inputs)) for row in batch.rows)):
+        weights = [row.inputs[place].weight for row, place in zip(batch.rows, places, strict=True)]
         yield [start + place for start, place in zip(starts, places, strict=False)], math.prod(weights)
 
 
@@ -178,14 +195,18 @@ def law(trial: Trial, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Pat
     """Return the joint law of the texts of all rows, each continued by its own target; and weighted paths to them."""
     out: Texts = {}
     paths: list[tuple[Any, scripted.Path, float]] = []
-    until, own, some = clock.now() + trial.budget.left() / SHARE, [row.case for row in batch.rows], pool(batch)
+    until = clock.now() + trial.budget.left() / SHARE
+    cases, choices = [row.case for row in batch.rows], pool(batch)
     whole = math.fsum(weight for _, weight in drafted(batch))
+
+    # Follow every choice of drafts; each target continues its row's text to the whole length.
     for chosen, weight in drafted(batch):
-        program = partial(_answers, trial, own[0], some, chosen)
+        program = partial(_answers, trial, cases[0], choices, chosen)
         seen = scripted.law(program, deadline=until, keep=True, own=trial.caller.generators)
         paths += [(program, path, weight / whole * path.weight) for path in seen.paths]
         for texts, mass in seen.law.items():
-            rows = [continued(case.p, text[: case.length], case.length) for case, text in zip(own, texts, strict=True)]
+            own_texts = zip(cases, texts, strict=True)
+            rows = [continued(case.p, text[: case.length], case.length) for case, text in own_texts]
             for whole_texts in itertools.product(*rows):
                 key = tuple(text for text, _ in whole_texts)
                 chance = math.prod(chance for _, chance in whole_texts)
@@ -193,5 +214,6 @@ def law(trial: Trial, batch: Batch) -> tuple[Texts, list[tuple[Any, scripted.Pat
     return out, paths
 
 
-def _answers(trial: Trial, case: Case, some: list[Input], chosen: list[int], random: Any) -> tuple[Any, ...]:
-    return tuple(one.text for one in trial.caller.batched(case, some, chosen, random))
+def _answers(trial: Trial, case: Case, choices: list[Input], chosen: list[int], random: Any) -> tuple[Any, ...]:
+    """Return the texts of the rows of one call."""
+    return tuple(answer.text for answer in trial.caller.batched(case, choices, chosen, random))

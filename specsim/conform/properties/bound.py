@@ -26,51 +26,54 @@ NEEDS = "a decoder must return single blocks (block=True): its passes may be sha
 
 
 def most(subject: Subject, case: Case) -> float:
-    """Drafts that a lossless verifier keeps at most, in expectation."""
+    """Return the largest expected number of drafts that any lossless verifier accepts."""
+    # One path: block verification is optimal.
     if not case.parents:
         return 0.0
     if subject.kind != "tree":
         return float(expected_tokens(case.p, case.q, rule="block", gamma=case.size)) - 1
+
+    # A tree: sum over texts of min(P[text is drafted], P[the target emits it]).
     drafted: dict[tuple[int, ...], float] = {}
-    for one in inputs(subject, case):
-        assert one.tree is not None
-        for text in set(texts(one.tree)) - {()}:
-            drafted[text] = drafted.get(text, 0.0) + one.weight
+    for choice in inputs(subject, case):
+        assert choice.tree is not None
+        for text in set(texts(choice.tree)) - {()}:
+            drafted[text] = drafted.get(text, 0.0) + choice.weight
     target = {text: mass for n in range(1, case.length) for text, mass in continued(case.p, (), n)}
     return math.fsum(min(mass, target.get(text, 0.0)) for text, mass in drafted.items())
 
 
 def cases(subject: Subject) -> Iterable[Case]:
-    """The standard ones; a decoder of whole texts may look ahead at passes that it shares between blocks."""
+    """Return the standard cases; none for a decoder of whole texts, whose passes may be shared between blocks."""
     return () if subject.kind == "decoder" and not subject.block else standard(subject)
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Kept drafts; of a decoder, tokens beyond one for every pass of the target."""
-
-    again: list[Case] = []
+    """Return the verdict on the accepted drafts; of a decoder, the tokens beyond one per pass of the target."""
+    # Cases with a block that takes several passes of the target.
+    several_passes: list[Case] = []
 
     def look(seen: Observation) -> Look:
-        best, kept = most(subject, seen.case), seen.mean(lambda answer: answer.kept)
+        """Compare the mean number of accepted drafts with the largest possible."""
+        best, accepted = most(subject, seen.case), seen.mean(lambda answer: answer.kept)
         if any(answer.passes > 1 for answer in seen.law):
-            again.append(seen.case)
-            kept = 0.0
+            several_passes.append(seen.case)
+            accepted = 0.0
         limit = seen.rounding
         if seen.evidence == "Monte Carlo":
             limit = montecarlo.mean_allowed(len(seen.case.parents), seen.runs, seen.delta)
-        expected, observed = {"kept drafts": best}, {"kept drafts": kept}
-        return Look(max(kept - best, 0.0), limit, limit, expected, observed, seen.evidence, len(seen.case.parents))
+        expected, observed = {"kept drafts": best}, {"kept drafts": accepted}
+        return Look(max(accepted - best, 0.0), limit, limit, expected, observed, seen.evidence, len(seen.case.parents))
 
     if subject.kind == "decoder" and not subject.block:
         return None
-    found = each("bound", subject, trial, cases(subject), look)
-    if again:
+    result = each("bound", subject, trial, cases(subject), look)
+    if several_passes:
         words = "a block takes several passes of the target, and the bound is of one"
-        return found._replace(outcome="not available", evidence="none", words=words)
-    if found.counterexample is None:
-        return found
-    kept, best = (law["kept drafts"] for law in (found.counterexample.observed, found.counterexample.expected))
-    words = (
-        f"{kept:.4g} drafts kept per pass of the target, where {best:.4g} are the most ({found.counterexample.case})"
-    )
-    return found._replace(evidence="bound", words=words)
+        return result._replace(outcome="not available", evidence="none", words=words)
+    if result.counterexample is None:
+        return result
+    shown = result.counterexample
+    accepted, best = shown.observed["kept drafts"], shown.expected["kept drafts"]
+    words = f"{accepted:.4g} drafts kept per pass of the target, where {best:.4g} are the most ({shown.case})"
+    return result._replace(evidence="bound", words=words)

@@ -16,26 +16,30 @@ from specsim.conform.trial import Trial
 from specsim.conform.verdict import Verdict
 
 KINDS = ("drafter",)
-ROUNDED = 1e-5  # the rows are kept to six digits
+# The rows of q are compared after rounding to six digits.
+ROUNDED = 1e-5
 
 
 def cases(subject: Subject) -> Iterable[Case]:
-    """The standard ones, and under sampling parameters if the drafter takes them."""
+    """Return the standard cases, and cases under sampling parameters if the drafter takes them."""
     return [*standard(subject), *parameters.cases(subject)]
 
 
 def look(seen: Observation) -> Look:
-    """The law of the drafts against the product of the rows; without rows they must be certain.
+    """Compare the law of the drafts with the product of the rows; without rows they must be certain.
 
     A drafter may stop when it likes, before it draws: where it goes on, the next draft is a draw from its row.
     """
+    # The probability of each list of drafts, and of each beginning of one.
     observed: dict[Any, float] = {}
     expected: dict[Any, float] = {}
-    reached: dict[Text, float] = {}  # with which probability a text is drafted, whatever follows
+    reached: dict[Text, float] = {}
     for answer, mass in seen.law.items():
         observed[answer.text] = observed.get(answer.text, 0.0) + mass
         for i in range(len(answer.text) + 1):
             reached[answer.text[:i]] = reached.get(answer.text[:i], 0.0) + mass
+
+    # P[drafts] = prod_i q_i(x_i) * prod_i P[goes on after x_1..x_i] * P[stops at the end].
     for answer in seen.law:
         if answer.q is not None:
             drawn = math.prod(row[x] for row, x in zip(answer.q, answer.text, strict=True))
@@ -49,5 +53,5 @@ def look(seen: Observation) -> Look:
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Draft by draft, as the rows say."""
+    """Return the verdict: every draft is a draw from its row."""
     return each("contract", subject, trial, cases(subject), look)

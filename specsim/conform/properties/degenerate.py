@@ -28,11 +28,12 @@ PAIRS = {
     "the same certain token": ("0 0 1", "0 0 1"),
     "an even target": ("1/3 1/3 1/3", "1/2 1/4 1/4"),
     "nearly certain tokens": ("998/1000 1/1000 1/1000", "999/1000 1/2000 1/2000"),
-    "rare tokens": ("9998/10000 1/10000 1/10000", "9990/10000 9/10000 1/10000"),  # one is drafted too often
+    # One of the rare tokens is drafted too often.
+    "rare tokens": ("9998/10000 1/10000 1/10000", "9990/10000 9/10000 1/10000"),
     "rare tokens left over": ("49994/50000 5/50000 1/50000", "1 0 0"),
 }
 
-# Those whose targets a chain without drafts has, too: a first token of probability 0, and a certain one.
+# Pairs whose targets a chain without drafts has, too: a first token of probability 0, and a certain one.
 UNDRAFTED = ("disjoint supports", "a certain target")
 
 # Types in which what is faint is within rounding.
@@ -42,7 +43,7 @@ ROUNDED = ("0 5/23 5/23 1/23 5/23 2/23 5/23 0", "0 4/21 5/21 2/21 3/21 6/21 1/21
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """Models without memory, of three tokens; where laws are handed over, also of many, with a faint residual."""
+    """Yield memoryless models of three tokens; where laws are handed over, also of many, with a faint residual."""
     for size in list(sizes(subject))[:2]:
         for words, (p, q) in PAIRS.items():
             if subject.takes_q or "1" in q.split():
@@ -50,22 +51,23 @@ def cases(subject: Subject) -> Iterator[Case]:
     for words in UNDRAFTED:
         yield from undrafted(subject, words, target=plain(PAIRS[words][0].split()))
     if subject.kind in ROWS and subject.dtype not in SHORT:
-        for vocab in (LARGE,) if subject.arrays == "jax" else FAINT:  # JAX has compiled the first for others
+        # JAX has compiled the first vocabulary for other cases.
+        for vocab in (LARGE,) if subject.arrays == "jax" else FAINT:
             made = make(subject, *faint(vocab), sizes(subject)[0], "faint tokens left over")
             yield made._replace(exact_only=True)
 
 
 def look(seen: Observation) -> Look:
-    """The joint law; a text that the target cannot emit convicts by itself."""
+    """Compare the joint law; a text that the target cannot emit convicts by itself."""
     whole = seen.case.length
     observed, goal = seen.joint(whole), seen.goal(whole)
-    found = of_laws(seen, observed, goal)
+    result = of_laws(seen, observed, goal)
     impossible = sum(mass for text, mass in observed.items() if not goal.get(text))
-    return found._replace(allowed=seen.rounding) if impossible > seen.rounding else found
+    return result._replace(allowed=seen.rounding) if impossible > seen.rounding else result
 
 
 def at_ends(subject: Subject) -> Iterator[Case]:
-    """Cases for coins at their ends: the largest size, no drafts, and one law whose sums are rounded down."""
+    """Yield the cases for coins at their ends: the largest size, no drafts, and a law whose sums are rounded down."""
     made = [case for case in cases(subject) if not case.exact_only]
     most = max(len(case.parents) for case in made)
     yield from (case for case in made if len(case.parents) in (0, most))
@@ -78,15 +80,16 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Return the verdict; a scheme that cannot draw from certain laws is asked only for those that it can."""
     before = trial.caller.runs
     try:
-        found = each("degenerate", subject, trial, cases(subject), look)
-    except Broken as reason:  # where sums are rounded down a coin near 1 may already have left the vocabulary
+        result = each("degenerate", subject, trial, cases(subject), look)
+    except Broken as reason:
+        # Where sums are rounded down, a coin near 1 may already have left the vocabulary.
         impossible, _ = _ends.first(subject, trial, at_ends(subject))
         if impossible is None:
             raise reason from None
         return _ends.verdict_at_end(subject, impossible, trial.caller.runs - before, while_recording=True)
-    if found.counterexample is not None or trial.findings.refused:
-        return found
+    if result.counterexample is not None or trial.findings.refused:
+        return result
     impossible, tried = _ends.first(subject, trial, at_ends(subject))
     if impossible is not None:
-        return _ends.verdict_at_end(subject, impossible, found.runs)
-    return found._replace(reach="; ".join(filter(None, [found.reach, tried])))
+        return _ends.verdict_at_end(subject, impossible, result.runs)
+    return result._replace(reach="; ".join(filter(None, [result.reach, tried])))

@@ -22,41 +22,44 @@ NEEDS = "the subject takes no sampling parameters (warps=True)"
 
 
 def cases(subject: Subject) -> Iterable[Case]:
-    """The standard ones at temperature 0."""
+    """Return the standard cases at temperature 0."""
     return standard(subject, SamplingParams(temperature=0.0), "temperature 0") if subject.warps else ()
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Of subjects that take a temperature; the first of equals is the likeliest."""
+    """Return the verdict on a subject that takes a temperature; the first of equals is the likeliest."""
     if not subject.warps:
         return None
+
+    # Texts other than the likeliest one are sorted into near ties and errors.
     ties: list[Difference] = []
     errors: list[Difference] = []
 
     def look(seen: Observation) -> Look:
+        """Compare the texts with the likeliest one; a text that near ties lead to counts as the likeliest."""
         whole = seen.case.length
         observed, goal = seen.joint(whole), seen.goal(whole)
         (plain,) = goal
         for text in sorted(observed.keys() - goal.keys()):
-            found = first_difference(plain, text, *_paths(subject, seen.case), prompt=seen.case.prompt)
-            if found is None or not found.near:
-                errors.extend([found] if found else [])
+            difference = first_difference(plain, text, *_paths(subject, seen.case), prompt=seen.case.prompt)
+            if difference is None or not difference.near:
+                errors.extend([difference] if difference else [])
                 continue
-            ties.append(found)
+            ties.append(difference)
             observed[plain] = observed.get(plain, 0.0) + observed.pop(text)
         return of_laws(seen, observed, goal)
 
-    found = each("greedy", subject, trial, cases(subject), look)
-    if found.counterexample is not None and errors:
-        return found._replace(words=f"{found.words}; {errors[-1]}")
-    if ties and found.outcome == "lossless":
-        words = "; ".join([str(ties[0]), *filter(None, [found.words])])
-        return found._replace(outcome="inconclusive", words=words)
-    return found
+    result = each("greedy", subject, trial, cases(subject), look)
+    if result.counterexample is not None and errors:
+        return result._replace(words=f"{result.words}; {errors[-1]}")
+    if ties and result.outcome == "lossless":
+        words = "; ".join([str(ties[0]), *filter(None, [result.words])])
+        return result._replace(outcome="inconclusive", words=words)
+    return result
 
 
 def _paths(subject: Subject, case: Case) -> tuple[Callable[[Text], Any], Callable[[Text], Any]]:
-    """The logits after a text as the subject decodes and as it verifies them."""
+    """Return two functions of a text: its logits as the subject decodes, and as it verifies them."""
     paths = subject.paths
     if paths is not None:
         target = Model(case.target.law, case.target.vocab)

@@ -13,11 +13,11 @@ KINDS = ("chain", "tree", "decoder")
 
 
 def look(seen: Observation) -> Look:
-    """The law of one token more than can be drafted."""
+    """Compare the law of one token more than can be drafted."""
     whole = seen.case.length
     return of_laws(seen, seen.joint(whole), seen.goal(whole))
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Over all drafts that q can give."""
+    """Return the verdict over all drafts that q can give."""
     return each("joint", subject, trial, cases(subject), look)

@@ -26,12 +26,17 @@ from specsim.conform.verdict import LARGER, Counterexample, Outcome, Verdict
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "what is convicted, priced or broken at small sizes is not tried at larger ones"
-RUNS = 1000  # of a case
-FEWEST = 30  # runs of a case: a refused token that is always kept is seen by so many
-TELLING = 0.3  # a share that has to be off by more than that to be seen: runs that tell nothing
-CHUNK = 250  # runs whose laws are held at a time
-PROBE = 10  # runs, after which it is known how many there is time for
-# Part of the seconds that the judgement took before, and the least number of them, that all of these looks may take.
+# Runs of a case at most.
+RUNS = 1000
+# Runs of a case at least: with so many, a rejected token that is always accepted shows.
+FEWEST = 30
+# Runs that show a share only if it is off by more than this tell nothing.
+TELLING = 0.3
+# Runs whose laws are held in memory at a time.
+CHUNK = 250
+# Runs that are timed, to know how many there is time for.
+PROBE = 10
+# All of these looks may take this fraction of the seconds that the judgement took before, and at least so many seconds.
 PART, LEAST = 0.1, 5.0
 # Types whose sums of so many probabilities are off by more than is looked for.
 SHORT = ("float16", "bfloat16")
@@ -43,13 +48,14 @@ class Seen(NamedTuple):
     worst: Share
     convicts: bool
     runs: int
-    found: float  # the smallest deviation that every share would have shown
+    # The smallest deviation that every share would have shown.
+    detectable: float
     example: Input
 
 
 def cases(subject: Subject) -> Iterable[Case]:
     """Return the cases: more tokens, and more drafts."""
-    return [one.case for one in large(subject)]
+    return [size.case for size in large(subject)]
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
@@ -59,11 +65,13 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
         words = f"sums of many probabilities are no laws in {subject.dtype}"
         return Verdict(subject.name, "larger", "not available", words=f"larger sizes were not tried: {words}")
     until = begun + min(max(PART * trial.budget.passed(), LEAST), trial.budget.left() / 2)
-    some, reach, left_out, widest = list(large(subject)), list[str](), list[str](), 0.0
-    for i, one in enumerate(some):
-        where = one.case.words
+    sizes, reach, left_out, widest = list(large(subject)), list[str](), list[str](), 0.0
+
+    # Take one look at each size, in an equal part of the time that is left.
+    for done, size in enumerate(sizes):
+        where = size.case.words
         try:
-            seen = _look(trial, one, clock.now() + (until - clock.now()) / (len(some) - i))
+            seen = _look(trial, size, clock.now() + (until - clock.now()) / (len(sizes) - done))
         except _Refused as reason:
             left_out.append(f"it does not take {where}: {reason}")
             continue
@@ -71,12 +79,14 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
             left_out.append(f"no time for {where}: give it {LARGER}")
             continue
         if seen.convicts:
-            return _convicted(subject, one, seen, trial.caller.runs - before)
-        if seen.found > TELLING:
+            return _convicted(subject, size, seen, trial.caller.runs - before)
+        if seen.detectable > TELLING:
             left_out.append(f"{seen.runs} runs of {where} tell nothing: give it {LARGER}")
             continue
         reach.append(f"{where} ({seen.runs} runs)")
-        widest = max(widest, seen.found)
+        widest = max(widest, seen.detectable)
+
+    # Say how far the sizes reach, and which were left out.
     without = "; ".join(dict.fromkeys(left_out))
     if not reach:
         words = f"larger sizes were not tried: {without}"
@@ -91,26 +101,26 @@ class _Refused(Exception):
     """The first call at a size raised."""
 
 
-def _look(trial: Trial, one: Large, until: float) -> Seen:
+def _look(trial: Trial, size: Large, until: float) -> Seen:
     """Return what as many runs as there is time for show, half of them in batches if the subject takes some."""
     findings, caller, number = trial.findings, trial.caller, trial.findings.begin_look()
-    subject, case, seed = trial.subject, one.case, caller.seed + number
+    subject, case, seed = trial.subject, size.case, caller.seed + number
     rng = np.random.default_rng([seed, 3])
     by_rows = subject.batch is not None and not subject.logprobs
 
     # Does it take this size, and how long does a run take?
     if trial.budget.left() <= 0:
         raise OutOfTime
-    with seeded(seed) as own:
+    with seeded(seed) as random:
         first = drafted(subject, case, PROBE, rng)
         try:
-            caller.once_each(case, first[:1], own, rows=False)
+            caller.once_each(case, first[:1], random, rows=False)
         except Broken as broken:
             if broken.__cause__ is None:
                 raise
             raise _Refused(str(broken)) from None
         begun = clock.now()
-        caller.once_each(case, first[1:], own, rows=False)
+        caller.once_each(case, first[1:], random, rows=False)
         pace = (clock.now() - begun) / (PROBE - 1)
 
         # How many runs that makes is fixed before any of them is counted.
@@ -121,30 +131,31 @@ def _look(trial: Trial, one: Large, until: float) -> Seen:
         while len(answers) < runs:
             count = min(CHUNK, runs - len(answers))
             rows = by_rows and len(answers) // CHUNK % 2 == 1
-            answers += caller.once_each(case, drafted(subject, case, count, rng), own, rows=rows)
+            answers += caller.once_each(case, drafted(subject, case, count, rng), random, rows=rows)
 
     # Which share is the furthest off?
-    found = shares(one, [answer.text for answer in answers])
-    limit = nats(len(found), findings.rate(number))
-    worst = max(found, key=lambda share: excess(share, runs, findings.rounding))
-    seen_at = max(seen_from(share.expected, runs, limit) for share in found if 0 < share.expected < 1)
+    measured = shares(size, [answer.text for answer in answers])
+    limit = nats(len(measured), findings.rate(number))
+    worst = max(measured, key=lambda share: excess(share, runs, findings.rounding))
+    seen_at = max(seen_from(share.expected, runs, limit) for share in measured if 0 < share.expected < 1)
     return Seen(worst, excess(worst, runs, findings.rounding) > limit, runs, seen_at, first[0])
 
 
-def _convicted(subject: Subject, one: Large, seen: Seen, runs: int) -> Verdict:
+def _convicted(subject: Subject, size: Large, seen: Seen, runs: int) -> Verdict:
     """Return the conviction by the share that is the furthest off, with one of the inputs."""
     words, observed, expected = seen.worst
     p, q, drafts = _shown(subject, seen.example)
-    told = given(subject, one.case, seen.example.tree)
-    shown = Counterexample(one.case.words, p, q, drafts, words, {words: expected}, {words: observed}, told)
-    said = f"{words} have probability {observed:.4g}, not {expected:.4g} ({one.case.words}, {seen.runs} runs)"
+    arguments = given(subject, size.case, seen.example.tree)
+    shown = Counterexample(size.case.words, p, q, drafts, words, {words: expected}, {words: observed}, arguments)
+    sentence = f"{words} have probability {observed:.4g}, not {expected:.4g} ({size.case.words}, {seen.runs} runs)"
     outcome: Outcome = "convicted" if subject.lossless else "lossy by design"
     off = abs(observed - expected)
-    return Verdict(subject.name, "larger", outcome, "Monte Carlo", one.case.words, runs, off, shown, said)
+    return Verdict(subject.name, "larger", outcome, "Monte Carlo", size.case.words, runs, off, shown, sentence)
 
 
-def _shown(subject: Subject, one: Input) -> tuple[Any, Any, Any]:
-    if one.tree is None:
+def _shown(subject: Subject, example: Input) -> tuple[Any, Any, Any]:
+    """Return p, q and drafts of an input as lists; None for each of a subject that is handed no laws."""
+    if example.tree is None:
         return None, None, None
-    q = None if one.q is None else one.q.tolist()
-    return one.p.tolist(), q, np.asarray(one.tree.tokens).tolist()
+    q = None if example.q is None else example.q.tolist()
+    return example.p.tolist(), q, np.asarray(example.tree.tokens).tolist()

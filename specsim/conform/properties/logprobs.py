@@ -18,70 +18,75 @@ from specsim.conform.verdict import Verdict
 
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it reports no log-probabilities (logprobs)"
-ROUNDED = 1e-5  # they are kept to six digits
-LOWEST = -745.0  # what stands for the logarithm of 0
+# Log-probabilities are compared after rounding to six digits.
+ROUNDED = 1e-5
+# Stands for the logarithm of 0: about that of the smallest float64.
+LOWEST = -745.0
 
 
 class Reported(NamedTuple):
-    """A value that is reported for a token of a text, and what it should be."""
+    """A value that is reported for a token of a text, and the target's."""
 
     text: Text
     place: int
-    value: float | None  # none was reported
-    target: float | None  # there is no such token
+    # None where none was reported.
+    value: float | None
+    # None where the text has no such token.
+    target: float | None
 
     @property
     def error(self) -> float:
-        """Difference of the two; as large as any if one of them is missing."""
+        """Return the difference of the two; as large as any if one of them is missing."""
         if self.value is None or self.target is None:
             return -LOWEST
         return abs(max(self.value, LOWEST) - max(self.target, LOWEST))
 
 
 def cases(subject: Subject) -> Iterable[Case]:
-    """The standard ones, and under sampling parameters."""
+    """Return the standard cases, and cases under sampling parameters, if the subject reports log-probabilities."""
     return [*standard(subject), *parameters.cases(subject)] if subject.logprobs else []
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Of subjects that report them; every answer shows by itself whether they are right."""
+    """Return the verdict on a subject that reports them; every single answer shows whether they are right."""
     if not subject.logprobs:
         return None
 
     def look(seen: Observation) -> Look:
-        found = max((one for answer in seen.law for one in reported(subject, seen.case, answer)), key=_error)
+        """Compare the value that is the furthest off with the target's."""
+        every = (value for answer in seen.law for value in reported(subject, seen.case, answer))
+        worst = max(every, key=lambda value: value.error)
         limit = max(ROUNDED, 2 * seen.rounding)
-        key = f"token {found.place} of {found.text}"
-        expected = {} if found.target is None else {key: found.target}
-        observed = {} if found.value is None else {key: found.value}
+        key = f"token {worst.place} of {worst.text}"
+        expected = {} if worst.target is None else {key: worst.target}
+        observed = {} if worst.value is None else {key: worst.value}
         how = "one call" if seen.evidence == "Monte Carlo" else seen.evidence
-        return Look(found.error, limit, limit, expected, observed, how, width=0)
+        return Look(worst.error, limit, limit, expected, observed, how, width=0)
 
-    found = each("logprobs", subject, trial, cases(subject), look)
-    return found if found.counterexample is None else found._replace(words=_words(found, subject))
+    # An error of any size above rounding convicts; the words name the token.
+    result = each("logprobs", subject, trial, cases(subject), look)
+    return result if result.counterexample is None else result._replace(words=_words(result, subject))
 
 
 def reported(subject: Subject, case: Case, answer: Answer) -> list[Reported]:
-    """Value by value; the longer of text and values says how many."""
+    """Return the values of an answer with the target's, as many as the longer of text and values has."""
     values = answer.logprobs or ()
     law = case.p if subject.logprobs == "warped" else case._replace(sampling_params=UNCHANGED).p
-    out = []
-    for i in range(max(len(values), len(answer.text))):
-        value = values[i] if i < len(values) else None
+    pairs = []
+    for place in range(max(len(values), len(answer.text))):
+        value = values[place] if place < len(values) else None
         target = None
-        if i < len(answer.text):
-            p = float(law(answer.text[:i])[answer.text[i]])
+        if place < len(answer.text):
+            p = float(law(answer.text[:place])[answer.text[place]])
             target = math.log(p) if p > 0 else -math.inf
-        out.append(Reported(answer.text, i, value, target))
-    return out or [Reported((), 0, 0.0, 0.0)]
+        pairs.append(Reported(answer.text, place, value, target))
+    return pairs or [Reported((), 0, 0.0, 0.0)]
 
 
-def _error(one: Reported) -> float:
-    return one.error
-
-
-def _words(found: Verdict, subject: Subject) -> str:
-    shown = found.counterexample
+def _words(result: Verdict, subject: Subject) -> str:
+    """Return in words which value is reported, and which would be right."""
+    shown = result.counterexample
     assert shown is not None
-    said, due = (next((f"{v:.4g}" for v in law.values()), "nothing") for law in (shown.observed, shown.expected))
-    return f"{shown.outcome}: {said} is reported where {due} is its {subject.logprobs} logarithm ({shown.case})"
+    laws = (shown.observed, shown.expected)
+    value, due = (next((f"{v:.4g}" for v in law.values()), "nothing") for law in laws)
+    return f"{shown.outcome}: {value} is reported where {due} is its {subject.logprobs} logarithm ({shown.case})"

@@ -13,10 +13,10 @@ KINDS = ("step", "chain", "tree", "decoder")
 
 
 def look(seen: Observation) -> Look:
-    """The law of one token."""
+    """Compare the law of the first token."""
     return of_laws(seen, seen.joint(1), seen.goal(1))
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Over all drafts that q can give."""
+    """Return the verdict over all drafts that q can give."""
     return each("marginal", subject, trial, cases(subject), look)

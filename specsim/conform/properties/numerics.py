@@ -25,15 +25,18 @@ from specsim.conform.verdict import Verdict
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it names no other types of laws that it takes (dtypes)"
 REFERENCE = "float64"
-EDGES = ("a certain draft", "zeros in p", "rare tokens")  # where a floor of q, or of p, moves the law
+# Cases of `degenerate` in which a floor of q, or of p, moves the law.
+EDGES = ("a certain draft", "zeros in p", "rare tokens")
 
 
 class Law(NamedTuple):
-    """What is seen on inputs of one type."""
+    """The observations of a subject on inputs of one type."""
 
-    seen: list[Observation]  # case by case; none if any case has no exact law
+    # One for each case; none at all if any case has no exact law.
+    seen: list[Observation]
     runs: int
-    reason: str  # why nothing is seen
+    # Why nothing is seen.
+    reason: str
 
 
 def cases(subject: Subject) -> list[Case]:
@@ -49,27 +52,33 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Return the verdict on the types that are named; exact evidence only, as chance would hide what rounding does."""
     if not subject.dtypes:
         return None
-    own = list(through(trial, cases(subject)))
-    reference = subject.dtype if subject.arrays == "jax" else REFERENCE  # JAX's own setting decides what there is
-    exact = law(subject._replace(dtype=reference), trial, own)
-    runs, said, distances = exact.runs, list[str](), list[float]()
+    # The law in the reference type; with JAX its own setting decides which types there are.
+    chosen = list(through(trial, cases(subject)))
+    reference = subject.dtype if subject.arrays == "jax" else REFERENCE
+    exact = law(subject._replace(dtype=reference), trial, chosen)
+    runs, reports, distances = exact.runs, list[str](), list[float]()
     if not exact.seen:
         return Verdict(subject.name, "numerics", "not available", runs=runs, words=f"{reference} {exact.reason}")
+
+    # Compare each type with it, case by case.
     for dtype in subject.dtypes:
-        found = law(subject._replace(dtype=dtype), trial, own)
-        runs += found.runs
-        looks = [look(one, other, dtype) for one, other in zip(found.seen, exact.seen, strict=False)]
-        for case, one in zip(own, looks, strict=False):
-            if one.distance > one.allowed:
+        measured = law(subject._replace(dtype=dtype), trial, chosen)
+        runs += measured.runs
+        pairs = zip(measured.seen, exact.seen, strict=False)
+        looks = [look(seen, reference_seen, dtype) for seen, reference_seen in pairs]
+        for case, result in zip(chosen, looks, strict=False):
+            if result.distance > result.allowed:
                 short = subject._replace(dtype=dtype)
-                return against("numerics", short, case._replace(words=f"{case.words}, {dtype}"), one, runs)
+                return against("numerics", short, case._replace(words=f"{case.words}, {dtype}"), result, runs)
         if looks:
-            distances.append(max(one.distance for one in looks))
-        said.append(f"{dtype} {distances[-1]:.2g}" if looks else f"{dtype} {found.reason}")
+            distances.append(max(result.distance for result in looks))
+        reports.append(f"{dtype} {distances[-1]:.2g}" if looks else f"{dtype} {measured.reason}")
+
+    # Report the largest distance of every type.
     if not distances:
-        return Verdict(subject.name, "numerics", "not available", runs=runs, words="; ".join(said))
-    words = f"total variation from its law in {reference}: {'; '.join(said)}"
-    reach = "; ".join(dict.fromkeys(case.words.partition(": ")[0] for case in own))
+        return Verdict(subject.name, "numerics", "not available", runs=runs, words="; ".join(reports))
+    words = f"total variation from its law in {reference}: {'; '.join(reports)}"
+    reach = "; ".join(dict.fromkeys(case.words.partition(": ")[0] for case in chosen))
     return Verdict(
         subject.name, "numerics", "measured", exact.seen[0].evidence, reach, runs, max(distances), None, words
     )
@@ -85,10 +94,10 @@ def look(seen: Observation, exact: Observation, dtype: str) -> Look:
 def law(subject: Subject, trial: Trial, cases: Iterable[Case]) -> Law:
     """Return what is seen on inputs of the subject's type."""
     budget, delta, seed = trial.budget, trial.findings.delta, trial.caller.seed
-    own = begin(subject, deadline=budget.deadline, patience=budget.patience, delta=delta, seed=seed)
+    own_trial = begin(subject, deadline=budget.deadline, patience=budget.patience, delta=delta, seed=seed)
     try:
-        return Law([observe(own, case, exact=True) for case in cases], own.caller.runs, "")
+        return Law([observe(own_trial, case, exact=True) for case in cases], own_trial.caller.runs, "")
     except Broken as reason:
-        return Law([], own.caller.runs, f"is broken: {reason}")
+        return Law([], own_trial.caller.runs, f"is broken: {reason}")
     except OutOfTime:
-        return Law([], own.caller.runs, "; ".join(["has no exact law", *own.findings.why]))
+        return Law([], own_trial.caller.runs, "; ".join(["has no exact law", *own_trial.findings.why]))

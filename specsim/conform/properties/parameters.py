@@ -19,9 +19,11 @@ SAMPLING_PARAMS = {
     "temperature 2": SamplingParams(temperature=2.0),
     "top-k 2": SamplingParams(top_k=2),
     "top-p 0.7": SamplingParams(top_p=0.7),
-    "temperature 2, top-p 0.7": SamplingParams(temperature=2.0, top_p=0.7),  # of which the order shows
+    # The order in which the two are applied shows in the law.
+    "temperature 2, top-p 0.7": SamplingParams(temperature=2.0, top_p=0.7),
 }
-MORE = {  # on five tokens, of which each of these leaves another number, or nearly one
+# Parameters on five tokens, each of which leaves another number of tokens, or nearly one.
+MORE = {
     "temperature 0.2": SamplingParams(temperature=0.2),
     "top-k 1": SamplingParams(top_k=1),
     "top-k 3": SamplingParams(top_k=3),
@@ -31,25 +33,29 @@ MORE = {  # on five tokens, of which each of these leaves another number, or nea
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """The standard cases of the two smallest sizes (a drafter's: of all), under every parameter; one on five tokens.
+    """Yield standard cases of the two smallest sizes (a drafter's: of all), under every parameter; some on five tokens.
 
-    The latter where laws are handed over: a decoder's two drafts of five tokens have too many paths.
+    Those on five tokens are for subjects that are handed laws: a decoder's two drafts have too many paths there.
     """
     if not subject.warps:
         return
-    few = list(sizes(subject))[: None if subject.kind == "drafter" else 2]  # drafts alone have few paths
+
+    # Cases on three tokens; drafts alone have few paths, so that a drafter has all sizes.
+    few = list(sizes(subject))[: None if subject.kind == "drafter" else 2]
     if subject.kind == "tree":
         some = subject._replace(shapes=subject.shapes[:2])
     else:
         some = subject._replace(sizes=(*few, *(size for size in subject.sizes if size == 0)))
     for words, sampling_params in SAMPLING_PARAMS.items():
         yield from standard(some, sampling_params, words)
+
+    # Cases on five tokens.
     for words, sampling_params in MORE.items() if subject.kind in ROWS else ():
         yield make(subject, *wide(not subject.takes_q), sizes(subject)[0], words, sampling_params)
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Of subjects that take them."""
+    """Return the verdict on a subject that takes sampling parameters."""
     if not subject.warps:
         return None
     return each("parameters", subject, trial, cases(subject), look)

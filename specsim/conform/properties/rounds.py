@@ -29,13 +29,17 @@ from specsim.conform.verdict import Verdict
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it does not say that it carries anything from round to round (stateful), and runs along one path agreed"
 ROUNDS = 2
-LONGER = 3  # of what says that it remembers, and may count
-LONGEST = 6  # where every token is certain, and a text has one path
-FAR = (0, 1, 1, 0, 2, 0)  # a prompt of more tokens than a block has
+# Rounds of a subject that says it remembers, and may count.
+LONGER = 3
+# Rounds where every token is certain, so that a text has a single path.
+LONGEST = 6
+# A prompt of more tokens than a block has.
+FAR = (0, 1, 1, 0, 2, 0)
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     """Return the verdict at the smallest size, on two tokens; of a decoder, one token more than a block can have."""
+    # A subject that cannot remember anything from round to round is not asked.
     declared, first = subject.kind == "decoder" or subject.stateful, next(standard(subject))
     if not declared and observe_once(trial, first).evidence != "Monte Carlo":
         return None
@@ -43,10 +47,12 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
         return None
 
     def observe(case: Case, *, exact: bool = False) -> Observation:
+        """Return the observation of as many rounds as a case is long."""
         if subject.kind == "decoder" and not subject.block:
             return observe_once(trial, case, exact=exact)
         block = make(subject, case.target, case.draft, sizes(subject)[0], "").length
-        rounds = max(case.length // block, ROUNDS)  # what a counterexample is shrunk to has one
+        # A shrunken counterexample is a case of one round.
+        rounds = max(case.length // block, ROUNDS)
         long = case._replace(length=rounds * block, words=f"{case.words}, {rounds} rounds")
         drafted: dict[Text, list[Input]] = {}
 
@@ -55,10 +61,11 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
 
         return follow(trial, long, program, exact=exact)
 
-    found = each("rounds", subject, trial, cases(subject), look, observe)
-    if found.counterexample is None:
-        return found
-    return found._replace(words=f"{found.words}, over {ROUNDS} rounds or more{_cause(subject, observe)}")
+    # Compare the joint law of all rounds.
+    result = each("rounds", subject, trial, cases(subject), look, observe)
+    if result.counterexample is None:
+        return result
+    return result._replace(words=f"{result.words}, over {ROUNDS} rounds or more{_cause(subject, observe)}")
 
 
 def _cause(subject: Subject, observe: Observe) -> str:
@@ -68,10 +75,10 @@ def _cause(subject: Subject, observe: Observe) -> str:
     """
     draft = plain(("1/3", "2/3") if subject.takes_q else ("0", "1"))
     try:
-        found = look(observe(_case(subject, plain(("2/3", "1/3")), draft)))
+        result = look(observe(_case(subject, plain(("2/3", "1/3")), draft)))
     except (Broken, OutOfTime):
         return ""
-    if found.distance > found.allowed:
+    if result.distance > result.allowed:
         return "; so it is, too, where no law depends on the text: if one round is right, random numbers are used again"
     return "; not where no law depends on the text: a row, residual or position of one round is used in the next"
 
@@ -80,11 +87,14 @@ def cases(subject: Subject) -> Iterator[Case]:
     """Yield two rounds, which have the paths of one, squared (of single drafts three); then many with a single path."""
     made, whole = _case(subject, *turning(subject)), subject.kind == "decoder" and not subject.block
     longer = subject.stateful and subject.kind != "tree" and sizes(subject)[0] == 1
-    yield made if whole else made._replace(length=(LONGER if longer else ROUNDS) * made.length)
+    rounds = LONGER if longer else ROUNDS
+    yield made if whole else made._replace(length=rounds * made.length)
     if subject.stateful or whole:
-        target, draft = (toy(3, seed, one_hot=True) for seed in (9, 128))  # at odds half of the time
+        # With these seeds target and draft disagree half of the time.
+        target, draft = (toy(3, seed, one_hot=True) for seed in (9, 128))
         long = make(subject, target, draft, sizes(subject)[0], "certain tokens")
-        long = long._replace(length=LONGEST * long.length)  # of a decoder it is the limit
+        long = long._replace(length=LONGEST * long.length)
+        # For a decoder of whole texts the length is its limit.
         yield restricted(long._replace(prompt=FAR), limit=2 * LONGEST) if whole else long
 
 
@@ -98,12 +108,12 @@ def _case(subject: Subject, target: Toy, draft: Toy) -> Case:
 
 def text_of(trial: Trial, case: Case, drafted: dict[Text, list[Input]], rounds: int, call: Any, random: Any) -> Answer:
     """Return what some rounds emit together; `drafted` keeps what can be drafted after a text."""
-    run, text, kept = trial.caller.begin_text(), case.prompt, 0
+    run, text, accepted = trial.caller.begin_text(), case.prompt, 0
     for _ in range(rounds):
         after = case._replace(prompt=text)
-        given = drafted.get(text) or drafted.setdefault(text, inputs(trial.subject, after))
-        whole = sum(one.weight for one in given)
-        chosen = random.choice(len(given), p=[one.weight / whole for one in given]) if len(given) > 1 else 0
-        found = call(after, given[chosen], random, run)
-        text, kept = text + found.text, kept + found.kept
-    return Answer(text[len(case.prompt) :], kept)
+        choices = drafted.get(text) or drafted.setdefault(text, inputs(trial.subject, after))
+        whole = sum(choice.weight for choice in choices)
+        chosen = random.choice(len(choices), p=[choice.weight / whole for choice in choices]) if len(choices) > 1 else 0
+        answer = call(after, choices[chosen], random, run)
+        text, accepted = text + answer.text, accepted + answer.kept
+    return Answer(text[len(case.prompt) :], accepted)

@@ -23,16 +23,17 @@ from specsim.types import Array
 KINDS = ("step", "chain", "tree", "decoder")
 NEEDS = "it takes no mask (masks); one that its caller applies makes laws with zeros, which `degenerate` has"
 
-ALLOWED = 25  # of one-hot drafts: a seed whose first tokens the mask does not forbid, so that some are kept
+# Seed of one-hot drafts whose first tokens the mask does not forbid, so that some are accepted.
+ALLOWED = 25
 
 
 def grammar(text: Text, vocab: int) -> Array:
-    """All tokens but one, which goes round with the text."""
+    """Return which tokens may follow a text: all but one, which changes with the text."""
     return np.arange(vocab) != (sum(text) + 2 * len(text) + 1) % vocab
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """Positive laws on three tokens, the two smallest sizes; without drafts, if the subject takes that."""
+    """Yield positive laws on three tokens, of the two smallest sizes; without drafts, if the subject takes that."""
     if not subject.masks:
         return
     draft = toy(3, 10, positive=True) if subject.takes_q else toy(3, ALLOWED, one_hot=True)
@@ -44,7 +45,7 @@ def cases(subject: Subject) -> Iterator[Case]:
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Of subjects that take a mask."""
+    """Return the verdict on a subject that takes a mask."""
     if not subject.masks:
         return None
     return each("structured", subject, trial, cases(subject), look)

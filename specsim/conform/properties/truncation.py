@@ -17,16 +17,19 @@ from specsim.conform.verdict import Verdict
 
 KINDS = ("chain", "tree", "decoder")
 NEEDS = "its caller ends texts: it takes no end token and no limit (stops)"
-ENDS = (0, 1)  # token 0 is False, and an end token all the same
+# End tokens that are tried: token 0 is False in Python, and an end token all the same.
+ENDS = (0, 1)
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """The length limit of every decoder of whole texts; end token and limit of what takes them."""
-    if not _asked(subject):
+    """Return the verdict: the length limit of a decoder of whole texts; end token and limit where they are taken."""
+    if not _is_concerned(subject):
         return None
+    # A decoder of whole texts returns complete texts; the target continues all others.
     complete = subject.kind == "decoder" and not subject.block
 
     def look(seen: Observation) -> Look:
+        """Compare the law of whole texts; the target continues what is not complete."""
         case, observed = seen.case, dict[tuple[int, ...], float]()
         for answer, mass in seen.law.items():
             rest = [(answer.text, 1.0)]
@@ -39,14 +42,17 @@ def verdict(subject: Subject, trial: Trial) -> Verdict | None:
     return each("truncation", subject, trial, cases(subject), look)
 
 
-def _asked(subject: Subject) -> bool:
+def _is_concerned(subject: Subject) -> bool:
+    """Return whether the subject ends texts: it takes ends and limits, or decodes whole texts."""
     return subject.stops or (subject.kind == "decoder" and not subject.block)
 
 
 def cases(subject: Subject) -> Iterator[Case]:
-    """On two tokens: limits within the first block and within a later one; then each token as the end."""
-    if not _asked(subject):
+    """Yield cases on two tokens: limits within the first block and within a later one; then each token as the end."""
+    if not _is_concerned(subject):
         return
+
+    # A decoder of whole texts: a limit of one token, and one that is a token more than a block.
     if subject.kind == "decoder" and not subject.block:
         made = prompted(subject, make(subject, *turning(subject), sizes(subject)[0], ""))
         for limit in (1, made.length + 1):
@@ -54,7 +60,10 @@ def cases(subject: Subject) -> Iterator[Case]:
         for end in ENDS if subject.stops else ():
             yield restricted(made, limit=made.length + 1, end=end)
         return
-    made = prompted(subject, make(subject, *turning(subject), sizes(subject)[min(1, len(sizes(subject)) - 1)], ""))
+
+    # Single blocks, of the second smallest size: every limit within one, and every end token.
+    second = sizes(subject)[min(1, len(sizes(subject)) - 1)]
+    made = prompted(subject, make(subject, *turning(subject), second, ""))
     for limit in range(1, made.length if subject.kind != "decoder" else 1):
         yield restricted(made, limit=limit)
     for end in ENDS:

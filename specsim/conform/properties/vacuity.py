@@ -22,27 +22,29 @@ def cases(subject: Subject) -> Iterable[Case]:
 
 
 def verdict(subject: Subject, trial: Trial) -> Verdict | None:
-    """Return one verdict on all cases together; once drafts were kept and rejected the others change nothing."""
+    """Return one verdict on all cases together: drafts are accepted, and drafts are rejected."""
     if subject.kind == "decoder" and not subject.block:
         return None
-    before, kept, rejected, seen, reach = trial.caller.runs, 0.0, 0.0, None, "the standard cases"
+    before, accepted, rejected, seen, reach = trial.caller.runs, 0.0, 0.0, None, "the standard cases"
     number = 0
+
+    # Sum the mean numbers of accepted and of rejected drafts over the cases.
     for case in through(trial, cases(subject)):
         try:
             seen = observe(trial, case)
         except OutOfTime:
-            if min(kept, rejected) <= 0:
+            if min(accepted, rejected) <= 0:
                 raise
             reach = "the first of the standard cases: the budget ran out"
             break
         number += 1
         mean = seen.mean(lambda answer: answer.kept)
-        kept += mean
+        accepted += mean
         rejected += (case.length - 1 if subject.kind != "step" else 1) - mean
     assert seen is not None
-    say = Verdict(subject.name, "vacuity", "lossless", seen.evidence, reach, trial.caller.runs - before)
-    if min(kept, rejected) > 0:
-        words = f"a mean of {kept / number:.3g} drafts kept and {rejected / number:.3g} rejected in {number} cases"
-        return say._replace(words=words)
-    what = "kept" if kept == 0 else "rejected"
-    return say._replace(outcome="vacuous", words=f"no draft was ever {what}")
+    result = Verdict(subject.name, "vacuity", "lossless", seen.evidence, reach, trial.caller.runs - before)
+    if min(accepted, rejected) > 0:
+        words = f"a mean of {accepted / number:.3g} drafts kept and {rejected / number:.3g} rejected in {number} cases"
+        return result._replace(words=words)
+    what = "kept" if accepted == 0 else "rejected"
+    return result._replace(outcome="vacuous", words=f"no draft was ever {what}")
