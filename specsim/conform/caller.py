@@ -20,11 +20,11 @@ from specsim.conform.timeout import OutOfTime, within
 from specsim.forking.programs import own_generators, scripted
 from specsim.forking.programs.jax_keys import TRANSFORMED
 
-# Rows of a batch that take no longer than a call; a call of JAX with no more of them is not filled up.
+# So many rows of a batch take no longer than a call; a call of JAX with no more rows than that is not filled up.
 FEW = 8
-# Calls after which a subject that keeps random numbers should have used up those of a script.
+# Calls after which a subject that stores random numbers should have used up the numbers of a script.
 LEFT_OVER = 3000
-# Calls that are made twice, and once more as rows of one call.
+# Number of calls that are made twice, and once more as rows of one call.
 CHECKED = 12
 # Kinds of subjects whose calls may be rows of `jax.vmap`.
 COMPILED = ("step", "chain", "tree")
@@ -59,8 +59,9 @@ class Caller:
         self._serves: bool | None = None
         self._programs = Programs(subject)
 
-    def once(self, case: Case, given: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
-        """Return the answer of one guarded call; of the `run` of a text that was begun before, if there is one."""
+    def once(self, case: Case, choice: Input, random: Any, run: Callable[..., Any] | None = None) -> Answer:
+        """Return the answer of one guarded call; `run` is that of a text that was begun before."""
+        # JAX compiles anew for every shape, so that the first call of a shape may take longer.
         subject = self.subject if run is None else self.subject._replace(run=run, stateful=False)
         shape = size_of(case) if subject.arrays == "jax" else None
         self._has_answered = self._has_answered and shape in {None, *self._shapes}
@@ -68,7 +69,7 @@ class Caller:
             self.runs += 1
             try:
                 with self._guarded():
-                    answered = call(subject, case, given, random)
+                    answered = call(subject, case, choice, random)
                 self._has_answered = True
                 self._shapes.add(shape)
                 return answered
@@ -84,28 +85,30 @@ class Caller:
             run: Callable[..., Any] = self.subject.run() if self.subject.stateful else self.subject.run
             return run
 
-    def batched(self, case: Case, given: list[Input], chosen: Any, own: Any, *, compiled: bool = False) -> list[Answer]:
+    def batched(
+        self, case: Case, choices: list[Input], chosen: Any, random: Any, *, compiled: bool = False
+    ) -> list[Answer]:
         """Return the answers of the rows of one call, of the subject's `batch` or `compiled`.
 
         A row gets the input that `chosen` names. JAX gets as many rows each time.
         """
         if self.subject.arrays != "jax" or (not compiled and len(chosen) <= FEW):
-            return self._rows(case, given, chosen, own, compiled)
+            return self._rows(case, choices, chosen, random, compiled)
         answers: list[Answer] = []
         for first in range(0, len(chosen), TILE):
             part = chosen[first : first + TILE]
-            answers += self._rows(case, given, np.resize(part, TILE), own, compiled)[: len(part)]
+            answers += self._rows(case, choices, np.resize(part, TILE), random, compiled)[: len(part)]
             self.runs += len(part) - TILE
         return answers
 
-    def once_each(self, case: Case, given: list[Input], own: Any, *, rows: bool) -> list[Answer]:
+    def once_each(self, case: Case, choices: list[Input], random: Any, *, rows: bool) -> list[Answer]:
         """Return the answers to inputs that are used once each: one by one, or as the rows of a batch."""
         if rows:
-            return self.batched(case, given, np.arange(len(given)), own)
-        return [self.once(case, one, own) for one in given]
+            return self.batched(case, choices, np.arange(len(choices)), random)
+        return [self.once(case, choice, random) for choice in choices]
 
     def reset_runs(self, runs: int) -> None:
-        """Set the number of runs back: those made since add nothing to a law."""
+        """Set the number of runs back: later runs added nothing to a law."""
         self.runs = runs
 
     @contextmanager
@@ -127,21 +130,21 @@ class Caller:
         finally:
             self.subject = subject
 
-    def is_decided_by_keys(self, case: Case, given: list[Input]) -> bool:
+    def is_decided_by_keys(self, case: Case, choices: list[Input]) -> bool:
         """Return whether calls that are made again, in another order, give the same: then nothing is remembered."""
         if self._decides is None:
             self._decides = False
             if takes_key(self.subject) and not self.subject.stateful:
-                first = [self._keyed(case, given, i) for i in range(CHECKED)]
-                again = [self._keyed(case, given, i) for i in reversed(range(CHECKED))]
+                first = [self._keyed(case, choices, i) for i in range(CHECKED)]
+                again = [self._keyed(case, choices, i) for i in reversed(range(CHECKED))]
                 self._decides = first == again[::-1]
         return self._decides
 
-    def serves_compiled(self, case: Case, given: list[Input]) -> bool:
+    def serves_compiled(self, case: Case, choices: list[Input]) -> bool:
         """Return whether compiled rows of one call may stand for single calls."""
         if self._serves is None:
-            is_function = self.subject.kind in COMPILED and self.is_decided_by_keys(case, given)
-            self._serves = is_function and self._rows_agree(case, given)
+            is_function = self.subject.kind in COMPILED and self.is_decided_by_keys(case, choices)
+            self._serves = is_function and self._rows_agree(case, choices)
         return self._serves
 
     @property
@@ -149,18 +152,18 @@ class Caller:
         """Whether compiled rows were found to stand for single calls."""
         return bool(self._serves)
 
-    def _keyed(self, case: Case, given: list[Input], seed: int) -> Answer:
-        return self.once(case, given[seed % len(given)], np.random.default_rng([CHECKED, seed]))
+    def _keyed(self, case: Case, choices: list[Input], seed: int) -> Answer:
+        return self.once(case, choices[seed % len(choices)], np.random.default_rng([CHECKED, seed]))
 
-    def _rows_agree(self, case: Case, given: list[Input]) -> bool:
+    def _rows_agree(self, case: Case, choices: list[Input]) -> bool:
         """Return whether the first rows of a call are the answers of single calls with the same keys."""
-        places = np.arange(CHECKED) % len(given)
+        places = np.arange(CHECKED) % len(choices)
         try:
-            rows = self.batched(case, given, places, _Seeds(), compiled=True)
+            rows = self.batched(case, choices, places, _Seeds(), compiled=True)
         except (Broken, OutOfTime) as reason:
             self._note(f"not compiled: with jax.vmap it {reason}")
             return False
-        if rows == [self._keyed(case, given, i) for i in range(CHECKED)]:
+        if rows == [self._keyed(case, choices, i) for i in range(CHECKED)]:
             return True
         self._note("not compiled: rows of jax.vmap are not what single calls with the same keys give")
         return False
@@ -174,31 +177,31 @@ class Caller:
         patience = self._budget.patience if rows <= FEW else math.inf
         return within(patience, max(self._budget.left(), 0) + self._budget.grace, early=self._has_answered)
 
-    def _rows(self, case: Case, given: list[Input], chosen: Any, own: Any, compiled: bool) -> list[Answer]:
+    def _rows(self, case: Case, choices: list[Input], chosen: Any, random: Any, compiled: bool) -> list[Answer]:
         """Return the answers of one call of many rows."""
         subject = self.subject
-        drafts = [one.tree for one in given if one.tree is not None]
+        drafts = [choice.tree for choice in choices if choice.tree is not None]
         self.runs += len(chosen)
 
         # Call the rows.
         if compiled:
             with self._guarded(len(chosen)):
-                found = self._programs.call(case, given, chosen, own)
+                returned = self._programs.call(case, choices, chosen, random)
         else:
             assert subject.batch is not None
-            p, q, tokens = arguments(subject, given, chosen)
+            p, q, tokens = arguments(subject, choices, chosen)
             tree = tokens if subject.kind != "tree" else drafts[0]._replace(tokens=tokens)
-            more = randomness(subject, case, drafts[0], own, (len(chosen),))
-            with followed(subject, own), self._guarded(len(chosen)):
-                found = subject.batch(p, q, tree, *more, **keywords(subject, case, None))
+            more = randomness(subject, case, drafts[0], random, (len(chosen),))
+            with followed(subject, random), self._guarded(len(chosen)):
+                returned = subject.batch(p, q, tree, *more, **keywords(subject, case, None))
 
         # Take what was returned apart.
         logprobs = None
         if subject.logprobs:
-            found, reported = found
+            returned, reported = returned
             logprobs = np.asarray(plain(reported), dtype=np.float64).round(6) if compiled else None
         pair = subject.kind in ("chain", "tree") and subject.returns == "kept"
-        parts = parts_of(found, pair)
+        parts = parts_of(returned, pair)
         if any(part.shape[:1] != (len(chosen),) for part in parts):
             raise Broken(f"returned {[part.shape for part in parts]} for a batch of {len(chosen)}")
 
@@ -206,12 +209,15 @@ class Caller:
         known: dict[Any, Answer] = {}
 
         def meant(n: int, i: int) -> Answer:
+            """Return the answer of row n, whose input is number i."""
             row = tuple(part[n] for part in parts) if pair else parts[0][n]
             key = (i, *(n if part.dtype == object else part[n].tobytes() for part in parts))
             if key not in known:
                 known[key] = answer(subject, case, drafts[i], row)
-            one = known[key]
-            return one if logprobs is None else one._replace(logprobs=tuple(logprobs[n][: len(one.text)].tolist()))
+            answered = known[key]
+            if logprobs is None:
+                return answered
+            return answered._replace(logprobs=tuple(logprobs[n][: len(answered.text)].tolist()))
 
         return [meant(n, int(i)) for n, i in enumerate(chosen)]
 
@@ -220,8 +226,8 @@ class _Seeds:
     """Hands out the bits of the keys that single calls had."""
 
     def integers(self, *_: Any, size: tuple[int, ...], **more: Any) -> Any:
-        every = [np.random.default_rng([CHECKED, i % CHECKED]) for i in range(size[0])]
-        return np.stack([one.integers(0, 2**32, size=size[1:], dtype=np.uint32) for one in every])
+        generators = [np.random.default_rng([CHECKED, i % CHECKED]) for i in range(size[0])]
+        return np.stack([generator.integers(0, 2**32, size=size[1:], dtype=np.uint32) for generator in generators])
 
 
 @contextmanager

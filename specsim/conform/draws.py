@@ -21,17 +21,18 @@ from specsim.forking.programs import scripted, shared_generators
 from specsim.trees import draw_tree, uniforms
 from specsim.types import Array
 
-# Runs, after which it is known how long a first look would take.
+# Runs that are timed, to know how long a first look would take.
 PROBE = 20
 # Tests of one observation: first token, joint law, accepted drafts, impossible tokens.
 TESTS = 4
-Draw = Callable[[int], list[Answer]]  # n -> n answers
+# draw(n) returns n answers.
+Draw = Callable[[int], list[Answer]]
 
 
 def frequencies(
     trial: Trial, case: Case, draws: Callable[[int], AbstractContextManager[Draw]], wanted: float | None = None
 ) -> Observation:
-    """Return frequencies that are as precise as is wanted; less precise if they convict, or if others need the time.
+    """Return frequencies of the wanted precision; of less if they convict, or if other cases need the time.
 
     `draws` opens the random answers of a seed.
     """
@@ -49,6 +50,7 @@ def frequencies(
     law = [1 / kinds] * kinds if is_drafter else list(goal.values())
 
     def precision(runs: int, rate: float) -> float:
+        """Return the distance that so many runs would show."""
         return max(montecarlo.detectable(law, runs, rate), montecarlo.mean_allowed(counted, runs, rate))
 
     # With fewer than `least` runs nothing is decided.
@@ -58,7 +60,7 @@ def frequencies(
     def enough(counts: montecarlo.Counts) -> bool:
         """Return whether the counts convict, or those of the next look would come too late."""
         runs, rate = counts.runs, montecarlo.share(delta, counts.looks)
-        seen = Observation(case, {a: n / runs for a, n in counts.counts.items()}, "Monte Carlo", runs)
+        seen = Observation(case, {answer: count / runs for answer, count in counts.counts.items()}, "Monte Carlo", runs)
         if not is_drafter and distance(seen.joint(case.length), goal) > montecarlo.allowed(law, runs, rate):
             return True
         now = clock.now()
@@ -66,34 +68,40 @@ def frequencies(
         following = min(2 * runs, most) if is_decided else max(least, min(2 * runs, most))
         return now + (now - begun) * (following - runs) / runs > (fair if is_decided else budget.until)
 
+    # Sample, doubling the runs from look to look.
     try:
         with draws(trial.caller.seed + look) as draw:
             counts = montecarlo.sample(draw, enough, most=most)
-    except (OutOfTime, scripted.NotScriptable):  # rows of a batch may hold random numbers of a script
+    except (OutOfTime, scripted.NotScriptable):
+        # Rows of a batch may hold random numbers of a script.
         findings.note_once(f"no time for {montecarlo.FIRST} runs with random numbers")
         raise OutOfTime from None
-    shares = {answer: n / counts.runs for answer, n in counts.counts.items()}
+    shares = {answer: count / counts.runs for answer, count in counts.counts.items()}
     return Observation(case, shares, "Monte Carlo", counts.runs, montecarlo.share(delta, counts.looks))
 
 
 @contextmanager
-def sampler(trial: Trial, case: Case, given: list[Input], seed: int) -> Iterator[Draw]:
+def sampler(trial: Trial, case: Case, choices: list[Input], seed: int) -> Iterator[Draw]:
     """Open draw(n): n answers on drafts of the case."""
-    rng, weights = np.random.default_rng(seed), np.array([one.weight for one in given])
+    rng, weights = np.random.default_rng(seed), np.array([choice.weight for choice in choices])
     law, caller = weights / weights.sum(), trial.caller
-    compiled = caller.serves_compiled(case, given)
+    compiled = caller.serves_compiled(case, choices)
     if not compiled and not is_batched(trial, case):
-        with repeated(trial, lambda own: caller.once(case, given[rng.choice(len(law), p=law)], own), seed) as draw:
+        with repeated(
+            trial, lambda random: caller.once(case, choices[rng.choice(len(law), p=law)], random), seed
+        ) as draw:
             yield draw
         return
     # One that hangs is broken now, and is not waited for until the end.
-    caller.batched(case, given, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]), compiled=compiled)
-    with seeded(seed) as own:
-        yield lambda n: caller.batched(case, given, rng.choice(len(law), size=n, p=law), own, compiled=compiled)
+    caller.batched(case, choices, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]), compiled=compiled)
+    with seeded(seed) as random:
+        yield lambda count: caller.batched(
+            case, choices, rng.choice(len(law), size=count, p=law), random, compiled=compiled
+        )
 
 
 def is_batched(trial: Trial, case: Case) -> bool:
-    """Return whether the runs of a case are rows of the subject's batches; some things only single calls are asked."""
+    """Return whether the runs of a case are rows of the subject's batches; some cases are for single calls only."""
     is_plain = (case.prompt, case.limit, case.end, case.mask) == ((), None, None, None) and not trial.subject.logprobs
     return trial.subject.batch is not None and is_plain and not trial.findings.has_dependent_rows
 
@@ -106,18 +114,20 @@ def neighboured(trial: Trial, case: Case, seed: int) -> Iterator[Draw]:
     rows of two laws stand at random places beside each other, and every row is counted.
     """
     rng, caller = np.random.default_rng(seed), trial.caller
-    own, other = (inputs(trial.subject, one) for one in (case, rolled(case)))
-    laws = [np.array([one.weight for one in some]) for some in (own, other)]
-    caller.batched(case, own, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))  # one that hangs is broken now
+    plain, moved_on = inputs(trial.subject, case), inputs(trial.subject, rolled(case))
+    laws = [np.array([choice.weight for choice in choices]) for choices in (plain, moved_on)]
+    # A batch that hangs is broken now, and is not waited for until the end.
+    caller.batched(case, plain, np.zeros(1, dtype=int), np.random.default_rng([seed, 2]))
     with seeded(seed) as random:
 
         def draw(count: int) -> list[Answer]:
             drawn = [rng.choice(len(law), size=count, p=law / law.sum()) for law in laws]
             moved = rng.random(count) < 0.5
-            chosen = np.where(moved, len(own) + drawn[1], drawn[0])
-            found = caller.batched(case, [*own, *other], chosen, random)
+            chosen = np.where(moved, len(plain) + drawn[1], drawn[0])
+            answers = caller.batched(case, [*plain, *moved_on], chosen, random)
             vocab = case.target.vocab
-            return [unrolled(one, vocab) if there else one for one, there in zip(found, moved.tolist(), strict=True)]
+            pairs = zip(answers, moved.tolist(), strict=True)
+            return [unrolled(answer, vocab) if is_moved else answer for answer, is_moved in pairs]
 
         yield draw
 
@@ -144,23 +154,24 @@ def unrolled(answer: Answer, vocab: int) -> Answer:
 def repeated(trial: Trial, program: Callable[[Any], Answer], seed: int) -> Iterator[Draw]:
     """Open draw(n): n results of program(random); OutOfTime at once where there is no time for a first look."""
     budget, looks = trial.budget, 0
-    with seeded(seed) as own:
+    with seeded(seed) as random:
 
         def draw(count: int) -> list[Answer]:
+            # The first look stops early if it would take too long.
             nonlocal looks
             looks += 1
-            out, begun = list[Answer](), clock.now()
+            answers, begun = list[Answer](), clock.now()
             if looks == 1 and not budget.has_time_for(count, budget.pace, begun):
                 raise OutOfTime
             for _ in range(count):
                 pace = (clock.now() - begun) / PROBE
-                if looks == 1 and len(out) == PROBE and not budget.has_time_for(count, pace, begun):
+                if looks == 1 and len(answers) == PROBE and not budget.has_time_for(count, pace, begun):
                     budget.note_pace(pace)
                     raise OutOfTime
                 if budget.left() < 0:
                     raise OutOfTime
-                out.append(program(own))
-            return out
+                answers.append(program(random))
+            return answers
 
         yield draw
 
@@ -171,6 +182,7 @@ def drafted(subject: Subject, case: Case, count: int, rng: np.random.Generator) 
         return inputs(subject, case) * count
 
     def after(toy: Toy) -> Callable[[tuple[Any, ...]], Array]:
+        """Return the rows of a model as a function of texts, one text a row."""
         return lambda text: np.stack([toy.table[token,] for token in text[-1].tolist()]) if text else toy.table[()]
 
     u = rng.random((count, uniforms(case.parents, subject.scheme)))

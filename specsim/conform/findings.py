@@ -1,4 +1,4 @@
-"""What is known of one subject: the cases seen, which evidence counts, and why none that is stronger was to be had."""
+"""Findings on one subject: the cases seen, which evidence counts, and why there is no stronger evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN = 1e-5
 
 
 class Findings:
-    """What the judgement of one subject has found; `delta` is the false-alarm rate of all of it.
+    """The state of the judgement of one subject; `delta` is the false-alarm rate of the whole judgement.
 
     Attributes
     ----------
@@ -29,15 +29,15 @@ class Findings:
     kinds : list of Evidence
         Evidence that the subject allows, the strongest first.
     why : list of str
-        Why stronger evidence was not to be had, in the order in which it was found.
+        Why there is no stronger evidence, one reason after the other.
     is_hidden : bool
         Whether the subject has randomness that no script sees.
     refused : str
         Why no verdict is possible at all; empty if one is.
     untaken : dict
-        Large vocabularies at which the first call raised, with what it raised in words.
+        Large vocabularies at which the first call raised, with the error in words.
     dependent : dict
-        Whether the rows of one call hang together, by the key of the case.
+        Whether the rows of one call depend on each other, by the key of the case.
     """
 
     def __init__(self, subject: Subject, delta: float, kinds: Sequence[Evidence] | None = None) -> None:
@@ -73,7 +73,7 @@ class Findings:
 
     @contextmanager
     def set_aside(self) -> Iterator[None]:
-        """Set aside the cases seen while another subject stands in; what is seen of it is not kept."""
+        """Set aside the cases seen while another subject stands in; drop the cases seen of that one."""
         held = self.seen
         self.seen = {}
         try:
@@ -82,7 +82,7 @@ class Findings:
             self.seen = held
 
     def note(self, reason: str) -> None:
-        """Note why stronger evidence was not to be had."""
+        """Note why there is no stronger evidence."""
         self.why.append(reason)
 
     def note_once(self, reason: str) -> None:
@@ -120,7 +120,7 @@ class Findings:
         return self._floats == "float64"
 
     def round_to(self, dtype: str) -> None:
-        """Take the subject's arithmetic for one of shorter floats; laws that were found stay, with more rounding."""
+        """Take the subject's arithmetic for one of shorter floats; known laws stay, with more rounding."""
         self._floats = dtype
         self.note(f"it computes in {dtype}, and is declared {self._declared}")
         self.seen = {key: seen._replace(rounding=self.rounding) for key, seen in self.seen.items()}
@@ -134,7 +134,7 @@ class Findings:
         return any(is_as_large(case, size) for size in self._too_long.get(kind, ()))
 
     def retry_long_cases(self) -> None:
-        """Try again what took too long: there is time left."""
+        """Allow the cases that took too long again: there is time left."""
         self._too_long.clear()
 
     def note_unfollowed(self, case: Case) -> None:

@@ -20,18 +20,18 @@ from specsim.conform.trial import Trial, begin
 from specsim.conform.verdict import ALL, LARGER, Report, Verdict
 
 PROPERTIES = "specsim.conform.properties"
-# The most telling properties; the others follow by name.
+# The properties that tell the most, in order; the others follow by name.
 FIRST = ("vacuity", "marginal", "joint", "bound")
-# Asked at the end, and only of what nothing convicted before: it looks for what the others cannot see.
+# The property that is asked last, and only if nothing convicted before: it looks for errors that the others cannot see.
 LAST = "larger"
 DECIDED = ("convicted", "lossy by design", "broken")
-# Part of the budget for the call that is under way when it ends.
+# Fraction of the budget for the call that is under way when it ends.
 GRACE = 0.1
 # Seconds of the processor that one call may use before it is called broken; the first one may use the whole budget.
 PATIENCE = 10.0
 # Seconds of the longest budget.
 LONGEST = 1e6
-# Part of the budget for which it is worth to look again at what was left undecided.
+# Fraction of the budget that must be left to look again at undecided properties.
 AGAIN = 0.1
 
 
@@ -113,13 +113,14 @@ def judge(
     verdicts: dict[str, Verdict] = {}
 
     def ask(names: Sequence[str]) -> None:
-        """Judge properties one after the other; every verdict is kept and said."""
+        """Judge properties one after the other; record and report every verdict."""
+        # The time is shared with the cases of the properties that follow.
         planned = [_cases(name, subject) if name != LAST else [] for name in names]
         for i, name in enumerate(names):
             ahead = [case for later in planned[i + 1 :] for case in later]
             trial.budget.turn_to(ahead, is_priority=name in FIRST)
-            is_settled = name == LAST and any(one.outcome in DECIDED for one in verdicts.values())
-            verdict = None if is_settled else _one(name, subject, trial)
+            is_settled = name == LAST and any(verdict.outcome in DECIDED for verdict in verdicts.values())
+            verdict = None if is_settled else _judged(name, subject, trial)
             if verdict is None and properties is not None:
                 verdict = Verdict(subject.name, name, "not available", words=_unasked(name, subject))
             if verdict is None:
@@ -128,22 +129,23 @@ def judge(
             verdicts[name] = verdict if before is None else verdict._replace(runs=before.runs + verdict.runs)
             if say is not None and (before is None or before.outcome != verdict.outcome):
                 say(verdicts[name])
-            if verdict.outcome == "broken" and not findings.seen:  # it cannot be called at all
+            # A subject that cannot be called at all is asked nothing more.
+            if verdict.outcome == "broken" and not findings.seen:
                 break
 
     try:
         ask(wanted)
-        # What was exact is so no more where the subject has randomness that no script sees.
-        if findings.is_hidden and (exact := [name for name, one in verdicts.items() if one.is_exact]):
+        # Hidden randomness: laws that were taken for exact are judged again, by frequencies.
+        if findings.is_hidden and (exact := [name for name, verdict in verdicts.items() if verdict.is_exact]):
             ask(exact)
-        # What is left of the budget goes to what it was too short for.
-        late = [name for name, one in verdicts.items() if one.wants_time]
+        # The rest of the budget goes to the properties that it was too short for.
+        late = [name for name, verdict in verdicts.items() if verdict.wants_time]
         if late and trial.budget.left() > AGAIN * seconds:
             findings.retry_long_cases()
             ask(late)
-        said = tuple(verdicts.values())
-        likeness = resemblance(trial, said, exhibits or Exhibits())
-        report = Report(subject.name, said, resemblance=likeness)
+        reached = tuple(verdicts.values())
+        likeness = resemblance(trial, reached, exhibits or Exhibits())
+        report = Report(subject.name, reached, resemblance=likeness)
     except KeyboardInterrupt:
         report = Report(subject.name, tuple(verdicts.values()), complete=False)
     loaded = tuple(str(path) for path in since(imported))
@@ -184,16 +186,20 @@ def _cases(name: str, subject: Subject) -> list[Case]:
     return list(module.cases(subject)) if subject.kind in module.KINDS else []
 
 
-def _one(name: str, subject: Subject, trial: Trial) -> Verdict | None:
-    """Return the verdict of one property; whatever happens is a verdict."""
+def _judged(name: str, subject: Subject, trial: Trial) -> Verdict | None:
+    """Return the verdict of one property; an error of the subject and the end of the time are verdicts, too."""
     caller, findings = trial.caller, trial.findings
     module, before = importlib.import_module(f"{PROPERTIES}.{name}"), caller.runs
+
+    # Is the property asked at all?
     if subject.kind not in module.KINDS:
         return None
     if findings.refused:
         if not _cases(name, subject):
             return None
         return Verdict(subject.name, name, "inconclusive", words=findings.refused)
+
+    # Ask it.
     try:
         verdict: Verdict | None = module.verdict(subject, trial)
         return verdict

@@ -20,10 +20,13 @@ from specsim.conform.subject import Subject
 from specsim.conform.toys import Text, Toy
 from specsim.types import Array
 
-ROLES = ("evenly drafted", "over-drafted", "under-drafted")  # in words: even, refused, missing
+# The roles in words: even, refused, missing.
+ROLES = ("evenly drafted", "over-drafted", "under-drafted")
 EVEN, REFUSED, MISSING = range(len(ROLES))
-HALVES = 2  # of a role: its lighter tokens, and its heavier ones
-QUARTERS = 4  # of the vocabulary, by number
+# A role has two halves: its lighter tokens, and its heavier ones.
+HALVES = 2
+# The vocabulary has four quarters, by the numbers of tokens.
+QUARTERS = 4
 # Tokens of most of the cases; one more than a power of two, so that the last tile of a kernel is not full.
 VOCAB = 65
 # Tokens of the largest one.
@@ -41,20 +44,25 @@ LONGER = (6, 8)
 WIDER = (-1, -1, -1, 0, 0, 1, 3, 6)
 # Rows that tokens are followed by: as many turns of one.
 TURNS = 8
-STEP = 7  # tokens by which one turn differs from the next
+# Tokens by which one turn of the row is shifted against the turn before.
+STEP = 7
 
 
 class Large(NamedTuple):
-    """A case, and what is known of its tokens."""
+    """A case, and the kinds of its tokens."""
 
     case: Case
-    kinds: Array  # of a token right after the prompt: role * HALVES + half
-    masses: Array  # the target's probability of each kind
-    quarters: Array  # its probability of each role and quarter, right after the prompt
+    # The kind of every token right after the prompt: role * HALVES + half.
+    kinds: Array
+    # The target's probability of each kind.
+    masses: Array
+    # The target's probability of each role and quarter, right after the prompt.
+    quarters: Array
 
 
 def large(subject: Subject) -> Iterator[Large]:
-    """More tokens, and more drafts; the most drafts last."""
+    """Yield cases of more tokens, and of more drafts; the most drafts last."""
+    # Trees: more tokens, and the largest shape.
     declared = list(sizes(subject))
     if subject.kind == "tree":
         shapes = subject.shapes
@@ -63,6 +71,8 @@ def large(subject: Subject) -> Iterator[Large]:
         yield _case(subject, LARGEST, TREE, shape=shapes[0])
         yield _case(subject, VOCAB, TREE, shape=most)
         return
+
+    # Steps, chains and decoders: more tokens at the smallest size, and the largest sizes.
     yield _case(subject, VOCAB, ALONE, size=declared[0])
     yield _case(subject, LARGEST, ALONE, size=declared[0])
     if subject.kind == "step":
@@ -76,10 +86,10 @@ def large(subject: Subject) -> Iterator[Large]:
 
 
 def _case(subject: Subject, vocab: int, refused: float, *, size: int = 0, shape: Text = ()) -> Large:
-    """One case; of a tree the shape says which."""
+    """Return a case of so many tokens; a tree has the shape."""
     target, draft, kinds = models(vocab, refused, certain=not subject.takes_q)
-    one = subject._replace(shapes=(shape,)) if shape else subject
-    case = make(one, target, draft, size, "")
+    shaped = subject._replace(shapes=(shape,)) if shape else subject
+    case = make(shaped, target, draft, size, "")
     row = target.law(())
     masses = np.bincount(kinds, row, len(ROLES) * HALVES)
     return Large(case, kinds, masses, np.bincount(_by_quarter(kinds), row, len(ROLES) * QUARTERS))
@@ -87,76 +97,86 @@ def _case(subject: Subject, vocab: int, refused: float, *, size: int = 0, shape:
 
 @cache
 def models(vocab: int, refused: float, *, certain: bool) -> tuple[Toy, Toy, Array]:
-    """Target, draft, and the kind of every token right after the prompt."""
+    """Return target, draft, and the kind of every token right after the prompt."""
+    # The role of every token, and the probability of each role under target and draft.
     rng = np.random.default_rng(vocab)
     weights = rng.integers(1, 9, vocab).astype(np.float64)
-    if certain:  # one even token is drafted, and the others are missing
+    if certain:
+        # One even token is drafted, and all others are missing.
         roles = np.where(np.arange(vocab) == vocab // 2, EVEN, MISSING)
         shares = {EVEN: (1 - refused, 1.0), MISSING: (refused, 0.0)}
     else:
         roles = rng.permutation(np.arange(vocab) % len(ROLES))
         often = refused - RARE
         shares = {EVEN: (1 - refused, 1 - refused), REFUSED: (RARE, often), MISSING: (often, RARE)}
+
+    # Within a role tokens have random weights; the half says which are above the median.
     p, q, halves = np.zeros(vocab), np.zeros(vocab), np.zeros(vocab, dtype=int)
     for role, (of_target, of_draft) in shares.items():
-        own = roles == role
-        part = weights[own] / weights[own].sum()
-        p[own], q[own] = of_target * part, of_draft * part
-        halves[own] = weights[own] > np.median(weights[own])
+        in_role = roles == role
+        part = weights[in_role] / weights[in_role].sum()
+        p[in_role], q[in_role] = of_target * part, of_draft * part
+        halves[in_role] = weights[in_role] > np.median(weights[in_role])
     return _turning(p / p.sum()), _turning(q / q.sum()), roles * HALVES + halves
 
 
 def _turning(row: Array) -> Toy:
-    """A model whose rows are turns of one, by the last token."""
+    """Return a model whose rows are turns of one row; the last token decides which."""
     turned = [np.roll(row, STEP * turn) for turn in range(TURNS + 1)]
     return Toy({(): row, **{(token,): turned[_turn(token)] for token in range(len(row))}}, 1)
 
 
 def _turn(token: int) -> int:
+    """Return which turn of the row follows a token."""
     return token % TURNS + 1
 
 
 def _by_quarter(kinds: Array) -> Array:
+    """Return role * QUARTERS + quarter of every token."""
     vocab = len(kinds)
     return kinds // HALVES * QUARTERS + np.arange(vocab) * QUARTERS // vocab
 
 
-def shares(one: Large, texts: list[Text]) -> list[Share]:
-    """How often tokens of each kind were seen, and should have been; the target goes on after what was emitted.
+def shares(large_case: Large, texts: list[Text]) -> list[Share]:
+    """Return how often tokens of each kind were seen, and should have been; the target continues the emitted texts.
 
     They are counted in every place, in the first place where a token is not even, and by number in the first place.
     """
-    length, places = one.case.length, range(one.case.length)
+    # The kind of every emitted token: its row is turned by the token before it.
+    length, places = large_case.case.length, range(large_case.case.length)
     tokens = np.array([[*text[:length], *[-1] * (length - len(text))] for text in texts])
     emitted = tokens >= 0
     before = np.concatenate([np.full((len(tokens), 1), -1), tokens[:, :-1]], axis=1)
     turns = np.where(before >= 0, before % TURNS + 1, 0)
-    kinds = one.kinds[(tokens - STEP * turns) % len(one.kinds)]
-    out = list[Share]()
+    kinds = large_case.kinds[(tokens - STEP * turns) % len(large_case.kinds)]
+    results = list[Share]()
 
     # Every place.
-    for kind, mass in enumerate(one.masses.tolist()):
+    for kind, mass in enumerate(large_case.masses.tolist()):
         rates = np.where(emitted, kinds == kind, mass).mean(axis=0)
-        out += [Share(_words(kind, place), float(rates[place]), mass) for place in places]
+        results += [Share(_words(kind, place), float(rates[place]), mass) for place in places]
 
     # The first place where a token is not even; what was not emitted is drawn from the target.
-    even = float(one.masses[: HALVES * (EVEN + 1)].sum())
+    even = float(large_case.masses[: HALVES * (EVEN + 1)].sum())
     is_even = np.where(emitted, kinds // HALVES == EVEN, even)
     reached = np.concatenate([np.ones((len(tokens), 1)), is_even.cumprod(axis=1)[:, :-1]], axis=1)
-    for kind, mass in list(enumerate(one.masses.tolist()))[HALVES * (EVEN + 1) :]:
+    for kind, mass in list(enumerate(large_case.masses.tolist()))[HALVES * (EVEN + 1) :]:
         rates = (reached * np.where(emitted, kinds == kind, mass)).mean(axis=0)
         for place in places[1:]:
             words = f"{_words(kind, place)}, after {ROLES[EVEN]} tokens alone"
-            out.append(Share(words, float(rates[place]), mass * even**place))
+            results.append(Share(words, float(rates[place]), mass * even**place))
 
     # The first place, by number.
-    seen = np.bincount(_by_quarter(one.kinds)[tokens[:, 0]], minlength=len(one.quarters)) / len(tokens)
-    for i, (rate, mass) in enumerate(zip(seen.tolist(), one.quarters.tolist(), strict=True)):
+    seen = np.bincount(_by_quarter(large_case.kinds)[tokens[:, 0]], minlength=len(large_case.quarters)) / len(tokens)
+    for i, (rate, mass) in enumerate(zip(seen.tolist(), large_case.quarters.tolist(), strict=True)):
         role, quarter = divmod(i, QUARTERS)
-        out.append(Share(f"{ROLES[role]} tokens in quarter {quarter + 1} of the vocabulary, in place 1", rate, mass))
-    return [share for share in out if share.expected > 0 or share.observed > 0]
+        results.append(
+            Share(f"{ROLES[role]} tokens in quarter {quarter + 1} of the vocabulary, in place 1", rate, mass)
+        )
+    return [share for share in results if share.expected > 0 or share.observed > 0]
 
 
 def _words(kind: int, place: int) -> str:
+    """Return the tokens of a kind in a place, in words."""
     role, half = divmod(kind, HALVES)
     return f"{('less', 'more')[half]} likely {ROLES[role]} tokens in place {place + 1}"

@@ -29,11 +29,11 @@ from specsim.conform.verdict import Resemblance, Verdict
 
 # Seconds for one call of an exhibit.
 PATIENCE = 10.0
-# Inputs compared.
+# Most inputs that are compared.
 MOST = 10
 # Drafts of an input at most: with one of them many errors look alike.
 TWO = 2
-# Exhibits named; symptoms that more of them have say nothing.
+# Most exhibits that are named; symptoms that more of them have say nothing.
 FEW = 4
 OF_SINGLE_CALLS = {"marginal", "joint", "bound", "degenerate", "parameters", "greedy", "contract"}
 # Schemes that draw a single draft from q.
@@ -44,7 +44,7 @@ AS_FAR = 1e-6
 
 
 class Exhibits:
-    """What was seen of the museum's exhibits, which are the same in every judgement; it lives for one command."""
+    """Observations of the museum's exhibits, which are the same in every judgement; they last for one command."""
 
     def __init__(self) -> None:
         # By the exhibit and what its case says; None where it does nothing sensible.
@@ -64,17 +64,18 @@ class Exhibits:
                 self._seen[key] = None
         return self._seen[key]
 
-    def failure(self, name: str, asked: str, until: float) -> Verdict | None:
+    def failure(self, name: str, property_name: str, until: float) -> Verdict | None:
         """Return what an exhibit is convicted of by a property; None without time for it."""
-        if (name, asked) not in self._failures:
+        if (name, property_name) not in self._failures:
             (exhibit,) = subjects_of(find(name))
             until = min(until, clock.now() + PATIENCE)
             trial = begin(exhibit, deadline=until, patience=PATIENCE, delta=SMALL, seed=0, shrinks=False)
             try:
-                self._failures[name, asked] = importlib.import_module(f"{HERE}.{asked}").verdict(exhibit, trial)
+                module = importlib.import_module(f"{HERE}.{property_name}")
+                self._failures[name, property_name] = module.verdict(exhibit, trial)
             except OutOfTime:
                 return None
-        return self._failures[name, asked]
+        return self._failures[name, property_name]
 
 
 def resemblance(trial: Trial, verdicts: Sequence[Verdict], exhibits: Exhibits) -> Resemblance | None:
@@ -90,26 +91,26 @@ def resemblance(trial: Trial, verdicts: Sequence[Verdict], exhibits: Exhibits) -
         return _of_property(convicted[0], exhibits, until)
 
     # How does each exhibit compare there?
-    found: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "late": [], "": []}
+    by_likeness: dict[str, list[str]] = {"law": [], "first": [], "symptoms": [], "late": [], "": []}
     for name in names(EXHIBITS):
         (exhibit,) = subjects_of(find(name))
         try:
-            found[_compared(subject, exhibit, probes, exhibits, until)].append(name)
+            by_likeness[_compared(subject, exhibit, probes, exhibits, until)].append(name)
         except OutOfTime:
-            found["late"].append(name)
+            by_likeness["late"].append(name)
 
     # Say it.
-    nearest = {how: _of_its_kind(subject, some) for how, some in found.items()}
-    said = _said(nearest, probes, _symptoms(subject, _shown(subject, probes, convicted)))
-    late = f" There was no time for {len(found['late'])} exhibits." if found["late"] else ""
-    return said._replace(words=said.words + late)
+    nearest = {how: _of_its_kind(subject, some) for how, some in by_likeness.items()}
+    summary = _summary(nearest, probes, _symptoms(subject, _shown(subject, probes, convicted)))
+    late = f" There was no time for {len(by_likeness['late'])} exhibits." if by_likeness["late"] else ""
+    return summary._replace(words=summary.words + late)
 
 
 def _shown(subject: Subject, probes: list[Observation], convicted: list[Verdict]) -> Observation:
     """Return what was seen where the report shows a counterexample; elsewhere, if that was not compared."""
     shown = [verdict.counterexample.case for verdict in convicted if verdict.counterexample is not None]
-    wrong = [one for one in probes if _wrong(subject, one)]
-    return next((one for one in wrong if one.case.words in shown[:1]), wrong[0])
+    wrong = [probe for probe in probes if _wrong(subject, probe)]
+    return next((probe for probe in wrong if probe.case.words in shown[:1]), wrong[0])
 
 
 def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
@@ -121,9 +122,12 @@ def _of_its_kind(subject: Subject, some: list[str]) -> list[str]:
     return [name for name in some if like(subjects_of(find(name))[0])] or some
 
 
-def _said(found: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None) -> Resemblance:
-    same, alike = found["law"] or found["first"], found["symptoms"]
-    law = "the law" if found["law"] else "the first token's law"
+def _summary(
+    by_likeness: dict[str, list[str]], probes: list[Observation], shown: tuple[str, ...] | None
+) -> Resemblance:
+    """Return the resemblance in words: exhibits of the same law, else a few of the same symptoms, else none."""
+    same, alike = by_likeness["law"] or by_likeness["first"], by_likeness["symptoms"]
+    law = "the law" if by_likeness["law"] else "the first token's law"
     where = f"at all {len(probes)} inputs compared" if len(probes) > 1 else "at the input compared"
     details = f": {'; '.join(shown)}" if shown else ""
     if len(same) == 1:
@@ -146,38 +150,43 @@ def _listed(some: list[str]) -> str:
 def _of_property(verdict: Verdict, exhibits: Exhibits, until: float) -> Resemblance:
     """Return the resemblance where the law of single calls is right, or was not observed."""
     name = verdict.property
-    some = [one for one in names(EXHIBITS) if name == find(one).PROPERTY]
-    if not some:
+    failing = [exhibit for exhibit in names(EXHIBITS) if name == find(exhibit).PROPERTY]
+    if not failing:
         return Resemblance((), "nothing", f"No exhibit of the museum fails at {name} alone.")
-    alike = [(one, exhibits.failure(one, name, until)) for one in some] if name not in OF_SINGLE_CALLS else []
-    there = [(one, found) for one, found in alike if found is not None and found.reach == verdict.reach]
-    near = [one for one, found in there if abs(found.distance - verdict.distance) < AS_FAR]
+    # Exhibits that fail at the same input, and as far; laws of single calls were compared before.
+    alike = []
+    if name not in OF_SINGLE_CALLS:
+        alike = [(exhibit, exhibits.failure(exhibit, name, until)) for exhibit in failing]
+    there = [(exhibit, failure) for exhibit, failure in alike if failure is not None and failure.reach == verdict.reach]
+    near = [exhibit for exhibit, failure in there if abs(failure.distance - verdict.distance) < AS_FAR]
     if near:
         words = f"It fails at {name} as {_listed(near)} of the museum does, at the same input and as far."
         return Resemblance(tuple(near), "property", words)
-    some = [one for one, _ in there] or some
-    who = f"{_listed(some)} of the museum" if len(some) <= FEW else f"{len(some)} exhibits of the museum"
-    words = f"{who} {'fails' if len(some) == 1 else 'fail'} at {name}, too; laws were not compared."
-    return Resemblance(tuple(some), "property", words)
+
+    # Otherwise, all that fail at the property.
+    failing = [exhibit for exhibit, _ in there] or failing
+    who = f"{_listed(failing)} of the museum" if len(failing) <= FEW else f"{len(failing)} exhibits of the museum"
+    words = f"{who} {'fails' if len(failing) == 1 else 'fail'} at {name}, too; laws were not compared."
+    return Resemblance(tuple(failing), "property", words)
 
 
 def _probes(trial: Trial) -> list[Observation]:
     """Return what was seen of the subject, up to two drafts; few, which tell many exhibits apart, come first."""
     subject = trial.subject
-    seen = [one for one in trial.findings.seen.values() if not (_shrunken(one.case) or one.case.exact_only)]
-    wrong = [one for one in seen if _wrong(subject, one)]
+    seen = [probe for probe in trial.findings.seen.values() if not (_shrunken(probe.case) or probe.case.exact_only)]
+    wrong = [probe for probe in seen if _wrong(subject, probe)]
     if not wrong:
         return []
-    size = min(len(one.case.parents) for one in wrong)
-    plain = any(one.case.sampling_params == UNCHANGED for one in wrong)
+    size = min(len(probe.case.parents) for probe in wrong)
+    plain = any(probe.case.sampling_params == UNCHANGED for probe in wrong)
     most = max(size, TWO) if plain else size
     more = (case for case in _more(subject, warped=not plain) if not case.exact_only)
     cases = (case for case in more if len(case.parents) <= most)
     seen += filter(None, (_again(trial, case) for case in cases))
-    near = {id(one): one for one in seen if len(one.case.parents) <= most}
-    order = sorted(near.values(), key=lambda one: len(one.case.parents))
-    halves = [[one for one in order if _wrong(subject, one) is how][: MOST // 2] for how in (True, False)]
-    return sorted(halves[0] + halves[1], key=lambda one: len(one.case.parents))
+    near = {id(probe): probe for probe in seen if len(probe.case.parents) <= most}
+    order = sorted(near.values(), key=lambda probe: len(probe.case.parents))
+    halves = [[probe for probe in order if _wrong(subject, probe) is how][: MOST // 2] for how in (True, False)]
+    return sorted(halves[0] + halves[1], key=lambda probe: len(probe.case.parents))
 
 
 def _shrunken(case: Case) -> bool:
@@ -205,8 +214,8 @@ def _more(subject: Subject, *, warped: bool) -> Iterator[Case]:
 def _wrong(subject: Subject, seen: Observation, length: int = 0, like: Observation | None = None) -> bool:
     """Return whether the law (of so many tokens) is wrong, as far as an observation such as `like` shows."""
     if subject.kind == "drafter":
-        found = contract.look(seen)
-        return found.distance > found.allowed
+        look = contract.look(seen)
+        return look.distance > look.allowed
     goal = seen.goal(length or seen.case.length)
     return distance(seen.joint(length or seen.case.length), goal) > _tolerance(like or seen, goal)
 
@@ -225,15 +234,18 @@ def _compared(
     They must agree at every comparable input, including one where the subject is wrong.
     """
     law, alike, explained, longest = True, True, False, False
+
+    # Compare law and symptoms at every input; an exhibit that is right where the subject is wrong explains nothing.
     for mine in probes:
         length = _length(subject, exhibit, mine.case)
         theirs = exhibits.observe(exhibit, mine.case, until) if length else None
         if theirs is None:
             continue
-        one, other = _law(subject, mine, length), _law(subject, theirs, length)
-        law = law and distance(one, other) <= _tolerance(mine, other)
-        said = _symptoms(subject, mine)
-        alike = alike and said is not None and said == _symptoms(exhibit, theirs) and _way(subject) == _way(exhibit)
+        ours, its = _law(subject, mine, length), _law(subject, theirs, length)
+        law = law and distance(ours, its) <= _tolerance(mine, its)
+        own_symptoms = _symptoms(subject, mine)
+        same_symptoms = own_symptoms is not None and own_symptoms == _symptoms(exhibit, theirs)
+        alike = alike and same_symptoms and _way(subject) == _way(exhibit)
         if not law and not alike:
             return ""
         if _wrong(subject, mine, length):
@@ -275,8 +287,9 @@ def _length(subject: Subject, exhibit: Subject, case: Case) -> int:
     line, siblings = case.parents == tuple(range(-1, len(case.parents) - 1)), set(case.parents) == {-1}
     if "drafter" in (subject.kind, exhibit.kind):
         return case.length if subject.kind == exhibit.kind else 0
+    # Drafts come from a law that the exhibit is not made for, or the exhibit makes its own drafts.
     if (not exhibit.takes_q and subject.takes_q) or (exhibit.kind == "decoder" and subject.kind != "decoder"):
-        return 0  # drafts come from a law that it is not made for, or are none of its own
+        return 0
     if not {"step": siblings, "tree": True}.get(exhibit.kind, line):
         return 0
     drawn = {subject.scheme, exhibit.scheme}
