@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from specsim.speed.two_runs import RunComparison
 
 
-def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, form: Any) -> str:
-    """Every later log compared with the first, at each batch that both have."""
+def compared(files: Sequence[Path], runs: Sequence[EngineLog], options: Diagnose, form: Any) -> str:
+    """Return every later log compared with the first, at each batch that both have."""
     from specsim.base.results import as_plain
     from specsim.commands.json_form import one_or_many
     from specsim.speed.two_runs import compare_runs, same_runs
@@ -24,61 +24,63 @@ def compared(files: Sequence[Path], runs: Sequence[EngineLog], told: Diagnose, f
     if len(sources) < len(files):
         raise ValueError(f"logs are told apart by their names; expected {len(files)} names, got {', '.join(sources)}")
     by_source = {source: [run for run in runs if run.source == source] for source in sources}
-    found = [
-        compare_runs(old, new, length=told.length, noise=told.noise, level=told.level)
+    comparisons = [
+        compare_runs(old, new, length=options.length, noise=options.noise, level=options.level)
         for source in sources[1:]
         for old, new in same_runs(by_source[sources[0]], by_source[source])
     ]
     if form == "json":
-        shown = [{"sentence": sentence(one), **as_plain(one)} for one in found]
+        shown = [{"sentence": sentence(comparison), **as_plain(comparison)} for comparison in comparisons]
         return one_or_many("specsim/diagnose-two", shown, "comparisons")
-    return "\n\n".join(text(one, form) for one in found)
+    return "\n\n".join(text(comparison, form) for comparison in comparisons)
 
 
-def sentence(found: RunComparison) -> str:
-    """How fast, and which of the two factors is the cause."""
+def sentence(comparison: RunComparison) -> str:
+    """Return a sentence that says how fast the new run is, and which of the two factors is the cause."""
     from specsim.logs.record import shown
 
-    at = "" if found.new.batch == 1 else f" at batch {shown(found.new.batch)}"
-    opening = f"{found.new.source} is {found.speedup.value:.3f}x as fast as {found.old.source}{at}"
-    if found.doubt:
-        opening += f", which is not plausible ({found.doubt})"
-    if found.acceptance is None or found.cycle is None:
+    at = "" if comparison.new.batch == 1 else f" at batch {shown(comparison.new.batch)}"
+    opening = f"{comparison.new.source} is {comparison.speedup.value:.3f}x as fast as {comparison.old.source}{at}"
+    if comparison.doubt:
+        opening += f", which is not plausible ({comparison.doubt})"
+    if comparison.acceptance is None or comparison.cycle is None:
         return f"{opening}; why is not in these logs: they do not both say how many tokens a target call emits."
-    better = "better" if found.acceptance.value > 1 else "worse"
-    acceptance = f"acceptance is {better} ({_tokens(found)} tokens a cycle, x {found.acceptance.value:.3f})"
-    cycle = f"a cycle takes {_milliseconds(found)} ms (x {found.cycle.value:.2f})"
-    if found.cause == "acceptance":
+
+    # The speedup is the product of two factors; the cause is named if it is certain.
+    better = "better" if comparison.acceptance.value > 1 else "worse"
+    acceptance = f"acceptance is {better} ({_tokens(comparison)} tokens a cycle, x {comparison.acceptance.value:.3f})"
+    cycle = f"a cycle takes {_milliseconds(comparison)} ms (x {comparison.cycle.value:.2f})"
+    if comparison.cause == "acceptance":
         return f"{opening}: {acceptance}, which is the cause; {cycle}."
-    if found.cause == "cycle":
+    if comparison.cause == "cycle":
         return f"{opening}: {cycle}, which is the cause; {acceptance}."
     return f"{opening}, which may be noise: {cycle}; {acceptance}."
 
 
-def text(found: RunComparison, form: Form = "text") -> str:
-    """The sentence, the two factors with their intervals, and notes."""
+def text(comparison: RunComparison, form: Form = "text") -> str:
+    """Return the sentence, the two factors with their intervals, and notes."""
     from specsim.report.forms import page
 
-    rows = [["new over old", "ratio"], ["speed", _span(found.speedup)]]
-    rows += [["tokens of a cycle", _span(found.acceptance)]] if found.acceptance is not None else []
-    rows += [["time of a cycle", _span(found.cycle)]] if found.cycle is not None else []
-    notes = [f"note: {note}" for note in found.notes]
-    return page([sentence(found), "", rows, "", *notes], form)
+    rows = [["new over old", "ratio"], ["speed", _span(comparison.speedup)]]
+    rows += [["tokens of a cycle", _span(comparison.acceptance)]] if comparison.acceptance is not None else []
+    rows += [["time of a cycle", _span(comparison.cycle)]] if comparison.cycle is not None else []
+    notes = [f"note: {note}" for note in comparison.notes]
+    return page([sentence(comparison), "", rows, "", *notes], form)
 
 
-def _tokens(found: RunComparison) -> str:
-    assert found.old.tau is not None
-    assert found.new.tau is not None
-    return f"{found.new.tau.value:.3f} against {found.old.tau.value:.3f}"
+def _tokens(comparison: RunComparison) -> str:
+    assert comparison.old.tau is not None
+    assert comparison.new.tau is not None
+    return f"{comparison.new.tau.value:.3f} against {comparison.old.tau.value:.3f}"
 
 
-def _milliseconds(found: RunComparison) -> str:
-    assert found.old.cycle is not None
-    assert found.new.cycle is not None
-    return f"{1e3 * found.new.cycle.value:.3g} against {1e3 * found.old.cycle.value:.3g}"
+def _milliseconds(comparison: RunComparison) -> str:
+    assert comparison.old.cycle is not None
+    assert comparison.new.cycle is not None
+    return f"{1e3 * comparison.new.cycle.value:.3g} against {1e3 * comparison.old.cycle.value:.3g}"
 
 
-def _span(found: Estimate) -> str:
-    if found.low is None or found.high is None:
-        return f"{found.value:.3f}"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+def _span(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"

@@ -31,21 +31,21 @@ class Validate(NamedTuple):
 
 
 @takes(Validate)
-def validate(told: Validate) -> None:
+def validate(options: Validate) -> None:
     """Score the predictor on published speedups; list every row that is impossible or needs an explanation."""
     from specsim.claims import rows as published
     from specsim.claims import score as scores
     from specsim.report.forms import page
     from specsim.speed.load.published import speedup_at_rate
 
-    form = form_of(told)
-    rows = published.shipped() if told.file is None else published.read(told.file)
-    found = scores.validate(
-        rows, fit=[name.strip() for name in told.fit.split(",") if name.strip()], at_rate=speedup_at_rate
+    form = form_of(options)
+    rows = published.shipped() if options.file is None else published.read(options.file)
+    results = scores.validate(
+        rows, fit=[name.strip() for name in options.fit.split(",") if name.strip()], at_rate=speedup_at_rate
     )
     if form == "json":
-        shown = {"sources": scores.summary(found), "rows": [score._asdict() for score in found.scores]}
+        shown = {"sources": scores.summary(results), "rows": [score._asdict() for score in results.scores]}
         typer.echo(json_answer("specsim/validate", shown, indent=None))
     else:
-        table = scores.report_rows(found, whole=form != "text")
-        typer.echo(page([table, "", *scores.remarks(found)], form))
+        table = scores.report_rows(results, whole=form != "text")
+        typer.echo(page([table, "", *scores.remarks(results)], form))

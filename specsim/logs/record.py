@@ -160,13 +160,13 @@ def clusters(sizes: Sequence[float]) -> list[list[int]]:
     >>> clusters([1, 64, 64, 1, 61, 8])
     [[0, 3], [5], [1, 2, 4]]
     """
-    left = [i for i, size in enumerate(sizes) if size]
-    found = []
+    left = [place for place, size in enumerate(sizes) if size]
+    groups = []
     while left:
-        common = max((sizes[i] for i in left), key=[sizes[i] for i in left].count)
-        found.append([i for i in left if abs(sizes[i] - common) <= common / 8])
-        left = [i for i in left if i not in found[-1]]
-    return sorted(found, key=lambda group: sizes[group[0]])
+        common = max((sizes[place] for place in left), key=[sizes[place] for place in left].count)
+        groups.append([place for place in left if abs(sizes[place] - common) <= common / 8])
+        left = [place for place in left if place not in groups[-1]]
+    return sorted(groups, key=lambda group: sizes[group[0]])
 
 
 # Of all intervals; a batch that never lasts for two in a row and has fewer is one on the way to another.

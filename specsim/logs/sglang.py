@@ -41,24 +41,24 @@ class Line(NamedTuple):
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
     lines = _decode_lines(text, source)
-    if not any(one.rate for one in lines):
+    if not any(line.rate for line in lines):
         raise ValueError(f"{source} has no decode line but those right behind a prompt; expected two or more in a row")
     _check_one_server(text, source)
     algorithm = _algorithm(text)
-    if algorithm and all(one.tau is None for one in lines):
+    if algorithm and all(line.tau is None for line in lines):
         raise ValueError(
             f"{source} speculates (speculative_algorithm {algorithm}), but no decode line has 'accept len: ...'; "
             "expected it in each"
         )
     _check_words(text, lines, source)
-    sizes = [one.running if one.rate is not None else 0.0 for one in lines]
+    sizes = [line.running if line.rate is not None else 0.0 for line in lines]
     groups, left = steady_groups(sizes) if by_batch else ([], ())
     if len(groups) < 2:
         return (_summary(lines, text, source),)
     runs = []
     for group in groups:
         run = _summary([lines[i] for i in group], text, source)
-        if not run.speculating and any(one.tau is not None for one in lines):  # switched off at this batch
+        if not run.speculating and any(line.tau is not None for line in lines):  # switched off at this batch
             run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left)))
     return tuple(runs)
@@ -71,9 +71,9 @@ _WORDS = re.compile(r"\b(?:accept|spec|draft)\w*(?: \w+)?", re.IGNORECASE)
 def _check_words(text: str, lines: Sequence[Line], source: str) -> None:
     """ValueError if decode lines speak of speculation, and busy ones have no accept len."""
     decoded = [line for line in text.splitlines(keepends=True) if _LINE.search(line)]
-    for line, one in zip(decoded, lines, strict=True):
+    for line, values in zip(decoded, lines, strict=True):
         word = _WORDS.search(line.partition("Decode batch")[2])
-        if word is not None and one.running and one.tau is None:
+        if word is not None and values.running and values.tau is None:
             raise ValueError(
                 f"{source} speculates (a decode line has {word[0]!r}), but the line has no 'accept len: ...'; "
                 "expected it in each"
@@ -82,16 +82,16 @@ def _check_words(text: str, lines: Sequence[Line], source: str) -> None:
 
 def _algorithm(text: str) -> str:
     """The algorithm that the arguments name, "" without one."""
-    found = re.search(_ARGUMENT.format(r"speculative[-_]algorithm"), text)
-    return "" if found is None or found[1] == "None" else found[1]
+    argument = re.search(_ARGUMENT.format(r"speculative[-_]algorithm"), text)
+    return "" if argument is None or argument[1] == "None" else argument[1]
 
 
 def _check_one_server(text: str, source: str) -> None:
     """ValueError if a file holds servers that speculate in several ways."""
     starts = re.findall(r"ServerArgs\((.*)", text)
     ways = {
-        tuple(re.findall(r"speculative_(?:algorithm|num_steps|eagle_topk|num_draft_tokens)=[^,)]*", one)): None
-        for one in starts
+        tuple(re.findall(r"speculative_(?:algorithm|num_steps|eagle_topk|num_draft_tokens)=[^,)]*", arguments)): None
+        for arguments in starts
     }
     if len(ways) > 1:
         both = " and ".join(", ".join(way) or "no speculation" for way in list(ways)[:2])
@@ -99,11 +99,11 @@ def _check_one_server(text: str, source: str) -> None:
 
 
 def _decode_lines(text: str, source: str) -> list[Line]:
-    found = []
+    lines = []
     # The ranks whose last interval began with the passes over prompts, which their next line counts, too.
     steady: set[str] = set()
-    for i, line in enumerate(text.splitlines(keepends=True), 1):
-        place = f"{source}, line {i}"
+    for line_number, line in enumerate(text.splitlines(keepends=True), 1):
+        place = f"{source}, line {line_number}"
         rank = printed[1] if (printed := _RANK.search(line)) else ""
         if "Prefill batch" in line:
             steady.discard(rank)
@@ -116,15 +116,15 @@ def _decode_lines(text: str, source: str) -> list[Line]:
             tau = number(printed[1], f"{place}: accept len")
             if tau < 1:
                 raise ValueError(f"{place}: accept len is {tau:g}; expected 1 or more, the target's token")
-        found.append(Line(running, rate if rank in steady and running else None, tau))
+        lines.append(Line(running, rate if rank in steady and running else None, tau))
         steady.add(rank)
-    return found
+    return lines
 
 
 def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
-    told = [(one.running, one.tau) for one in lines if one.tau is not None]
-    taus = [tau for _, tau in told]
-    timed = [(one.running, one.rate) for one in lines if one.rate is not None]
+    printed = [(line.running, line.tau) for line in lines if line.tau is not None]
+    taus = [tau for _, tau in printed]
+    timed = [(line.running, line.rate) for line in lines if line.rate is not None]
     sizes, rates = [size for size, _ in timed], [rate for _, rate in timed]
     if not sum(rates):
         raise ValueError(f"{source}: no token a second with {sizes[0]:g} running requests; expected more")
@@ -146,7 +146,7 @@ def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
             batch=sum(sizes) / len(sizes),
             length=length if taus else None,
             verified=tokens if taus else None,
-            tau=_mean_tau(told),
+            tau=_mean_tau(printed),
             token=Timing(sum(sizes) / sum(rates), of_time),
             notes=tuple(notes),
         )
@@ -164,17 +164,17 @@ def _length(text: str, steps: float | None, top: float | None, tokens: float | N
     return tokens - 1 if chain and tokens is not None and tokens > 1 else steps
 
 
-def _mean_tau(told: Sequence[tuple[float, float]]) -> Timing | None:
+def _mean_tau(printed: Sequence[tuple[float, float]]) -> Timing | None:
     """Tokens over blocks of all lines, and its error; a line stands for as many blocks as requests ran."""
-    if not told:
+    if not printed:
         return None
-    running, taus = np.array(told).T
-    if len(told) == 1 or len(set(taus)) == 1:  # no spread is no sign that there is none
+    running, taus = np.array(printed).T
+    if len(printed) == 1 or len(set(taus)) == 1:  # no spread is no sign that there is none
         return Timing(float(taus[0]), None)
     return Timing(float(running @ taus / running.sum()), ratio_error(running * taus, running))
 
 
 def _option(text: str, name: str) -> float | None:
-    found = re.search(_ARGUMENT.format(rf"speculative[-_]{name}"), text)
-    short = found is not None and found[1].isdecimal() and len(found[1]) <= 6
-    return float(found[1]) if found is not None and short else None
+    argument = re.search(_ARGUMENT.format(rf"speculative[-_]{name}"), text)
+    short = argument is not None and argument[1].isdecimal() and len(argument[1]) <= 6
+    return float(argument[1]) if argument is not None and short else None

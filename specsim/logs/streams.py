@@ -33,17 +33,17 @@ def pieces(text: str, source: str) -> list[Piece]:
     up to `"stop": true`, are one answer; any other value is an answer of its own.
     """
     streams = [part for part in _END.split(text) if part.strip()] if is_stream(text) else [text]
-    found = []
-    number = 0
+    values = []
+    answer = 0
     for stream in streams:
         for value in json_values(stream, source):
-            held = value if isinstance(value, dict) else {}
-            found.append(Piece(value, _name(held) or f"answer {number}"))
-            is_open = held.get("stop") is False or (is_stream(text) and held.get("stop") is not True)
+            fields = value if isinstance(value, dict) else {}
+            values.append(Piece(value, _name(fields) or f"answer {answer}"))
+            is_open = fields.get("stop") is False or (is_stream(text) and fields.get("stop") is not True)
             if not is_open:
-                number += 1
-        number += 1
-    return found
+                answer += 1
+        answer += 1
+    return values
 
 
 def _name(held: dict[str, Any]) -> str:
@@ -61,18 +61,18 @@ def choice(value: Any) -> int:
     return index if isinstance(index, int) else 0
 
 
-def last_places(found: Sequence[Counts], source: str) -> list[int]:
+def last_places(events: Sequence[Counts], source: str) -> list[int]:
     """Return the place of the last piece of each answer, in order; ValueError where the counts of one fall."""
     last: dict[str, int] = {}
-    for i, (answer, counts) in enumerate(found):
-        before = found[last[answer]].counts if answer in last else {}
+    for place, (answer, counts) in enumerate(events):
+        before = events[last[answer]].counts if answer in last else {}
         for name, value in before.items():
             if counts.get(name, 0) < value:
                 raise ValueError(
                     f"{source}: {name} of {answer} falls from {value:g} to {counts.get(name, 0):g}; expected counts "
                     "that only grow in the events of one answer, and another id for each answer"
                 )
-        last[answer] = i
+        last[answer] = place
     return sorted(last.values())
 
 

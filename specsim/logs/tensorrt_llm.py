@@ -41,20 +41,25 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     rows = [row for row in _rows(text, source) if not row.get("attentionDpRank")]  # other ranks repeat the first
     # A scrape that was saved twice holds an iteration twice.
     rows = list({json.dumps(row) if "iter" in row else i: row for i, row in enumerate(rows)}.values())
-    found = [one for i, row in enumerate(rows) if (one := _iteration(row, f"{source}, iteration {i}")) is not None]
-    if not found:
+    iterations = [
+        iteration
+        for i, row in enumerate(rows)
+        if (iteration := _iteration(row, f"{source}, iteration {i}")) is not None
+    ]
+    if not iterations:
         raise ValueError(f"{source} has no iteration that only decodes; expected one or more without a prompt")
-    groups = clusters([one.running for one in found]) if by_batch else []
+    groups = clusters([iteration.running for iteration in iterations]) if by_batch else []
     if len(groups) < 2:
-        return (_summary(found, source),)
-    runs = [_summary([found[i] for i in group], source) for group in groups]
-    if any(run.speculating for run in runs):  # where nothing was drafted it is on all the same
+        return (_summary(iterations, source),)
+    runs = [_summary([iterations[i] for i in group], source) for group in groups]
+    # Speculation is on at every batch, also where nothing was drafted.
+    if any(run.speculating for run in runs):
         runs = [run if run.speculating else run._replace(speculating=True, length=0.0) for run in runs]
     return tuple(run._replace(batch=float(round(run.batch or 0.0))) for run in runs)
 
 
 def _iteration(row: dict[str, Any], place: str) -> Iteration | None:
-    """What an iteration says; None if it reads a prompt, or nothing runs."""
+    """Return the times and counts of an iteration; None if it reads a prompt, or nothing runs."""
     batching = fields(row.get("inflightBatchingStats") or {}, f"{place}: inflightBatchingStats")
     running = _number(batching.get("numGenRequests", row.get("numActiveRequests", 0)), f"{place}: requests")
     if batching.get("numContextRequests") or not running:
@@ -91,20 +96,24 @@ def _check_length(spec: dict[str, Any], blocks: float, accepted: float, place: s
         )
 
 
-def _summary(found: Sequence[Iteration], source: str) -> EngineLog:
-    totals = [math.fsum(one.counts[i] for one in found) for i in range(3)]
-    blocks, drafted, accepted = (whole(v, f"{source}: {name}") for v, name in zip(totals, COUNTS, strict=True))
-    steps = math.fsum(one.running for one in found)
-    spans, batch = [one.seconds for one in found], steps / len(found)
+def _summary(iterations: Sequence[Iteration], source: str) -> EngineLog:
+    totals = [math.fsum(iteration.counts[column] for iteration in iterations) for column in range(3)]
+    blocks, drafted, accepted = (whole(total, f"{source}: {name}") for total, name in zip(totals, COUNTS, strict=True))
+
+    # A run without drafts is plain decoding.
+    steps = math.fsum(iteration.running for iteration in iterations)
+    spans, batch = [iteration.seconds for iteration in iterations], steps / len(iterations)
     if not drafted:
         return check_counts(EngineLog(NAME, source, False, batch=batch, token=timing(spans)))
     if not blocks:
         raise ValueError(
             f"{source}: {drafted} tokens drafted by no request; expected numRequestsWithDraftTokens above 0"
         )
-    drafting = [one.drafting or 0.0 for one in found]
+
+    # tau of all steps, also of requests without a draft.
+    drafting = [iteration.drafting or 0.0 for iteration in iterations]
     cycle = timing(spans) or Timing(0.0)
-    tau = 1 + accepted / max(steps, blocks)  # of all steps, those of requests without a draft included
+    tau = 1 + accepted / max(steps, blocks)
     return check_counts(
         EngineLog(
             NAME,

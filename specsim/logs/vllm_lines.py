@@ -45,10 +45,10 @@ class Interval(NamedTuple):
 
 def _intervals(text: str, source: str) -> list[Interval]:
     """The intervals of a log; drafts before the first line of throughput belong to an interval of their own."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     stamps: dict[str, list[int]] = {}
-    for i, line in enumerate(text.splitlines(), 1):
-        place = f"{source}, line {i}"
+    for line_number, line in enumerate(text.splitlines(), 1):
+        place = f"{source}, line {line_number}"
         if (rate := ENGINE.search(line)) is not None:
             prompt = _PROMPT.search(line)
             seen = stamps.setdefault(_first(r"Engine (\d+)", line) or "", [])
@@ -58,32 +58,35 @@ def _intervals(text: str, source: str) -> list[Interval]:
                 seen.append(stamp)
             read = bool(prompt and number(prompt[1], f"{place}: prompt throughput"))
             running = number(rate[2], f"{place}: Running")
-            found.append(Interval(running, number(rate[1], f"{place}: throughput"), read, seconds, ()))
+            intervals.append(Interval(running, number(rate[1], f"{place}: throughput"), read, seconds, ()))
         if "SpecDecoding metrics:" in line:
             drafts = _drafts_of(line, place)
             if not drafts.drafted:  # an idle engine prints 0, or nan
                 continue
             # Engines that share the requests print their throughput before it, each for the same interval.
-            first = next((k + 1 for k in reversed(range(len(found))) if found[k].drafts), 0)
-            found[first:] = [_timed(one, drafts.seconds) for one in found[first:]]
-            last = found.pop() if found else Interval(0.0, 0.0, False, drafts.seconds, ())
-            found.append(last._replace(drafts=(*last.drafts, drafts)))
+            first = next((k + 1 for k in reversed(range(len(intervals))) if intervals[k].drafts), 0)
+            intervals[first:] = [_timed(interval, drafts.seconds) for interval in intervals[first:]]
+            last = intervals.pop() if intervals else Interval(0.0, 0.0, False, drafts.seconds, ())
+            intervals.append(last._replace(drafts=(*last.drafts, drafts)))
     # An idle engine prints nothing, and its throughput of drafts is over the idle time, too: the interval behind it is
     # as long as the others are.
-    usual = sorted(one.seconds for one in found if one.seconds is not None)
+    usual = sorted(interval.seconds for interval in intervals if interval.seconds is not None)
     most = 1.5 * usual[len(usual) // 2] if usual else 0.0
-    return [one._replace(seconds=most / 1.5) if one.seconds and one.seconds > most else one for one in found]
+    return [
+        interval._replace(seconds=most / 1.5) if interval.seconds and interval.seconds > most else interval
+        for interval in intervals
+    ]
 
 
 # Two lines this many times as far apart as the interval that counts are of: the engine was idle, or started anew.
 APART = 1.5
 
 
-def _timed(one: Interval, seconds: float | None) -> Interval:
+def _timed(interval: Interval, seconds: float | None) -> Interval:
     """An interval with the seconds that the throughputs beside counts tell, where stamps tell none, or far more."""
-    if seconds is None or (one.seconds is not None and one.seconds <= APART * seconds):
-        return one
-    return one._replace(seconds=seconds)
+    if seconds is None or (interval.seconds is not None and interval.seconds <= APART * seconds):
+        return interval
+    return interval._replace(seconds=seconds)
 
 
 def _drafts_of(line: str, place: str) -> Drafts:
@@ -106,16 +109,16 @@ def _drafts_of(line: str, place: str) -> Drafts:
 
 
 def _first(pattern: str, line: str) -> str | None:
-    found = re.search(pattern, line)
-    return found[1] if found else None
+    match = re.search(pattern, line)
+    return match[1] if match else None
 
 
 def _seconds(line: str) -> int | None:
     """Seconds since the start of a year, as the line is stamped."""
-    found = _STAMP.search(line)
-    if found is None:
+    stamp = _STAMP.search(line)
+    if stamp is None:
         return None
-    month, day, hour, minute, second = map(int, found.groups())
+    month, day, hour, minute, second = map(int, stamp.groups())
     return (((month * 31 + day) * 24 + hour) * 60 + minute) * 60 + second
 
 
@@ -124,19 +127,19 @@ def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
     _check_one_server(text, source)
     text, cut = _without_cut_line(text)
     intervals = _intervals(text, source)
-    lengths = {len(one.shares) for interval in intervals for one in interval.drafts}
+    lengths = {len(drafts.shares) for interval in intervals for drafts in interval.drafts}
     if len(lengths) > 1:
         both = " and with ".join(map(str, sorted(lengths)[:2]))
         raise ValueError(f"{source} holds lines with {both} rates by position; split it: one server a file")
     method = _first(r"speculative[-_]config\W+(?!None)[^\n]{0,300}?\bmethod\W{1,4}(\w+)", text)
-    groups, left = steady_groups([one.running for one in intervals]) if by_batch else ([], ())
+    groups, left = steady_groups([interval.running for interval in intervals]) if by_batch else ([], ())
     if len(groups) < 2:
         run = _summary(intervals, source, method)
         return [run._replace(notes=(*run.notes, *cut))]
     runs = []
     for group in groups:
         run = _summary([intervals[i] for i in group], source, method)
-        if not run.speculating and any(one.drafts for one in intervals):  # switched off at this batch
+        if not run.speculating and any(interval.drafts for interval in intervals):  # switched off at this batch
             run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left, *cut)))
     return runs
@@ -176,19 +179,19 @@ def _without_cut_line(text: str) -> tuple[str, tuple[str, ...]]:
 def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> EngineLog:
     """Condense the intervals at one load into a run: counts, block length, tau, time per token, coverage, notes."""
     # Throughput counts only while requests run.
-    busy = [one for one in intervals if one.running]
-    rates, sizes = [one.rate for one in busy], [one.running for one in busy]
+    busy = [interval for interval in intervals if interval.running]
+    rates, sizes = [interval.rate for interval in busy], [interval.running for interval in busy]
     notes = []
-    if any(one.prompt for one in busy):
+    if any(interval.prompt for interval in busy):
         notes.append("prompts were read in the intervals timed, so that a token seems to take longer than it does")
     # Count blocks and what they kept, line by line.
-    lines = [one for interval in intervals for one in interval.drafts]
-    accepted, drafted = sum(one.accepted for one in lines), sum(one.drafted for one in lines)
+    lines = [line for interval in intervals for line in interval.drafts]
+    accepted, drafted = sum(line.accepted for line in lines), sum(line.drafted for line in lines)
     counts = [_drafts(line) for line in lines]
     blocks = sum(n for n in counts if n is not None)
     kept: list[int] = []
-    for one, n in zip(lines, counts, strict=True):
-        for k, part in enumerate(one.shares if n is not None else ()):
+    for line, n in zip(lines, counts, strict=True):
+        for k, part in enumerate(line.shares if n is not None else ()):
             kept += [0] * (k + 1 - len(kept))
             kept[k] += round(part * (n or 0))
     if kept and sum(kept) != accepted:  # printed with three digits, too few where an interval has many blocks
@@ -232,9 +235,9 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
 def _unknown(lines: Sequence[Drafts], counts: Sequence[int | None]) -> str:
     """Return why the number of blocks is not known."""
     odd = [line for line, n in zip(lines, counts, strict=True) if n is None]
-    if not any(one.shares for one in lines):
+    if not any(drafts.shares for drafts in lines):
         return "no rates by position are printed, as by vLLM before 0.9"
-    if any(one.drafted % len(one.shares) for one in odd if one.shares):
+    if any(drafts.drafted % len(drafts.shares) for drafts in odd if drafts.shares):
         return "blocks differ in length, so their number, and the rates by position, are not known"
     line, k = odd[0], len(odd[0].shares)
     mean = "" if line.mean is None else f", and the mean length is {line.mean:g}"

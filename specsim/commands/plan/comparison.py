@@ -44,53 +44,61 @@ class Timed(NamedTuple):
 
 
 def read_comparison(path: Path) -> Comparison:
-    """A record of `specsim-real compare`; ValueError, with the place, for one that says nothing of a plan.
+    """Return the costs and the acceptance of a record of `specsim-real compare`; ValueError if it has none.
 
     Times are medians over the lines that were timed with the same number of tokens, or of levels: t(m) of a target
     pass, c of a draft step by level, the differences of the times to draft one level more. Between what was timed they
     lie on lines; beyond it there is none.
     """
-    held = _record(path)
-    run, where = held, ""
-    if held["schema"] == RULES:
-        run, where = _at(path, _at(path, held, "runs"), 0, "runs"), "runs[0]."
-    lines = list(_trees(path, held) if held["schema"] == TREES else _chains(path, run, where))
+    content = _record(path)
+    # The lines whose cycles were timed.
+    run, where = content, ""
+    if content["schema"] == RULES:
+        run, where = _at(path, _at(path, content, "runs"), 0, "runs"), "runs[0]."
+    lines = list(_trees(path, content) if content["schema"] == TREES else _chains(path, run, where))
     if not lines:
         raise ValueError(f"{path.name} has no line whose cycles were timed")
     if not any(line.draft for line in lines):
         raise ValueError(
             f"{path.name}: cycles were timed as a whole, as a GPU's are: draft and pass are not told apart"
         )
+
+    # Medians, in units of a plain target step: t(m) by tokens, draft times by levels, and the rest.
     plain = float(np.median([line.plain for line in lines]))
-    passes = {1: 1.0} | {m: found / plain for m, found in _medians((line.tokens, line.verify) for line in lines)}
+    passes = {1: 1.0} | {m: seconds / plain for m, seconds in _medians((line.tokens, line.verify) for line in lines)}
     drafts = dict(_medians((line.levels, line.draft / plain) for line in lines))
     rest = float(np.median([line.rest for line in lines])) / plain
     step = float(np.median([line.draft / line.levels for line in lines])) / plain
-    found = from_measurements(passes, {None: step}, overhead=rest, unit="target steps")
-    said = f"times are those of {path.name}, one text at a time, at the lengths of its texts"
-    found = found._replace(assumptions=(*found.assumptions, said))
-    given = _ranks(path, held) if held["schema"] == TREES else _hazards(path, run, where)
+    latency = from_measurements(passes, {None: step}, overhead=rest, unit="target steps")
+    source_words = f"times are those of {path.name}, one text at a time, at the lengths of its texts"
+    latency = latency._replace(assumptions=(*latency.assumptions, source_words))
+
+    # Acceptance by rank of a record of trees, else by position.
+    acceptance = _ranks(path, content) if content["schema"] == TREES else _hazards(path, run, where)
     notes = [f"{path.name} timed passes over {max(passes)} tokens at most: no larger block is tried"]
-    if not given.ranks:
+    if not acceptance.ranks:
         notes.append(f"{path.name} has no acceptance by rank: trees are planned with --ranks, too")
-    return Comparison(found, _steps(drafts), max(passes), given, tuple(notes))
+    return Comparison(latency, _steps(drafts), max(passes), acceptance, tuple(notes))
 
 
 def _record(path: Path) -> dict[str, Any]:
+    """Return the content of a comparison's file; ValueError for any other file."""
     try:
-        held = read_json(path, MOST_BYTES, path.name)
+        content = read_json(path, MOST_BYTES, path.name)
     except OSError as error:
         raise ValueError(f"{path.name} cannot be read: {error.strerror}") from None
-    schema = held.get("schema") if isinstance(held, dict) else None
+    schema = content.get("schema") if isinstance(content, dict) else None
     if schema not in (CHAINS, RULES, TREES):
         raise ValueError(f"{path.name} has schema {schema!r}; a comparison has {CHAINS}, {RULES} or {TREES}")
-    return held  # type: ignore[no-any-return]
+    return content  # type: ignore[no-any-return]
 
 
 def _chains(path: Path, run: dict[str, Any], where: str) -> Iterator[Timed]:
+    """Yield the timed lines of a comparison of chains, one for each block length."""
     costs = _at(path, run, "costs", where)
     for i, gamma in enumerate(_numbers(path, costs, "gammas", f"{where}costs.", "[0, inf)")):
-        if i:  # the first is plain decoding
+        # The first line is plain decoding.
+        if i:
             if not gamma.is_integer():
                 raise ValueError(f"{path.name}: {where}costs.gammas[{i}] is {gamma:g}; give a whole number of drafts")
             yield _timed(path, costs, i, int(gamma), int(gamma) + 1, f"{where}costs.")
@@ -105,53 +113,57 @@ def _trees(path: Path, held: dict[str, Any]) -> Iterator[Timed]:
         yield _timed(path, _at(path, row, "costs", where), 1, levels, read, f"{where}costs.")
 
 
-def _timed(path: Path, costs: Any, i: int, levels: int, tokens: int, where: str) -> Timed:
+def _timed(path: Path, costs: Any, entry: int, levels: int, tokens: int, where: str) -> Timed:
     parts = {name: _numbers(path, costs, f"{name}_s", where, "[0, inf)") for name in (*PHASES, "cycle")}
-    for name, found in parts.items():
-        if len(found) <= i:
-            raise ValueError(f"{path.name}: {where}{name}_s has {len(found)} entries; entry {i} is needed")
+    for name, values in parts.items():
+        if len(values) <= entry:
+            raise ValueError(f"{path.name}: {where}{name}_s has {len(values)} entries; entry {entry} is needed")
     plain, draft, sample, verify, rule, host = (
-        parts[name][j] for name, j in (("cycle", 0), *((name, i) for name in PHASES))
+        parts[name][index] for name, index in (("cycle", 0), *((name, entry) for name in PHASES))
     )
-    for name, value in (("cycle_s[0]", plain), (f"verify_s[{i}]", verify)):
+    for name, value in (("cycle_s[0]", plain), (f"verify_s[{entry}]", verify)):
         check.scalar(value, f"{path.name}: {where}{name}", "(0, inf)")
     return Timed(levels, tokens, plain, draft + sample, verify, rule + host)
 
 
 def _medians(pairs: Any) -> list[tuple[int, float]]:
-    found: dict[int, list[float]] = {}
+    by_key: dict[int, list[float]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return [(key, float(np.median(found[key]))) for key in sorted(found)]
+        by_key.setdefault(key, []).append(value)
+    return [(key, float(np.median(by_key[key]))) for key in sorted(by_key)]
 
 
 def _steps(drafts: dict[int, float]) -> tuple[float, ...]:
-    """What each level adds to the time of drafting, which does not fall with their number."""
+    """Return the time that each level adds to drafting; the total never falls with the number of levels."""
     levels = np.arange(max(drafts) + 1)
     totals = np.interp(levels, [0, *drafts], np.maximum.accumulate([0.0, *drafts.values()]))
     return tuple(float(step) for step in np.diff(totals))
 
 
 def _hazards(path: Path, run: dict[str, Any], where: str) -> PlanAcceptance:
-    found = _numbers(path, _at(path, run, "acceptance", where), "hazards", f"{where}acceptance.", "[0, 1]")
-    if not found:
+    """Return the acceptance by position that a record of chains measured."""
+    hazards = _numbers(path, _at(path, run, "acceptance", where), "hazards", f"{where}acceptance.", "[0, 1]")
+    if not hazards:
         raise ValueError(f"{path.name}: {where}acceptance.hazards is empty")
     rule = f"under rule {run['rule']!r} " if where and isinstance(run.get("rule"), str) else ""
-    words = f"hazards {rule}as a decoder of {len(found)} drafts meets them along the texts of {path.name}, no error"
-    return PlanAcceptance(from_hazards(np.array(found), words))
+    words = f"hazards {rule}as a decoder of {len(hazards)} drafts meets them along the texts of {path.name}, no error"
+    return PlanAcceptance(from_hazards(np.array(hazards), words))
 
 
-def _ranks(path: Path, held: dict[str, Any]) -> PlanAcceptance:
-    """By rank over the texts that shapes were chosen by, else over those reported; else the mean of first drafts."""
-    texts = _at(path, held, "acceptance")
-    for where, home in (("", held), ("acceptance.", texts)):
+def _ranks(path: Path, content: dict[str, Any]) -> PlanAcceptance:
+    """Return the acceptance by rank along the texts that shapes were chosen by.
+
+    Without it, take the ranks of the reported texts; without those, the mean of first drafts.
+    """
+    texts = _at(path, content, "acceptance")
+    for where, home in (("", content), ("acceptance.", texts)):
         name = "ranks" if where else "shape_ranks"
         if isinstance(home, dict) and home.get(name):
-            found = _numbers(path, home, name, where, "[0, 1]")
-            if sum(found) > 1 + check.TOLERANCE:
-                raise ValueError(f"{path.name}: {where}{name} sums to {sum(found):g}; one sibling at most is kept")
+            ranks = _numbers(path, home, name, where, "[0, 1]")
+            if sum(ranks) > 1 + check.TOLERANCE:
+                raise ValueError(f"{path.name}: {where}{name} sums to {sum(ranks):g}; one sibling at most is kept")
             words = f"sibling k is kept as often as along the texts of {path.name}, whatever came before"
-            return PlanAcceptance(from_alpha(found[0], words), tuple(found))
+            return PlanAcceptance(from_alpha(ranks[0], words), tuple(ranks))
     mean = check.scalar(_at(path, texts, "mean", "acceptance."), f"{path.name}: acceptance.mean", "[0, 1]")
     return PlanAcceptance(
         from_alpha(float(mean), f"the mean acceptance along the texts of {path.name}, at every position")
@@ -159,7 +171,7 @@ def _ranks(path: Path, held: dict[str, Any]) -> PlanAcceptance:
 
 
 def _at(path: Path, held: Any, key: str | int, where: str = "") -> Any:
-    """An entry of an object or of a list."""
+    """Return an entry of an object or of a list; ValueError with its place if it is missing."""
     try:
         return held[key]
     except (KeyError, IndexError, TypeError):
@@ -168,7 +180,7 @@ def _at(path: Path, held: Any, key: str | int, where: str = "") -> Any:
 
 
 def _numbers(path: Path, held: Any, key: str, where: str, allowed: str) -> list[float]:
-    found = _at(path, held, key, where)
-    if not isinstance(found, list):
+    values = _at(path, held, key, where)
+    if not isinstance(values, list):
         raise ValueError(f"{path.name}: {where}{key} is no list of numbers")
-    return [float(check.scalar(value, f"{path.name}: {where}{key}[{i}]", allowed)) for i, value in enumerate(found)]
+    return [float(check.scalar(value, f"{path.name}: {where}{key}[{i}]", allowed)) for i, value in enumerate(values)]

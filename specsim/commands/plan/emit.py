@@ -142,14 +142,14 @@ def emit(
         return _sglang(method, draft, bounds(tree) if tree else Bounds(gamma, 1, gamma + 1))
     if engine == "llamacpp":
         return _llamacpp(method, draft, gamma)
-    kept = as_acceptance(acceptance)
+    rates = as_acceptance(acceptance)
     if engine == "aiconfigurator":
         if gamma > _NEXTN:
             raise ValueError(
                 f"the plan is to draft {gamma}; aiconfigurator models {_NEXTN} drafts: plan with --max-gamma {_NEXTN}"
             )
-        return f"--nextn {gamma} --nextn-accepted {kept.tau(gamma).value - 1:.6g}"
-    survival = [_round(s) for s in np.cumprod(kept.hazards(gamma))]
+        return f"--nextn {gamma} --nextn-accepted {rates.tau(gamma).value - 1:.6g}"
+    survival = [_round(probability) for probability in np.cumprod(rates.hazards(gamma))]
     if engine == "llamacpp-synthetic":
         return f"--spec-draft-n-max {gamma} --spec-synth-rates {','.join(f'{rate:.6g}' for rate in survival)}"
     config = _vllm(method, draft, gamma, schedule)
@@ -170,7 +170,7 @@ def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int
     return config
 
 
-def _sglang(method: str, draft: str, found: Bounds) -> str:
+def _sglang(method: str, draft: str, bounds: Bounds) -> str:
     name = METHODS[method][1]
     if name is None:
         why = (
@@ -181,9 +181,9 @@ def _sglang(method: str, draft: str, found: Bounds) -> str:
     if method != "mtp":
         words += ["--speculative-draft-model-path", shlex.quote(draft)]
     if method == "dflash":  # a block holds the known token beside its drafts
-        return " ".join([*words, "--speculative-num-draft-tokens", str(found.tokens)])
-    words += ["--speculative-num-steps", str(found.steps), "--speculative-eagle-topk", str(found.top_k)]
-    return " ".join([*words, "--speculative-num-draft-tokens", str(found.tokens)])
+        return " ".join([*words, "--speculative-num-draft-tokens", str(bounds.tokens)])
+    words += ["--speculative-num-steps", str(bounds.steps), "--speculative-eagle-topk", str(bounds.top_k)]
+    return " ".join([*words, "--speculative-num-draft-tokens", str(bounds.tokens)])
 
 
 def _adaptive(method: str, schedule: Sequence[tuple[int, int, int]]) -> str:

@@ -90,8 +90,8 @@ def _check_devices(options: PlanOptions, problem: Problem) -> None:
 
 
 def _assumptions(problem: Problem) -> list[str]:
-    said = (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)
-    return [f"- {words}" for words in (*(misfit.note for misfit in problem.costs.misfits), *said)]
+    general = (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)
+    return [f"- {words}" for words in (*(misfit.note for misfit in problem.costs.misfits), *general)]
 
 
 def _table(engine: str, problem: Problem) -> tuple[str, str]:

@@ -27,12 +27,12 @@ def misfits(
     models: Sequence[Placed], device: Hardware, batches: Sequence[int], contexts: Sequence[int]
 ) -> tuple[Misfit, ...]:
     """Return the points that do not fit, in their order; the first of `models` is the target."""
-    found = []
+    points = []
     for batch, context in product(batches, contexts):
         use = memory_use(models, batch=batch, context=context)
         if use.fullest > device.memory:
-            found.append(Misfit(batch, context, _words(models, device, use)))
-    return tuple(found)
+            points.append(Misfit(batch, context, _words(models, device, use)))
+    return tuple(points)
 
 
 def _words(models: Sequence[Placed], device: Hardware, use: MemoryUse) -> str:

@@ -16,7 +16,7 @@ UNKNOWN = ("medusa", "hydra", "lookahead", "dflash", "pard", "peagle", "p-eagle"
 
 
 class Drafter(NamedTuple):
-    """What drafts: its shape (None: n-grams are looked up), its method, and what there is to say of it."""
+    """A drafter: its shape (None: n-grams are looked up), its method, and notes for the reader."""
 
     shape: ModelShape | None
     method: str
@@ -24,7 +24,7 @@ class Drafter(NamedTuple):
 
 
 def shape(name: str) -> ModelShape:
-    """Return a model of the table, of a config.json (or the folder that holds it), or of a GGUF file."""
+    """Return the shape of a model of the table, of a config.json (or its folder), or of a GGUF file."""
     path = Path(name)
     if path.suffix == ".json" or is_gguf(path) or (path / "config.json").is_file():
         return ModelShape.from_config(path)
@@ -32,37 +32,47 @@ def shape(name: str) -> ModelShape:
 
 
 def drafter(name: str, target: ModelShape, scored: int | None) -> Drafter:
-    """A model, or a drafter of the target's own: eagle, eagle3, mtp, ngram, suffix, or the hub id of an EAGLE head."""
+    """Return the drafter of a name: a model, or eagle, eagle3, mtp, ngram, suffix, or the hub id of an EAGLE head."""
+    # A drafter that is looked up, or that has the shape of a layer of the target.
     kind = name.lower()
     if kind in LOOKED_UP:
         return Drafter(None, kind, ("drafts are looked up: no pass drafts, and what the look-up costs is --overhead",))
     if kind not in DRAFTERS and "/" in name and "eagle" in kind and not Path(name).exists():
         kind = "eagle3" if "eagle3" in kind or "eagle-3" in kind else "eagle"
     if kind in DRAFTERS:
-        found = of_target(target, kind, scored=scored or 0)
-        heads = f"its head scores {found.scored or found.vocab} tokens"
+        draft_shape = of_target(target, kind, scored=scored or 0)
+        heads = f"its head scores {draft_shape.scored or draft_shape.vocab} tokens"
         note = f"{name}: the shape is that of one layer of {target.name}, and {heads}; a config.json says better"
-        return Drafter(found, kind, (note,))
+        return Drafter(draft_shape, kind, (note,))
     if kind in UNKNOWN and not Path(name).exists():
         raise ValueError(
             f"--draft {name}: a drafter of this kind has no shape here (those that have: {', '.join(DRAFTERS)}; "
             "DFlash, PARD and P-EAGLE by their config.json); plan it by --cost-ratio, its draft step over a target step"
         )
-    found = shape(name)
-    notes = [*named_after(name, found)]
-    if found.layers == 1 and not found.drafter and found.hidden == target.hidden and target.layers > 1:
+
+    # A model of its own.
+    draft_shape = shape(name)
+    notes = [*named_after(name, draft_shape)]
+    if (
+        draft_shape.layers == 1
+        and not draft_shape.drafter
+        and draft_shape.hidden == target.hidden
+        and target.layers > 1
+    ):
         # EAGLE heads of the first kind are configs of plain decoders with one layer.
-        found = as_eagle(found, "eagle")
-        notes.append(f"{found.name}: one layer as wide as the target's is taken for an EAGLE head, by its shape alone")
+        draft_shape = as_eagle(draft_shape, "eagle")
+        notes.append(
+            f"{draft_shape.name}: one layer as wide as the target's is taken for an EAGLE head, by its shape alone"
+        )
     if scored is not None:
-        if scored > found.vocab:
-            raise ValueError(f"draft_vocab is {scored}, more than the draft's vocabulary of {found.vocab}")
-        found = found._replace(scored=scored)
-    return Drafter(found, found.drafter or "model", tuple(notes))
+        if scored > draft_shape.vocab:
+            raise ValueError(f"draft_vocab is {scored}, more than the draft's vocabulary of {draft_shape.vocab}")
+        draft_shape = draft_shape._replace(scored=scored)
+    return Drafter(draft_shape, draft_shape.drafter or "model", tuple(notes))
 
 
-def named_after(name: str, found: ModelShape) -> tuple[str, ...]:
-    """What to say of a hub id that was found in the table."""
+def named_after(name: str, model: ModelShape) -> tuple[str, ...]:
+    """Return a note on which shape of the table a hub id is taken to have."""
     if Path(name).exists() or "/" not in name:
         return ()
-    return (f"{name} is taken to have the shape of {found.name}",)
+    return (f"{name} is taken to have the shape of {model.name}",)

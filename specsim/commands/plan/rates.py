@@ -208,8 +208,8 @@ def _notes(lines: Sequence[Line], bound: float | None, within: tuple[float | Non
     return notes
 
 
-def text(found: Answer, form: style.Form = "text") -> str:
-    """What a person reads; one table, which fits 80 columns."""
+def text(report: Answer, form: style.Form = "text") -> str:
+    """Return the report as text: the sentence, one table that fits 80 columns, notes and assumptions."""
     head = [
         "rate\n1/s",
         "time, ms",
@@ -222,26 +222,31 @@ def text(found: Answer, form: style.Form = "text") -> str:
         "\nP99",
         "ratio",
     ]
+
+    # Three rows for each rate: times to the first token, between tokens, and to the last token.
     rows = []
-    for line in found.lines:
+    for line in report.lines:
         for name, kind in (("to first token", "first"), ("between tokens", "token"), ("to last token", "total")):
-            slow, fast = (None if s is None else getattr(s, kind) for s in (line.plain_seen, line.drafts_seen))
+            slow, fast = (
+                None if assumption is None else getattr(assumption, kind)
+                for assumption in (line.plain_seen, line.drafts_seen)
+            )
             ratio = "" if slow is None or fast is None else f"{slow.mean.value / fast.mean.value:.2f}"
             gamma = str(line.gamma) if line.gamma else "off"
             rows.append([f"{line.rate:g}", name, *_cells(slow), gamma, *_cells(fast), ratio])
-    lines: list[str | style.Table] = [found.sentence, "", [head, *rows], ""]
-    lines += [f"note: {note}" for note in found.notes]
+    lines: list[str | style.Table] = [report.sentence, "", [head, *rows], ""]
+    lines += [f"note: {note}" for note in report.notes]
     lines += [
         "the table is simulated from predicted costs; it takes for granted:",
-        *(f"- {s}" for s in found.assumptions),
+        *(f"- {assumption}" for assumption in report.assumptions),
     ]
     return style.page(lines, form)
 
 
-def _cells(found: Quantiles | None) -> list[str]:
-    if found is None:
+def _cells(quantiles: Quantiles | None) -> list[str]:
+    if quantiles is None:
         return ["never"] * 3
-    return [_short(1e3 * v) for v in (found.mean.value, found.p50, found.p99)]
+    return [_short(1e3 * seconds) for seconds in (quantiles.mean.value, quantiles.p50, quantiles.p99)]
 
 
 def _short(value: float) -> str:

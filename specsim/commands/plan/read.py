@@ -70,14 +70,14 @@ def acceptance(options: PlanOptions) -> PlanAcceptance:
 
 
 def read_ranks(text: str) -> PlanAcceptance:
-    """Probabilities, as 0.7,0.12,0.05, that the first, second, ... sibling is the one kept; a chain has the first."""
-    found = numbers(text, "ranks", "[0, 1]")
-    if len(found) > MOST["ranks"]:
-        raise ValueError(f"ranks has {len(found)} entries; the most that are sensible are {MOST['ranks']}")
-    if sum(found) > 1:
-        raise ValueError(f"ranks sum to {sum(found):g}; one sibling at most is kept")
+    """Read the probabilities, as 0.7,0.12,0.05, that sibling 1, 2, ... is accepted; a chain has the first."""
+    ranks = numbers(text, "ranks", "[0, 1]")
+    if len(ranks) > MOST["ranks"]:
+        raise ValueError(f"ranks has {len(ranks)} entries; the most that are sensible are {MOST['ranks']}")
+    if sum(ranks) > 1:
+        raise ValueError(f"ranks sum to {sum(ranks):g}; one sibling at most is kept")
     words = f"sibling k is the one kept with probability {text}, whatever came before: declared, not measured"
-    return PlanAcceptance(from_alpha(found[0], words), tuple(found))
+    return PlanAcceptance(from_alpha(ranks[0], words), tuple(ranks))
 
 
 def read_hazards(path: Path) -> Acceptance:
@@ -135,8 +135,8 @@ def read_hazards(path: Path) -> Acceptance:
         words = f"counted in {path.name}, every block of {len(counts) - 1} drafts, blocks independent"
         return from_counts(_from_counts(path, tested, ("count", "count"), 1), words)
     both = [_column(path, lines, name, "[0, inf)") for name in ("tried", "kept")]
-    found = _from_counts(path, [list(pair) for pair in zip(*both, strict=True)])
-    return from_counts(found, f"hazards counted in {path.name}, blocks independent")
+    estimate = _from_counts(path, [list(pair) for pair in zip(*both, strict=True)])
+    return from_counts(estimate, f"hazards counted in {path.name}, blocks independent")
 
 
 def _column(path: Path, lines: list[dict[str, str]], name: str, allowed: str) -> list[float]:
@@ -163,21 +163,27 @@ def _number(text: str | None, where: str, allowed: str) -> float:
 def _from_counts(
     path: Path, pairs: list[list[float]], names: tuple[str, str] = ("tried", "kept"), offset: int = 0
 ) -> HazardEstimate:
-    """Blocks that failed at a draft, and those that kept it and made no more."""
+    """Return the hazards: at each draft, count the blocks that rejected it, and those that ended after it."""
     if not pairs[0][0]:
         raise ValueError(f"{path.name}, row 1: {names[0]} is 0, so nothing was counted")
     kinds = []
     after = [pair[0] for pair in pairs[1:]] + [0.0]
-    for i, ((tried, kept), then) in enumerate(zip(pairs, after, strict=True), 1):
-        if not (tried.is_integer() and kept.is_integer()):
-            shown = f"{names[0]} {tried:g} and {names[1]} {kept:g}"
-            raise ValueError(f"{path.name}, row {i + offset}: {shown} must be whole numbers of blocks")
-        if kept > tried:
-            raise ValueError(f"{path.name}, row {i}: kept is {kept:g}, more than the {tried:g} blocks that tried")
-        if then > kept:
-            raise ValueError(f"{path.name}, row {i + 1}: tried is {then:g}, more than the {kept:g} that came so far")
-        kinds += [(i - 1, i, tried - kept), (i, i, kept - then)]
-    return estimate_hazards(*(np.array(c) for c in list(zip(*kinds, strict=True))[:2]), counts=[k[2] for k in kinds])
+    for position, ((tried, accepted), tried_next) in enumerate(zip(pairs, after, strict=True), 1):
+        if not (tried.is_integer() and accepted.is_integer()):
+            shown = f"{names[0]} {tried:g} and {names[1]} {accepted:g}"
+            raise ValueError(f"{path.name}, row {position + offset}: {shown} must be whole numbers of blocks")
+        if accepted > tried:
+            raise ValueError(
+                f"{path.name}, row {position}: kept is {accepted:g}, more than the {tried:g} blocks that tried"
+            )
+        if tried_next > accepted:
+            raise ValueError(
+                f"{path.name}, row {position + 1}: tried is {tried_next:g}, more than the {accepted:g} that came so far"
+            )
+        kinds += [(position - 1, position, tried - accepted), (position, position, accepted - tried_next)]
+    return estimate_hazards(
+        *(np.array(column) for column in list(zip(*kinds, strict=True))[:2]), counts=[kind[2] for kind in kinds]
+    )
 
 
 def read_histogram(path: Path, share: float | None = None, every_step: bool = False) -> Acceptance:
@@ -207,12 +213,12 @@ def read_histogram(path: Path, share: float | None = None, every_step: bool = Fa
     if "accepted" not in held and isinstance(drafted, int) and len(counts) != drafted + 1:
         raise ValueError(f"{path.name}: {len(counts)} counts; blocks of {drafted} drafts keep 0, ..., {drafted}")
     try:
-        found = estimate_hazards(np.array(held.get("accepted", range(len(counts)))), drafted, counts=counts)
+        estimate = estimate_hazards(np.array(held.get("accepted", range(len(counts)))), drafted, counts=counts)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path.name}: {error}") from None
-    if not len(found.hazards):
+    if not len(estimate.hazards):
         raise ValueError(f"{path.name}: no block drafted a token")
-    return from_counts(found, f"hazards counted in {path.name}, blocks independent")
+    return from_counts(estimate, f"hazards counted in {path.name}, blocks independent")
 
 
 def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:

@@ -31,7 +31,7 @@ ELSEWHERE = {
 
 
 class Facts(NamedTuple):
-    """What the sentence is made of; chain and tree are speedups as they are shown, tree is "" where it is not better.
+    """The parts of the sentence; chain and tree are speedups as they are shown, tree is "" where it is not better.
 
     even: the acceptance at which the chain breaks even, None where none does. worst: the worst doubt, as an assumption,
     how it fails, and the speedup then; None where nothing helps. off: at how many of the points nothing helps.
@@ -53,7 +53,7 @@ class Facts(NamedTuple):
 
 
 def sentence(facts: Facts) -> str:
-    """Yes, no or perhaps, by how much, and what it depends on.
+    """Return the sentence: yes, no or perhaps, by how much, and what it depends on.
 
     Examples
     --------
@@ -98,16 +98,16 @@ def sentence(facts: Facts) -> str:
 
 
 def flagged(points: Sequence[Prediction]) -> list[str]:
-    """What predictions say of themselves, with the points where not all of them say it."""
-    found = []
+    """Return the flags of predictions, each with its points unless all points have it."""
+    notes = []
     for flag in dict.fromkeys(flag for point in points for flag in point.flags):
         where = [f"batch {point.batch}, context {point.context}" for point in points if flag in point.flags]
-        found.append(flag if len(where) == len(points) else f"{'; '.join(where)}: {flag}")
-    return found
+        notes.append(flag if len(where) == len(points) else f"{'; '.join(where)}: {flag}")
+    return notes
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, in the plural if need be.
+    """Return a number with its noun, in the plural if need be.
 
     Examples
     --------
@@ -117,8 +117,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def span(found: Estimate) -> str:
-    """A number with its interval, where there is one."""
-    if found.low is None or found.high is None or found.low == found.high:
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+def span(estimate: Estimate) -> str:
+    """Return a number with its interval, if there is one."""
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
+        return f"{estimate.value:.2f}"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"

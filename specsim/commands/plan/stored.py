@@ -47,9 +47,10 @@ def chosen_types(
     plain = TYPES[sixteen] if dtype is None else TYPES.get(dtype, TYPES[sixteen])
     notes = []
 
-    def stored(said: str | None, option: str, shape: ModelShape | None) -> Weights:
-        if said is not None:
-            return weights_named(said, option)
+    def stored(name: str | None, option: str, shape: ModelShape | None) -> Weights:
+        """Return the type of a model's weights: as the option says, else as its config says, else the plain type."""
+        if name is not None:
+            return weights_named(name, option)
         if shape is None or shape.stored is None:
             return plain
         if dtype is not None and shape.stored.name != plain.name:
@@ -67,7 +68,7 @@ def chosen_types(
 
     target = stored(weights, "--weights", large)
     draft = stored(draft_weights, "--draft-weights", small)
-    for shape, one, said in ((large, target, weights), (small, draft, draft_weights)):
-        if shape is not None and said is None and one is shape.stored:
-            notes.append(f"{shape.name}: weights are stored in {one.name}, as its config says (quantization_config)")
+    for shape, chosen, name in ((large, target, weights), (small, draft, draft_weights)):
+        if shape is not None and name is None and chosen is shape.stored:
+            notes.append(f"{shape.name}: weights are stored in {chosen.name}, as its config says (quantization_config)")
     return Types(products, target, draft, tuple(notes))
