@@ -62,7 +62,7 @@ class Uniform:
     __add__ = __radd__ = __sub__ = __rsub__ = __rtruediv__ = _refuse
 
     def _below(self, bound: Any) -> bool:
-        """Whether scale * u < bound, forking if the cell holds both answers."""
+        """Return whether scale * u < bound, forking if the cell holds both answers."""
         if isinstance(bound, Uniform) and bound._place == self._place:  # as searchsorted asks of its first key
             return self._scale < bound._scale
         if not self._scale:
@@ -93,12 +93,12 @@ class Uniform:
 
 
 def _several(value: Any) -> bool:
-    """Whether it is an array of more than the one number that NumPy wraps in a 0-d array."""
+    """Return whether a value is an array of one dimension or more; NumPy wraps single numbers in 0-d arrays."""
     return isinstance(value, np.ndarray) and value.ndim > 0
 
 
 def _number(value: Any) -> Fraction:
-    """A number as an exact rational; NumPy wraps single entries of object arrays in 0-d arrays."""
+    """Return a number as an exact rational; NumPy wraps single entries of object arrays in 0-d arrays."""
     value = value.item() if isinstance(value, np.ndarray) else value
     if type(value) is Fraction:
         return value
@@ -117,7 +117,7 @@ class Fork:
         self.box, self._later, self._used = list(box), later, 0
 
     def uniforms(self, *shape: int) -> Array:
-        """Object array of fresh forking uniforms."""
+        """Return an object array of fresh forking uniforms."""
         first, self._used = self._used, self._used + math.prod(shape)
         self.box += [WHOLE] * (self._used - len(self.box))
         out = np.empty(self._used - first, dtype=object)
@@ -131,12 +131,12 @@ class Fork:
         self.box[place] = (low, cut)
 
     def weight(self) -> Fraction:
-        """Probability of this run's box."""
+        """Return the probability of this run's box."""
         return math.prod((cell[1] - cell[0] for cell in self.box if cell is not WHOLE), start=ONE)
 
 
 def runs(program: Callable[[Fork], Any]) -> Iterator[tuple[Any, Fraction]]:
-    """Every (result, probability) of a program that takes its randomness from a `Fork`; each run starts afresh."""
+    """Yield every (result, probability) of a program that draws from a `Fork`; each run starts afresh."""
     later: list[Box] = [()]
     while later:
         fork = Fork(later.pop(), later)
@@ -145,7 +145,7 @@ def runs(program: Callable[[Fork], Any]) -> Iterator[tuple[Any, Fraction]]:
 
 
 def law(program: Callable[[Fork], Any]) -> dict[Any, Fraction]:
-    """Exact law of a program's (hashable) result."""
+    """Return the exact law of a program's (hashable) result."""
     out: dict[Any, Fraction] = {}
     for result, weight in runs(program):
         out[result] = out.get(result, Fraction(0)) + weight
@@ -153,7 +153,7 @@ def law(program: Callable[[Fork], Any]) -> dict[Any, Fraction]:
 
 
 def laws(program: Callable[[list[int], list[Fork]], Iterable[Any]], rows: int) -> list[dict[Any, Fraction]]:
-    """Exact laws of the (hashable) results of rows that run together: program(which rows, a fork for each).
+    """Return the exact laws of the (hashable) results of rows that run together: program(which rows, a fork for each).
 
     Finished rows stay in the batch until they are half of it; then the batch is cut down to the rest.
     """
@@ -164,8 +164,8 @@ def laws(program: Callable[[list[int], list[Fork]], Iterable[Any]], rows: int) -
     while live := [row for row in together if later[row]]:
         together = live if 2 * len(live) <= len(together) else together
         forks = {row: Fork(later[row].pop(), later[row]) if later[row] else Fork(last[row], []) for row in together}
-        found = dict(zip(together, program(together, list(forks.values())), strict=True))
+        results = dict(zip(together, program(together, list(forks.values())), strict=True))
         for row in live:
-            out[row][found[row]] = out[row].get(found[row], Fraction(0)) + forks[row].weight()
+            out[row][results[row]] = out[row].get(results[row], Fraction(0)) + forks[row].weight()
             last[row] = tuple(forks[row].box)
     return out

@@ -28,14 +28,14 @@ class Race:
         self._walk, self.cone = walk, frozenset[Constraint]()
         walk.start()
 
-    def below(self, one: Arrival, other: Arrival) -> bool:
-        """Return whether one arrives before the other; where both can be, by the answer of this path."""
-        if one.place == other.place:
-            return one.scale < other.scale
-        if not one.scale or not other.scale:  # one stands for 0
-            return bool(one.scale < other.scale)
-        earlier = (other.place, one.scale / other.scale, one.place)
-        later = (one.place, other.scale / one.scale, other.place)
+    def below(self, first: Arrival, second: Arrival) -> bool:
+        """Return whether the first arrives before the second; where both can be, by the answer of this path."""
+        if first.place == second.place:
+            return first.scale < second.scale
+        if not first.scale or not second.scale:  # one stands for 0
+            return bool(first.scale < second.scale)
+        earlier = (second.place, first.scale / second.scale, first.place)
+        later = (first.place, second.scale / first.scale, second.place)
         if earlier in self.cone or later in self.cone:
             return earlier in self.cone
         is_earlier = self._walk.choose((earlier, later)) == 0
@@ -43,10 +43,10 @@ class Race:
         return is_earlier
 
     def variates(self, *shape: int) -> Array:
-        """Independent exponential variates, as symbols."""
-        found = np.empty(math.prod(shape), dtype=object)
-        found[:] = [Arrival(self, place) for place in range(found.size)]
-        return found.reshape(shape)
+        """Return independent exponential variates, as symbols."""
+        symbols = np.empty(math.prod(shape), dtype=object)
+        symbols[:] = [Arrival(self, place) for place in range(symbols.size)]
+        return symbols.reshape(shape)
 
 
 class Arrival:
@@ -83,7 +83,7 @@ class Arrival:
 
 
 def law(program: Callable[[Race], Any]) -> dict[Any, Fraction]:
-    """The exact law of what a program returns that asks its race for `variates`, once.
+    """Return the exact law of the result of a program that asks its race for `variates`, once.
 
     >>> print(law(lambda race: int((race.variates(2) / np.array([1, 2])).argmin()))[1])
     2/3
@@ -101,14 +101,14 @@ def law(program: Callable[[Race], Any]) -> dict[Any, Fraction]:
 
 
 def cone(constraints: frozenset[Constraint]) -> Fraction:
-    """The probability of {E_i > c E_j for all (i, c, j)} under independent exponentials of mean 1."""
+    """Return the probability of {E_i > c E_j for all (i, c, j)} under independent exponentials of mean 1."""
     places = sorted({place for i, _, j in constraints for place in (i, j)})
     return _cone(constraints, tuple((place, ONE) for place in places))
 
 
 @lru_cache(maxsize=1 << 16)
 def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction], ...]) -> Fraction:
-    """The integral over the cone of exp(-sum rate E), variate by variate.
+    """Return the integral over the cone of exp(-sum rate E), variate by variate.
 
     The last variate lies between the largest of its lower and the least of its upper bounds. For each choice of the
     two that is one difference of exponentials, in the others, on the cone where these are the bounds.
@@ -118,17 +118,19 @@ def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction],
     (place, rate), rest = rates[-1], dict(rates[:-1])
     lower = [(c, j) for i, c, j in constraints if i == place]
     upper = [(1 / c, i) for i, c, j in constraints if j == place]
-    others = [one for one in constraints if place not in (one[0], one[2])]
+    others = [constraint for constraint in constraints if place not in (constraint[0], constraint[2])]
     total = Fraction(0)
-    lows: list[Any] = [*lower] or [None]  # None: 0
-    highs: list[Any] = [*upper] or [None]  # None: no bound
+    # None stands for the lower bound 0, or for no upper bound.
+    lows: list[Any] = [*lower] or [None]
+    highs: list[Any] = [*upper] or [None]
     for low in lows:
         for high in highs:
-            found = set(others)
-            asked = [(low, one) for one in lower if low and one != low]  # the first is to exceed the second
-            asked += [(one, high) for one in upper if high and one != high]
+            implied = set(others)
+            # Pairs of which the first must exceed the second.
+            asked = [(low, bound) for bound in lower if low and bound != low]
+            asked += [(bound, high) for bound in upper if high and bound != high]
             asked += [(high, low)] if low and high else []
-            if not all(_added(found, large, small) for large, small in asked):
+            if not all(_added(implied, large, small) for large, small in asked):
                 continue
             for end, sign in ((low, 1), (high, -1)):
                 if end is None and sign < 0:
@@ -136,14 +138,14 @@ def _cone(constraints: frozenset[Constraint], rates: tuple[tuple[int, Fraction],
                 moved = dict(rest)
                 if end is not None:
                     moved[end[1]] += rate * end[0]
-                total += sign * _cone(frozenset(found), tuple(moved.items())) / rate
+                total += sign * _cone(frozenset(implied), tuple(moved.items())) / rate
     return total
 
 
-def _added(found: set[Constraint], large: Any, small: Any) -> bool:
-    """Demand large > small of two (factor, place); False if that never holds."""
+def _added(constraints: set[Constraint], large: Any, small: Any) -> bool:
+    """Add the constraint large > small of two (factor, place); return False if it never holds."""
     (a, i), (b, j) = large, small
     if i == j:
         return bool(a > b)
-    found.add((i, b / a, j))
+    constraints.add((i, b / a, j))
     return True

@@ -81,15 +81,19 @@ def _is_foreign(name: str) -> bool:
     return first in FOREIGN or (first in sys.stdlib_module_names and first != "__main__")
 
 
-def marks(found: Iterable[Any]) -> list[Any]:
+def marks(generators: Iterable[Any]) -> list[Any]:
     """Return the state of each generator."""
-    return [_mark(one) for one in found]
+    return [_mark(generator) for generator in generators]
 
 
-def _mark(one: Any) -> Any:
-    if isinstance(one, random.Random):
-        return None if isinstance(one, random.SystemRandom) else one.getstate()
-    state = one.bit_generator.state if isinstance(one, np.random.Generator) else one.get_state(legacy=False)
+def _mark(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return None if isinstance(generator, random.SystemRandom) else generator.getstate()
+    state = (
+        generator.bit_generator.state
+        if isinstance(generator, np.random.Generator)
+        else generator.get_state(legacy=False)
+    )
     return _plain(state)
 
 

@@ -15,7 +15,7 @@ from specsim.types import Array
 
 
 def forwards(cell: Any) -> int:
-    """Number of u, be it given or that of 1 - u."""
+    """Return the number of the uniform u, for the number of u or of 1 - u."""
     return int(max(cell, ~cell))
 
 
@@ -44,10 +44,10 @@ class Exponentials(StandIn):
 
     def __rtruediv__(self, weights: Any) -> Race:
         """weights / e"""
-        given = numbers(self._script, weights)
+        numerators = numbers(self._script, weights)
         if self._form or not (self._factor > 0).all():
             self._refuse("divided by")
-        return self._race(given / self._factor, is_tensor(weights))
+        return self._race(numerators / self._factor, is_tensor(weights))
 
     def reciprocal(self) -> Race:
         """1 / e"""
@@ -126,11 +126,14 @@ class Race(StandIn):
         return out if out.ndim else out[()]
 
     def _winner(self, cells: Array, weights: Array) -> int:
-        """One race. Another over the same exponentials is drawn from what the winners before leave possible."""
+        """Return the winner of one race; earlier races over the same exponentials limit which winners are possible."""
+        # No race: a wrong weight, or none above 0, where every entry is 0 and the first is taken.
         if not (np.isfinite(weights).all() and (weights >= 0).all()):
             self._refuse("weights that are not finite non-negative numbers")
         if not weights.any():
-            return 0  # 0 / e: every entry is 0, and the first is taken
+            return 0
+
+        # The same race was run before along this path.
         script, law = self._script, tuple(weights.tolist())
         known = tuple(cells.tolist())
         keys = list(map(forwards, known))
@@ -138,6 +141,8 @@ class Race(StandIn):
         before, run = script.races.get(keys[0], (known, {}))
         if law in run and before == known and not compared:
             return int(run[law])
+
+        # Exponentials that were compared, or raced with others, are not independent any more.
         others = any(script.races.get(cell, (known, {}))[0] != known for cell in keys)
         if compared or others or len(set(keys)) < len(keys) or (run and len(known) > simplices.WIDEST):
             self._refuse("one exponential in two races")
@@ -149,10 +154,11 @@ class Race(StandIn):
 
 @cache  # every run along a path asks again
 def _chances(run: tuple[tuple[tuple[float, ...], int], ...], weights: tuple[float, ...]) -> tuple[float, ...]:
-    """Probability of every winner, given those of other weights: how exponentials share their sum is uniform.
+    """Return the probability of every winner, after races of the same exponentials with other weights.
 
-    Where the winners before are so unlikely that rounding leaves nothing of the simplex, as after one by a floor of
-    1e-38, it is that without them: the path has less probability than a sliver, and so has what is wrong with it.
+    The shares of exponentials in their sum are uniform on the simplex, and every winner cuts a part off it. If rounding
+    leaves nothing of the part, as after a winner with a floor of 1e-38, the winners before are ignored: the path has
+    less probability than a sliver.
     """
     part = simplices.whole(len(weights))
     for law, winner in run:

@@ -16,17 +16,18 @@ from specsim.forking.paths import Decision, NotReproducible, Walk
 
 Result = Hashable
 KEPT = "a random number kept from an earlier call"
-DEEPEST = 1000  # decisions along one path: a program that draws until something fits has a path without end
-# An answer of a smaller share is not followed: the 1e-20 that keeps a row from being empty would double every path.
+# Most decisions along one path: a program that draws until something fits has a path without end.
+DEEPEST = 1000
+# Answers of a smaller share are not followed: the 1e-20 that keeps a row from being empty would double every path.
 NEGLIGIBLE = 2.0**-60
 
 
 class NotScriptable(BaseException):
-    """The program did with a random number what a stand-in cannot follow. No `except Exception` hides it."""
+    """Raised when the program uses a random number as no stand-in can follow; no `except Exception` hides it."""
 
 
 class TooLong(BaseException):
-    """More paths than were allowed, or more time."""
+    """Raised when a law has more paths, or takes more time, than allowed."""
 
 
 class Path(NamedTuple):
@@ -38,7 +39,7 @@ class Path(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """The law of a program's results, the number of paths, of more runs along the first, and the paths if asked for."""
+    """The law of a program's results, the number of its paths and of replays of the first, and the paths on demand."""
 
     law: dict[Any, float]
     leaves: int
@@ -52,12 +53,17 @@ class Script:
     def __init__(self) -> None:
         self.walk = Walk()
         self.frozen, self.refused = False, ""
-        self.held = False  # whether this run holds a stand-in
-        self.roots, self.keys = 0, dict[Any, str]()  # of JAX: keys that were handed out, and what each was used for
-        self.first = 0  # number of the first uniform of this run; those of earlier runs have smaller numbers
-        self.intervals: list[tuple[float, float]] = []  # of the uniforms of this run: where each is known to lie
-        self.closed = False  # whether all paths were followed: whoever holds a stand-in now kept it
-        # exponential -> those that it raced with, and the winner for each of the weights that they raced with
+        # Whether this run holds a stand-in.
+        self.held = False
+        # JAX: the number of root keys that were made, and what each key was used for.
+        self.roots, self.keys = 0, dict[Any, str]()
+        # Number of the first uniform of this run; uniforms of earlier runs have smaller numbers.
+        self.first = 0
+        # The interval in which each uniform of this run is known to lie.
+        self.intervals: list[tuple[float, float]] = []
+        # Whether all paths were followed: a stand-in that is used now was stored by the program.
+        self.closed = False
+        # By exponential: the exponentials that it raced with, and the winner for each tuple of weights of a race.
         self.races: dict[int, tuple[tuple[int, ...], dict[tuple[float, ...], int]]] = {}
         self.thread = threading.get_ident()
 
@@ -71,10 +77,10 @@ class Script:
         _running[:] = [self]
 
     def choose(self, weights: Sequence[float]) -> int:
-        """Index of the answer, with probability in proportion to the weights, which must be non-negative."""
+        """Return the index of the answer; its probability is proportional to its (non-negative) weight."""
         self._here()
-        asked = tuple(float(w) for w in weights)
-        if not all(0 <= w < math.inf for w in asked) or not any(asked):
+        asked = tuple(float(weight) for weight in weights)
+        if not all(0 <= weight < math.inf for weight in asked) or not any(asked):
             raise RuntimeError(f"probabilities must be finite, non-negative and not all 0, got {list(asked)}")
         if self.walk.is_at_end:
             if self.frozen:
@@ -85,7 +91,7 @@ class Script:
         return self.walk.choose(asked)
 
     def fresh(self) -> int:
-        """Number of a new uniform, anywhere in [0, 1)."""
+        """Return the number of a new uniform, which may lie anywhere in [0, 1)."""
         self._here()
         self.intervals.append((0.0, 1.0))
         return self.first + len(self.intervals) - 1
@@ -111,21 +117,21 @@ class Script:
         return cut > low
 
     def _here(self) -> None:
-        """Threads ask in an order that the next run need not have; after all runs nobody may."""
+        """Refuse questions after the last run, and from other threads, whose order the next run need not repeat."""
         if self.closed:
             self.refuse(KEPT)
         if threading.get_ident() != self.thread:
             self.refuse("a random number in a thread of the program's own")
 
     def refuse(self, what: str) -> NoReturn:
-        """Not scriptable; remembered, in case that the program catches everything."""
+        """Raise NotScriptable; remember why, in case that the program catches every exception."""
         self.refused = self.refused or what
         for running in _running:
             running.refused = running.refused or what
         raise NotScriptable(self.refused)
 
     def weight(self) -> float:
-        """Probability of the path."""
+        """Return the probability of the path."""
         return float(math.prod(weights[answers[0]] / math.fsum(weights) for weights, answers in self.walk.path))
 
 
@@ -135,7 +141,8 @@ def _followed(weights: Sequence[float]) -> tuple[int, ...]:
     return tuple(i for i, weight in enumerate(weights) if weight > least)
 
 
-_running: list[Script] = []  # the one whose program runs: a stand-in that was kept belongs to another
+# The script whose program runs: a stand-in that the program stored earlier belongs to another script.
+_running: list[Script] = []
 
 
 def law(
@@ -147,7 +154,7 @@ def law(
     replays: int = 0,
     keep: bool = False,
 ) -> Exact:
-    """Exact law of a program's (hashable) result; each path is run twice, and must end alike.
+    """Return the exact law of a program's (hashable) result; each path is run twice, and must end alike.
 
     The first path is run `replays` times more: where a program takes a bit from elsewhere, two runs say little. The
     paths are kept where asked for, to be run again.
@@ -157,6 +164,8 @@ def law(
     out: dict[Any, list[float]] = {}
     paths: list[Path] = []
     leaves, more = 0, True
+
+    # Depth first: run a path, run it again, and go on to the next.
     while more:
         result = _run(program, script, frozen=False)
         for _ in range(1 if leaves else 1 + replays):

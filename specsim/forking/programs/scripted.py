@@ -34,8 +34,11 @@ _NUMPY = """random random_sample rand uniform choice exponential standard_expone
  randint"""
 NUMPY = tuple(_NUMPY.split())
 PYTHON = ("random", "uniform", "choice", "choices", "randint", "randrange")
-SCRAMBLED = 0x5E9A2C17  # no program seeds with it: a seed of the program's own shows, whatever was there before
-MOST = 20_000  # paths of one law
+# A seed that no program uses: if the program seeds a generator itself, the generator's state shows it.
+SCRAMBLED = 0x5E9A2C17
+# Most paths of one law.
+MOST = 20_000
+# Functions that make generators, by library.
 MAKERS = {"numpy": ("default_rng", "Generator", "RandomState"), "python": ("Random", "SystemRandom")}
 
 
@@ -48,7 +51,7 @@ def law(
     keep: bool = False,
     own: Sequence[Any] = (),
 ) -> Exact:
-    """Exact law of program(random), whatever of torch, NumPy and `random` it calls besides.
+    """Return the exact law of program(random), which may also call torch, NumPy and `random`.
 
     The first path is run `replays` times more than the others, and must end alike; `keep` returns the paths. `own` are
     generators of the program's own, which must not be drawn from. Raises NotScriptable, NotReproducible, or TooLong:
@@ -71,7 +74,7 @@ def replay(program: Callable[[Generator], Any], paths: Iterable[Path], *, deadli
 
 @contextlib.contextmanager
 def _script(own: Sequence[Any] = ()) -> Iterator[Script]:
-    """A script in the place of all generators, which are put back; at the end none of them may have been drawn from."""
+    """Put a script in the place of all generators, and put them back; refuse if one was drawn from meanwhile."""
     script, before = Script(), shared_generators.states()
     shared_generators.seed(SCRAMBLED)
     mark, marks = shared_generators.states(), own_generators.marks(own)
@@ -88,6 +91,7 @@ def _script(own: Sequence[Any] = ()) -> Iterator[Script]:
 
 
 def _run(program: Callable[[Generator], Any], script: Script) -> Any:
+    """Return the result of one run of the program; torch's functions ask the script if torch is imported."""
     if "torch" not in sys.modules:
         return program(Generator(script))
     from specsim.forking.programs.torch_mode import Mode
@@ -98,32 +102,37 @@ def _run(program: Callable[[Generator], Any], script: Script) -> Any:
 
 @contextlib.contextmanager
 def _replaced(script: Script) -> Iterator[None]:
-    """The functions of NumPy and Python that make random numbers are the script's."""
+    """Replace the functions of NumPy, Python and JAX that make random numbers by the script's."""
     with contextlib.ExitStack() as stack:
-        if "torch._dynamo" in sys.modules:  # a compiled function would not ask the mode
+        # A compiled function would not ask torch's mode.
+        if "torch._dynamo" in sys.modules:
             stack.enter_context(sys.modules["torch"].compiler.set_stance("force_eager"))
         stack.callback(_replace, _replace([*_replacements(script), *jax_keys.replacements(script)]))
         yield
 
 
 def _replacements(script: Script) -> Iterator[tuple[Any, str, Any]]:
-    """(module, name, stand-in) for every function of the modules that makes random numbers."""
+    """Yield (module, name, stand-in) for every function of the modules that makes random numbers."""
+    # Functions that make generators, functions that draw, and functions that no stand-in follows.
     for library, module, known in (("numpy", np.random, NUMPY), ("python", random, PYTHON)):
-        own = Generator(script, library)
+        generator = Generator(script, library)
         for name in MAKERS[library]:
-            yield module, name, _Maker(script, own)
+            yield module, name, _Maker(script, generator)
         for name in dir(module):
             if name[0].islower() and name not in MAKERS[library] and isinstance(getattr(module, name), _METHODS):
                 yield (
                     module,
                     name,
-                    getattr(own, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
+                    getattr(generator, name) if name in known else _Refused(script, f"{module.__name__}.{name}"),
                 )
 
-    if (torch := sys.modules.get("torch")) is not None:  # no mode of torch's is asked about it
+    # A mode of torch is not asked about `from_numpy`.
+    if (torch := sys.modules.get("torch")) is not None:
         made = torch.from_numpy
         yield torch, "from_numpy", lambda value: value.as_tensor() if isinstance(value, StandIn) else made(value)
-    for module, name in ((os, "urandom"), (random, "_urandom")):  # also what makes `secrets` and new generators
+
+    # The system's random numbers, which `secrets` and new generators are made of, too.
+    for module, name in ((os, "urandom"), (random, "_urandom")):
         yield module, name, _Refused(script, "the system's random numbers")
 
 
@@ -133,16 +142,18 @@ _METHODS = (type(np.random.rand), type(random.random), type(random.choice))
 class _Maker:
     """Makes a generator; one with a seed of its own is not followed: its numbers may be the same every time."""
 
-    def __init__(self, script: Script, own: Generator) -> None:
-        self.script, self.own = script, own
+    def __init__(self, script: Script, generator: Generator) -> None:
+        self.script, self.generator = script, generator
 
     def __call__(self, *seed: Any, **named: Any) -> Generator:
-        if any(one is not None for one in (*seed, *named.values())):
+        if any(value is not None for value in (*seed, *named.values())):
             self.script.refuse("a generator with a seed of its own")
-        return self.own
+        return self.generator
 
 
 class _Refused:
+    """A function that no script can follow: a call refuses the program."""
+
     def __init__(self, script: Script, name: str) -> None:
         self.script, self.name = script, name
 
@@ -150,9 +161,9 @@ class _Refused:
         self.script.refuse(self.name)
 
 
-def _replace(given: list[tuple[Any, str, Any]]) -> list[tuple[Any, str, Any]]:
-    """Put each in its place; returns what was there."""
-    before = [(module, name, getattr(module, name)) for module, name, _ in given]
-    for module, name, value in given:
+def _replace(replacements: list[tuple[Any, str, Any]]) -> list[tuple[Any, str, Any]]:
+    """Put each replacement in its place; return what was there before."""
+    before = [(module, name, getattr(module, name)) for module, name, _ in replacements]
+    for module, name, value in replacements:
         setattr(module, name, value)
     return before

@@ -20,8 +20,8 @@ class States(NamedTuple):
 def states() -> States:
     """Return the state that each generator has now."""
     torch = sys.modules.get("torch")
-    own = torch.get_rng_state() if torch is not None else None
-    return States(np.random.get_state(), random.getstate(), own)  # noqa: NPY002 - what programs call
+    torch_state = torch.get_rng_state() if torch is not None else None
+    return States(np.random.get_state(), random.getstate(), torch_state)  # noqa: NPY002 - what programs call
 
 
 def seed(number: int) -> None:

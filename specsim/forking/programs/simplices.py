@@ -38,20 +38,20 @@ def cut(part: Part, normal: Array) -> Part:
 
     An edge that crosses the plane is parted there, and its simplex with it.
     """
-    kept, open_ = [], [(one, one @ normal) for one in part]
+    inside, open_ = [], [(simplex, simplex @ normal) for simplex in part]
     while open_:
-        one, side = open_.pop()
+        simplex, side = open_.pop()
         above, below = int(side.argmax()), int(side.argmin())
         if side[below] >= 0:
-            kept.append(one)
+            inside.append(simplex)
         elif side[above] > 0:
             share = side[above] / (side[above] - side[below])
-            middle = one[above] + share * (one[below] - one[above])
+            middle = simplex[above] + share * (simplex[below] - simplex[above])
             for corner in (above, below):
-                half, sides = one.copy(), side.copy()
+                half, sides = simplex.copy(), side.copy()
                 half[corner], sides[corner] = middle, 0.0
                 open_.append((half, sides))
-    return tuple(one for one in kept if abs(np.linalg.det(one)) > SLIVER)
+    return tuple(simplex for simplex in inside if abs(np.linalg.det(simplex)) > SLIVER)
 
 
 def won(part: Part, weights: Array, winner: int) -> Part:

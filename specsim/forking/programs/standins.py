@@ -35,12 +35,12 @@ def numbers(script: Script, value: Any) -> Array:
         script.refuse("two random numbers in one operation")
     if is_tensor(value):
         return value.detach().cpu().double().numpy()
-    found = np.asarray(value)
-    if found.dtype == object:
-        if any(isinstance(one, StandIn) for one in found.ravel()):
+    array = np.asarray(value)
+    if array.dtype == object:
+        if any(isinstance(entry, StandIn) for entry in array.ravel()):
             script.refuse("two random numbers in one operation")
-        return found.astype(np.float64)
-    return found.astype(np.float64)
+        return array.astype(np.float64)
+    return array.astype(np.float64)
 
 
 class StandIn:
