@@ -1,4 +1,4 @@
-"""What the shell completes: names of rules, models, devices, types, engines and subjects, read when Tab is pressed."""
+"""Completions of the shell: names of rules, models, devices, types, engines and subjects, read when Tab is pressed."""
 
 from __future__ import annotations
 

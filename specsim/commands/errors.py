@@ -95,7 +95,7 @@ def error_line(message: str) -> str:
 
 
 def sentence(error: BaseException) -> str:
-    """What an exception says, in one line, without numbers of errors and names of classes.
+    """Return the message of an exception in one line, without numbers of errors and names of classes.
 
     Examples
     --------

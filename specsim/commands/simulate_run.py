@@ -1,4 +1,4 @@
-"""What the command `specsim simulate` does: models from short specifications, a run, its numbers as text or JSON."""
+"""The body of `specsim simulate`: models from short specifications, a run, its numbers as text or JSON."""
 
 from __future__ import annotations
 

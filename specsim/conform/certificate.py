@@ -233,7 +233,7 @@ def _several(names: list[str]) -> str:
 
 
 def _digest(held: Mapping[str, Any]) -> str:
-    """Of what JSON holds, the same before it is written and after it is read, whatever the order of its keys."""
+    """Return the digest of a JSON value: equal before it is written and after it is read, in any order of keys."""
     return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 

@@ -11,8 +11,10 @@ from specsim.conform.subject_call import Answer, Input
 from specsim.conform.toys import Text
 from specsim.conform.verdict import Evidence
 
-ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}  # of laws, not of rules
-Program = Callable[[Any], Answer]  # of a generator
+# Total variation that rounding may move the law of one block by, for each type of the inputs.
+ROUNDING = {"float64": 1e-9, "float32": 1e-5, "float16": 0.01, "bfloat16": 0.05}
+# program(random) returns an answer.
+Program = Callable[[Any], Answer]
 
 
 class Observation(NamedTuple):
@@ -22,14 +24,19 @@ class Observation(NamedTuple):
     law: dict[Answer, float]
     evidence: Evidence
     runs: int
-    delta: float = 0.0  # false-alarm rate of one test of it; 0: exact
-    rounding: float = 0.0  # what floats may do to an exact law
-    programs: tuple[tuple[Program, float], ...] = ()  # of a scripted law: each with the probability of its drafts
-    given: tuple[Input, ...] = ()  # of a law by coins: everything that can be drafted
-    by_rows: bool = False  # frequencies of the rows of batches: independent runs only if the rows are
+    # False-alarm rate of one test of the observation; 0: it is exact.
+    delta: float = 0.0
+    # Distance that rounding may move an exact law by.
+    rounding: float = 0.0
+    # The programs of a scripted law, each with the probability of its drafts.
+    programs: tuple[tuple[Program, float], ...] = ()
+    # The inputs of a law by coins: all drafts that are possible.
+    given: tuple[Input, ...] = ()
+    # Whether frequencies are of the rows of batches, which are independent runs only if the rows are independent.
+    by_rows: bool = False
 
     def joint(self, length: int) -> dict[Text, float]:
-        """Law of the first `length` tokens, where the target goes on after what was emitted."""
+        """Return the law of the first `length` tokens, where the target continues the emitted text."""
         out: dict[Text, float] = {}
         for seen, mass in self.law.items():
             for text, chance in continued(self.case.p, seen.text[:length], length, self.case.end):
@@ -37,25 +44,25 @@ class Observation(NamedTuple):
         return out
 
     def goal(self, length: int) -> dict[Text, float]:
-        """The target's own."""
+        """Return the target's law of the first `length` tokens."""
         return dict(continued(self.case.p, (), length, self.case.end))
 
     def chance(self, answer: Answer, text: Text) -> float:
-        """Probability of a text of the joint law, after an answer."""
+        """Return the probability of a text of the joint law, given an answer."""
         begun = answer.text[: len(text)]
         if text[: len(begun)] != begun or (begun[-1:] == (self.case.end,) and begun != text):
             return 0.0
         return math.prod(float(self.case.p(text[:i])[text[i]]) for i in range(len(begun), len(text)))
 
     def mean(self, of: Callable[[Answer], float]) -> float:
-        """Expectation of something in an answer."""
+        """Return the expectation of a function of the answer."""
         return math.fsum(mass * of(seen) for seen, mass in self.law.items())
 
 
 def continued(
     target: Callable[[Text], Any], text: Text, length: int, end: int | None = None
 ) -> list[tuple[Text, float]]:
-    """Every continuation of a text by the target to that length, or to the token `end`, with its probability."""
+    """Return every continuation of a text by the target to that length, or to the token `end`, and its probability."""
     live, stopped = [(text, 1.0)], []
     for _ in range(length - len(text)):
         stopped += [(t, m) for t, m in live if t[-1:] == (end,)]
@@ -65,14 +72,14 @@ def continued(
     return stopped + live
 
 
-def distance(one: dict[Any, float], other: dict[Any, float]) -> float:
-    """Total variation of two laws."""
-    return 0.5 * math.fsum(abs(one.get(key, 0.0) - other.get(key, 0.0)) for key in one.keys() | other.keys())
+def distance(first: dict[Any, float], second: dict[Any, float]) -> float:
+    """Return the total variation of two laws."""
+    return 0.5 * math.fsum(abs(first.get(key, 0.0) - second.get(key, 0.0)) for key in first.keys() | second.keys())
 
 
-def add(law: dict[Answer, float], found: dict[Answer, float], weight: float) -> None:
-    """Add a law of so much weight to another."""
-    for seen, mass in found.items():
+def add(law: dict[Answer, float], other: dict[Answer, float], weight: float) -> None:
+    """Add another law, times a weight, to a law."""
+    for seen, mass in other.items():
         law[seen] = law.get(seen, 0.0) + weight * mass
 
 
@@ -82,8 +89,8 @@ def size_of(case: Case) -> tuple[int, int]:
 
 
 def is_as_large(case: Case, size: tuple[int, int]) -> bool:
-    """Whether a case is no smaller in either: one of few tokens may be followed where one of many takes too long."""
-    return all(own >= most for own, most in zip(size_of(case), size, strict=True))
+    """Return whether a case is no smaller in either number: a case of few tokens may be followed where many are not."""
+    return all(number >= least for number, least in zip(size_of(case), size, strict=True))
 
 
 def key_of(case: Case) -> Any:

@@ -1,4 +1,4 @@
-"""What a subject prints goes to standard error: standard output holds the report alone, which may be JSON."""
+"""Output of subjects goes to standard error: standard output holds the report alone, which may be JSON."""
 
 from __future__ import annotations
 

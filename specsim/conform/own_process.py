@@ -38,7 +38,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def judge(subject: Subject, *, budget: float, say: Callable[[Verdict], None], **more: Any) -> Report:
-    """What `judgement.judge` says; of a process that died, what it had said, and how it ended.
+    """Return the report of `judgement.judge`; if the process died, its verdicts so far, and how it ended.
 
     Where processes cannot be forked safely, or the subject needs a device, it is judged in this one.
     """

@@ -38,7 +38,7 @@ class Sources(NamedTuple):
 
 
 def sources(module: ModuleType, subjects: Iterable[Subject], loaded: Iterable[Path] = ()) -> Sources:
-    """What a file's subjects are made of; `loaded` are files that are known to have been imported on the way."""
+    """Return the sources of a file's subjects; `loaded` are files that are known to have been imported."""
     open_ = [Path(inspect.getfile(module)), *(path for path in loaded if not _installed_by(path.resolve()))]
     for subject in subjects:
         open_ += defining_files(getattr(subject, name) for name in CALLED)

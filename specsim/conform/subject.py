@@ -1,4 +1,4 @@
-"""What is judged: a callable behind one of five small protocols, with its inputs declared.
+"""The subject of a judgement: a callable behind one of five small protocols, with its inputs declared.
 
 | kind | `run` is called as | and returns |
 | --- | --- | --- |

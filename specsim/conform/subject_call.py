@@ -86,7 +86,7 @@ def model(toy: Toy, *, new: bool = True) -> Model:
 
 
 def keywords(subject: Subject, case: Case, tree: TokenTree | None) -> dict[str, Any]:
-    """What is passed by name, to a subject that says that it takes it."""
+    """Return the arguments by name for a subject that declares that it takes them."""
     named: dict[str, Any] = {}
     if subject.warps and subject.kind not in ("decoder", "drafter"):
         named["sampling_params"] = case.sampling_params
@@ -151,7 +151,7 @@ def passed(subject: Subject, given: Input) -> tuple[Any, Any, Any]:
 
 
 def randomness(subject: Subject, case: Case, tree: Any, random: Any, rows: tuple[int, ...] = ()) -> tuple[Any, ...]:
-    """What is appended to the arguments of a call, or of a batch of them."""
+    """Return the randomness that is appended to the arguments of a call, or of a batch."""
     if subject.randomness == "global":
         return ()
     if subject.randomness == "random":
@@ -178,7 +178,7 @@ def _coins(subject: Subject, u: Any) -> Any:
 
 
 def answer(subject: Subject, case: Case, tree: TokenTree, found: Any) -> Answer:
-    """What a step, chain or tree means by what it returned."""
+    """Return the answer of a step, chain or tree from the value that it returned."""
     drafts, vocab = [int(x) for x in np.asarray(tree.tokens)], case.target.vocab
     if subject.kind == "step":
         token = _token(found, vocab)

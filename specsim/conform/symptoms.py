@@ -1,4 +1,4 @@
-"""What goes wrong in a block, said of its parts: the test of each draft, what replaces a rejected one, the bonus.
+"""Symptoms of a wrong block, by its parts: the test of each draft, the replacement of a rejected draft, the bonus.
 
 A step emits one token, and nobody knows whether a draft that comes out was kept or drawn: only how often it comes out
 is said of it.
@@ -79,7 +79,7 @@ def _at(seen: Observation, i: int) -> tuple[dict[Text, float], float, Laws]:
 
 
 def how_often(what: str, kept: float, overlap: float, total: float, small: float, verb: str = "kept") -> str:
-    """What is wrong with how often a draft is kept, of so much mass that reaches it; nothing if it is the overlap."""
+    """Return how the acceptance of a draft is wrong, given the mass that reaches it; nothing if it is the overlap."""
     if abs(kept - overlap) <= small:
         return ""
     if kept <= small:

@@ -1,4 +1,4 @@
-"""What is said of a subject: one verdict a property, and the worst of them for the whole."""
+"""Verdicts on a subject: one for each property, and the worst of them for the whole."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What engines print of speculation, one file for each; the folder is read (`specsim.logs.read`), no other list is."""
+"""Logs of engines that speculate, one file for each engine; `specsim.logs.read` finds the files in this folder."""

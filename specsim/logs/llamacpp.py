@@ -237,7 +237,7 @@ def _text(value: Any) -> str:
 
 
 def _example(text: str, source: str) -> EngineLog:
-    """What llama-speculative prints: all it decoded, and behind `draft:` the draft's own steps."""
+    """Return the run of a llama-speculative log: all that it decoded, and behind `draft:` the steps of the draft."""
     count, span = _DECODED.findall(text)[-1]
     tokens, seconds = number(count, f"{source}: tokens"), number(span, f"{source}: seconds")
     counts = {name: re.search(rf"{name}\s*=\s*(\d+)(?=\s)", text) for name in ("n_drafted", "n_accept")}

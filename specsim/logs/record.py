@@ -1,4 +1,4 @@
-"""What a log says of one run, whatever engine wrote it."""
+"""The record of one run that a log holds, of any engine."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Uniforms(np.random.Generator):
     random_sample = ranf = sample = random
 
     def rand(self, *shape: int) -> Any:
-        """The same, in NumPy's old spelling."""
+        """Return `random`'s numbers: NumPy's old spelling."""
         return self.random(shape or None)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
