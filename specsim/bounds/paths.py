@@ -209,7 +209,8 @@ def _masses(mass: Array, chosen: Array) -> Array:
 
 
 def _solve(known: _Texts, chosen: Array, mass: Array, solver: str) -> PathOptimum:
-    """The program for path multisets (n, K) of probability mass (n,)."""
+    """Solve the program for path multisets (n, K) of probability mass (n,), and certify it by prices."""
+    # Variables: where each multiset stops. Limits: a text is reached at most p times as often as its parent.
     depth = np.array([len(text) for text in known.texts])
     ancestors = _ancestors(known.parent, depth.max())
     stop = _places_to_stop(ancestors, chosen)
@@ -220,6 +221,7 @@ def _solve(known: _Texts, chosen: Array, mass: Array, solver: str) -> PathOptimu
     flows, (_, price) = solved(
         "path_optimum", solver, len(columns), depth[stop.text], lambda w: [once @ w == mass, limit @ w <= 0]
     )
+    # Round the solver's answer to a feasible one, and its prices to a bound that is proved.
     flows = _feasible(flows, known, depth, reach, mass, stop)
     price = np.append(0, np.maximum(price, 0))  # nothing limits the empty text
     value, dual = depth[stop.text] @ flows, _proved(price, known, depth, mass, stop)
@@ -234,11 +236,11 @@ class _Stops(NamedTuple):
 
 
 def _ancestors(parent: Array, longest: int) -> Array:
-    """What is left of every text when 0, 1, ..., `longest` tokens are taken away, (longest + 1, texts)."""
-    found = [np.arange(len(parent))]
+    """Number of each text's ancestor k tokens up, for k = 0, ..., `longest`: (longest + 1, texts)."""
+    ancestors = [np.arange(len(parent))]
     for _ in range(longest):
-        found.append(parent[found[-1]])
-    return np.stack(found)
+        ancestors.append(parent[ancestors[-1]])
+    return np.stack(ancestors)
 
 
 def _places_to_stop(ancestors: Array, chosen: Array) -> _Stops:
@@ -249,7 +251,7 @@ def _places_to_stop(ancestors: Array, chosen: Array) -> _Stops:
 
 
 def _reach(ancestors: Array, text: Array) -> Any:
-    """Sparse 0-1 matrix (texts, variables): whether who stops there has kept the text."""
+    """Sparse 0-1 matrix (texts, variables): 1 where the text is a prefix of the stopping place."""
     passed = ancestors[:, text]
     fresh = np.concatenate([np.ones((1, len(text)), dtype=bool), passed[1:] != passed[:-1]])  # () is its own parent
     columns = np.broadcast_to(np.arange(len(text)), passed.shape)[fresh]
@@ -266,20 +268,26 @@ def _proved(price: Array, known: _Texts, depth: Array, mass: Array, stop: _Stops
 
 
 def _feasible(flows: Array, known: _Texts, depth: Array, reach: Any, mass: Array, stop: _Stops) -> Array:
-    """The flows, moved up to the parent where more is kept than the target allows, shortest texts first."""
+    """Flows that obey the target exactly: where a text is passed too often, the excess stops at its parent instead."""
+    # Scale each multiset's flows to its mass; what is missing stops at the empty text.
     owner, where = stop
     total = np.bincount(owner, flows, len(mass))
     flows = flows * np.minimum(1, mass / np.where(total > 0, total, 1))[owner]
     flows[where == 0] += mass - np.bincount(owner, flows, len(mass))
-    keys = owner * len(depth) + where  # ascending: a multiset's place to stop is found by bisection
+    # Keys ascend, so that bisection finds a multiset's place to stop.
+    keys = owner * len(depth) + where
+    # Correct the texts level by level, shortest first.
     for level in range(1, depth.max() + 1):
+        # The prefix at this level of each stopping place, itself if it is shorter.
         text = where
         for _ in range(depth.max() - level):
             text = np.where(depth[text] > level, known.parent[text], text)
-        kept = reach @ flows
-        most = known.p * kept[known.parent]
-        keep = np.where((depth == level) & (kept > most), most / np.where(kept > 0, kept, 1), 1)
+        # The target allows each text at most p times the mass that reaches its parent.
+        reached = reach @ flows
+        limit = known.p * reached[known.parent]
+        share = np.where((depth == level) & (reached > limit), limit / np.where(reached > 0, reached, 1), 1)
+        # Move the excess up to the parent.
         up = np.searchsorted(keys, owner * len(depth) + known.parent[text])
-        moved = flows * (1 - keep[text])
+        moved = flows * (1 - share[text])
         flows = flows - moved + np.bincount(up, moved, len(flows))
     return flows

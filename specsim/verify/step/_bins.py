@@ -1,4 +1,4 @@
-"""Tokens pooled by p/q: what the optimal rule plans with when a sort of the vocabulary is too slow."""
+"""Tokens pooled into bins by p/q, from which the optimal rule plans when a sort of the vocabulary is too slow."""
 
 from __future__ import annotations
 
@@ -10,34 +10,41 @@ from array_api_compat import device, is_numpy_array, is_torch_array
 from specsim.base.arrays import array_namespace, is_exact
 from specsim.types import Array
 
-CHUNK = 1 << 14  # tokens of a long NumPy row worked on at a time: temporaries stay in cache
-DIGITS, BIAS = 52, 1023  # of float64
+# Tokens of a long NumPy row worked on at a time: temporaries stay in cache.
+CHUNK = 1 << 14
+# Bits of the fraction of a float64, and the bias of its exponent.
+DIGITS, BIAS = 52, 1023
+# All bits of a float64 but its sign.
 UNSIGNED = np.int64(2**63 - 1)
-LOWEST = 32  # all tokens with p/q < 2^-32 share the first bin: together they have at most that much of p
+# All tokens with p/q < 2^-32 share the first bin: together they have at most that much of p.
+LOWEST = 32
+# The finest grid allowed is 2^-14, 2^14 bins an octave.
 FINEST = 14
 
 
-def pooled(p: Array, q: Array, ratio: Array, most: int, grid: float) -> tuple[Array, Array, Array, Array]:
+def pooled(p: Array, q: Array, ratio: Array, limit: int, grid: float) -> tuple[Array, Array, Array, Array]:
     """The bin of each token (..., V), its q times the bin's p/q, and the masses of p and of q in each bin (..., bins).
 
     Every octave of p/q is cut into 2^b equal bins, 2^-b <= grid, so a float64 shows its bin in its leading bits;
-    2^-32 and `most` are where the bins end.
+    2^-32 and `limit` are where the bins end.
     """
-    steps, size = _size(most, grid)
+    # The bin of each token; empty bins are dropped where they would cost Fractions.
+    steps, size = _size(limit, grid)
     place = _place(ratio, steps, size)
-    if is_exact(ratio):  # empty bins cost Fractions
+    if is_exact(ratio):
         used, place = np.unique(place, return_inverse=True)
         size = len(used)
+    # The p/q of each bin as a whole, 0 where q has nothing.
     p_bin, q_bin = (sums(w, place, size) for w in (p, q))
     xp = array_namespace(p)
-    some = q_bin > 0
-    mean = xp.where(some, p_bin / xp.where(some, q_bin, 1), 0)
+    has_draft = q_bin > 0
+    mean = xp.where(has_draft, p_bin / xp.where(has_draft, q_bin, 1), 0)
     return place, q * xp.take_along_axis(mean, place, axis=-1), p_bin, q_bin
 
 
-def pooled_row(p: Array, q: Array, most: int, grid: float) -> tuple[Array, Array, Array, Array]:
-    """The same for one long NumPy row of float64, in pieces."""
-    steps, size = _size(most, grid)
+def pooled_row(p: Array, q: Array, limit: int, grid: float) -> tuple[Array, Array, Array, Array]:
+    """Results of `pooled` for one long NumPy row of float64, computed in pieces."""
+    steps, size = _size(limit, grid)
     place, p_bin, q_bin = binned(p, q, LOWEST, steps, size)
     mean = np.divide(p_bin, q_bin, out=np.zeros(size), where=q_bin > 0)
     out = mean.take(place)
@@ -45,19 +52,21 @@ def pooled_row(p: Array, q: Array, most: int, grid: float) -> tuple[Array, Array
 
 
 def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Array, Array, Array]:
-    """The bin of each token of one NumPy row, and the masses of the bins: 2^steps an octave.
+    """The bin of each token of one NumPy row, and the masses of p and q in each bin, 2^steps bins an octave.
 
-    The first ends at p/q = 2^-lowest; the last has what comes after all others, q = 0 too. Sums are pieced together:
-    of many equal numbers, one after the other, they would be off by 1e-11.
+    The first bin ends at p/q = 2^-lowest; the last one holds all larger ratios, q = 0 included. Each piece is summed by
+    itself: many equal numbers added one after the other would be off by 1e-11.
     """
     place = np.empty(len(p), dtype=np.int64)
     p_bin, q_bin = np.zeros(size), np.zeros(size)
     shift, before = np.int64(DIGITS - steps), np.int64((BIAS - lowest << steps) - 1)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):  # q = 0: inf or nan, both last
+    # Where q = 0 the ratio is inf or nan: both go to the last bin.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         for i in range(0, len(p), CHUNK):
             a, b = (w[i : i + CHUNK].astype(np.float64, copy=False) for w in (p, q))
             there = place[i : i + CHUNK]
-            np.bitwise_and((a / b).view(np.int64), UNSIGNED, out=there)  # without the sign that -0.0 and nan have
+            # The leading bits are the bin; -0.0 and nan may have a sign, which is cleared.
+            np.bitwise_and((a / b).view(np.int64), UNSIGNED, out=there)
             np.right_shift(there, shift, out=there)
             np.subtract(there, before, out=there)
             np.maximum(there, 0, out=there)
@@ -67,16 +76,16 @@ def binned(p: Array, q: Array, lowest: int, steps: int, size: int) -> tuple[Arra
     return place, p_bin, q_bin
 
 
-def _size(most: int, grid: float) -> tuple[int, int]:
-    """Bits of the bins of an octave, and how many bins there are."""
+def _size(limit: int, grid: float) -> tuple[int, int]:
+    """Number of bits b, for 2^b bins an octave, and the number of bins."""
     if not 2.0**-FINEST <= grid <= 1:
         raise ValueError(f"grid is {grid}; it must lie in [2^-{FINEST}, 1]")
     steps = math.ceil(-math.log2(grid))
-    return steps, ((LOWEST + (most - 1).bit_length()) << steps) + 2
+    return steps, ((LOWEST + (limit - 1).bit_length()) << steps) + 2
 
 
 def _place(ratio: Array, steps: int, size: int) -> Array:
-    """0 below 2^-LOWEST, size - 1 at the other end."""
+    """Bin of each ratio: 0 below 2^-LOWEST, size - 1 at the other end."""
     xp = array_namespace(ratio)
     if is_exact(ratio):
         edge = np.arange(size - 1)
@@ -90,6 +99,7 @@ def _place(ratio: Array, steps: int, size: int) -> Array:
 def sums(w: Array, place: Array, size: int) -> Array:
     """Sum of w (..., V) over the tokens of each place (..., size)."""
     xp, batch = array_namespace(w), w.shape[:-1]
+    # NumPy: one count over all rows, each row with cells of its own.
     if is_numpy_array(w):
         rows = math.prod(batch)
         cells = (size * np.arange(rows)[:, None] + place.reshape(rows, -1)).ravel() if batch else place
@@ -98,6 +108,7 @@ def sums(w: Array, place: Array, size: int) -> Array:
         out = np.zeros(rows * size, dtype=object)
         np.add.at(out, cells, w.ravel())
         return out.reshape(*batch, size)
+    # Torch and JAX: scattered sums.
     out = xp.zeros((*batch, size), dtype=w.dtype, device=device(w))
     if is_torch_array(w):
         return out.scatter_add(-1, place, w)

@@ -1,8 +1,9 @@
 """The optimal rule's plan of one long NumPy row: the numbers of `optimal.prepare`, in a third of its time.
 
-The order of p/q is one sort of words, each the leading bits of a ratio and a token; neighbours that these bits cannot
-tell apart are looked at again. What is asked of all prefixes is asked of pieces first, by bounds from their ends. And
-where most tokens are never drafted, they share the last place.
+Three things save the time. One sort of words gives the order of p/q: a word holds the leading bits of a ratio, then the
+token; neighbours whose leading bits agree are sorted again. A maximum over all prefixes is taken piece by piece, and a
+piece is skipped if a bound from its two ends is not above the largest value so far. Where most tokens are never
+drafted, they share the last place.
 """
 
 from __future__ import annotations
@@ -16,32 +17,36 @@ from specsim.draft.distinct import inside, mean_slope
 from specsim.types import Array, Draws
 from specsim.verify.step import _bins
 
-CHUNK = 1 << 13  # tokens worked on at a time: temporaries stay in cache
-INFINITY = 2.0**60  # the p/q of tokens that are never drafted: a place at the end of the order
+# Tokens worked on at a time: temporaries stay in cache.
+CHUNK = 1 << 13
+# The p/q of tokens that are never drafted: it puts them at the end of the order.
+INFINITY = 2.0**60
 
 
 def serves(p: Array) -> bool:
-    """Whether p is a row for this file."""
+    """True if p is one long NumPy row of float64, which this file handles."""
     return type(p) is np.ndarray and p.ndim == 1 and p.dtype == np.float64 and len(p) > CHUNK
 
 
 def planned(p: Array, q: Array, draws: Draws, grid: float | None) -> tuple[Array, ...]:
     """The fields of `optimal.Plan` for one row p, q (V,)."""
+    # Lay the tokens, or bins of tokens, in order of p/q.
     if grid is None:
         place, p_part, q_part = _stretches(p, q)
         pooled = p
     else:
         place, pooled, p_part, q_part = _bins.pooled_row(p, q, draws.limit, grid)
+    # The levels c and d, and what tokens exchange.
     p_mass, q_mass = np.cumsum(p_part), np.cumsum(q_part)
     loss, fill, cut = _levels(p_part, q_part, p_mass, q_mass, draws)
-    exchanged = _exchanged(p_part, q_part, q_mass, fill, cut, draws)
+    wanted, slope, gains, losses = _exchanged(p_part, q_part, q_mass, fill, cut, draws)
+    # Sums of (p - w)+, or of p if that is only rounding.
     left_over = np.empty(len(p))
     for s in _pieces(len(p)):
         w = np.maximum(fill * q[s], np.minimum(pooled[s], cut * q[s]))
         np.subtract(p[s], np.minimum(p[s], w, out=w), out=left_over[s])
     total = left_over.sum(keepdims=True)
     left_over = np.cumsum(left_over if total > noise(p) else p, out=left_over)
-    wanted, own, gains, losses = exchanged
     columns = (np.array([w]) for w in (fill, cut))
     return (
         p,
@@ -52,7 +57,7 @@ def planned(p: Array, q: Array, draws: Draws, grid: float | None) -> tuple[Array
         place,
         wanted,
         q_part,
-        own,
+        slope,
         gains,
         losses,
         left_over,
@@ -60,58 +65,65 @@ def planned(p: Array, q: Array, draws: Draws, grid: float | None) -> tuple[Array
 
 
 def _stretches(p: Array, q: Array) -> tuple[Array, Array, Array]:
-    """The place of each token; by place, the masses of p and of q."""
-    vocab, some = len(q), q > 0
-    count = int(np.count_nonzero(some))
+    """Place of each token; by place, the masses of p and of q."""
+    vocab, is_drafted = len(q), q > 0
+    count = int(np.count_nonzero(is_drafted))
+    # Most tokens can be drafted: sort them all.
     if 2 * count >= vocab:
         order = ordered(p, q)
         place = np.empty(vocab, dtype=np.int64)
         place[order] = np.arange(vocab)
         return place, p.take(order), q.take(order)
-    drafted = np.flatnonzero(some)
-    p_some, q_some = p.take(drafted), q.take(drafted)
-    order = ordered(p_some, q_some)
+    # Sort the tokens that can be drafted; all others share one place at the end.
+    drafted = np.flatnonzero(is_drafted)
+    p_drafted, q_drafted = p.take(drafted), q.take(drafted)
+    order = ordered(p_drafted, q_drafted)
     place = np.full(vocab, count)
     place[drafted.take(order)] = np.arange(count)
-    rest = max(0.0, p.sum() - p_some.sum())
-    return place, np.append(p_some.take(order), rest), np.append(q_some.take(order), 0.0)
+    rest = max(0.0, p.sum() - p_drafted.sum())
+    return place, np.append(p_drafted.take(order), rest), np.append(q_drafted.take(order), 0.0)
 
 
 def ordered(p: Array, q: Array) -> Array:
-    """Tokens by p/q; neighbours that rounding may have told apart by their ids, as equal numbers are."""
+    """Tokens in order of p/q; neighbours that differ by rounding only go by id, as ties do."""
+    # One word per token: the leading bits of p/q, then the id.
     vocab = len(p)
     bits = np.uint64(vocab.bit_length())
     ratio, words = np.empty(vocab), np.empty(vocab, dtype=np.uint64)
-    ids, one = np.arange(vocab, dtype=np.uint64), np.uint64(1)
+    ids, unit = np.arange(vocab, dtype=np.uint64), np.uint64(1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         for s in _pieces(vocab):
             part = np.divide(p[s], q[s], out=ratio[s])
             part[~(part < INFINITY)] = INFINITY  # 0/0 is not
             part += 0.0  # no -0.0
-            np.left_shift(part.view(np.uint64), one, out=words[s])  # no number here has a sign
+            np.left_shift(part.view(np.uint64), unit, out=words[s])  # no number here has a sign
             words[s] >>= bits
             words[s] <<= bits
             words[s] |= ids[s]
     words.sort()
-    order = (words & ((one << bits) - one)).view(np.int64)
+    order = (words & ((unit << bits) - unit)).view(np.int64)
+    # Sort again where the leading bits agree, or nearly, and the ratios do not.
     words >>= bits
-    near = np.flatnonzero(words[1:] - words[:-1] <= one)
+    near = np.flatnonzero(words[1:] - words[:-1] <= unit)
     differ = ratio.take(order.take(near)) != ratio.take(order.take(near + 1))
     return _settled(order, ratio, near, near[differ]) if differ.any() else order
 
 
 def _settled(order: Array, ratio: Array, near: Array, differ: Array) -> Array:
-    """The order where `near` places are close to the next one's, and `differ` of them not equal: runs sorted anew."""
-    apart = np.ones(len(order), dtype=bool)
-    apart[near + 1] = False
-    run = np.cumsum(apart)
+    """Sort again every run of `near` places, each close to the next place, that has one of `differ`, unequal to it."""
+    # Number the runs; those to be sorted again are uncertain.
+    begins = np.ones(len(order), dtype=bool)
+    begins[near + 1] = False
+    run = np.cumsum(begins)
     uncertain = np.zeros(run[-1] + 1, dtype=bool)
     uncertain[run.take(differ)] = True
+    # Order each uncertain run by the whole ratio.
     places = np.flatnonzero(uncertain.take(run))
     tokens, run = order.take(places), run.take(places)
     by_ratio = np.lexsort((ratio.take(tokens), run))
     tokens = tokens.take(by_ratio)
     value = ratio.take(tokens)
+    # A group ends where the run does or the ratio really rises; inside a group tokens go by id.
     new = (run[1:] != run[:-1]) | (value[:-1] < (1 - noise(ratio)) * value[1:])
     group = np.concatenate([[0], np.cumsum(new)])
     order[places] = tokens.take(np.lexsort((tokens, group)))
@@ -119,8 +131,9 @@ def _settled(order: Array, ratio: Array, near: Array, differ: Array) -> Array:
 
 
 def _levels(p_part: Array, q_part: Array, p_mass: Array, q_mass: Array, draws: Draws) -> tuple[float, float, float]:
-    """1 - acceptance, c and d."""
+    """1 - acceptance, c and d, each an extremum over all prefixes."""
     pieces, tiny = _pieces(len(p_mass)), noise(p_mass)
+    # First and last place of each piece, for the bounds.
     first = np.arange(0, len(p_mass), CHUNK)
     last = np.minimum(first + CHUNK, len(p_mass)) - 1
 
@@ -128,48 +141,53 @@ def _levels(p_part: Array, q_part: Array, p_mass: Array, q_mass: Array, draws: D
         more = inside(q_mass[s], draws) - p_mass[s]
         return more[more > draws.limit * tiny * p_mass[s]]
 
-    def level(s: slice) -> Array:  # that fills the first tokens by the loss; its negative
-        some = q_mass[s] > tiny
-        return -(p_mass[s][some] + loss) / q_mass[s][some]
+    def level(s: slice) -> Array:  # minus the level that fills the first tokens by the loss
+        is_safe = q_mass[s] > tiny
+        return -(p_mass[s][is_safe] + loss) / q_mass[s][is_safe]
 
-    def lid(s: slice) -> Array:  # that cuts the tokens from here on by the loss
+    def lid(s: slice) -> Array:  # the level that cuts the tokens from here on by the loss
         q_after = q_mass[-1] - q_mass[s] + q_part[s]
-        some = q_after > tiny
-        return ((p_mass[-1] - p_mass[s] + p_part[s] - loss)[some]) / q_after[some]
+        is_safe = q_after > tiny
+        return ((p_mass[-1] - p_mass[s] + p_part[s] - loss)[is_safe]) / q_after[is_safe]
 
+    # Each maximum comes with a bound by pieces: masses that grow are taken at a piece's ends.
     loss = _most(excess, inside(q_mass[last], draws) - p_mass[first], pieces, 0.0)
     fill = -_most(level, -(p_mass[first] + loss) / np.maximum(q_mass[last], tiny), pieces, -INFINITY)
     q_after = q_mass[-1] - q_mass[last] + q_part[last] - tiny
     p_after = p_mass[-1] - p_mass[first] + p_part[first] - loss + tiny
     bound = np.where(q_after > 0, p_after / np.where(q_after > 0, q_after, 1), np.inf)
-    return loss, fill, max(_most(lid, bound, pieces, 0.0), fill)  # what no draft reaches is cut at any level
+    cut = max(_most(lid, bound, pieces, 0.0), fill)  # d >= c, also where no draft reaches
+    return loss, fill, cut
 
 
 def _most(f: Callable[[slice], Array], bound: Array, pieces: list[slice], least: float) -> float:
-    """The largest value of f, or `least`: pieces whose bound is not above what was found are left out."""
-    found = least
+    """Largest value of f over all pieces, at least `least`; stops when no bound is above the largest so far."""
+    largest = least
     for i in np.argsort(-bound):
-        if not bound[i] > found:
+        if not bound[i] > largest:
             break
-        found = max(found, float(f(pieces[i]).max(initial=least)))
-    return found
+        largest = max(largest, float(f(pieces[i]).max(initial=least)))
+    return largest
 
 
 def _exchanged(
     p_part: Array, q_part: Array, q_mass: Array, fill: float, cut: float, draws: Draws
 ) -> tuple[Array, Array, Array, Array]:
-    """By place: wanted, own, and the sums of gains and of losses."""
-    wanted, own, gains, losses = (np.empty(len(q_mass)) for _ in range(4))
+    """By place: wanted, slope, and the sums of gains and of losses, as in `Plan`."""
+    wanted, slope, gains, losses = (np.empty(len(q_mass)) for _ in range(4))
     for s in _pieces(len(q_mass)):
-        own[s] = mean_slope(q_mass[s] - q_part[s], q_mass[s], draws)
-        has, w = q_part[s] * own[s], wanted[s]
+        slope[s] = mean_slope(q_mass[s] - q_part[s], q_mass[s], draws)
+        unmoved, w = q_part[s] * slope[s], wanted[s]
+        # w = max(c q, min(p, d q)), written in place.
         np.minimum(p_part[s], cut * q_part[s], out=w)
         np.maximum(fill * q_part[s], w, out=w)
-        most = np.maximum(has, w)
-        np.subtract(most, has, out=gains[s])
-        np.subtract(most, w, out=losses[s])
-    return wanted, own, np.cumsum(gains, out=gains), np.cumsum(losses, out=losses)
+        # (w - unmoved)+ and (unmoved - w)+, from the larger of the two.
+        larger = np.maximum(unmoved, w)
+        np.subtract(larger, unmoved, out=gains[s])
+        np.subtract(larger, w, out=losses[s])
+    return wanted, slope, np.cumsum(gains, out=gains), np.cumsum(losses, out=losses)
 
 
 def _pieces(size: int) -> list[slice]:
+    """Slices of at most CHUNK places that cover `size` places in order."""
     return [slice(i, min(i + CHUNK, size)) for i in range(0, size, CHUNK)]

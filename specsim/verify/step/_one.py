@@ -12,33 +12,37 @@ from specsim.verify.step._plan import Plan
 
 
 def serves(*arrays: Array) -> bool:
-    """Whether p, the drafts and the uniforms are rows for this file."""
+    """True if p, the drafts and the uniforms are single NumPy rows, which this file handles."""
     return all(type(w) is np.ndarray and w.ndim == 1 and w.dtype != object for w in arrays)
 
 
 def token(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token () from drafts (K,) and u (2K+2,)."""
     count, numbers = len(drafts), u.tolist()
+    # The draft with the highest label wins, the first one on ties.
     highest, winner = -2, -1
     for k, draft in enumerate(drafts.tolist()):
         label = -1 if draft < 0 else _label(plan, draft, numbers[k], numbers[count + k])
         if label > highest:
             highest, winner = label, draft
+    # Accept the winner with probability min(1, p/w).
     p, pooled, q = plan.p.item(winner), plan.pooled.item(winner), plan.q.item(winner)
     w = max(plan.fill.item() * q, min(pooled, plan.cut.item() * q))
     if numbers[-2] * w < p:
         return np.array(winner)
+    # Else draw y ~ (p - w)+.
     total = plan.left_over.item(-1)
     return np.array(plan.left_over.searchsorted(total - numbers[-1] * total))
 
 
 def _label(plan: Plan, draft: int, which: float, moves: float) -> int:
-    """Place of the stretch that the draft takes."""
+    """Label of the draft: the place of the stretch that it takes, its token's or a partner's."""
     place = plan.place.item(draft)
-    wanted, q, own = plan.wanted.item(place), plan.q_there.item(place), plan.own.item(place)
-    has = q * own
-    mine, theirs = (plan.gains, plan.losses) if has < wanted else (plan.losses, plan.gains)
-    end = min(mine.item(place), theirs.item(-1))
-    size = min(abs(wanted - has), end)
-    partner = int(theirs.searchsorted(end - which * size))
-    return partner if moves * (q * abs(plan.own.item(partner) - own)) < size else place
+    wanted, q, slope = plan.wanted.item(place), plan.q_there.item(place), plan.slope.item(place)
+    unmoved = q * slope
+    # Its span on the line of gains or of losses faces the partners on the other line, which is as long.
+    line, partners = (plan.gains, plan.losses) if unmoved < wanted else (plan.losses, plan.gains)
+    end = min(line.item(place), partners.item(-1))
+    size = min(abs(wanted - unmoved), end)
+    partner = int(partners.searchsorted(end - which * size))
+    return partner if moves * (q * abs(plan.slope.item(partner) - slope)) < size else place

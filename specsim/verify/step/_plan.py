@@ -1,4 +1,4 @@
-"""What the optimal rule has prepared."""
+"""The optimal rule's plan: all that it computes from p and q before it sees drafts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Plan(NamedTuple):
     place: Array  # of each token
     wanted: Array  # by place: w
     q_there: Array  # by place: the length of the stretch
-    own: Array  # by place: q own is what its token would win if no draft moved
-    gains: Array  # by place: cumulative sums of (w - q own)+
-    losses: Array  # by place: cumulative sums of (q own - w)+; both end at the same total
+    slope: Array  # by place: q slope is the probability that its token would win if no draft moved
+    gains: Array  # by place: cumulative sums of (w - q slope)+
+    losses: Array  # by place: cumulative sums of (q slope - w)+; both end at the same total
     left_over: Array  # cumulative sums of (p - w)+

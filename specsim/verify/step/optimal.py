@@ -43,7 +43,8 @@ from specsim.verify.step._long import INFINITY
 from specsim.verify.step._plan import Plan
 
 DRAFTS: Literal["iid"] = "iid"
-ALSO = ("distinct",)  # other schemes whose drafts it verifies
+# Other schemes whose drafts the rule verifies.
+ALSO = ("distinct",)
 EXACT = True
 THEOREM = "T08"
 PROVED = {"lossless": "spans_lossless", "acceptance": "spans_hit"}
@@ -51,57 +52,68 @@ PAPER = "arXiv:2310.15141"
 
 
 def prepare(p: Array, q: Array, num_drafts: int | Draws, grid: float | None = None) -> Plan:
-    """How far p must be filled and cut to become w, and which tokens win too seldom or too often if no draft moves."""
+    """Plan with the levels c and d that turn p into w, and the tokens that win too seldom or too often unmoved."""
     xp = array_namespace(p, q)
+    # Read the arguments; a long NumPy row has a faster program of its own.
     draws = num_drafts if isinstance(num_drafts, Draws) else Draws(num_drafts, 0, num_drafts)
     p, q = xp.broadcast_arrays(*(w if w.dtype == xp.float64 else wide(w) for w in (p, q)))
     if _long.serves(p):
         return Plan(*_long.planned(p, q, draws, grid))
+    # Lay the tokens, or bins of tokens, in order of p/q, and sum p and q over the first ones.
     place, pooled, p_part, q_part = _stretches(p, q, draws.limit, grid)
     p_mass, q_mass = (xp.cumulative_sum(w, axis=-1) for w in (p_part, q_part))
-    # Of tuples inside the first tokens over what p has there; rounding is no excess.
+    # loss = max_H (E q(H)^N - p(H)), H the first tokens: all drafts lie in H more often than p does.
+    # A difference within rounding counts as 0.
     excess = inside(q_mass, draws) - p_mass
     loss = xp.max(xp.where(excess > draws.limit * noise(p) * p_mass, excess, 0), axis=-1, keepdims=True)
-    level = _quotient(p_mass + loss, q_mass, q_mass > noise(q), INFINITY)  # fills the first tokens by the loss
+    # c is the level that fills the first tokens by the loss.
+    level = _quotient(p_mass + loss, q_mass, q_mass > noise(q), INFINITY)
     fill = xp.min(level, axis=-1, keepdims=True)
+    # d is the level that cuts the last tokens by the loss.
     q_after = q_mass[..., -1:] - q_mass + q_part
     p_after = p_mass[..., -1:] - p_mass + p_part
-    lid = _quotient(p_after - loss, q_after, q_after > noise(q), 0)  # cuts the tokens from here on
-    cut = xp.maximum(xp.max(lid, axis=-1, keepdims=True), fill)  # what no draft reaches is cut at any level
-    own = mean_slope(q_mass - q_part, q_mass, draws)
-    has, wanted = q_part * own, _winners(p_part, q_part, fill, cut)
-    most = xp.maximum(has, wanted)
+    lid = _quotient(p_after - loss, q_after, q_after > noise(q), 0)
+    cut = xp.maximum(xp.max(lid, axis=-1, keepdims=True), fill)  # d >= c, also where no draft reaches
+    # Compare, place by place, the probability of winning if no draft moves with the one wanted, w.
+    slope = mean_slope(q_mass - q_part, q_mass, draws)
+    unmoved, wanted = q_part * slope, _winners(p_part, q_part, fill, cut)
+    larger = xp.maximum(unmoved, wanted)
+    # A refused winner is replaced by y ~ (p - w)+; if that is only rounding, by y ~ p.
     left_over = p - xp.minimum(p, _winners(pooled, q, fill, cut))
     total = xp.sum(left_over, axis=-1, keepdims=True)
     left_over = xp.where(total > noise(p), left_over, p)
-    sums = (xp.cumulative_sum(w, axis=-1) for w in (most - has, most - wanted, left_over))
+    sums = (xp.cumulative_sum(w, axis=-1) for w in (larger - unmoved, larger - wanted, left_over))
     loss = loss if grid is None else total
-    return Plan(p, q, pooled, fill, cut, loss, place, wanted, q_part, own, *sums)
+    return Plan(p, q, pooled, fill, cut, loss, place, wanted, q_part, slope, *sums)
 
 
 def transition(plan: Plan, drafts: Array) -> Array:
     """Law of the token (..., V) given drafts (..., K)."""
     xp, count, w = array_namespace(plan.p), drafts.shape[-1], winners(plan)
     missing, drafts = drafts < 0, xp.where(drafts < 0, 0, drafts)
+    # Probability min(1, p/w) that each draft passes if it wins.
     passes = accept_probability(plan.p[..., None, :], w[..., None, :], drafts)[..., None]
+    # Law of each draft's label, and its distribution function; a missing draft lies below all places.
     size = 1 if isinstance(plan.p, np.ndarray) else count  # drafts at a time: NumPy's temporaries stay in cache
     laws = (_label_law(plan, drafts[..., k : k + size]) for k in range(0, count, size))
     each = (law[..., k, :] for law in laws for k in range(size))
     labels = [xp.where(missing[..., k, None], 0, law) for k, law in enumerate(each)]
     up_to = [xp.where(missing[..., k, None], 1, xp.cumulative_sum(row, axis=-1)) for k, row in enumerate(labels)]
+    # Draft k wins where earlier drafts have lower labels and later ones have no higher ones.
     law, replaced = 0, 0
     for k, wins in enumerate(labels):
-        for j in (j for j in range(count) if j != k):  # earlier drafts end up below, later ones not above
+        for j in (j for j in range(count) if j != k):
             wins = wins * (up_to[j] - labels[j] if j < k else up_to[j])
-        chance = xp.sum(wins, axis=-1, keepdims=True)
-        kept = chance * passes[..., k, :]
-        law = law + kept * one_hot(drafts[..., k], plan.p)
-        replaced = replaced + (chance - kept)
+        winning = xp.sum(wins, axis=-1, keepdims=True)
+        accepted = winning * passes[..., k, :]
+        law = law + accepted * one_hot(drafts[..., k], plan.p)
+        replaced = replaced + (winning - accepted)
+    # The rest of the probability goes to y ~ (p - w)+.
     return law + replaced * residual(plan.p, w)
 
 
 def acceptance(plan: Plan) -> Array:
-    """Probability that the winner is kept."""
+    """Probability that the winner is accepted."""
     return 1 - plan.loss[..., 0]
 
 
@@ -115,13 +127,16 @@ def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     if _one.serves(plan.p, drafts, u):
         return _one.token(plan, drafts, u)
     xp, count = array_namespace(plan.p, drafts), drafts.shape[-1]
+    # The draft with the highest label wins.
     label = _label(plan, drafts, u[..., :count], u[..., count : 2 * count])
     token = at(drafts, xp.argmax(label, axis=-1))[..., None]
+    # Accept it with probability min(1, p/w).
     p, pooled, q = (_entry(w, token) for w in (plan.p, plan.pooled, plan.q))
-    kept = u[..., -2:-1] * _winners(pooled, q, plan.fill, plan.cut) < p
-    total = xp.where(kept, 0, plan.left_over[..., -1:])  # a kept token asks nothing of the last uniform
-    other = _first(kept, plan.left_over, plan.left_over, total, u[..., -1:] * total, token)
-    return xp.where(kept, token, other)[..., 0]
+    accepted = u[..., -2:-1] * _winners(pooled, q, plan.fill, plan.cut) < p
+    # Else draw y ~ (p - w)+; of an accepted token the last uniform decides nothing.
+    total = xp.where(accepted, 0, plan.left_over[..., -1:])
+    replacement = _first(accepted, plan.left_over, plan.left_over, total, u[..., -1:] * total, token)
+    return xp.where(accepted, token, replacement)[..., 0]
 
 
 def winners(plan: Plan) -> Array:
@@ -130,35 +145,37 @@ def winners(plan: Plan) -> Array:
 
 
 def _winners(p: Array, q: Array, fill: Array, cut: Array) -> Array:
-    """w where p, q are given, c and d found."""
+    """w = max(c q, min(p, d q)), entry by entry."""
     xp = array_namespace(p, q)
     return xp.maximum(fill * q, xp.minimum(p, cut * q))
 
 
-def _stretches(p: Array, q: Array, most: int, grid: float | None) -> tuple[Array, Array, Array, Array]:
-    """The place of each token; p, or q times the p/q of its bin; by place, the masses of p and of q."""
+def _stretches(p: Array, q: Array, limit: int, grid: float | None) -> tuple[Array, Array, Array, Array]:
+    """Place of each token; p, or in bins q times the bin's p/q; by place, the masses of p and of q."""
     ratio = _quotient(p, q, p < INFINITY * q, INFINITY)
     if grid is not None:
-        return _bins.pooled(p, q, ratio, most, grid)
+        return _bins.pooled(p, q, ratio, limit, grid)
     order = _order(ratio)
     return _inverse(order), p, along(p, order), along(q, order)
 
 
 def _order(ratio: Array) -> Array:
-    """Tokens by p/q; neighbours that rounding may have told apart by their ids, as equal numbers are. See T08."""
+    """Tokens (..., V) in order of p/q. Neighbours that differ by rounding only go by id, as ties do: see T08."""
     xp = array_namespace(ratio)
     order = xp.argsort(ratio, axis=-1, stable=False)
     vocab, almost = ratio.shape[-1], 1 if is_exact(ratio) else 1 - noise(ratio)
-    if vocab * vocab > xp.iinfo(order.dtype).max:  # JAX without 64 bits
+    # Without 64 bits (JAX) the keys below would overflow.
+    if vocab * vocab > xp.iinfo(order.dtype).max:
         return order
+    # Sort again by the key V * group + id: a group ends where the ratio really rises.
     part = along(ratio, order)
-    apart = part[..., :-1] < almost * part[..., 1:]
-    group = vocab * xp.cumulative_sum(xp.astype(apart, order.dtype), axis=-1, include_initial=True)
+    rises = part[..., :-1] < almost * part[..., 1:]
+    group = vocab * xp.cumulative_sum(xp.astype(rises, order.dtype), axis=-1, include_initial=True)
     return xp.sort(group + order, axis=-1) - group
 
 
 def _inverse(order: Array) -> Array:
-    """Place of each token."""
+    """Place of each token: the inverse of the permutation `order`."""
     if not isinstance(order, np.ndarray):
         return array_namespace(order).argsort(order, axis=-1)
     place = np.empty_like(order)
@@ -167,55 +184,68 @@ def _inverse(order: Array) -> Array:
 
 
 def _exchange(plan: Plan, token: Array) -> tuple[Array, ...]:
-    """Of the places of tokens (..., K): place, own, q; whether it gains, how much, and the end of its span."""
+    """Place, slope and q of tokens (..., K); whether each gains, how much, and the end of its span.
+
+    A token gains if it would win less than w wants of it when no draft moves. The gains of all tokens laid end to end
+    are as long as their losses: a token's span on the one line faces the partners on the other.
+    """
     xp = array_namespace(plan.p)
     place = _entry(plan.place, token)
-    wanted, q, own = (_entry(w, place) for w in (plan.wanted, plan.q_there, plan.own))
-    has = q * own
-    gains = has < wanted
+    wanted, q, slope = (_entry(w, place) for w in (plan.wanted, plan.q_there, plan.slope))
+    unmoved = q * slope
+    gains = unmoved < wanted
+    # Both lines have the same length but for rounding: no span ends after the partners' line.
     end = xp.where(gains, _entry(plan.gains, place), _entry(plan.losses, place))
-    last = xp.where(gains, plan.losses[..., -1:], plan.gains[..., -1:])  # the same total, but for rounding
+    last = xp.where(gains, plan.losses[..., -1:], plan.gains[..., -1:])
     end = xp.minimum(end, last)
-    return place, own, q, gains, xp.minimum(abs(wanted - has), end), end  # no more than the others have
+    return place, slope, q, gains, xp.minimum(abs(wanted - unmoved), end), end
 
 
 def _label(plan: Plan, drafts: Array, which: Array, moves: Array) -> Array:
-    """Place of the stretch that each draft takes: its token's or a partner's, where gains are matched with losses.
+    """Label of each draft: the place of the stretch that it takes, its token's or a partner's.
 
-    -1, before all places, for a draft that is not there.
+    A token that gains has partners that lose, and the other way round. A missing draft has -1, before all places.
     """
     xp, missing = array_namespace(plan.p, drafts), drafts < 0
-    place, own, q, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
+    place, slope, q, gains, size, end = _exchange(plan, xp.where(missing, 0, drafts))
     partner = _first(gains, plan.losses, plan.gains, end, which * size, place)
-    gap = q * abs(_entry(plan.own, partner) - own)
+    gap = q * abs(_entry(plan.slope, partner) - slope)
     return xp.where(missing, -1, xp.where(moves * gap < size, partner, place))
 
 
 def _label_law(plan: Plan, tokens: Array) -> Array:
-    """Laws, by place (..., K, V), of the labels of drafted tokens (..., K)."""
+    """Law of the label (..., K, V), by place, for each drafted token (..., K)."""
     xp = array_namespace(plan.p)
-    place, own, q, gains, size, end = (w[..., None] for w in _exchange(plan, tokens))
-    theirs = xp.where(gains, plan.losses[..., None, :], plan.gains[..., None, :])
-    before = xp.concat([xp.zeros_like(theirs[..., :1]), theirs[..., :-1]], axis=-1)
-    shared = xp.minimum(size, end - before) - positive_part(end - theirs)
-    gap = xp.maximum(q * abs(plan.own[..., None, :] - own), size)
+    place, slope, q, gains, size, end = (w[..., None] for w in _exchange(plan, tokens))
+    # Length that the token's span shares with each partner's.
+    partners = xp.where(gains, plan.losses[..., None, :], plan.gains[..., None, :])
+    before = xp.concat([xp.zeros_like(partners[..., :1]), partners[..., :-1]], axis=-1)
+    shared = xp.minimum(size, end - before) - positive_part(end - partners)
+    # A draft moves to a partner with probability shared / max(size, q |slope difference|), else stays.
+    gap = xp.maximum(q * abs(plan.slope[..., None, :] - slope), size)
     moved = _quotient(shared, gap, (shared > 0) & (gap > 0), 0)
     stays = positive_part(1 - xp.sum(moved, axis=-1, keepdims=True))
     return moved + stays * one_hot(place[..., 0], moved)
 
 
 def _first(chosen: Array, row: Array, other: Array, end: Array, back: Array, place: Array) -> Array:
-    """First place where the sums in `row` (in `other`, where not chosen) reach end - back, as the last of them does."""
-    xp, vocab, rows = array_namespace(row), row.shape[-1], is_torch_array(row) and row.shape[:-1] == end.shape[:-1]
-    if rows or (row.ndim == 1 and not is_exact(row)):
-        found = xp.searchsorted(row, end - back, side="left")
-        return found if row is other else xp.where(chosen, found, xp.searchsorted(other, end - back, side="left"))
+    """First place where the sums in `row` reach end - back, or those in `other` where not chosen.
+
+    The last sum reaches it always. `place` gives the shape and the type of the answer.
+    """
+    xp, vocab = array_namespace(row), row.shape[-1]
+    # The library's own search, where it takes these shapes.
+    is_torch_batch = is_torch_array(row) and row.shape[:-1] == end.shape[:-1]
+    if is_torch_batch or (row.ndim == 1 and not is_exact(row)):
+        first = xp.searchsorted(row, end - back, side="left")
+        return first if row is other else xp.where(chosen, first, xp.searchsorted(other, end - back, side="left"))
+    # Else bisection, bit by bit: go to `probe` if the sum just before it does not reach the bound.
     place = 0 * place
     for step in (1 << bit for bit in reversed(range((vocab - 1).bit_length()))):
         probe = place + step
         entry = xp.where(probe < vocab, probe, vocab) - 1
-        there = _entry(row, entry) if row is other else xp.where(chosen, _entry(row, entry), _entry(other, entry))
-        place = xp.where((probe >= vocab) | (end - there <= back), place, probe)
+        before = _entry(row, entry) if row is other else xp.where(chosen, _entry(row, entry), _entry(other, entry))
+        place = xp.where((probe >= vocab) | (end - before <= back), place, probe)
     return place
 
 
@@ -224,7 +254,7 @@ def _entry(row: Array, index: Array) -> Array:
     return row[index] if row.ndim == 1 else at(row[..., None, :], index)
 
 
-def _quotient(a: Array, b: Array, plain: Array, otherwise: float) -> Array:
-    """a / b where that is safe, `otherwise` elsewhere."""
+def _quotient(a: Array, b: Array, is_safe: Array, otherwise: float) -> Array:
+    """a / b where `is_safe`, `otherwise` elsewhere; nothing is divided by 0."""
     xp = array_namespace(a, b)
-    return xp.where(plain, a / xp.where(plain, b, 1), otherwise)
+    return xp.where(is_safe, a / xp.where(is_safe, b, 1), otherwise)

@@ -86,7 +86,7 @@ def test_full_vocabulary(vocab: int, kind: str) -> None:
         assert abs(np.minimum(p, w).sum() - best) <= 1e-10
         by_place = np.empty(vocab)
         by_place[plan.place] = w
-        has = plan.q_there * plan.own
+        has = plan.q_there * plan.slope
         assert abs(np.diff(plan.gains, prepend=0) - np.maximum(by_place - has, 0)).max() <= 1e-15
         assert abs(np.diff(plan.losses, prepend=0) - np.maximum(has - by_place, 0)).max() <= 1e-15
         assert abs(plan.gains[-1] - plan.losses[-1]) <= 1e-12
