@@ -179,22 +179,24 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
 
 
 def _rows(target: Model | Array, draft: Model | Array) -> Rows:
-    """Both laws after a prefix, checked."""
+    """Function that returns the laws of target and draft after a prefix; the arguments are validated."""
     laws = check.models_or_laws(target, draft)
     return check.models(target, draft) if laws is None else lambda text: laws
 
 
 def _drafted(rows: Rows, gamma: int) -> _Texts:
+    """All texts of at most gamma tokens that can be drafted, parents before children."""
     texts: list[Text] = [()]
     parent, p, mass = [0], [1.0], [1.0]
-    for i, text in enumerate(texts):  # grows as it is gone through
+    # The list grows while the loop runs over it, level by level.
+    for i, text in enumerate(texts):
         if len(text) < gamma:
-            above, below = (np.asarray(w, dtype=np.float64) for w in rows(text))
-            for y in np.flatnonzero(below).tolist():
+            p_next, q_next = (np.asarray(w, dtype=np.float64) for w in rows(text))
+            for y in np.flatnonzero(q_next).tolist():
                 texts.append((*text, y))
                 parent.append(i)
-                p.append(above[y])
-                mass.append(mass[i] * below[y])
+                p.append(p_next[y])
+                mass.append(mass[i] * q_next[y])
             if len(texts) > MAX_VARIABLES:
                 raise ValueError(f"more than {MAX_VARIABLES} texts can be drafted; use a smaller vocabulary or gamma")
     return _Texts(texts, *(np.array(w) for w in (parent, p, mass)))
@@ -202,7 +204,8 @@ def _drafted(rows: Rows, gamma: int) -> _Texts:
 
 def _masses(mass: Array, chosen: Array) -> Array:
     """Probability of each multiset of paths (n, K), ascending: prod mass, times the number of its orders."""
-    place = np.ones(chosen.shape)  # in a run of equal paths
+    # Position of each path in its run of equal paths: their product is that of the runs' factorials.
+    place = np.ones(chosen.shape)
     for k in range(1, chosen.shape[-1]):
         place[:, k] += np.where(chosen[:, k] == chosen[:, k - 1], place[:, k - 1], 0)
     return math.factorial(chosen.shape[-1]) * np.prod(mass[chosen] / place, axis=-1)

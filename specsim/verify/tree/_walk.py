@@ -1,8 +1,8 @@
 """Token trees level by level, as arrays: the children of every node, and walks from the root.
 
-A tree has few nodes, a row of p many tokens. So what is known of the shape is worked out in Python, what depends on
-the drafted tokens (absent nodes, equal siblings, paths with a common prefix) by comparing small arrays of integers, and
-rows are touched level by level.
+A tree has few nodes, a row of p many tokens. Three kinds of work are therefore kept apart: the shape is worked out in
+Python; whatever depends on the drafted tokens (absent nodes, equal siblings, paths with a common prefix) by comparing
+small arrays of integers; and the long rows of p and q are touched once a level.
 """
 
 from __future__ import annotations
@@ -42,30 +42,36 @@ def levels(tree: TokenTree) -> list[Level]:
     batch, merged, parents = tuple(tree.tokens.shape[:-1]), tree.scheme == "paths", _parents(tree)
     if is_numpy_array(tree.tokens) and parents.ndim == 1 and not merged and (tree.tokens >= 0).all():
         return _whole(tree.tokens, parents.astype(np.int64, copy=False).tobytes())
-    nodes, found = np.array([-1]), list[Level]()
-    owner = xp.ones((*batch, 1), dtype=xp.bool, device=where)  # which nodes have children of their own
-    alike = xp.ones((1, 1), dtype=xp.bool, device=where)  # which nodes share their children, all of them the owner's
+    nodes, above = np.array([-1]), list[Level]()
+    # The nodes that hold children; with merged paths, only the first node of each text.
+    owner = xp.ones((*batch, 1), dtype=xp.bool, device=where)
+    # The pairs of nodes with the same text: they share their children, which the owner holds.
+    alike = xp.ones((1, 1), dtype=xp.bool, device=where)
     for below, most in zip(_nodes(tree)[1:], most_children(tree), strict=True):
         drawn = tree.tokens[..., held(below, tree.tokens)]  # (..., N)
         there = drawn >= 0
-        if parents.ndim > 1:  # a batch of beams: levels lie one after the other, parents differ from row to row
+        # Who is whose child (`hung`), and whose sibling (`kin`). In a batch of beams, parents differ from row to row.
+        if parents.ndim > 1:
             up = parents[..., held(below, parents)] - int(nodes[0])
             kin, hung = up[..., :, None] == up[..., None, :], up[..., None, :] == _range(len(nodes), drawn)[:, None]
         else:
             up = held(np.searchsorted(nodes, parents[below]), drawn)
             hung = alike[..., :, up]
             kin = hung[..., up, :]
+        # A draft is new if no earlier sibling is the same token.
         same = kin & (drawn[..., :, None] == drawn[..., None, :])
         earlier = held(np.tri(len(below), k=-1, dtype=bool), drawn)
         first = there & ~xp.any(same & earlier, axis=-1)
+        # Collect the level, and go on to its children.
         straight = parents.ndim == 1 and not merged and _straight(nodes, parents[below])
         child = owner[..., :, None] & hung & there[..., None, :]
-        found.append(_level(nodes, drawn, child, first, most)._replace(straight=straight))
+        above.append(_level(nodes, drawn, child, first, most)._replace(straight=straight))
         alike = same if merged else held(np.eye(len(below), dtype=bool), drawn)
         nodes, owner = below, first if merged else there
+    # The nodes of the last level have no children.
     none = xp.zeros((*batch, len(nodes), 0), dtype=tree.tokens.dtype, device=where)
     last = Level(held(nodes + 1, none), none, none, none > 0, xp.sum(none, axis=-1), 0, nodes + 1, _span(nodes), False)
-    return [*found, last]
+    return [*above, last]
 
 
 def _span(nodes: Array) -> slice | None:
@@ -74,12 +80,12 @@ def _span(nodes: Array) -> slice | None:
 
 
 def _straight(nodes: Array, parents: Array) -> bool:
-    """Whether each of these nodes has one child, in their order."""
+    """True if each of the nodes has one child, and the children lie in the order of the nodes."""
     return len(nodes) == len(parents) and bool((nodes == parents).all())
 
 
 class _Place(NamedTuple):
-    """What is known of a level of a shape: the fields of `Level`, and which nodes its children are."""
+    """A level as far as its shape decides it: fields of `Level`, and the children's nodes."""
 
     rows: Array
     kids: Array  # (W, M) nodes
@@ -95,17 +101,19 @@ class _Place(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _places(parents: bytes) -> list[_Place]:
-    """The levels of a shape whose nodes are all there, from its parents as int64."""
-    found, nodes, out = np.frombuffer(parents, dtype=np.int64), np.array([-1]), list[_Place]()
+    """Levels of a shape whose nodes are all there, from its parents as int64."""
+    parent, nodes, out = np.frombuffer(parents, dtype=np.int64), np.array([-1]), list[_Place]()
     while len(nodes):
-        below = np.flatnonzero(np.isin(found, nodes) & (found >= nodes[0]))
-        child = found[below] == nodes[:, None]  # (W, N)
+        # The nodes of the next depth, and whose children they are.
+        below = np.flatnonzero(np.isin(parent, nodes) & (parent >= nodes[0]))
+        child = parent[below] == nodes[:, None]  # (W, N)
         count = child.sum(axis=-1)
         most = int(count.max(initial=0))
+        # Each node's children, first to last, padded to the largest number of children.
         there = np.arange(most) < count[:, None]
         places = np.where(there, np.argsort(~child, axis=-1, stable=True)[:, :most], 0)
         kids = below[places] if len(below) else places
-        facts = _span(nodes), _straight(nodes, found[below]), most < 2, bool(there.all())
+        facts = _span(nodes), _straight(nodes, parent[below]), most < 2, bool(there.all())
         out.append(_Place(nodes + 1, kids, places, there, count, len(below), *facts))
         nodes = below
     return out
@@ -113,7 +121,7 @@ def _places(parents: bytes) -> list[_Place]:
 
 @lru_cache(maxsize=256)
 def _spread(parents: bytes, batch: tuple[int, ...]) -> list[tuple[Array, ...]]:
-    """Of each level places, which of them are taken, and their number, for every tree of a batch; not to be changed."""
+    """Places, which of them are taken, and their number, level by level, repeated for a batch: read-only arrays."""
     out = []
     for here in _places(parents):
         each = tuple(np.broadcast_to(w, (*batch, *w.shape)).copy() for w in (here.places, here.there, here.count))
@@ -125,26 +133,27 @@ def _spread(parents: bytes, batch: tuple[int, ...]) -> list[tuple[Array, ...]]:
 
 @lru_cache(maxsize=256)
 def _earlier(parents: bytes) -> Array:
-    """Which nodes are earlier siblings of which, (n, n)."""
-    found = np.frombuffer(parents, dtype=np.int64)
-    return (found[:, None] == found) & np.tri(len(found), k=-1, dtype=bool)
+    """Matrix (n, n): True where the second node is an earlier sibling of the first."""
+    parent = np.frombuffer(parents, dtype=np.int64)
+    return (parent[:, None] == parent) & np.tri(len(parent), k=-1, dtype=bool)
 
 
 def _whole(tokens: Array, parents: bytes) -> list[Level]:
-    """The levels of a NumPy tree with all its nodes: only the tokens, and which of them are equal, are not known."""
+    """Levels of a NumPy tree with all its nodes: the shape's levels are cached, only the tokens are new."""
+    # A token is new if no earlier sibling is the same token.
     out, shape = list[Level](), _places(parents)
     if not all(here.alone for here in shape):
         new = ~(_earlier(parents) & (tokens[..., :, None] == tokens[..., None, :])).any(axis=-1)
     for here, (places, there, count) in zip(shape, _spread(parents, tokens.shape[:-1]), strict=True):
         first = there if here.alone else there & new[..., here.kids]
         drawn = tokens[..., here.kids] if here.below else first.astype(tokens.dtype)
-        mine = drawn if here.full else np.where(there, drawn, 0)
-        out.append(Level(here.rows, mine, places, first, count, here.below, here.rows, here.span, here.straight))
+        children = drawn if here.full else np.where(there, drawn, 0)
+        out.append(Level(here.rows, children, places, first, count, here.below, here.rows, here.span, here.straight))
     return out
 
 
 def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) -> Level:
-    """Of nodes (W,): child (..., W, N) says whose children the drawn tokens (..., N) are, `first` which are new."""
+    """Level of nodes (W,): `child` (..., W, N) marks the drawn tokens (..., N) of each, `first` those that are new."""
     xp = array_namespace(drawn)
     rank = xp.cumulative_sum(xp.astype(child, drawn.dtype), axis=-1)
     slot = child[..., None, :] & (rank[..., None, :] == 1 + _range(most, drawn)[:, None])  # (..., W, M, N)
@@ -157,7 +166,7 @@ def _level(nodes: Array, drawn: Array, child: Array, first: Array, most: int) ->
 
 
 def most_children(tree: TokenTree) -> list[int]:
-    """Of the root, of nodes of depth 1, 2, ...; those of the last have none and are left out."""
+    """Largest possible number of children of a node, by depth from the root on, without the last depth."""
     by_level, parents = _nodes(tree), _parents(tree)
     if tree.scheme == "paths" or parents.ndim > 1:
         return [len(below) for below in by_level[1:]]
@@ -176,11 +185,12 @@ def _nodes(tree: TokenTree) -> list[Array]:
 
 
 def _range(stop: int, like: Array) -> Array:
+    """0, ..., stop - 1, with the type and on the device of `like`."""
     return array_namespace(like).arange(stop, dtype=like.dtype, device=device(like))
 
 
 def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) -> tuple[Array, Array]:
-    """(kept node, next token) of a walk: `emit` gives a token at each level, and the first child that has it is next.
+    """(last node reached, next token) of a walk: each level emits a token, and the first child that has it is next.
 
     emit(level number, row of p, children's tokens (..., M), their number, whether the walk is still going on).
     """
@@ -188,15 +198,17 @@ def walk(plan: list[Level], batch: tuple[int, ...], emit: Callable[..., Array]) 
     node = token = place = xp.zeros(batch, dtype=plan[0].tokens.dtype, device=where)
     going = place == 0
     for d, level in enumerate(plan):
+        # The node where each walk stands, and its children.
         row = level.rows[place]
         node = xp.where(going, row, node)
         drafts, count = row_at(level.tokens, place), at(level.count, place)
         if is_numpy_array(going) and not going.any():
             break
-        made = emit(d, row, drafts, count, going)
-        token = xp.where(going, made, token)
+        # Walks end where no child has the emitted token.
+        emitted = emit(d, row, drafts, count, going)
+        token = xp.where(going, emitted, token)
         if level.below:
-            hit = (drafts == made[..., None]) & row_at(level.first, place)
+            hit = (drafts == emitted[..., None]) & row_at(level.first, place)
             going = going & xp.any(hit, axis=-1)
             child = xp.argmax(xp.astype(hit, drafts.dtype), axis=-1)
             place = xp.where(going, at(row_at(level.places, place), child), 0)
@@ -208,11 +220,13 @@ def walk_law(plan: list[Level], rows: list[Array]) -> Array:
     xp = array_namespace(rows[0])
     reach, parts = xp.ones_like(rows[0][..., 0]), []
     for level, law in zip(plan, rows, strict=True):
+        # The walk ends at a node with the tokens that no child has.
         ends = law
         for k in range(level.tokens.shape[-1]):
             hit = (ids(law) == level.tokens[..., k : k + 1]) & level.first[..., k : k + 1]
             ends = xp.where(hit, 0, ends)
         parts.append(reach[..., None] * ends)
+        # It reaches a child with the probability of the child's token.
         if level.below:
             reach = to_children(level, reach[..., None] * xp.take_along_axis(law, level.tokens, axis=-1))
     return by_node(plan, parts)
@@ -224,7 +238,7 @@ def of_level(w: Array, level: Level) -> Array:
 
 
 def post_order(tree: TokenTree) -> Array | None:
-    """Nodes (n,), children in their order before their parent; None where the tokens decide who is whose child."""
+    """Nodes (n,), children in order before their parent; None where the tokens decide which node is whose child."""
     parents = _parents(tree)
     if tree.scheme == "paths" or parents.ndim > 1:
         return None
@@ -233,18 +247,20 @@ def post_order(tree: TokenTree) -> Array | None:
 
 @lru_cache(maxsize=256)
 def _post_order(parents: bytes) -> Array:
+    """Post order of a shape, from its parents as int64: the reverse of a walk that takes the last child first."""
     below: dict[int, list[int]] = {}
     for node, parent in enumerate(np.frombuffer(parents, dtype=np.int64).tolist()):
         below.setdefault(parent, []).append(node)
-    found, left = list[int](), [-1]
-    while left:
-        found.append(left.pop())
-        left += below.get(found[-1], [])
-    return np.array(found[:0:-1], dtype=np.int64)  # the root last, and left out
+    visited, to_visit = list[int](), [-1]
+    while to_visit:
+        visited.append(to_visit.pop())
+        to_visit += below.get(visited[-1], [])
+    # Reversed, the root comes last; it is left out.
+    return np.array(visited[:0:-1], dtype=np.int64)
 
 
 def to_children(level: Level, values: Array) -> Array:
-    """Values (..., W, M) of children as (..., N) in the order of the next level; 0 where a node is nobody's child."""
+    """Values (..., W, M) of children as (..., N) in the order of the next level; 0 where no child has that place."""
     xp = array_namespace(values)
     if level.straight:
         return xp.where(level.first, values, 0)[..., 0]
@@ -254,7 +270,7 @@ def to_children(level: Level, values: Array) -> Array:
 
 
 def by_node(plan: list[Level], parts: list[Array]) -> Array:
-    """What was computed level by level, (..., W, V) each, as (..., n+1, V) in the order of the nodes."""
+    """Rows (..., n+1, V) in the order of the nodes, from `parts` (..., W, V) computed level by level."""
     rows, stop = array_namespace(parts[0]).concat(parts, axis=-2), 0
     for level in plan:
         if level.span is None or level.span.start != stop:
