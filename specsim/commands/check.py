@@ -44,7 +44,7 @@ class Check(NamedTuple):
 
 
 @takes(Check)
-def check(told: Check) -> None:
+def check(options: Check) -> None:
     """Run every conformance check on a rule. Status 1 if one fails; a skipped check says why."""
     from specsim import discover
     from specsim.base.modules import own_rule
@@ -52,12 +52,12 @@ def check(told: Check) -> None:
     from specsim.report.forms import page
     from specsim.verify.params import parsed_params, parsed_step_params
 
-    form = form_of(told)
-    own = own_rule(told.rule)
-    family = told.family or (discover.family_of(own) if own else _family(told.rule))
-    module = own or discover.find(family, told.rule)
-    module = discover.with_params(module, parsed_params(module, told.param or []))
-    module = with_step(module, family, told.step, parsed_step_params(told.step, told.step_param or []))
+    form = form_of(options)
+    own = own_rule(options.rule)
+    family = options.family or (discover.family_of(own) if own else _family(options.rule))
+    module = own or discover.find(family, options.rule)
+    module = discover.with_params(module, parsed_params(module, options.param or []))
+    module = with_step(module, family, options.step, parsed_step_params(options.step, options.step_param or []))
     done = []
     for finding in findings(module, family):  # each is shown as it ends: some checks take a minute
         done.append(finding)

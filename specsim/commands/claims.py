@@ -31,7 +31,7 @@ class Claims(NamedTuple):
 
 
 @takes(Claims)
-def claims(told: Claims) -> None:
+def claims(options: Claims) -> None:
     """Print published claims with their verdicts: holds, refuted, holds under a condition, or not decidable here.
 
     With --run status 1 if what is computed is not what the record says; `--run all --json` prints the record anew.
@@ -39,19 +39,19 @@ def claims(told: Claims) -> None:
     from specsim.claims import settled
     from specsim.report.forms import table
 
-    form = form_of(told)
+    form = form_of(options)
     found = settled.recorded()
     was = found
-    if told.run:
-        chosen = settled.names() if told.run == "all" else [told.run]
+    if options.run:
+        chosen = settled.names() if options.run == "all" else [options.run]
         found = {name: settled.settle(name) for name in chosen}
     if form == "json":
         typer.echo(json_answer("specsim/claims", {"claims": {name: one._asdict() for name, one in found.items()}}))
-    elif form != "text" or told.run in ("", "all"):
+    elif form != "text" or options.run in ("", "all"):
         typer.echo(table(settled.rows(found, form != "text"), form))
     else:
-        one = found[told.run]
-        about = [["claim", told.run], ["source", one.source], ["stated", one.statement], ["verdict", one.verdict]]
+        one = found[options.run]
+        about = [["claim", options.run], ["source", one.source], ["stated", one.statement], ["verdict", one.verdict]]
         typer.echo(table([*about, ["because", one.because], *([name, value] for name, value in one.numbers.items())]))
     other = [name for name, one in found.items() if was.get(name) != one]
     if other:

@@ -52,87 +52,89 @@ class Diagnose(NamedTuple):
 
 
 @takes(Diagnose)
-def diagnose(told: Diagnose) -> None:
+def diagnose(options: Diagnose) -> None:
     """Explain from an engine's logs why speculation is slower or no faster, and what would help."""
     from specsim.commands import two_runs
     from specsim.logs.read import read_log
     from specsim.speed import diagnosis
 
-    form = form_of(told)
-    files = [told.off, *(told.on or [])]
+    form = form_of(options)
+    files = [options.off, *(options.on or [])]
     runs = [run for path in files for run in read_log(path, by_batch=True)]
     off = [run for run in runs if not run.speculating]
     on = [run for run in runs if run.speculating]
     if len(files) == 1 and not (off and on):
         state = "on" if on else "off"
-        raise ValueError(f"{told.off.name} holds runs with speculation {state} only; expected a log of the other, too")
+        raise ValueError(
+            f"{options.off.name} holds runs with speculation {state} only; expected a log of the other, too"
+        )
     if not on:
         raise ValueError(f"{files[-1].name} does not speculate; expected a log with speculation on")
     if not off:
-        typer.echo(two_runs.compared(files, on, told, form))
+        typer.echo(two_runs.compared(files, on, options, form))
         return
-    found = diagnosis.diagnose(off, on, length=told.length, noise=told.noise, level=told.level)
+    result = diagnosis.diagnose(off, on, length=options.length, noise=options.noise, level=options.level)
     if form == "json":
-        typer.echo(json_answer("specsim/diagnose", _json(found), indent=None))
+        typer.echo(json_answer("specsim/diagnose", _json(result), indent=None))
     else:
-        typer.echo(text(found, form))
+        typer.echo(text(result, form))
 
 
 VERDICTS = {"slower": "Slower", "faster": "Faster", "neither": "Neither slower nor faster for sure"}
 
 
-def sentence(found: Diagnosis) -> str:
-    """The answer: how fast, what a cycle is made of, and whether acceptance is the cause."""
+def sentence(diagnosis: Diagnosis) -> str:
+    """Return the answer: how fast, what a cycle is made of, and whether acceptance is the cause."""
     from specsim.logs.record import shown
 
     # Of several batches the smallest is the one explained.
-    at = f" at batch {shown(found.by_batch[0][0])}" if len(found.by_batch) > 1 else ""
-    if found.doubts:
-        return f"Not plausible ({_times(found.speedup)} as measured{at}): {'; '.join(found.doubts)}."
-    opening = f"{VERDICTS[found.verdict]} ({_times(found.speedup)} as measured{at})"
-    if found.cycle is None or found.tau is None or found.certain is None:
-        return f"{opening}; why is not in these logs: they do not say {' nor '.join(found.missing)}."
-    parts = ", ".join(_part(part, found) for part in found.parts)
-    why = "because" if found.verdict == "slower" else "while"
-    made = f"a cycle costs {found.cycle.value:.2f} plain steps and emits {found.tau.value:.2f} tokens: {parts}"
-    return f"{opening} {why} {made}; {_acceptance(found)}."
+    at = f" at batch {shown(diagnosis.by_batch[0][0])}" if len(diagnosis.by_batch) > 1 else ""
+    if diagnosis.doubts:
+        return f"Not plausible ({_times(diagnosis.speedup)} as measured{at}): {'; '.join(diagnosis.doubts)}."
+    opening = f"{VERDICTS[diagnosis.verdict]} ({_times(diagnosis.speedup)} as measured{at})"
+    if diagnosis.cycle is None or diagnosis.tau is None or diagnosis.certain is None:
+        return f"{opening}; why is not in these logs: they do not say {' nor '.join(diagnosis.missing)}."
+    parts = ", ".join(_part(part, diagnosis) for part in diagnosis.parts)
+    why = "because" if diagnosis.verdict == "slower" else "while"
+    made = f"a cycle costs {diagnosis.cycle.value:.2f} plain steps and emits {diagnosis.tau.value:.2f} tokens: {parts}"
+    return f"{opening} {why} {made}; {_acceptance(diagnosis)}."
 
 
-def _acceptance(found: Diagnosis) -> str:
-    assert found.certain is not None
-    assert found.cycle is not None
-    if not found.length:
+def _acceptance(diagnosis: Diagnosis) -> str:
+    assert diagnosis.certain is not None
+    assert diagnosis.cycle is not None
+    if not diagnosis.length:
         return "nothing was drafted, so acceptance is not the cause"
-    then = f"with 100 % it would be {_times(found.certain)}"
-    if found.certain.value <= 1:
+    then = f"with 100 % it would be {_times(diagnosis.certain)}"
+    if diagnosis.certain.value <= 1:
         return f"acceptance is not the cause: {then}"
-    if found.cause == "acceptance":
-        return f"acceptance is the main cause: {then}, and it pays from {found.cycle.value:.2f} tokens a cycle on"
+    if diagnosis.cause == "acceptance":
+        return f"acceptance is the main cause: {then}, and it pays from {diagnosis.cycle.value:.2f} tokens a cycle on"
     return f"acceptance is not the main cause: {then}"
 
 
-def _part(part: Part, found: Diagnosis) -> str:
+def _part(part: Part, diagnosis: Diagnosis) -> str:
     from specsim.logs.record import shown
     from specsim.speed.parts import joined_names
 
-    tokens = "1 token" if found.verified == 1 else f"{shown(found.verified or 0.0)} tokens"
+    tokens = "1 token" if diagnosis.verified == 1 else f"{shown(diagnosis.verified or 0.0)} tokens"
     words = [f"verifying {tokens}" if name == "verifying" else name for name in part.names]
     if part.names == ("fixed work",):
         if part.steps.value <= 0:  # a rest that noise has made less than nothing
             return "no fixed work"
-        words = [f"{1e3 * part.steps.value * found.step:.3g} ms of fixed work"]
+        words = [f"{1e3 * part.steps.value * diagnosis.step:.3g} ms of fixed work"]
     together = " together" if len(words) > 1 else ""
     return f"{joined_names(words)} {part.steps.value:.2f}{together}"
 
 
-def _times(found: Estimate) -> str:
-    return f"{found.value:.2f}x"
+def _times(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f}x"
 
 
-def _span(found: Estimate) -> str:
-    if found.low is None or found.high is None:
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+def _span(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.2f}"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def text(found: Diagnosis, form: Form = "text") -> str:
@@ -166,50 +168,50 @@ def text(found: Diagnosis, form: Form = "text") -> str:
     return page(lines, form)
 
 
-def _off_above(found: Diagnosis) -> list[str]:
-    """From which batch on it is slower, if it is faster at those before."""
+def _off_above(diagnosis: Diagnosis) -> list[str]:
+    """Return from which batch on it is slower, if it is faster at all batches before."""
     from specsim.logs.record import shown
 
-    slower = [batch for batch, speed in found.by_batch if speed.value < 1]
-    if not slower or any(speed.value < 1 for batch, speed in found.by_batch if batch < slower[0]):
+    slower = [batch for batch, speed in diagnosis.by_batch if speed.value < 1]
+    if not slower or any(speed.value < 1 for batch, speed in diagnosis.by_batch if batch < slower[0]):
         return []
-    if all(speed.value < 1 for batch, speed in found.by_batch if batch >= slower[0]):
+    if all(speed.value < 1 for batch, speed in diagnosis.by_batch if batch >= slower[0]):
         return [f"switch it off from batch {shown(slower[0])} on: it is slower there in every log"]
     return []
 
 
-def _untold(found: Diagnosis) -> bool:
+def _untold(diagnosis: Diagnosis) -> bool:
     """Whether some log stands in no other table: lengths of the batch that is explained stand among what would help."""
     first: dict[float, float | None] = {}
-    for log in found.by_log:
-        explained = log.batch == found.by_log[0].batch
+    for log in diagnosis.by_log:
+        explained = log.batch == diagnosis.by_log[0].batch
         if log.batch in first and not (explained and log.length != first[log.batch]):
             return True
         first.setdefault(log.batch, log.length)
     return False
 
 
-def _logs(found: Diagnosis) -> list[list[str]]:
-    """Every log, where there are several of one batch."""
+def _logs(diagnosis: Diagnosis) -> list[list[str]]:
+    """Return a row for every log, where there are several of one batch."""
     from specsim.logs.record import shown
 
     rows = [["log", "batch", "drafts a block", "speedup"]]
-    for log in found.by_log:
+    for log in diagnosis.by_log:
         drafts = "not known" if log.length is None else shown(log.length)
         rows.append([log.source, shown(log.batch), drafts, _span(log.speedup)])
     return rows
 
 
-def _mend(one: Mend) -> list[str]:
-    if one.value is None:
-        return [one.what, f"{one.low:.2f} to {one.high:.2f}", "as far as these logs tell"]
-    return [one.what, f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]", one.basis]
+def _mend(mend: Mend) -> list[str]:
+    if mend.value is None:
+        return [mend.what, f"{mend.low:.2f} to {mend.high:.2f}", "as far as these logs tell"]
+    return [mend.what, f"{mend.value:.2f} [{mend.low:.2f}, {mend.high:.2f}]", mend.basis]
 
 
-def _json(found: Diagnosis) -> dict[str, Any]:
+def _json(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the fields of a diagnosis; each remedy has its speedup with the interval."""
     mends = [
         {"what": mend.what, "speedup": interval(mend.value, mend.low, mend.high), "basis": mend.basis}
-        for mend in found.mends
+        for mend in diagnosis.mends
     ]
-    return {"sentence": sentence(found), **as_plain(found), "mends": mends}
+    return {"sentence": sentence(diagnosis), **as_plain(diagnosis), "mends": mends}

@@ -56,40 +56,44 @@ class Log(NamedTuple):
 
 
 @takes(Log)
-def log(told: Log) -> None:
+def log(options: Log) -> None:
     """Read acceptance from a log: rates, hazards, tau and alpha, each with its interval."""
     from specsim.base import check
     from specsim.base.files import check_writable, write_bytes
     from specsim.logs.measures import check_coverage, counted_run, log_acceptance
     from specsim.logs.read import read_log
 
-    form = form_of(told)
-    if told.out is not None:
-        check_writable(told.out, ".csv")
-    runs = [run for run in read_log(told.file) if run.speculating]
+    form = form_of(options)
+    if options.out is not None:
+        check_writable(options.out, ".csv")
+    runs = [run for run in read_log(options.file) if run.speculating]
     if not runs:
-        raise ValueError(f"{told.file.name} is of a run without speculation; expected drafts")
-    if told.drafted_share is not None:
-        share = float(check.scalar(told.drafted_share, "drafted_share", "(0, 1]"))
+        raise ValueError(f"{options.file.name} is of a run without speculation; expected drafts")
+    if options.drafted_share is not None:
+        share = float(check.scalar(options.drafted_share, "drafted_share", "(0, 1]"))
         known = next((run.coverage for run in runs if run.coverage is not None), share)
         if abs(known - share) > ROUNDED:
             raise ValueError(
-                f"--drafted-share is {share:g}, but {told.file.name} says that {known:.3g} of the steps had a draft; "
-                "leave the option out"
+                f"--drafted-share is {share:g}, but {options.file.name} says that {known:.3g} of the steps "
+                "had a draft; leave the option out"
             )
         runs = [run._replace(coverage=share) if run.coverage is None else run for run in runs]
-    runs = [counted_run(run, told.length) for run in runs]
-    found = [log_acceptance(run, length=told.length, level=told.level) for run in runs]
-    if told.out is not None:
-        if found[0].hazards is None:
-            raise ValueError(f"{told.file.name} has no positions; --out needs blocks by the drafts they kept")
+    runs = [counted_run(run, options.length) for run in runs]
+    acceptances = [log_acceptance(run, length=options.length, level=options.level) for run in runs]
+    if options.out is not None:
+        if acceptances[0].hazards is None:
+            raise ValueError(f"{options.file.name} has no positions; --out needs blocks by the drafts they kept")
         check_coverage(runs[0])
-        write_bytes(told.out, _csv(found[0]).encode())
+        write_bytes(options.out, _csv(acceptances[0]).encode())
     if form == "json":
-        shown = [_json(run, one) for run, one in zip(runs, found, strict=True)]
+        shown = [_json(run, acceptance) for run, acceptance in zip(runs, acceptances, strict=True)]
         typer.echo(one_or_many("specsim/log", shown, "runs"))
         return
-    typer.echo("\n\n".join(_text(run, one, told.level, form) for run, one in zip(runs, found, strict=True)))
+    typer.echo(
+        "\n\n".join(
+            _text(run, acceptance, options.level, form) for run, acceptance in zip(runs, acceptances, strict=True)
+        )
+    )
 
 
 def _text(run: EngineLog, found: LogAcceptance, level: float, form: Form) -> str:

@@ -22,12 +22,12 @@ class Rules(NamedTuple):
 
 
 @takes(Rules)
-def rules(told: Rules) -> None:
+def rules(options: Rules) -> None:
     """Print the table of shipped rules."""
     from specsim.report import tables
     from specsim.report.forms import table
 
-    form = form_of(told)
+    form = form_of(options)
     if form == "json":
         head, *rows = tables.rules_rows()
         typer.echo(json_answer("specsim/rules", {"rules": [dict(zip(head, row, strict=True)) for row in rows]}))

@@ -77,12 +77,12 @@ class Simulate(NamedTuple):
 
 
 @takes(Simulate)
-def simulate(told: Simulate) -> None:
+def simulate(options: Simulate) -> None:
     """Decode with a rule on toy models with known laws; compare tokens per block and hazards with the exact values."""
     from specsim.commands import simulate_run
 
-    form_of(told)
-    shown, finished = simulate_run.run(told)
+    form_of(options)
+    shown, finished = simulate_run.run(options)
     typer.echo(shown)
     if not finished:
         raise typer.Exit(INTERRUPTED)

@@ -1,4 +1,4 @@
-"""What the inputs of a study may be: each reads one value of the file, and says what is wrong with it."""
+"""Kinds of inputs of a study: each reads one value of the file, and says what is wrong with it."""
 
 from __future__ import annotations
 

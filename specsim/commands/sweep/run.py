@@ -45,54 +45,58 @@ class Found(NamedTuple):
         return self.rows == self.size
 
 
-def run(told: Sweep) -> tuple[str, bool]:
+def run(options: Sweep) -> tuple[str, bool]:
     """(what to print, whether every row is there)."""
-    form = form_of(told)
-    if told.study is None:
-        if told.show is None:
+    form = form_of(options)
+    if options.study is None:
+        if options.show is None:
             raise ValueError("give a study, as study.toml, or --show with SQL for the rows of --out")
         for name in ("resume", "force", "trust", "workers"):
-            if getattr(told, name):
+            if getattr(options, name):
                 raise ValueError(f"--{name} is for running a study, and none is given")
-        return shown.rows(told.out, told.show, form), True
-    if told.workers is not None:
-        check.integer(told.workers, "workers", 1, limits.MAX_THREADS)
-        if told.scheduler is not None:
+        return shown.rows(options.out, options.show, form), True
+    if options.workers is not None:
+        check.integer(options.workers, "workers", 1, limits.MAX_THREADS)
+        if options.scheduler is not None:
             raise ValueError("--workers and --scheduler are both given: a scheduler has workers of its own")
-    if told.scheduler is not None:
-        pools.check_scheduler(told.scheduler)
-    study = read(told.study, trust=told.trust, tell=partial(typer.echo, err=True))
-    if study.kind.timed and told.scheduler is None and (told.workers or 1) > 1:
-        raise ValueError(f"rows of kind {study.kind.name} are measured times: --workers must be 1, got {told.workers}")
-    store.check_out(told.out)
-    if told.show is not None:
-        shown.check_sql(told.show, store.schema(study.kind))
+    if options.scheduler is not None:
+        pools.check_scheduler(options.scheduler)
+    study = read(options.study, trust=options.trust, tell=partial(typer.echo, err=True))
+    if study.kind.timed and options.scheduler is None and (options.workers or 1) > 1:
+        raise ValueError(
+            f"rows of kind {study.kind.name} are measured times: --workers must be 1, got {options.workers}"
+        )
+    store.check_out(options.out)
+    if options.show is not None:
+        shown.check_sql(options.show, store.schema(study.kind))
     order = [key(study.kind, one) for one in points(study)]
-    workers = told.workers or (1 if study.kind.timed else CORES)
-    opened = partial(pools.processes, workers) if told.scheduler is None else partial(pools.cluster, told.scheduler)
-    with locked(told.out):
-        missing, anew = _missing(told, study, order)
-        found = made(study, told.out, order, missing, opened, forget=told.force)._replace(anew=anew)
-    if told.show is not None and found.complete:
-        return shown.rows(told.out, told.show, form), True
+    workers = options.workers or (1 if study.kind.timed else CORES)
+    opened = (
+        partial(pools.processes, workers) if options.scheduler is None else partial(pools.cluster, options.scheduler)
+    )
+    with locked(options.out):
+        missing, anew = _missing(options, study, order)
+        found = made(study, options.out, order, missing, opened, forget=options.force)._replace(anew=anew)
+    if options.show is not None and found.complete:
+        return shown.rows(options.out, options.show, form), True
     if form == "json":
-        refused = shown.refused(told.out)[0] if found.rows else 0
-        said = {"out": str(told.out), **found._asdict(), "complete": found.complete, "refused": refused}
+        refused = shown.refused(options.out)[0] if found.rows else 0
+        said = {"out": str(options.out), **found._asdict(), "complete": found.complete, "refused": refused}
         return json_answer("specsim/sweep", said), found.complete
-    return shown.summary(told.out, found), found.complete
+    return shown.summary(options.out, found), found.complete
 
 
-def _missing(told: Sweep, study: Study, order: Sequence[str]) -> tuple[list[int], str]:
+def _missing(options: Sweep, study: Study, order: Sequence[str]) -> tuple[list[int], str]:
     """Places of the points that are to be computed, and why some that are there are computed anew."""
-    if told.force:
-        store.remove_parts(told.out)
+    if options.force:
+        store.remove_parts(options.out)
         return list(range(len(order))), ""
-    there = store.held(told.out, study.kind)
-    stale = store.stale(there, study, frozenset(order), told.out)
+    there = store.held(options.out, study.kind)
+    stale = store.stale(there, study, frozenset(order), options.out)
     missing = [i for i, one in enumerate(order) if one not in there.keys]
-    if there.keys and len(missing) > len(stale) and not told.resume:
+    if there.keys and len(missing) > len(stale) and not options.resume:
         count = f"{len(order) - len(missing) + len(stale)} of the {len(order)} rows"
-        raise ValueError(f"out {told.out} holds {count} of this study: --resume runs the others, --force all anew")
+        raise ValueError(f"out {options.out} holds {count} of this study: --resume runs the others, --force all anew")
     now = made_with(study)
     changed = [name for name in now if there.sources.get(name) != now[name]]
     names = " and ".join(changed) or "what made them"

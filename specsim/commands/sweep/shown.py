@@ -1,4 +1,4 @@
-"""What a sweep prints: how many rows there are, or what SQL says of them."""
+"""Output of a sweep: how many rows there are, or the result of SQL on them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _type(column: str) -> Any:
 
 
 def mark(kind: Kind, complete: bool, sources: Mapping[str, str]) -> dict[bytes, bytes]:
-    """What a file says of itself."""
+    """Return the metadata of a file of rows."""
     said = {"schema": SCHEMA, "kind": kind.name, "version": specsim.__version__, "complete": complete}
     said["sources"] = dict(sources)
     return {MARK: json.dumps(said).encode()}
@@ -156,7 +156,7 @@ def remove_parts(out: Path, read: Sequence[Path] | None = None) -> None:
 
 
 def _bytes(table: Table) -> bytes:
-    """The same bytes for the same rows."""
+    """Return the rows as a file's bytes; equal rows give equal bytes."""
     buffer = io.BytesIO()
     parquet.write_table(table, buffer, compression="zstd", write_page_checksum=True)
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""What a worker does, wherever it is: rows of points. It needs this package, and nothing that the parent holds."""
+"""Work of a worker, on any machine: rows of points. It needs this package, and nothing that the parent holds."""
 
 from __future__ import annotations
 

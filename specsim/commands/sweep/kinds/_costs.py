@@ -1,4 +1,4 @@
-"""What passes cost in studies of plans: a cost ratio, or models on a device, as `specsim plan` takes them."""
+"""Costs of passes in studies of plans: a cost ratio, or models on a device, as `specsim plan` takes them."""
 
 from __future__ import annotations
 
