@@ -68,35 +68,43 @@ class Plan(NamedTuple):
 
 
 def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
-    """What the chosen draft should have for its law, and the tiers and weights that give it."""
+    """Plan with the law w of the chosen draft, and the tiers and weights by which it is chosen."""
+    # Read the arguments; integers among Fractions would divide to floats.
     xp = array_namespace(p, q)
     bins = check.integer(bins, "bins", 1)
     p, q = xp.broadcast_arrays(wide(p), wide(q))
     if is_exact(q):
-        p, q = p * Fraction(1), q * Fraction(1)  # integers among Fractions would divide to floats
+        p, q = p * Fraction(1), q * Fraction(1)
     top = ids(q) == xp.argmax(q, axis=-1)[..., None]
     if num_drafts == 2 and not is_exact(q):
         q = _divisible(q, top)
     order, p_mass, q_mass = prefix_scan(p, q)
-    others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)  # the top one's may cancel
+    # odds = q / (1 - q); for the likeliest token 1 - q could cancel: the others are summed instead.
+    others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)
     odds = xp.where(others > 0, q / xp.where(others > 0, others, 1), 0)
     if num_drafts == 1:
         return Plan(p, q, odds, 0 * order, 0 * p[..., :1, None], q, residual(p, q), 1)
+    # The law w, and the bins that share a weight.
     wanted, tier = _wanted(p, q, odds, order, p_mass, q_mass)
     place, tier = _places(order, (p_mass + q_mass) / 2, top, tier, bins)
     count = tier.shape[-1]
-    size, q_bin, odds_bin, own, still = (
+    # By bin: tokens, q, odds, sum of q odds, and w.
+    size, q_bin, odds_bin, q_odds, wanted_bin = (
         _bins.sums(row, place, count) for row in (1 + 0 * q, q, odds, q * odds, wanted)
     )
+    # How often two bins meet. What w leaves after the higher tier has won is shared out by weights.
     is_above = tier[..., :, None] > tier[..., None, :]
     met = q_bin[..., :, None] * odds_bin[..., None, :] + odds_bin[..., :, None] * q_bin[..., None, :]
-    still = still - (q_bin * odds_bin - own) - xp.sum(xp.where(is_above, met, 0), axis=-1)
+    still = wanted_bin - (q_bin * odds_bin - q_odds) - xp.sum(xp.where(is_above, met, 0), axis=-1)
     weight = _pairs.weights(positive_part(still), met, tier)
+    # A draft wins over one of its tier with weight a / (weight a + weight b), over a lower tier always.
     both = weight[..., :, None] + weight[..., None, :]
     wins = xp.where(both > 0, weight[..., :, None] / xp.where(both > 0, both, 1), 0)
     wins = xp.where(is_above, 1, xp.where(tier[..., :, None] < tier[..., None, :], 0, wins))
-    alone = (size <= 1)[..., None] & (ids(size)[:, None] == ids(size))  # a token does not meet itself
+    # A token alone in its bin does not meet itself.
+    alone = (size <= 1)[..., None] & (ids(size)[:, None] == ids(size))
     wins = xp.where(alone, 0, wins)
+    # The law of the chosen draft that these wins give.
     winners = _over_others(Plan(p, q, odds, place, wins, q, q, 2), q_bin, odds_bin)
     itself = xp.sum(xp.where(ids(size)[:, None] == ids(size), wins, 0), axis=-1)
     winners = winners - 2 * xp.take_along_axis(itself, place, axis=-1) * q * odds
@@ -104,6 +112,7 @@ def prepare(p: Array, q: Array, num_drafts: int, bins: int = BINS) -> Plan:
     plan = Plan(p, q, odds, place, wins, winners, residual(p, winners), 2)
     if p.shape[-1] <= bins:
         return plan
+    # Where tokens share a weight, recursive rejection may accept more: rows where it does are left to it.
     # By more than rounding, which differs between NumPy and JAX: both reach the optimum on many peaked rows.
     more = recursive_wor.acceptance_of_two(p, q) - _acceptance(plan)
     return plan._replace(recursive=more > 2 * noise(p))
@@ -134,12 +143,14 @@ def uniforms(num_drafts: int) -> int:
 
 def verify(plan: Plan, drafts: Array, u: Array) -> Array:
     """Token (...) from drafts (..., K) and u (..., K+1)."""
+    # Choose one of two drafts.
     xp = array_namespace(drafts)
     token = drafts[..., 0]
     if plan.num_drafts == 2:
         token = xp.where(u[..., 0] < _first(plan, drafts), token, drafts[..., 1])
-    kept = accepts(plan.p, plan.winners, token, u[..., -2])
-    token = xp.where(kept, token, pick(plan.left_over, u[..., -1]))
+    # Verify it alone against the law of winners.
+    accepted = accepts(plan.p, plan.winners, token, u[..., -2])
+    token = xp.where(accepted, token, pick(plan.left_over, u[..., -1]))
     if plan.recursive is None:
         return token
     return xp.where(plan.recursive, recursive_wor.verify(_recursive(plan), drafts, u), token)
@@ -157,14 +168,15 @@ def _transition(plan: Plan, drafts: Array) -> Array:
     law: Array = 0
     replaced: Array = 0
     for k, chance in enumerate((first, 1 - first)[: plan.num_drafts]):
-        kept = xp.asarray(chance * accept_probability(plan.p, plan.winners, drafts[..., k]))  # one Fraction is no array
-        law = law + kept[..., None] * one_hot(drafts[..., k], plan.p)
-        replaced = replaced + xp.asarray(chance - kept)[..., None]
+        # A single Fraction is no array.
+        accepted = xp.asarray(chance * accept_probability(plan.p, plan.winners, drafts[..., k]))
+        law = law + accepted[..., None] * one_hot(drafts[..., k], plan.p)
+        replaced = replaced + xp.asarray(chance - accepted)[..., None]
     return law + replaced * plan.left_over
 
 
 def _acceptance(plan: Plan) -> Array:
-    """Probability that the draft chosen by weights is kept, or that its replacement is the other one."""
+    """Probability that the draft chosen by weights is accepted, or that its replacement is the other one."""
     xp = array_namespace(plan.p)
     rate = overlap(plan.p, plan.winners)
     if plan.num_drafts == 1:
@@ -176,9 +188,9 @@ def _acceptance(plan: Plan) -> Array:
 
 
 def _divisible(q: Array, top: Array) -> Array:
-    """q, or where all but one token have next to nothing of it, so much more of the others that 1 / (1 - q) is finite.
+    """q, scaled up off its top token where the others have so little that 1 / (1 - q) would overflow.
 
-    Then almost every pair is that token and another, drawn by what the others have of each other: as before.
+    Almost every pair there is the top token and another one. The others keep their ratios, and pairs their law.
     """
     xp = array_namespace(q)
     least = float(xp.finfo(q.dtype).smallest_normal)
@@ -188,6 +200,7 @@ def _divisible(q: Array, top: Array) -> Array:
 
 def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass: Array) -> tuple[Array, Array]:
     """The law w that the chosen draft should have, and which tokens are of the lower tier."""
+    # Sums over the first tokens, in order of p/q, and over the last ones.
     xp = array_namespace(p, q)
     p_part, q_part, odds_part = (xp.take_along_axis(row, order, axis=-1) for row in (p, q, odds))
     # Masses from each place on are summed by themselves: 1 - (what is before) loses those below rounding.
@@ -199,13 +212,14 @@ def _wanted(p: Array, q: Array, odds: Array, order: Array, p_mass: Array, q_mass
     loss = xp.max(more, axis=-1, keepdims=True)
     # c and d of T38, where p/q does not overflow.
     least = 0 if is_exact(q) else float(xp.finfo(q.dtype).smallest_normal)
-    some = q_mass > least
-    level = xp.where(some, (p_mass + loss) / xp.where(some, q_mass, 1), 1)
+    is_safe = q_mass > least
+    level = xp.where(is_safe, (p_mass + loss) / xp.where(is_safe, q_mass, 1), 1)
     fill = xp.min(level, axis=-1, keepdims=True)
-    some = q_rest > least
-    lid = xp.where(some, (p_rest - loss) / xp.where(some, q_rest, 1), 0)
+    is_safe = q_rest > least
+    lid = xp.where(is_safe, (p_rest - loss) / xp.where(is_safe, q_rest, 1), 0)
     cut = xp.maximum(xp.max(lid, axis=-1, keepdims=True), fill)
-    tight = xp.astype(loss - (pairs - p_mass) <= 2 * noise(p), order.dtype)  # what comes later has a higher tier
+    # Tokens after a place where the loss is attained have a higher tier.
+    tight = xp.astype(loss - (pairs - p_mass) <= 2 * noise(p), order.dtype)
     tier = xp.take_along_axis(xp.cumulative_sum(tight, axis=-1) - tight, xp.argsort(order, axis=-1), axis=-1)
     return xp.maximum(fill * q, xp.minimum(p, cut * q)), tier
 
@@ -223,7 +237,7 @@ def _places(order: Array, mass: Array, top: Array, tier: Array, bins: int) -> tu
 
 
 def _over_others(plan: Plan, q_bin: Array, odds_bin: Array) -> Array:
-    """Of each token x: the sum over y of q_x q_y (1/(1 - q_x) + 1/(1 - q_y)), if x is chosen, given y's sums by bin."""
+    """Sum over y of q_x q_y (1/(1 - q_x) + 1/(1 - q_y)) P(x beats y), for each token x, from y's sums by bin."""
     xp = array_namespace(plan.q)
     by_q, by_odds = (xp.sum(plan.wins * row[..., None, :], axis=-1) for row in (q_bin, odds_bin))
     by_q, by_odds = (xp.take_along_axis(row, plan.place, axis=-1) for row in (by_q, by_odds))
@@ -231,9 +245,9 @@ def _over_others(plan: Plan, q_bin: Array, odds_bin: Array) -> Array:
 
 
 def _first(plan: Plan, drafts: Array) -> Array:
-    """Probability that the first of the drafts (..., K) is the one that is chosen."""
+    """Probability that the first of the drafts (..., K) is chosen."""
     if plan.num_drafts == 1:
         return 1 + 0 * at(plan.p, drafts[..., 0])
-    one, other = (at(plan.place, drafts[..., k]) for k in range(2))
+    bin_0, bin_1 = (at(plan.place, drafts[..., k]) for k in range(2))
     flat = array_namespace(plan.wins).reshape(plan.wins, (*plan.wins.shape[:-2], -1))
-    return at(flat, one * plan.wins.shape[-1] + other)
+    return at(flat, bin_0 * plan.wins.shape[-1] + bin_1)
