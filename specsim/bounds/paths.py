@@ -52,7 +52,7 @@ class PathOptimum(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """What can be drafted, shorter texts first; the empty text is number 0 and its own parent."""
+    """Texts that can be drafted, shorter ones first; the empty text is number 0 and its own parent."""
 
     texts: list[Text]
     parent: Array

@@ -49,7 +49,7 @@ def lowest(p: Array, within: Array, members: Array) -> tuple[Array, Array]:
 
 
 def gathered(rows: list[tuple[Array, Array]], shape: tuple[int, ...]) -> Optimum:
-    """What `lowest` finds for each row, in the shape (..., V) of the rows."""
+    """Result of `lowest` for each row, in the shape (..., V) of the rows."""
     xp = array_namespace(rows[0][1])
     low, certificate = (xp.stack(w) for w in zip(*rows, strict=True))
     return _prefix.exact(1 + xp.reshape(low, shape[:-1]), xp.reshape(certificate, shape), None)

@@ -128,7 +128,7 @@ def _widest_step(num_drafts: int, tolerance: float) -> float:
 
 
 def _strip_error(num_drafts: int, step: Array) -> Array:
-    """What a sum in steps of log T can miss, as a fraction of the integral: 2 cos^-K(a) / (e^(2 pi a/step) - 1)."""
+    """Largest error of a sum in steps of log T, as a fraction of the integral: 2 cos^-K(a) / (e^(2 pi a/step) - 1)."""
     xp = array_namespace(step)
     angles, growth = (
         xp.asarray(w, dtype=step.dtype, device=device(step)) for w in (ANGLES, -num_drafts * np.log(np.cos(ANGLES)))

@@ -139,5 +139,5 @@ def _first_success(plan: Plan, u: Array) -> Array:
 
 
 def _at_places(values: Array, level: Level, k: int) -> Array:
-    """Of the k-th child of every node (..., W), from values (..., N) of the next level."""
+    """Value of the k-th child of every node (..., W), from values (..., N) of the next level."""
     return array_namespace(values).take_along_axis(values, level.places[..., k], axis=-1)

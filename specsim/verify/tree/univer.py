@@ -62,7 +62,7 @@ def prepare(p: Array, q: Array, tree: TokenTree) -> Plan:
 
 
 def _planned(weight: Array, p: Array, q: Array, level: Level) -> tuple[Array, Array]:
-    """What is left of a p (..., W, V) at every node, and pi (..., W, M) of its children."""
+    """Remaining p (..., W, V) at every node, and pi (..., W, M) of its children."""
     xp, count = array_namespace(p), level.count[..., None]
     target = xp.concat([weight * p, 1 - weight], axis=-1)
     target = target * Fraction(1) if is_exact(target) else target  # integers among Fractions would divide to floats
