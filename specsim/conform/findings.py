@@ -51,6 +51,7 @@ class Findings:
         self.is_hidden = False
         self.refused = ""
         self.untaken: dict[int, str] = {}
+        self._slow_from: int | None = None
         self.dependent: dict[Hashable, bool] = {}
         self._declared = self._floats = subject.dtype
         self._too_long: dict[Evidence, list[tuple[int, int]]] = {}
@@ -156,6 +157,15 @@ class Findings:
     def exclude_vocabulary(self, vocab: int, reason: str) -> None:
         """Remember that the subject does not take a vocabulary, and what it raised."""
         self.untaken[vocab] = f"it does not take V={vocab}: {reason}"
+
+    def note_slow(self, vocab: int, reason: str) -> None:
+        """Remember that a call with so many tokens did not come back: larger vocabularies are not tried."""
+        self._slow_from = min(vocab, self._slow_from or vocab)
+        self.untaken[vocab] = f"from V={vocab} on nothing is known: a call {reason}"
+
+    def is_slow(self, vocab: int) -> bool:
+        """Return whether a call with as many tokens or fewer did not come back."""
+        return self._slow_from is not None and vocab >= self._slow_from
 
     @property
     def has_dependent_rows(self) -> bool:

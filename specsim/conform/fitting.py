@@ -9,7 +9,7 @@ import numpy as np
 from specsim.conform.cases import Case
 from specsim.conform.observation import key_of
 from specsim.conform.observing import observe
-from specsim.conform.subject_call import Broken, inputs
+from specsim.conform.subject_call import Broken, TooSlow, inputs
 from specsim.conform.timeout import OutOfTime
 from specsim.conform.trial import Trial
 from specsim.forking.programs import scripted
@@ -38,12 +38,20 @@ def takes(trial: Trial, case: Case) -> bool:
 
 
 def _takes_vocabulary(trial: Trial, case: Case) -> bool:
-    """Return whether a call takes the case's vocabulary: one that raises twice may have a table of some size."""
+    """Return whether a call takes the case's vocabulary.
+
+    One that raises twice may have a table of some size, and one that does not come back a program for few tokens.
+    """
     vocab, findings = case.target.vocab, trial.findings
+    if findings.is_slow(vocab):
+        return False
     if vocab <= SMALL or trial.budget.left() <= 0 or findings.is_tried(vocab):
         return vocab not in findings.untaken
     findings.try_vocabulary(vocab)
-    if (broken := _probed(trial, case)) is not None:
+    broken = _probed(trial, case)
+    if isinstance(broken, TooSlow):
+        findings.note_slow(vocab, str(broken))
+    elif broken is not None:
         if _probed(trial, case) is None:
             raise broken
         findings.exclude_vocabulary(vocab, str(broken))
@@ -58,6 +66,8 @@ def _probed(trial: Trial, case: Case) -> Broken | None:
             caller.once(case, inputs(trial.subject, case)[0], np.random.default_rng(caller.seed))
         except scripted.NotScriptable:
             return None
+        except TooSlow as slow:
+            return slow
         except Broken as broken:
             if broken.__cause__ is None:
                 raise

@@ -19,6 +19,10 @@ class Broken(Exception):
     """The subject raised, hung, or returned no token ids; the message says which."""
 
 
+class TooSlow(Broken):
+    """One call used more of the processor than a call is given."""
+
+
 class Input(NamedTuple):
     """One drafted tree with its rows, and the probability of drawing it; of a decoder nothing is drafted."""
 

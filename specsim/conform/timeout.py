@@ -12,7 +12,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from specsim.base import clock
-from specsim.conform.subject_call import Broken
+from specsim.conform.subject_call import Broken, TooSlow
 
 # Seconds between two looks at a call that goes on, at least.
 LOOK = 0.01
@@ -64,7 +64,7 @@ def within(patience: float, seconds: float, *, early: bool = True) -> Iterator[N
     except Hung:
         spent = time.process_time() - used
         if spent >= patience:
-            raise Broken(f"did not come back within {spent:.3g} s of the processor") from None
+            raise TooSlow(f"did not come back within {spent:.3g} s of the processor") from None
         words = (
             f"a call did not come back in the {seconds:.3g} s that were left, {spent:.2g} s of them of the processor"
         )

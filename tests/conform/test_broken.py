@@ -155,3 +155,27 @@ def test_minus_1_is_no_token_of_a_step() -> None:
         return 0, random.choice(len(rest), p=rest / rest.sum())
 
     assert judge(Subject("right", "chain", right, sizes=(1,)), properties=["joint"]).outcome == "lossless"
+
+
+def rejection(p: Array, q: Array, drafts: Array, random: Any) -> int:
+    """One draft, tested as published."""
+    x = int(drafts[0])
+    rest = (p - q).clip(0)
+    return x if random.random() * q[x] < p[x] else int(random.choice(len(p), p=rest / rest.sum()))
+
+
+def loops_from_nine_tokens_on(p: Array, q: Array, drafts: Array, random: Any) -> int:
+    """As a program over all pairs of tokens, which only few tokens allow."""
+    while len(p) > 8:
+        pass
+    return rejection(p, q, drafts, random)
+
+
+def test_a_program_for_few_tokens_is_slow_and_not_broken() -> None:
+    """What it computes is judged where it comes back, and the reach says where it does not."""
+    subject = Subject("few", "step", loops_from_nine_tokens_on, sizes=(1,))
+    report = judge(subject, budget=30, patience=0.3, properties=["marginal", "larger"])
+    assert report.outcome == "lossless"
+    marginal, larger = report.verdicts
+    assert "on nothing is known: a call did not come back within" in marginal.reach
+    assert larger.outcome == "not available"

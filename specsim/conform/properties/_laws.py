@@ -78,10 +78,10 @@ def each(
     for case in through(trial, cases):
         try:
             seen = observe(case)
-        except OutOfTime:
+        except OutOfTime as reason:
             if not looks or findings.dependent.get(key_of(case), False):
                 raise
-            reach.append("and no further: the budget ran out")
+            reach.append(f"and no further: {str(reason) or 'the budget ran out'}")
             break
         result = look(seen)
         looks.append((case, result))

@@ -109,6 +109,8 @@ def _look(trial: Trial, size: Large, until: float) -> Seen:
     by_rows = subject.batch is not None and not subject.logprobs
 
     # Does it take this size, and how long does a run take?
+    if findings.is_slow(case.target.vocab):
+        raise _Refused("a call with fewer tokens did not come back")
     if trial.budget.left() <= 0:
         raise OutOfTime
     with seeded(seed) as random:
