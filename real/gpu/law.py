@@ -103,7 +103,7 @@ def _counts(
     for done in range(0, texts, batch):
         sources = list(_uniforms(min(batch, texts - done), done))
         with _no_collection():
-            found = decode_batch(
+            decoded = decode_batch(
                 target,
                 draft,
                 [_START] * len(sources),
@@ -114,8 +114,8 @@ def _counts(
                 fixed=fixed,
                 kept=kept,
             )
-        counts += np.bincount(np.array([run.tokens for run in found]) @ places, minlength=len(counts))
-        blocks += sum(len(run.blocks) for run in found)
+        counts += np.bincount(np.array([run.tokens for run in decoded]) @ places, minlength=len(counts))
+        blocks += sum(len(run.blocks) for run in decoded)
     kept.clear()
     free(target.device)
     return counts, blocks

@@ -50,7 +50,7 @@ def _made(record: Record) -> str:
     what = record["provenance"]
     gpu, used = what["gpu"], what["versions"]
     where = f"{gpu['name']} (driver {gpu['driver']})" if gpu else f"{what['machine']['processor']} (no GPU)"
-    stopped = record.get("stopped")
+    stopped = str(record.get("stopped"))
     why = {"budget": "its time was spent"}.get(stopped, stopped)
     part = "" if record["complete"] else f"; not finished ({why}): the rest is {MISSING}"
     tiny = ", tiny sizes: no measurement of any use" if what["tiny"] else ""
@@ -102,7 +102,7 @@ def _shapes(rows: Rows) -> list[str]:
         cells = [_speed(by_gamma[g]["speedup"]) if g in by_gamma else "" for g in _SHOWN]
         step = f"{steps[name]:.2f}" if name in steps else MISSING
         lines.append([name, f"{plain_ms:.1f}", f"{share:.0%}", step, *cells, f"{outside:.0%}"])
-    said = _overall([row for found in groups.values() for row in found]) if groups else []
+    summary = _overall([row for group in groups.values() for row in group]) if groups else []
     copied = [
         f"A copy moves {row['bytes_per_s'] / 1e9:.0f} GB/s, a sum reads {row['read_bytes_per_s'] / 1e9:.0f} GB/s."
         for row in rows
@@ -110,13 +110,13 @@ def _shapes(rows: Rows) -> list[str]:
     ]
     head = ["draft, cycle, batch", "plain step, ms", "share of the bandwidth that a sum reads with"]
     head += ["draft step, in plain steps", *(f"gamma {g}" for g in _SHOWN), "share of a cycle outside the models"]
-    sentences = [" ".join([*said, *copied])] if said or copied else []
+    sentences = [" ".join([*summary, *copied])] if summary or copied else []
     table = _table(head, lines)
     return [*sentences, "", *table] if sentences and table else sentences + table
 
 
 def _draft_step(costs: dict[str, Any]) -> float:
-    """What one more draft adds to a cycle, in plain steps: the mean over the calibrated lengths."""
+    """Return what one more draft adds to a cycle, in plain steps: the mean over the calibrated lengths."""
     gammas, cycles = costs["gammas"], costs["cycle_s"]
     return float((cycles[-1] - cycles[1]) / (gammas[-1] - gammas[1]) / cycles[0])
 
@@ -165,9 +165,9 @@ def _rules(rows: Rows) -> list[str]:
     softmax: dict[str, float] = {}
     for row in rows:
         family, rule, batch, drafts = row["key"].split("/")
-        times[f"{rule}, {drafts} ({family})"][batch] = row.get("graph_us", row["us"])
+        times[f"{rule}, {drafts} ({family})"][batch] = row["graph_us" if "graph_us" in row else "us"]
         if family == "step":  # the softmax of a chain has more rows
-            softmax.setdefault(batch, row["softmax_us"])
+            softmax.setdefault(batch, float(row["softmax_us"]))
     batches = sorted(
         {batch for by_batch in times.values() for batch in by_batch}, key=lambda name: int(name.split()[1])
     )

@@ -52,12 +52,17 @@ def smollm2() -> Path:
 def readable_header(path: str | os.PathLike[str]) -> GgufHeader:
     """Return the header of a file whose architecture, tensors and tokenizer are read; ValueError for any other."""
     header = read_header(path)
-    gguf_config(header)
+    layers = gguf_config(header)["num_hidden_layers"]
     for name, tensor in header.tensors.items():
         if tensor.type_name not in TYPES:
             raise ValueError(f"{header.path}: tensor {name} is of type {tensor.type_name}; read are {', '.join(TYPES)}")
         if name != ROPE_FACTORS:
             hf_name(header, name)
+    # A layer beyond those that are counted would be left out without a word.
+    for name in header.tensors:
+        match name.split("."):
+            case ["blk", number, *_] if int(number) >= layers:
+                raise ValueError(f"{header.path}: tensor {name} is of a layer beyond the {layers} of its block_count")
     if "tokenizer.ggml.tokens" not in header.metadata:
         raise ValueError(f"{header.path} holds no tokenizer (tokenizer.ggml.tokens)")
     return header

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ _LLAMA3 = (
     r"|\s+(?!\S)|\s+"
 )
 _QWEN2 = _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
-SPLITS = {
+SPLITS: dict[str, Callable[[], Any]] = {
     "gpt-2": lambda: pre_tokenizers.ByteLevel(add_prefix_space=False),
     "smollm": lambda: pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]

@@ -168,7 +168,7 @@ def _attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Ten
     rows = q.transpose(1, 2).reshape(b, kv_heads, group * m, width)
     h = F.scaled_dot_product_attention(rows, keys, values, attn_mask=mask)
     # The order of h in memory is the kernel's own: some kernels of a GPU write positions before heads.
-    return h.unflatten(2, (group, m)).permute(0, 3, 1, 2, 4).reshape(b, m, -1)
+    return h.reshape(b, kv_heads, group, m, width).permute(0, 3, 1, 2, 4).reshape(b, m, -1)
 
 
 def _shared(mask: Tensor | None, group: int) -> Tensor | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from real.models.gguf_names import gguf_path, readable_header
 from specsim.base.dtypes import long_name
 from specsim.base.unknown import unknown
 
@@ -45,6 +44,8 @@ def check_place(where: str | os.PathLike[str]) -> None:
 
     Of directories only names are looked at, of a GGUF file its header; the hub is not asked.
     """
+    from real.models.gguf_names import gguf_path, readable_header  # here: it loads NumPy, which help does without
+
     name = os.fspath(where)
     if (file := gguf_path(name)) is not None:
         readable_header(file)

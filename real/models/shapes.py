@@ -143,7 +143,8 @@ SHAPES = {
     "100m": Shape(12, 640, 2560, heads=10, kv_heads=10, vocab=32000, context=4096, tied=True),
     "50m": Shape(8, 512, 2048, heads=8, kv_heads=8, vocab=32000, context=4096, tied=True),
     "10m": Shape(2, 256, 1024, heads=4, kv_heads=4, vocab=32000, context=4096, tied=True),
-    "tiny": Shape(2, 16, 32, heads=4, kv_heads=2, vocab=32, context=1024, head_dim=8, tied=True),
+    "tiny": Shape(2, 16, 32, heads=2, kv_heads=1, vocab=32, context=1024, tied=True),
+    "tiny-grouped": Shape(2, 32, 64, heads=4, kv_heads=2, vocab=32, context=1024, tied=True),
 }
 
 

@@ -43,7 +43,7 @@ class GgufTensor(NamedTuple):
 
 
 class GgufHeader(NamedTuple):
-    """What a GGUF file says before its weights."""
+    """Metadata and tensors of a GGUF file, without its weights."""
 
     path: Path
     metadata: dict[str, Any]

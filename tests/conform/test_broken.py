@@ -172,7 +172,7 @@ def loops_from_nine_tokens_on(p: Array, q: Array, drafts: Array, random: Any) ->
 
 
 def test_a_program_for_few_tokens_is_slow_and_not_broken() -> None:
-    """What it computes is judged where it comes back, and the reach says where it does not."""
+    """The verdict is on the sizes at which it comes back, and the reach says from where it does not."""
     subject = Subject("few", "step", loops_from_nine_tokens_on, sizes=(1,))
     report = judge(subject, budget=30, patience=0.3, properties=["marginal", "larger"])
     assert report.outcome == "lossless"

@@ -56,8 +56,8 @@ def test_what_the_standard_cases_miss_is_found_and_shrunk() -> None:
     assert words.startswith("convicted        marginal    scripted")
     assert "V=2, 1 draft" in words
     # The simplest laws that differ: each is certain of one token.
-    one, other = ("[[1, 0], [1, 0]]", "[[0, 1], [0, 1]]")
-    assert any(f"p = {p}\n  q = {q}" in note for p, q in ((one, other), (other, one)))
+    first, second = "[[1, 0], [1, 0]]", "[[0, 1], [0, 1]]"
+    assert any(f"p = {p}\n  q = {q}" in note for p, q in ((first, second), (second, first)))
     assert outcome(suite_of(wrong_on_coins)["marginal"]) == (words, note), "the same laws every time"
 
 

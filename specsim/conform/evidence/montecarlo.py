@@ -55,8 +55,8 @@ def share(delta: float, look: int) -> float:
 def needed(precision: Callable[[int, float], float], delta: float, wanted: float) -> int:
     """The smallest number of runs at which precision(runs, part of delta that the last look has) is as wanted.
 
-    >>> runs = needed(lambda runs, delta: found([0.5, 0.3, 0.2], runs, delta), 1e-8, 0.02)
-    >>> runs, round(found([0.5, 0.3, 0.2], runs, share(1e-8, 8)), 4)
+    >>> runs = needed(lambda runs, delta: detectable([0.5, 0.3, 0.2], runs, delta), 1e-8, 0.02)
+    >>> runs, round(detectable([0.5, 0.3, 0.2], runs, share(1e-8, 8)), 4)
     (99242, 0.02)
     """
     look, last = 1, FIRST

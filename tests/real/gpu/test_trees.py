@@ -30,21 +30,28 @@ def test_trees_that_draw_otherwise_differ_from_the_cpu(monkeypatch: pytest.Monke
 
 def test_a_table_of_trees() -> None:
     entry = {
-        "parents": [-1, -1, 0], "tau": {"measured": 2.5}, "cycle_s": 2e-3, "speedup": {"measured": 1.75}
+        "parents": [-1, -1, 0], "tau": {"measured": 2.5}, "cycle_s": 2e-3, "tree": True,
+        "speedup": {"measured": 1.75, "interval": [1.5, 2.0]},
     }  # fmt: skip
+    chain = entry | {"tree": False, "parents": [-1, 0], "speedup": {"measured": 1.25, "interval": [1.0, 1.5]}}
     rows = [
         {"key": "tokens/graphs", "cases": 8, "tokens": 90, "different": [{}], "passed": False},
         {"key": "graphs/2,1, traversal", **entry},
+        {"key": "graphs/chain of 2, block", **chain},
         {"key": "pass/4 tokens", "tokens": 4, "plain_steps": 1.25, "chain_plain_steps": 1.2},
     ]
     assert "\n".join(TABLES["trees"](rows)).splitlines() == [
         "tokens/graphs: 90 tokens in 8 cases, 1 differ from the CPU's: **failed**.",
         "",
-        "A target pass over a tree of m rows (m tokens in a row), in plain steps: t(4) = 1.25 (1.20).",
+        "A pass of the target over the m nodes of a tree takes t(m) plain steps (in brackets: over m tokens in a row): "
+        "t(4) = 1.25 (1.20).",
         "",
-        "| cycle, tree, rule | nodes | tau | cycle, ms | speedup |",
+        "Fastest chain: graphs/chain of 2, block (1.25); fastest tree: graphs/2,1, traversal (1.75).",
+        "",
+        "| cycle, tree, rule | nodes | tokens a target call | cycle, ms | speedup (95 %) |",
         "| --- | --- | --- | --- | --- |",
-        "| graphs/2,1, traversal | 3 | 2.500 | 2.00 | 1.75 |",
+        "| graphs/2,1, traversal | 3 | 2.500 | 2.00 | 1.75 [1.50, 2.00] |",
+        "| graphs/chain of 2, block | 2 | 2.500 | 2.00 | 1.25 [1.00, 1.50] |",
     ]
 
 

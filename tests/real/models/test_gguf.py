@@ -225,6 +225,14 @@ def test_another_type_is_named(tmp_path: Path) -> None:
         check_place(path)
 
 
+def test_a_layer_that_is_not_counted_is_refused(tmp_path: Path) -> None:
+    model = MAKERS["llama"](VOCAB, **SIZES, seed=3, dtype=torch.float32)
+    model.config.num_hidden_layers = 1
+    path = write_gguf(tmp_path / "deep.gguf", model, TOKENIZER)
+    with pytest.raises(ValueError, match=r"tensor blk.1.\S+ is of a layer beyond the 1 of its block_count"):
+        check_place(path)
+
+
 def test_an_unknown_tensor_is_named_before_any_work(tmp_path: Path) -> None:
     _, path = made(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"ffn_gate", b"ffn_gatf", 1))

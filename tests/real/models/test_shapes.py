@@ -88,7 +88,7 @@ def test_laws_are_neither_flat_nor_one_token(dtype: torch.dtype) -> None:
         entropy = -(law * law.log()).sum(-1) / math.log(shape.vocab)
         assert logits.isfinite().all()
         assert 0.3 < entropy.mean() < 0.95
-        assert logits.argmax(-1).unique().numel() > 4
+        assert logits.argmax(-1).unique().numel() > 5
         assert (model.dtype, logits.dtype) == (dtype, torch.float32)
 
 
