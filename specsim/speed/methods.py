@@ -1,7 +1,7 @@
-"""Cost algebras: what one round of each way to speculate emits and costs, so that they can be compared.
+"""Cost algebras: tokens and time of one round of each way to speculate, so that they can be compared.
 
-Times are in target steps (t(1) = 1), as in `speedup`; all are predictions. Each function states what it takes for
-granted and the bound that no acceptance can exceed. Fractions in, Fractions out.
+Times are in target steps (t(1) = 1), as in `speedup`; all numbers are predictions. Each function states its
+assumptions, and the bound that no acceptance can exceed. Fractions in, Fractions out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from specsim.types import Array
 
 @result("speedup")
 class Speed(NamedTuple):
-    """Mean tokens and time of a round, their ratio, the most that they can be, and what was taken for granted.
+    """Mean tokens and time of a round, their ratio, the most that they can be, and the assumptions.
 
     `most` is the most tokens of a round (None: no limit); `bound` the largest speedup over all acceptances.
 
     Examples
     --------
-    >>> found = draft_then_verify(0.8, gamma=3, cost_ratio=0.05)
-    >>> round(found.tokens_per_s(0.02), 1), found.check(4.2).refused
+    >>> speed = draft_then_verify(0.8, gamma=3, cost_ratio=0.05)
+    >>> round(speed.tokens_per_s(0.02), 1), speed.check(4.2).refused
     (128.3, ('speedup 4.2 is above 3.478, what this algebra allows at any acceptance',))
     """
 
@@ -41,11 +41,11 @@ class Speed(NamedTuple):
     assumptions: tuple[str, ...]
 
     def tokens_per_s(self, step_s: float) -> float:
-        """Tokens per second where a plain target step takes so many seconds."""
+        """Tokens per second if a plain target step takes `step_s` seconds."""
         return float(self.speedup) / float(_check.scalar(step_s, "step_s", "(0, inf)"))
 
     def check(self, speedup: float, *, tau: float | None = None, rounding: float = 0.0) -> Claim:
-        """What is wrong with a reported speedup, and tokens per target call, under these costs; see `check_claim`."""
+        """Judge a reported speedup, and tokens per target call, by these costs; see `check_claim`."""
         if self.most is None and tau is not None:
             raise ValueError("tau does not bound this algebra: its target calls overlap")
         return judge(
@@ -96,8 +96,8 @@ def draft_then_verify(
 
     Examples
     --------
-    >>> found = draft_then_verify([0.9, 0.5], cost_ratio=0.1)
-    >>> round(float(found.speedup), 4), round(found.bound, 4)
+    >>> speed = draft_then_verify([0.9, 0.5], cost_ratio=0.1)
+    >>> round(float(speed.speedup), 4), round(speed.bound, 4)
     (1.9583, 2.5)
     """
     tau, g = _tokens(alpha, gamma)
@@ -152,8 +152,8 @@ def early_exit(
 
     Examples
     --------
-    >>> found = early_exit(0.7, gamma=3, shared=0.1, adapter=0.05)
-    >>> round(float(found.speedup), 4), round(found.bound, 4)
+    >>> speed = early_exit(0.7, gamma=3, shared=0.1, adapter=0.05)
+    >>> round(float(speed.speedup), 4), round(speed.bound, 4)
     (1.7469, 2.7586)
     """
     tau, g = _tokens(alpha, gamma)
@@ -208,10 +208,11 @@ def multi_token_heads(
 
     Examples
     --------
-    >>> found = multi_token_heads([[0.7, 0.1], [0.5, 0.1]], [-1, -1, 0, 0], head_cost=0.05)
-    >>> round(float(found.speedup), 4), round(found.bound, 4)
+    >>> speed = multi_token_heads([[0.7, 0.1], [0.5, 0.1]], [-1, -1, 0, 0], head_cost=0.05)
+    >>> round(float(speed.speedup), 4), round(speed.bound, 4)
     (2.1143, 2.8571)
     """
+    # b has shape (D, K); the tree must have at most D levels and K children at each node.
     b = np.asarray(_check.real_values(acceptance, "acceptance", 0, 1))
     b = b[:, None] if b.ndim == 1 else b
     if b.ndim != 2:
@@ -225,6 +226,7 @@ def multi_token_heads(
         raise ValueError(
             f"the tree has {levels.max()} levels and up to {ranks.max() + 1} children; acceptance has shape {b.shape}"
         )
+    # A node is reached with the product of b along its path; tau is 1 and the sum of these.
     reach: list[Any] = []
     for parent, level, rank in zip(shape, levels, ranks, strict=True):
         reach.append(b[level - 1, rank] * (reach[parent] if parent >= 0 else 1))
@@ -234,7 +236,7 @@ def multi_token_heads(
 
 
 def _tokens(alpha: Array | Sequence[Any], gamma: int | None) -> tuple[Any, int]:
-    """tau and gamma of one chain."""
+    """tau and gamma of one chain, checked."""
     tau = block_efficiency(alpha, gamma=gamma)
     if np.ndim(tau):
         raise ValueError(f"alpha must be a number or one hazard curve, got shape {np.shape(alpha)}")
@@ -242,4 +244,5 @@ def _tokens(alpha: Array | Sequence[Any], gamma: int | None) -> tuple[Any, int]:
 
 
 def _serial(tau: Any, most: int, cycle: Any, words: str) -> Speed:
+    """The speed of rounds with one target call each, one after the other."""
     return Speed(tau, cycle, tau / cycle, most, most / cycle, (words,))

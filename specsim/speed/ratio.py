@@ -16,7 +16,8 @@ from specsim.lengths.blocks import block_efficiency
 from specsim.types import Array
 
 Curve = Callable[[int], float] | Sequence[float] | None
-UNIT = 1e-9  # rounding of t(1), which is 1 by definition
+# Allowance for rounding in t(1), which is 1 by definition.
+UNIT = 1e-9
 
 
 @np.errstate(under="ignore")
@@ -81,9 +82,10 @@ def cycle_cost(gamma: int, *, cost_ratio: float = 0, verify_cost: Curve = None, 
 
 
 def pass_time(curve: Curve, tokens: int) -> Any:
-    """t(m) of a verify_cost, in target steps; 1 where there is none."""
+    """t(m) of a verify_cost at m = `tokens`, in target steps; 1 if there is none."""
     if curve is None:
         return 1
+    # t(m) and t(1), from a function or from the row t(1), t(2), ...
     if callable(curve):
         value, first = curve(tokens), curve(1)
     elif isinstance(curve, Mapping | str | bytes) or not hasattr(curve, "__getitem__"):
@@ -92,6 +94,7 @@ def pass_time(curve: Curve, tokens: int) -> Any:
         raise ValueError(f"verify_cost has {len(curve)} entries; t({tokens}) is needed")
     else:
         value, first = curve[tokens - 1], curve[0]
+    # Times are in target steps if t(1) = 1.
     value = check.scalar(value, f"verify_cost at {tokens} tokens", "(0, inf)")
     if not abs(first - 1) <= UNIT:
         raise ValueError(
@@ -135,7 +138,8 @@ def operations_factor(alpha: Array, *, gamma: int | None = None, ops_ratio: floa
     1.63
     """
     ratio = check.scalar(ops_ratio, "ops_ratio", "[0, inf)")
-    tokens = block_efficiency(alpha, gamma=gamma)  # which looks at both
+    # `block_efficiency` validates alpha and gamma.
+    tokens = block_efficiency(alpha, gamma=gamma)
     length = gamma if gamma is not None else np.shape(alpha)[-1]
     return (length * ratio + length + 1) / tokens
 
@@ -194,11 +198,10 @@ def relative_costs(latency: LatencyModel, *, batch: int = 1, context: int = 0) -
     if latency.prepared is not None:
         raise ValueError("drafts are prepared beside a target pass: what they add is no number of draft steps")
     draft, over = latency.draft(b, s).value / step, latency.overhead(b, s).value / step
-    return RelativeCosts(
-        0.0 if latency.one_pass else draft,
-        lambda tokens: latency.target(tokens, b, s).value / step,
-        over + draft if latency.one_pass else over,
-    )
+    # A draft pass that makes a whole block costs the same at every length: it is overhead.
+    if latency.one_pass:
+        draft, over = 0.0, over + draft
+    return RelativeCosts(draft, lambda tokens: latency.target(tokens, b, s).value / step, over)
 
 
 @result("gamma", "speedup")
@@ -211,20 +214,16 @@ class BestGamma(NamedTuple):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the speedup against the length; return matplotlib's Axes (extra `plot`)."""
+        # The curve, and the level of plain decoding.
         axes = new_axes(axes, "plot")
         line = Line("", list(range(len(self.curve))), [float(speedup) for speedup in self.curve])
         draw_lines(axes, [line])
         axes.axhline(1, color=MUTED, linewidth=1)
+        # The best length.
         axes.plot(self.gamma, self.speedup, "o", color=line.colour, markersize=8, fillstyle="none")
-        axes.annotate(
-            f"{self.speedup:.3g} times with {self.gamma} drafts",
-            (self.gamma, self.speedup),
-            (0, 9),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-            color=line.colour,
-        )
+        label = f"{self.speedup:.3g} times with {self.gamma} drafts"
+        style = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": line.colour}
+        axes.annotate(label, (self.gamma, self.speedup), (0, 9), **style)
         axes.margins(y=0.15)
         whole_ticks(axes.xaxis)
         axes.set_xlabel("draft tokens in a block, gamma")
@@ -283,6 +282,7 @@ def optimal_gamma(
     >>> optimal_gamma(0.8).gamma  # free drafts: the limit
     64
     """
+    # The longest length that the arguments allow.
     limit = bound(max_gamma)
     a = check.real_values(alpha, "alpha", 0, 1)
     if a.ndim > 1:
@@ -290,6 +290,7 @@ def optimal_gamma(
     limit = min(limit, a.shape[0]) if a.ndim else limit
     if verify_cost is not None and not callable(verify_cost):
         limit = min(limit, len(verify_cost) - 1)
+    # Speedup at every length; gamma = 0 is plain decoding.
     curve = [1.0]
     for gamma in range(1, limit + 1):
         tau = block_efficiency(a[:gamma]) if a.ndim else block_efficiency(a, gamma=gamma)

@@ -1,8 +1,9 @@
 """Speculation during verification (SSD): the next block is drafted beside the pass, for the outcomes that are guessed.
 
-While the target verifies a block, the draft model makes blocks for outcomes of it (how many drafts are kept, and which
-token follows) and keeps them in a cache. If the outcome is there, a hit, the next pass starts at once; if not, a block
-is drafted while the target waits. As in `methods`: times in target steps, predictions, Fractions in and out.
+While the target verifies a block, the draft model drafts the next block for several outcomes (how many drafts are
+accepted, and which token follows) and stores these blocks in a cache. If the outcome is in the cache, a hit, the next
+pass starts at once. If not, a block is drafted while the target waits. As in `methods`, times are in target steps, all
+numbers are predictions, and Fractions stay Fractions.
 """
 
 from __future__ import annotations
@@ -82,24 +83,32 @@ def ssd(
     Examples
     --------
     >>> from specsim import draft_then_verify
-    >>> found = ssd(0.8, hits=0.9, gamma=5, cost_ratio=0.1)
-    >>> round(float(found.speedup), 4), round(float(draft_then_verify(0.8, gamma=5, cost_ratio=0.1).speedup), 4)
+    >>> cached = ssd(0.8, hits=0.9, gamma=5, cost_ratio=0.1)
+    >>> round(float(cached.speedup), 4), round(float(draft_then_verify(0.8, gamma=5, cost_ratio=0.1).speedup), 4)
     (3.5136, 2.4595)
     """
+    # P_h = law and P_m = law_after_miss: laws of the number of accepted drafts.
     law = accepted_length_law(alpha, gamma=gamma)
     if law.ndim != 1:
         raise ValueError(f"alpha must be a number or one hazard curve, got shape {np.shape(alpha)}")
     g = len(law) - 1
-    other = law if backup is None else accepted_length_law(backup, gamma=g if np.ndim(backup) == 0 else None)
-    if other.shape != law.shape:
+    law_after_miss = law
+    if backup is not None:
+        law_after_miss = accepted_length_law(backup, gamma=g if np.ndim(backup) == 0 else None)
+    if law_after_miss.shape != law.shape:
         raise ValueError(f"backup must be a number or {g} hazards, got shape {np.asarray(backup).shape}")
-    found = _hits(hits, g)
+    # H_n, and the costs of a round.
+    hit_rates = _hit_rates(hits, g)
     c, o = (check.scalar(v, n, "[0, inf)") for v, n in ((cost_ratio, "cost_ratio"), (overhead, "overhead")))
     rho = check.scalar(interference, "interference", "[1, inf)")
     waited = g * c if backup_cost is None else check.scalar(backup_cost, "backup_cost", "[0, inf)")
-    after_hit, after_miss = (sum(p * h for p, h in zip(w.tolist(), found, strict=True)) for w in (law, other))
+    # The share of hits: the stationary law of the chain of hits and misses.
+    after_hit, after_miss = (
+        sum(p * h for p, h in zip(w.tolist(), hit_rates, strict=True)) for w in (law, law_after_miss)
+    )
     share: Any = 0 if after_miss == 0 else after_miss / (1 - after_hit + after_miss)
-    tokens = sum((n + 1) * (share * law[n] + (1 - share) * other[n]) for n in range(g + 1))
+    # Means over rounds of both kinds.
+    tokens = sum((n + 1) * (share * law[n] + (1 - share) * law_after_miss[n]) for n in range(g + 1))
     beside = rho * max(g * c, pass_time(verify_cost, g + 1)) + o
     time = (1 - share) * waited + beside
     words = (
@@ -107,26 +116,26 @@ def ssd(
         "hits depend on how many drafts are kept and on nothing before; both models run at once",
     )
     # No chain has a larger share of hits than the largest H_n.
-    return Speed(tokens, time, tokens / time, g + 1, (g + 1) / ((1 - max(found)) * waited + beside), words)
+    return Speed(tokens, time, tokens / time, g + 1, (g + 1) / ((1 - max(hit_rates)) * waited + beside), words)
 
 
-def _hits(hits: Array, gamma: int) -> list[Any]:
-    """H_0, ..., H_gamma."""
+def _hit_rates(hits: Array, gamma: int) -> list[Any]:
+    """H_0, ..., H_gamma, checked; one number holds for all."""
     if np.ndim(hits) == 0:
         return [check.scalar(hits, "hits", "[0, 1]")] * (gamma + 1)
-    found = check.real_values(hits, "hits", 0, 1)
-    if found.shape != (gamma + 1,):
-        raise ValueError(f"hits must be a number or {gamma + 1}, one for each number kept, got shape {found.shape}")
-    return list(found.tolist())
+    rates = check.real_values(hits, "hits", 0, 1)
+    if rates.shape != (gamma + 1,):
+        raise ValueError(f"hits must be a number or {gamma + 1}, one for each number kept, got shape {rates.shape}")
+    return list(rates.tolist())
 
 
 def cached_drafts(latency: LatencyModel, acceptance: Any, hits: Array) -> LatencyModel:
-    r"""The same times, of drafts that are prepared while the target verifies the block before.
+    r"""The latency model with drafts that are prepared while the target verifies the previous block.
 
     .. math:: T_c(\gamma) = (1 - \pi_\gamma) \gamma T_D + \max(\gamma T_D, T_V(\gamma + 1)) + T_o, \qquad
         \pi_\gamma = \sum_n P_\gamma(n) H_n
 
-    What `ssd` gives where the block after a miss is drafted by the same model in the same time.
+    This is what `ssd` gives where the block after a miss is drafted by the same model in the same time.
 
     Parameters
     ----------
@@ -159,22 +168,23 @@ def cached_drafts(latency: LatencyModel, acceptance: Any, hits: Array) -> Latenc
     1.05
     """
     check.record(latency, "latency", LatencyModel)
-    kept: Acceptance = as_acceptance(acceptance)
-    given = np.atleast_1d(np.asarray(check.real_values(hits, "hits", 0, 1), dtype=float))
-    if given.ndim != 1 or not len(given):
+    curve: Acceptance = as_acceptance(acceptance)
+    rates = np.atleast_1d(np.asarray(check.real_values(hits, "hits", 0, 1), dtype=float))
+    if rates.ndim != 1 or not len(rates):
         raise ValueError(f"hits must be a number or one row of them, got shape {np.shape(hits)}")
 
-    @cache  # asked again at every batch and context
+    # The share of hits pi_gamma; cached, since it is needed at every batch and context.
+    @cache
     def prepared(gamma: int) -> float:
-        law = np.asarray(accepted_length_law(np.array(kept.hazards(gamma))), dtype=float)
-        return min(float(law @ given[np.minimum(np.arange(gamma + 1), len(given) - 1)]), 1.0)
+        law = np.asarray(accepted_length_law(np.array(curve.hazards(gamma))), dtype=float)
+        return min(float(law @ rates[np.minimum(np.arange(gamma + 1), len(rates) - 1)]), 1.0)
 
     words = "drafts are prepared beside the pass before, on a device of their own; how many are found does not change"
     return latency._replace(prepared=prepared, assumptions=(*latency.assumptions, words))
 
 
 class CacheHits(NamedTuple):
-    """Probability of a hit after a rejection, and after a block that was kept whole; shape (...)."""
+    """Probability of a hit after a rejection, and after a block whose drafts were all accepted; shape (...)."""
 
     rejected: Array
     whole: Array
@@ -182,7 +192,7 @@ class CacheHits(NamedTuple):
 
 @np.errstate(under="ignore")
 def cache_hits(p: Array, q: Array, *, fan_out: int) -> CacheHits:
-    r"""How likely the token after a block is among so many guesses of the draft, exactly.
+    r"""Exact probability that the token after a block is among the draft's `fan_out` guesses.
 
     .. math:: h_\text{rejected} = \sum_x \frac{(q_x - p_x)_+}{TV} \sum_{v \in \text{top}_F(q \setminus x)}
         \frac{(p_v - q_v)_+}{TV}, \qquad h_\text{whole} = \sum_{v \in \text{top}_F(q)} p_v
@@ -213,15 +223,17 @@ def cache_hits(p: Array, q: Array, *, fan_out: int) -> CacheHits:
 
     Examples
     --------
-    >>> found = cache_hits([0.5, 0.3, 0.2], [0.1, 0.3, 0.6], fan_out=1)
-    >>> round(float(found.rejected), 3), round(float(found.whole), 3)
+    >>> guessed = cache_hits([0.5, 0.3, 0.2], [0.1, 0.3, 0.6], fan_out=1)
+    >>> round(float(guessed.rejected), 3), round(float(guessed.whole), 3)
     (0.0, 0.2)
     """
+    # The F likeliest tokens of q, and the F + 1 likeliest.
     p, q = (np.asarray(w) for w in check.laws(p, q))
     p, q = np.broadcast_arrays(p, q)
     count = min(check.integer(fan_out, "fan_out", 1), q.shape[-1])
     order = np.argsort(-q, axis=-1, kind="stable")
     first, more = order[..., :count], order[..., : count + 1]
+    # (p - q)+, (q - p)+, and the mass of the first among the guesses.
     gained, lost = (np.where(a > b, a - b, a * 0) for a, b in ((p, q), (q, p)))
     total = gained.sum(axis=-1)
     of_first = np.take_along_axis(gained, first, axis=-1).sum(axis=-1)
@@ -230,5 +242,6 @@ def cache_hits(p: Array, q: Array, *, fan_out: int) -> CacheHits:
     refused_first = np.take_along_axis(lost, first, axis=-1).sum(axis=-1)
     hit = (total - refused_first) * of_first + refused_first * of_more
     whole = np.take_along_axis(p, first, axis=-1).sum(axis=-1)
-    some = total > 0
-    return CacheHits(np.where(some, hit / np.where(some, total, 1) ** 2, 0 * hit), whole)
+    can_be_refused = total > 0
+    rejected = np.where(can_be_refused, hit / np.where(can_be_refused, total, 1) ** 2, 0 * hit)
+    return CacheHits(rejected, whole)

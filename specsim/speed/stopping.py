@@ -1,8 +1,9 @@
 """When to stop drafting: the best that any controller which sees draft-side signals can do, exactly.
 
 Model.       After draft i of a block its signal s_i is seen (a bin of confidence, entropy, ...). Signals form a Markov
-             chain, and given them drafts are kept independently, draft i with probability r_i. Blocks are alike.
-State.       (i, s_i, w), w = r_1 ... r_i the probability that all so far are kept: a policy needs nothing else (T25).
+             chain. Given them, drafts are accepted independently, draft i with probability r_i. Blocks are alike.
+State.       (i, s_i, w), where w = r_1 ... r_i is the probability that all drafts so far are accepted: a policy needs
+             nothing else (T25).
 Optimum.     max E[N] / E[T] over policies, the root of max E[N] - theta E[T] = 0 by Dinkelbach's iteration; inside it a
              dynamic program over the states that can occur. Drafting goes on above a threshold of w.
 Exact.       Fractions in, Fractions out.
@@ -22,11 +23,12 @@ from specsim.base.results import result
 from specsim.speed.ratio import BestGamma, Curve, cycle_cost
 from specsim.types import Array
 
-STATES = 200_000  # more than this do not fit; fewer bins or positions do
+# Most states of the dynamic program; in floats they take about 100 MB.
+STATES = 200_000
 
 
 class Threshold(NamedTuple):
-    """The rule: draft on while the last draft's confidence is at least so high, up to a length; and its speedup."""
+    """The best rule that drafts on while the last draft's confidence is at least `confidence`, up to a length."""
 
     confidence: Any
     max_gamma: int
@@ -59,12 +61,17 @@ class Stopping(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Last signal (0 where signals do not depend on each other), w, its probability, and what the next draft makes."""
+    """A state of the dynamic program.
+
+    ``signal``: the last one (0 where signals do not depend on each other); ``w``: probability that all drafts so far
+    are accepted; ``chance``: probability of the state if drafting never stops; ``then``: (probability, place in the
+    next level) for each next state.
+    """
 
     signal: int
     w: Any
     chance: Any
-    then: list[tuple[Any, int]]  # probability, and place in the next level
+    then: list[tuple[Any, int]]
 
 
 @np.errstate(under="ignore")
@@ -120,19 +127,23 @@ def optimal_stopping(
     >>> round(float(best.speedup), 4), best.static.gamma, best.go_on.ravel().tolist()
     (1.3298, 1, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     """
+    # Laws of the signals, and times of a cycle with 0, 1, ..., n drafts.
     law, keep = _laws(table, max_gamma)
     n = len(law)
     costs: Any = {"cost_ratio": cost_ratio, "verify_cost": verify_cost, "overhead": overhead}
     times = [Fraction(1) if law.dtype == object else 1.0, *(cycle_cost(g, **costs) for g in range(1, n + 1))]
+    # The best fixed length, from which the iteration starts.
     levels = _levels(law, keep)
     survival = [sum(state.chance * state.w for state in level) for level in levels]
     curve = [sum(survival[: g + 1]) / times[g] for g in range(n + 1)]
     static = max(range(n + 1), key=lambda g: curve[g])
     speed = curve[static]
+    # Dinkelbach: every round finds a better policy, and there are finitely many.
     tokens, time, choices = _solve(levels, times, speed)
-    while tokens / time > speed:  # Dinkelbach: each round a better policy, of finitely many
+    while tokens / time > speed:
         speed = tokens / time
         tokens, time, choices = _solve(levels, times, speed)
+    # go_on: the least w at which drafting goes on, by number of drafts and signal.
     go_on = np.full((n, law.shape[1]), math.inf, dtype=law.dtype)
     for i, (level, chosen) in enumerate(zip(levels, choices, strict=False)):
         for state, go in zip(level, chosen, strict=True):
@@ -151,7 +162,8 @@ def optimal_stopping(
 
 
 def _laws(table: Array, max_gamma: int | None) -> tuple[Array, Array]:
-    """P(signal) and P(kept | signal), both (n, rows, S): one row, or one for each signal before."""
+    """P(signal) and P(accepted | signal), both (n, rows, S): one row, or one row for each signal before."""
+    # Validate.
     w = np.asarray(check.array(table, "table"))
     if w.ndim not in (2, 3, 4) or w.shape[-1] != 2 or (w.ndim == 4 and w.shape[1] != w.shape[2]) or 0 in w.shape:
         raise ValueError(f"table must have shape (S, 2), (n, S, 2) or (n, S, S, 2), got {w.shape}")
@@ -162,19 +174,21 @@ def _laws(table: Array, max_gamma: int | None) -> tuple[Array, Array]:
         w = np.broadcast_to(w, (check.integer(max_gamma, "max_gamma", 1, limits.MAX_SUMMED), *w.shape))
     elif max_gamma is not None and check.integer(max_gamma, "max_gamma", 1, limits.MAX_SUMMED) != len(w):
         raise ValueError(f"max_gamma is {max_gamma}, but table has {len(w)} positions")
+    # One shape for all; integers among Fractions become Fractions, as they would divide to floats.
     w = w[:, None] if w.ndim == 3 else w
-    w = w * Fraction(1) if w.dtype == object else w  # integers among Fractions would divide to floats
+    w = w * Fraction(1) if w.dtype == object else w
     law = w.sum(axis=-1)
     return law, w[..., 1] / np.where(law > 0, law, 1)
 
 
 def _levels(law: Array, keep: Array) -> list[list[_State]]:
     """The states after 0, 1, ..., n drafts. Products are of sorted factors: equal ones are one state in floats too."""
+    # A state is known by its signal and its sorted factors r; `keys` has the place of each in its level.
     rows = law.shape[1]
     keys: dict[tuple[int, tuple[Any, ...]], int] = {(0, ()): 0}
     levels = [[_State(0, 1, 1, [])]]
     for i in range(len(law)):
-        found: dict[tuple[int, tuple[Any, ...]], int] = {}
+        next_keys: dict[tuple[int, tuple[Any, ...]], int] = {}
         below: list[_State] = []
         for (signal, factors), at in keys.items():
             state = levels[-1][at]
@@ -182,25 +196,27 @@ def _levels(law: Array, keep: Array) -> list[list[_State]]:
                 chance, r = law[i, signal, s], keep[i, signal, s]
                 if not chance:
                     continue
-                # Once a draft is surely lost all that follows is one state; it may still pay where t falls.
-                key = (s if rows > 1 else 0, tuple(sorted((*factors, r))) if state.w and r else (0 * r,))
-                if key not in found:
-                    found[key] = len(below)
+                # States after a draft that is surely rejected are merged; drafting on may still pay where t falls.
+                next_factors = tuple(sorted((*factors, r))) if state.w and r else (0 * r,)
+                key = (s if rows > 1 else 0, next_factors)
+                if key not in next_keys:
+                    next_keys[key] = len(below)
                     below.append(_State(key[0], math.prod(key[1]), 0, []))
-                to = found[key]
+                to = next_keys[key]
                 below[to] = below[to]._replace(chance=below[to].chance + state.chance * chance)
                 state.then.append((chance, to))
         if (count := sum(map(len, levels)) + len(below)) > STATES:
             raise ValueError(f"{i + 1} drafts give {count} states, more than {STATES}: fewer signals or positions fit")
         levels.append(below)
-        keys = found
+        keys = next_keys
     return levels
 
 
 def _solve(levels: list[list[_State]], times: list[Any], theta: Any) -> tuple[Any, Any, list[list[bool]]]:
-    """E[N], E[T] and the choices of a policy of largest E[N] - theta E[T]; ties stop."""
+    """E[N], E[T] and the choices of the policy with the largest E[N] - theta E[T]; ties stop."""
+    # Further tokens and time by state, from the last level up.
     choices: list[list[bool]] = []
-    more: list[tuple[Any, Any]] = [(0, 0)] * len(levels[-1])  # further tokens and time, by state
+    more: list[tuple[Any, Any]] = [(0, 0)] * len(levels[-1])
     for i in range(len(levels) - 2, -1, -1):
         best, chosen = [], []
         for state in levels[i]:
@@ -227,35 +243,39 @@ def _lengths(levels: list[list[_State]], choices: list[list[bool]]) -> Array:
 
 
 def _threshold(law: Array, keep: Array, times: list[Any]) -> Threshold:
-    """Every threshold that tells two signals apart, with every greatest length."""
-    best = Threshold(1, 0, 1)  # plain decoding
+    """The best rule of all thresholds that tell two signals apart, with all greatest lengths."""
+    # Plain decoding to start with.
+    best = Threshold(1, 0, 1)
     for least in sorted(set(keep.ravel().tolist())):
-        drafting = np.zeros(law.shape[1], dtype=law.dtype)  # probability by signal, and that times w
+        # drafting: probability by last signal that drafting goes on; surviving: and that all drafts are accepted.
+        drafting = np.zeros(law.shape[1], dtype=law.dtype)
         drafting[0] = 1
-        kept, tokens, stopped = drafting, 1, 0
+        surviving, tokens, stopped = drafting, 1, 0
         for i in range(len(law)):
-            after, alive = drafting[:, None] * law[i], kept[:, None] * law[i] * keep[i]
+            # One draft more for all that go on; E[N] and E[T] if every block ends here at the latest.
+            after, alive = drafting[:, None] * law[i], surviving[:, None] * law[i] * keep[i]
             tokens = tokens + alive.sum()
             speed = tokens / (stopped + after.sum() * times[i + 1])
             if speed > best.speedup:
                 best = Threshold(least, i + 1, speed)
+            # Blocks below the threshold stop.
             go = keep[i] >= least
             stopped = stopped + np.where(go, 0, after).sum() * times[i + 1]
-            drafting, kept = (np.where(go, v, 0).sum(axis=0) for v in (after, alive))
+            drafting, surviving = (np.where(go, v, 0).sum(axis=0) for v in (after, alive))
             if law.shape[1] == 1:
-                drafting, kept = drafting.sum(keepdims=True), kept.sum(keepdims=True)
+                drafting, surviving = drafting.sum(keepdims=True), surviving.sum(keepdims=True)
     return best
 
 
 def _clairvoyant(survival: list[Any], times: list[Any]) -> Any:
-    """The best ratio when the number of drafts that would be kept is known before drafting."""
+    """The best speedup if the number of accepted drafts were known before drafting; no policy beats it."""
     law = [a - b for a, b in zip(survival, [*survival[1:], 0], strict=True)]
     speed: Any = 1
     while True:
         chosen = [max(range(n + 1), key=lambda g: g - speed * times[g]) for n in range(len(law))]
-        better = sum(p * (g + 1) for p, g in zip(law, chosen, strict=True)) / sum(
-            p * times[g] for p, g in zip(law, chosen, strict=True)
-        )
+        tokens = sum(p * (g + 1) for p, g in zip(law, chosen, strict=True))
+        time = sum(p * times[g] for p, g in zip(law, chosen, strict=True))
+        better = tokens / time
         if not better > speed:
             return speed
         speed = better
