@@ -32,6 +32,7 @@ FLOORS: dict[str, list[dict[str, set[str]]]] = {
         {"cli": set(), "__main__": {"cli"}},
     ],
     "real": [
+        {"prompts": set()},
         {"models": set(), "options": set(), "signals": set()},
         {"decode": set(), "process": set()},
         {"pair": set(), "draft": set()},

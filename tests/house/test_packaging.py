@@ -117,14 +117,16 @@ def test_the_root_holds_what_is_meant_to() -> None:
     assert named - dotted == {*meant.split(), "docs", "proofs", "real", "specsim", "tests"}
 
 
-def test_weights_are_in_a_wheel_and_records_are_not() -> None:
+def test_weights_and_prompts_are_in_a_wheel_and_records_are_not() -> None:
     """`.ci/wheel` asks it of the wheel that it builds."""
     shipped = [path.relative_to(ROOT).as_posix() for path in (ROOT / "real").rglob("*.safetensors")]
     assert {"real/papers/models/weights/raster_target.safetensors", "real/tiny/target/model.safetensors"} <= set(
         shipped
     )
-    assert LINES.amiss([*shipped, "real/cli.py"]) == []
-    assert LINES.amiss([*shipped[1:], "real/results/systems/sjd.json"]) == [
+    prompts = ["real/prompts/chat.jsonl", "real/prompts/human_eval.jsonl"]
+    assert LINES.amiss([*shipped, *prompts, "real/cli.py"]) == []
+    assert LINES.amiss(shipped) == [f"{name} is missing" for name in prompts]
+    assert LINES.amiss([*shipped[1:], *prompts, "real/results/systems/sjd.json"]) == [
         "real/results/systems/sjd.json is a record of one machine",
         f"{shipped[0]} is missing",
     ]

@@ -106,8 +106,9 @@ def run(block: Block, folder: Path, work: Path) -> None:
 
 
 def amiss(names: list[str]) -> list[str]:
-    """What should not be in a wheel, and what should: weights of small models are there, records of one machine not."""
-    shipped = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "real").rglob("*.safetensors")))
+    """What should not be in a wheel, and what should: weights and prompts are there, records of one machine not."""
+    data = (path for kind in ("*.safetensors", "*.jsonl") for path in sorted((ROOT / "real").rglob(kind)))
+    shipped = (path.relative_to(ROOT).as_posix() for path in data)
     return [
         *(f"{name} is a record of one machine" for name in names if name.startswith("real/results")),
         *(f"{name} is missing" for name in shipped if name not in names),
