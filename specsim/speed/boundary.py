@@ -13,7 +13,8 @@ from specsim.latency import LatencyModel
 from specsim.speed.grid import Given, speedups, taus
 from specsim.types import Array
 
-TRIED = 200  # contexts between which a boundary is looked for
+# Contexts at which the answer is computed; between two that differ the boundary is bisected.
+TRIED = 200
 
 
 @np.errstate(under="ignore")
@@ -71,6 +72,7 @@ def context_boundary(
     >>> [context_boundary(times, 0.7, batch=b) for b in (1, 256)]
     [0, 554]
     """
+    # Validate; `gains` answers at one context.
     check.integer(batch, "batch", 1)
     if larger is not None and check.integer(larger, "larger", 1) <= batch:
         raise ValueError(f"larger is {larger}, not above batch {batch}")
@@ -78,6 +80,7 @@ def context_boundary(
 
     tau = taus(acceptance, max_gamma)
     gains = _helps(latency, tau, batch) if larger is None else _faster(latency, tau, batch, larger)
+    # From the longest context down: the first that does not gain brackets the boundary.
     if not gains(top):
         return None
     tried, good = _tried(top), top
@@ -112,18 +115,18 @@ def helpful_contexts(
 
 
 def _edge(helps: Callable[[int], bool], low: int, high: int) -> int:
-    """The first context above low at which the answer is another one."""
+    """The first context above low at which the answer differs from that at low."""
     was = helps(low)
     return low + bisect_left(range(low, high), True, key=lambda s: helps(s) != was)
 
 
 def _tried(top: int) -> Sequence[int]:
-    """Contexts between which a change is looked for; all of them if there are no more."""
+    """At most TRIED + 1 contexts up to top, evenly spaced by ratio; all of them if they are so few."""
     return range(top + 1) if top <= TRIED else sorted({0, *(round(s) for s in np.geomspace(1, top, TRIED))})
 
 
 def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], bool]:
-    """Whether some length helps at a context; the length that came closest is tried first, it mostly helps again."""
+    """A predicate: does some length help at a context? The last best length is tried first: it mostly helps again."""
     if len(tau) < 2:
         raise ValueError("acceptance has no position; expected that of one draft at least")
     likely = 1
@@ -131,9 +134,9 @@ def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], boo
     def helps(context: int) -> bool:
         nonlocal likely
         for gammas in ((likely,), range(1, len(tau))):
-            found = speedups(latency, tau, gammas, (batch,), (context,))[:, 0, 0]
-            likely = gammas[int(found.argmax())]
-            if found.max() > 1:
+            gains = speedups(latency, tau, gammas, (batch,), (context,))[:, 0, 0]
+            likely = gammas[int(gains.argmax())]
+            if gains.max() > 1:
                 return True
         return False
 
@@ -141,7 +144,7 @@ def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], boo
 
 
 def _faster(latency: LatencyModel, tau: Array, batch: int, larger: int) -> Callable[[int], bool]:
-    """Whether the best speedup of the larger batch is above the other's."""
+    """A predicate: is the best speedup at a context larger at the larger batch?"""
     if len(tau) < 2:
         raise ValueError("acceptance has no position; expected that of one draft at least")
 

@@ -1,4 +1,4 @@
-"""Why is it slower? From logs without speculation and with it: which term eats the gain, and what would mend it."""
+"""Why is it slower? From logs without speculation and with it: which term costs the gain, and what would help."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ from specsim.speed.runs import (
 )
 from specsim.speed.terms import PLAIN, STEP, Observation, in_steps, solve
 
-NOISE = 0.02  # relative standard error of a time whose spread the log does not show
-MISFIT = 9.0  # chi-square of each time to spare, above which times do not lie on a line
+# Relative standard error of a time whose spread the log does not show.
+NOISE = 0.02
+# Chi-square for each time beyond the needed ones, above which the times do not lie on a line.
+MISFIT = 9.0
 
 
 @result("verdict", "cause", "speedup")
@@ -129,6 +131,7 @@ def diagnose(
     # A cycle of a run in which some steps had no draft is a step, with a draft or without.
     pairs = at_one_batch(off, [per_step(run) for run in on], spread, z)
     plain, runs, by_batch = pairs.plain, pairs.runs, pairs.by_batch
+    # The first run: its speedup, tau and cycle.
     first = runs[0]
     step = plain_step_of(plain, spread)
     tau = tau_of(first, length)
@@ -138,16 +141,18 @@ def diagnose(
     check_tau(first, tau, gamma)
     notes = [*_notes([*plain, *runs]), *pairs.left_out, _noise_note([*plain, *runs], spread)]
     notes += _doubted(pairs.by_log[1:])
-    # A plain step is a cycle of one token.
-    one_each = [unlike_token(run, LogTau(1.0, 0.0), spread, z) for run in plain]
-    unlike = next(filter(None, [unlike_token(first, tau, spread, z), *one_each]), "")
+    # Doubts: numbers that cannot be of these runs. A plain step is a cycle of one token.
+    unlike_steps = [unlike_token(run, LogTau(1.0, 0.0), spread, z) for run in plain]
+    unlike = next(filter(None, [unlike_token(first, tau, spread, z), *unlike_steps]), "")
     doubt = implausible_speedup(speedup, tau, gamma, z) or unlike
     verdict = "implausible" if doubt else verdict_of(speedup)
+    # Without tau, gamma and the time of a cycle there is a verdict, but no cause.
     if cycle is None or tau is None or gamma is None:
-        wanted = [
-            *(["how many tokens a target call emits (accepted drafts beside blocks)"] if tau is None else []),
-            *(["how many drafts a block has (--length)"] if gamma is None else []),
-        ]
+        wanted = []
+        if tau is None:
+            wanted.append("how many tokens a target call emits (accepted drafts beside blocks)")
+        if gamma is None:
+            wanted.append("how many drafts a block has (--length)")
         known_tau = None if tau is None else _interval_of_tau(tau, z, None)
         return Diagnosis(
             verdict=verdict,
@@ -163,16 +168,18 @@ def diagnose(
             mends=(),
             missing=tuple(wanted),
             by_batch=by_batch,
-            notes=_said(notes),
+            notes=_distinct(notes),
             by_log=pairs.by_log,
             doubts=(doubt,) if doubt else (),
         )
+    # Solve for the terms of a cycle.
     observations = [Observation(PLAIN, step.value, step.error or 0.0)]
     for run in runs:
         observations += observed(run, length, spread)
     terms = solve(observations)
     if terms.spare > 0 and terms.misfit > MISFIT * terms.spare:
         notes.append("the times do not lie on a line in the length: some pass, or some run, differs in kind")
+    # The cycle of the first run, split into the parts that the times tell apart.
     verified = first.verified if first.verified is not None else gamma + 1
     rows = _rows(gamma, verified)
     whole = np.sum(rows, axis=0)
@@ -180,6 +187,7 @@ def diagnose(
     parts, missing = split(terms, rows, gamma, verified, total, z)
     steps = Estimate(total, max(total - z * of_total, 0.0), total + z * of_total)
     certain = interval((gamma + 1) / total, (of_total / total) ** 2, z)
+    # Doubts about the parts, and changes that would help.
     doubts = implausible_terms(steps, parts) or ((doubt,) if doubt else ())
     parts = tuple(Part(part.names, not_negative(part.steps)) for part in parts)
     mends = remedies(first, runs, terms, tau, gamma, verified, _excess(parts), z)
@@ -197,23 +205,24 @@ def diagnose(
         mends,
         missing,
         by_batch,
-        _said(notes),
+        _distinct(notes),
         pairs.by_log,
         doubts,
     )
 
 
 def _rows(gamma: float, verified: float) -> list[tuple[float, float, float, float]]:
+    """Rows of drafting, verifying and fixed work in a cycle; `verifying` includes the plain step."""
     return [(0.0, float(gamma), 0.0, 0.0), (1.0, 0.0, verified - 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)]
 
 
 def _excess(parts: Sequence[Part]) -> dict[str, float]:
-    """What each term may cost beyond one plain step: all of the part that it stands in."""
+    """Plain steps that each term costs at most, beyond the one of a pass: all of the part that it stands in."""
     return {name: part.steps.value - ("verifying" in part.names) for part in parts for name in part.names}
 
 
 def _cause(parts: Sequence[Part], tau: float, gamma: float, cycle: float) -> str:
-    """What costs most: drafts that are not kept, or the part of the cycle with most beyond one plain step."""
+    """The largest loss: drafts that are not accepted, or the part of the cycle with most beyond one plain step."""
     lost = math.log((gamma + 1) / tau) if gamma else 0.0
     if lost > max(math.log(cycle), 0.0) or not parts:
         return "acceptance"
@@ -222,6 +231,7 @@ def _cause(parts: Sequence[Part], tau: float, gamma: float, cycle: float) -> str
 
 
 def _interval_of_tau(tau: LogTau, z: float, gamma: float | None) -> Estimate:
+    """tau with its interval inside [1, gamma + 1]."""
     if tau.error is None:
         return Estimate(tau.value, None, None)
     top = math.inf if gamma is None else gamma + 1
@@ -229,6 +239,7 @@ def _interval_of_tau(tau: LogTau, z: float, gamma: float | None) -> Estimate:
 
 
 def _notes(runs: Sequence[EngineLog]) -> list[str]:
+    """The notes of all logs: their own, numbers that cannot be, and steps without drafts that are not counted."""
     unknown = (
         "in how many steps there was no draft the log does not say; with n-gram or suffix drafts, "
         "many: a cycle is then shorter, and emits less"
@@ -251,11 +262,13 @@ def _doubted(logs: Sequence[LogSpeed]) -> list[str]:
 
 
 def _noise_note(runs: Sequence[EngineLog], noise: float) -> str:
+    """A note that --noise stands in for a spread, "" if all logs show theirs."""
     bare = any(time is not None and not time.error for run in runs for time in (run.token, run.cycle))
     return (
         f"times whose spread a log does not show are taken as uncertain by {100 * noise:g} % (--noise)" if bare else ""
     )
 
 
-def _said(notes: Sequence[str]) -> tuple[str, ...]:
+def _distinct(notes: Sequence[str]) -> tuple[str, ...]:
+    """The notes that are not empty, each once, in their order."""
     return tuple(dict.fromkeys(note for note in notes if note))

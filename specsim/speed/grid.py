@@ -67,21 +67,23 @@ def sweep(
     >>> sweep(latency.constant(0.1), [0.5, 0.8], gammas=[0, 1, 4])[:, :, 0, 0, 0].round(2).tolist()
     [[1.0, 1.36, 1.38], [1.0, 1.64, 2.4]]
     """
+    # The grid's costs, with other draft steps if some are given.
     a = np.atleast_1d(np.asarray(check.real_values(alpha, "alpha", 0, 1), dtype=float))
     lengths = np.array([check.integer(g, "gammas", 0, limits.MAX_GAMMA) for g in gammas], dtype=int)
-    found = costs(latency, lengths, list(batches), list(contexts))
+    grid = costs(latency, lengths, list(batches), list(contexts))
     if cost_ratios is None:
-        drafting = found.block[:, None]
+        drafting = grid.block[:, None]
     else:
         ratios = np.asarray(check.real_values(cost_ratios, "cost_ratios", 0, np.inf), dtype=float).reshape(-1, 1, 1)
         drafting = steps(latency, lengths)[:, None, None, None] * ratios
+    # (A, gammas) over (gammas, C, B, S).
     tau = np.stack([block_efficiency(a, gamma=int(g)) for g in lengths], axis=1)
-    cycle = drafting + found.rest[:, None]
+    cycle = drafting + grid.rest[:, None]
     return tau[:, :, None, None, None] / cycle
 
 
 class Costs(NamedTuple):
-    """In plain steps of the same point: draft (B, S), one step; (G, B, S): block, what drafting adds, and the rest."""
+    """Costs in plain steps of each point: draft (B, S), one step; block and rest (G, B, S), drafting and all else."""
 
     draft: Array
     block: Array
@@ -96,13 +98,14 @@ def steps(latency: LatencyModel, gammas: Array) -> Array:
 
 
 def costs(latency: LatencyModel, gammas: Array, batches: Sequence[int], contexts: Sequence[int]) -> Costs:
-    """What cycles of these lengths cost, everywhere."""
+    """The costs of cycles of these lengths at every batch and context."""
     check.record(latency, "latency", LatencyModel)
     draft = np.empty((len(batches), len(contexts)))
     rest = np.empty((len(gammas), *draft.shape))
     block = np.zeros(rest.shape)
     for i, b in enumerate(batches):
         for j, s in enumerate(contexts):
+            # Each point in its own plain steps.
             plain = latency.target(1, check.integer(b, "batch", 1), check.integer(s, "context", 0)).value
             draft[i, j] = latency.draft(b, s).value / plain
             over = latency.overhead(b, s).value
@@ -159,22 +162,22 @@ def batch_schedule(
     sizes = range(1, max_batch + 1)
     tau = taus(acceptance, max_gamma)
     best = speedups(latency, tau, range(len(tau)), sizes, [context])[:, :, 0].argmax(axis=0)
-    found = []
+    ranges = []
     for gamma, group in groupby(sizes, key=lambda b: int(best[b - 1])):
         members = list(group)
-        found.append((members[0], members[-1], gamma))
-    return found
+        ranges.append((members[0], members[-1], gamma))
+    return ranges
 
 
 def speedups(
     latency: LatencyModel, tau: Array, gammas: Sequence[int], batches: Sequence[int], contexts: Sequence[int]
 ) -> Array:
-    """Speedups (gammas, B, S) with these tokens per call."""
-    found = costs(latency, np.asarray(gammas), batches, contexts)
-    return tau[list(gammas), None, None] / (found.block + found.rest)
+    """Speedups (gammas, B, S) with tau tokens per call, tau by gamma."""
+    grid = costs(latency, np.asarray(gammas), batches, contexts)
+    return tau[list(gammas), None, None] / (grid.block + grid.rest)
 
 
 def taus(acceptance: Given, max_gamma: int) -> Array:
-    """Tokens per target call at gamma = 0, 1, ..., as far as the acceptance speaks."""
-    kept = as_acceptance(acceptance)
-    return np.array([kept.tau(g).value for g in range(kept.most(max_gamma) + 1)])
+    """Tokens per target call at gamma = 0, 1, ..., as far as the acceptance is known."""
+    curve = as_acceptance(acceptance)
+    return np.array([curve.tau(g).value for g in range(curve.most(max_gamma) + 1)])

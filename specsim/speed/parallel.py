@@ -1,6 +1,6 @@
 """Cost algebras of drafting while the target verifies: PEARL's rounds, and DSI's many targets.
 
-As in `algebra`: times in target steps, predictions, Fractions in and out.
+As in `methods`: times in target steps, predictions, Fractions in and out.
 """
 
 from __future__ import annotations
@@ -132,18 +132,20 @@ def dsi(alpha: float, *, gamma: int, cost_ratio: float, verify_cost: Curve = Non
     Examples
     --------
     >>> from specsim import draft_then_verify
-    >>> found = dsi(0.8, gamma=5, cost_ratio=0.1)
-    >>> round(found.speedup, 4), round(float(draft_then_verify(0.8, gamma=5, cost_ratio=0.1).speedup), 4)
+    >>> speed = dsi(0.8, gamma=5, cost_ratio=0.1)
+    >>> round(speed.speedup, 4), round(float(draft_then_verify(0.8, gamma=5, cost_ratio=0.1).speedup), 4)
     (3.0419, 2.4595)
-    >>> found.assumptions[1]
+    >>> speed.assumptions[1]
     'so many targets verify at once as are needed: 2, and one decodes plainly'
     """
     a, g = check.scalar(alpha, "alpha", "[0, 1)"), check.integer(gamma, "gamma", 1, limits.MAX_GAMMA)
     c, o = (check.scalar(v, n, "[0, inf)") for v, n in ((cost_ratio, "cost_ratio"), (overhead, "overhead")))
+    # The time of a round: E min(n + 1, ceil((n + 1) / g) g c + verify), term by term and a geometric tail.
     alone = pass_time(verify_cost, g)
     verify = alone + o
     bound: Any
-    if c >= 1:  # drafting n + 1 tokens takes as long as decoding them
+    if c >= 1:
+        # Drafting n + 1 tokens takes as long as decoding them.
         time, bound = 1 / (1 - a), 1
     else:
         # From block m + 1 on, where m g (1 - c) >= g c + t - 1, speculation is first at every n.
@@ -153,6 +155,7 @@ def dsi(alpha: float, *, gamma: int, cost_ratio: float, verify_cost: Curve = Non
         early = (a**n * min(n + 1, -(-(n + 1) // g) * g * c + verify) for n in range(blocks * g))
         late = a ** (blocks * g) * (blocks * g * c + g * c / (1 - a**g) + verify)
         time, bound = (1 - a) * sum(early) + late, 1 / c if c else math.inf
+    # Targets that verify at once, for the assumptions.
     tokens = 1 / (1 - a)
     needed = alone / (g * c) if c else math.inf
     count = "without limit, as drafts cost nothing"

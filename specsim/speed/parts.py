@@ -14,7 +14,8 @@ from specsim.logs.record import shown
 from specsim.speed.prediction import Estimate
 from specsim.speed.terms import Observation, Terms, in_steps, known, solve
 
-CLEAR = 0.25  # plain steps, or this share of the cycle: a term with a wider half-interval is not told apart
+# A term is told apart if its half-interval is at most so many plain steps, or this share of the cycle.
+CLEAR = 0.25
 NAMES = ("drafting", "verifying", "fixed work")
 # Drafts of a block that are taken for the most where no log says how many there are.
 MOST_DRAFTS = 16
@@ -37,17 +38,21 @@ def split(
     z: float,
 ) -> tuple[tuple[Part, ...], tuple[str, ...]]:
     """The parts of a cycle that are told apart, and what to measure for the rest."""
-    told = []
+    # Which terms are known with a short interval, or are not there.
+    is_separate = []
     for row in rows:
         value, error = in_steps(terms, row) if any(row) and known(terms, row) else (0.0, math.inf)
-        told.append(not any(row) or z * error <= max(CLEAR, CLEAR * total))
-    if sum(not one for one in told) == 1:  # the rest of the cycle: alone, it is known as well as the cycle is
-        told = [one or known(terms, row) for one, row in zip(told, rows, strict=True)]
+        is_separate.append(not any(row) or z * error <= max(CLEAR, CLEAR * total))
+    # A single term that is left is the rest of the cycle, and known as well as the cycle is.
+    if sum(not separate for separate in is_separate) == 1:
+        is_separate = [separate or known(terms, row) for separate, row in zip(is_separate, rows, strict=True)]
+    # Each of them is a part by itself; the others are one part together.
     groups: list[tuple[str, ...]] = []
-    groups += [(name,) for name, one, row in zip(NAMES, told, rows, strict=True) if one and any(row)]
-    rest = tuple(name for name, one in zip(NAMES, told, strict=True) if not one)
+    groups += [(name,) for name, separate, row in zip(NAMES, is_separate, rows, strict=True) if separate and any(row)]
+    rest = tuple(name for name, separate in zip(NAMES, is_separate, strict=True) if not separate)
     if rest:
         groups.append(rest)
+    # The parts with their intervals, in the order of NAMES.
     parts = []
     for names in sorted(groups, key=lambda group: NAMES.index(group[0])):
         value, error = in_steps(terms, np.sum([rows[NAMES.index(name)] for name in names], axis=0))
@@ -62,39 +67,41 @@ def _wanted(
     gamma: float,
     verified: float,
 ) -> tuple[str, ...]:
-    """The fewest further measurements by which every term of the rest would be known."""
+    """The fewest further measurements that determine every term of the rest."""
     if len(rest) < 2:
         return ()
+    # Measurements to choose from, with their rows: drafting, a pass, a run of another length.
     other = max(1.0, gamma - 1 if gamma > 1 else gamma + 1)
     offers = [
         ("the time of drafting a block", (0.0, gamma, 0.0, 0.0)),
         (f"a target pass over {shown(verified)} tokens", (1.0, 0.0, verified - 1.0, 0.0)),
         (f"a run with speculation on at {shown(other)} drafts", (1.0, other, other, 1.0)),
     ]
+    # Sets of one, two and all of them: the first that determines the rest together with the present times.
     basis = [row for row in terms.space if np.linalg.norm(row) > 1e-12]
     for count in range(1, len(offers) + 1):
-        for some in combinations(offers, count):
-            further = solve([Observation(row, 0.0, 1.0) for row in (*basis, *(r for _, r in some))])
+        for chosen in combinations(offers, count):
+            further = solve([Observation(row, 0.0, 1.0) for row in (*basis, *(r for _, r in chosen))])
             if all(known(further, rows[NAMES.index(name)]) for name in rest if any(rows[NAMES.index(name)])):
-                return tuple(what for what, _ in some)
+                return tuple(what for what, _ in chosen)
     return ()
 
 
 def implausible_terms(cycle: Estimate, parts: Sequence[Part]) -> tuple[str, ...]:
     """Return what is impossible in a cycle beyond noise, with the likely cause."""
-    found = []
+    faults = []
     if cycle.high is not None and cycle.high < 1:
-        found.append(
+        faults.append(
             f"a cycle costs {cycle.value:.2f} plain steps, and the pass of the target in it alone costs one; "
             "likely the log without speculation is of another load, machine or model, or its time is not the target's"
         )
-    found += [
+    faults += [
         f"{joined_names(part.names)} take {part.steps.value:.2f} plain steps, less than none; likely the times of the "
         "parts and of the cycle are of different runs, or a part is counted twice"
         for part in parts
         if part.steps.high is not None and part.steps.high < 0
     ]
-    return tuple(found)
+    return tuple(faults)
 
 
 def implausible_speedup(speedup: Estimate, tau: LogTau | None, gamma: float | None, z: float) -> str:
@@ -124,7 +131,7 @@ def most_speedup(gamma: float | None) -> tuple[float, str]:
 
 
 def not_negative(steps: Estimate) -> Estimate:
-    """The same time, where noise has made it less than nothing."""
+    """Raise a time to 0 where noise alone has made it negative."""
     if steps.low is None or steps.high is None or steps.high < 0:
         return steps
     return Estimate(max(steps.value, 0.0), max(steps.low, 0.0), steps.high)

@@ -107,11 +107,11 @@ def plan(
     >>> [best.gamma for best in plan(times, 0.7, batches=[1, 256])]
     [3, 0]
     """
-    kept = as_acceptance(acceptance)
-    lengths = range(kept.most(max_gamma) + 1)
+    curve = as_acceptance(acceptance)
+    lengths = range(curve.most(max_gamma) + 1)
     spots = list(contexts)
     tried = [
-        tuple(predict(latency, kept, gamma=g, batch=b, context=s, level=level) for g in lengths)
+        tuple(predict(latency, curve, gamma=g, batch=b, context=s, level=level) for g in lengths)
         for b in batches
         for s in spots
     ]

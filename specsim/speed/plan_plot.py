@@ -34,7 +34,7 @@ def plot_plans(best: Sequence[Prediction], tried: Sequence[Sequence[Prediction]]
             # The words of the first line stand above it, those of others below theirs.
             offset = (4, -11) if number else (4, 5)
             axes.annotate(words, spot, offset, textcoords="offset points", fontsize=8, color=lines[number].colour)
-    # At the end where the lines are far from 1.
+    # The level of plain decoding, named at the end where the lines are far from it.
     side, edge = ("right", 1) if len(batches) == 1 else ("left", 0)
     offset = (-2, 3) if side == "right" else (2, -11)
     look = {"ha": side, "fontsize": 8, "color": MUTED}
@@ -57,12 +57,16 @@ def _over_batches(best: Sequence[Prediction]) -> list[Line]:
     contexts = list(dict.fromkeys(prediction.context for prediction in best))
     lines = []
     for i, context in enumerate(contexts):
-        curve = sorted((one for one in best if one.context == context), key=lambda one: one.batch)
-        lines.append(_line(curve, [one.batch for one in curve], i, len(contexts) > 1))
+        curve = sorted(
+            (prediction for prediction in best if prediction.context == context),
+            key=lambda prediction: prediction.batch,
+        )
+        lines.append(_line(curve, [prediction.batch for prediction in curve], i, len(contexts) > 1))
     return lines
 
 
 def _line(predictions: Sequence[Prediction], x: Sequence[int], number: int, has_label: bool) -> Line:
+    """The line of some predictions, with a band if all have an interval."""
     speedups = [prediction.speedup for prediction in predictions]
     lows = [speedup.low for speedup in speedups if speedup.low is not None]
     highs = [speedup.high for speedup in speedups if speedup.high is not None]

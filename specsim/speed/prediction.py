@@ -17,7 +17,8 @@ from specsim.lengths.hazards import HazardEstimate
 from specsim.types import Array
 
 HOLDS_ONE = "the interval of the speedup holds 1: it may help or harm"
-_FEW = 30  # blocks below which a standard error is little more than a guess
+# With fewer blocks than this, a standard error is little more than a guess.
+_FEW = 30
 
 
 class Estimate(NamedTuple):
@@ -126,26 +127,30 @@ def predict(
     """
     g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
     share = float(check.scalar(level, "level", "(0, 1)"))
-    kept = None if acceptance is None else as_acceptance(acceptance)
-    (mean, error), said = _tokens(kept, g, tau, tau_error)
+    curve = None if acceptance is None else as_acceptance(acceptance)
+    (mean, error), assumed = _tokens(curve, g, tau, tau_error)
     check.record(latency, "latency", LatencyModel)
+    # Times of a plain step and of a cycle.
     plain = latency.target(1, check.integer(batch, "batch", 1), check.integer(context, "context", 0))
     draft, verify, overhead = latency.parts(g, batch, context)
     cycle = total(draft, verify, overhead)
+    # Relative variances of tau and of the ratio of times, and the interval of the speedup.
     z = NormalDist().inv_cdf((1 + share) / 2)
     of_tau = (error / mean) ** 2
     of_cycle, of_step = _relative(cycle), _relative(plain)
     of_time = None if of_cycle is None or of_step is None else of_cycle + of_step
     if of_time is None and (error_of_cycle := latency.error(batch * (g + 1))) is not None:
         of_time = error_of_cycle**2
-    of_time = of_time if g else 0.0  # plain decoding is compared with itself: the error of its step cancels
+    # Plain decoding is compared with itself: the error of its step cancels.
+    of_time = of_time if g else 0.0
     speed = mean * plain.value / cycle.value
     low, high = (max(mean - z * error, 1.0), min(mean + z * error, g + 1.0))
     speedup = interval(speed, None if of_time is None else of_tau + of_time, z)
+    # What a reader should doubt.
     flags = []
     if speedup.low is not None and speedup.high is not None and speedup.low < 1 < speedup.high:
         flags.append(HOLDS_ONE)
-    counted = None if kept is None or g == 0 else kept.counted(g)
+    counted = None if curve is None or g == 0 else curve.counted(g)
     if counted is not None and counted.tried[g - 1] < _FEW:
         flags.append(
             f"only {counted.tried[g - 1]:.0f} blocks came to draft {g}: its hazard, and the error, are uncertain"
@@ -171,26 +176,27 @@ def predict(
         _main(of_tau, of_time),
         latency.unit,
         tuple(flags),
-        (said, *latency.assumptions),
+        (assumed, *latency.assumptions),
     )
 
 
-def _tokens(kept: Acceptance | None, gamma: int, tau: float | None, tau_error: float) -> tuple[Tau, str]:
-    """tau with its standard error, and what was assumed."""
-    if tau is not None and kept is None:
+def _tokens(curve: Acceptance | None, gamma: int, tau: float | None, tau_error: float) -> tuple[Tau, str]:
+    """tau with its standard error, and the assumption behind it."""
+    if tau is not None and curve is None:
         error = float(check.scalar(tau_error, "tau_error", "[0, inf)"))
-        given = float(check.scalar(tau, "tau", "(0, inf)"))
-        if not 1 <= given <= gamma + 1:
-            raise ValueError(f"tau is {given:g}; a block of {gamma} drafts emits between 1 and {gamma + 1} tokens")
-        return Tau(given, error), "tau is as measured"
-    if kept is None or tau is not None:
+        measured = float(check.scalar(tau, "tau", "(0, inf)"))
+        if not 1 <= measured <= gamma + 1:
+            raise ValueError(f"tau is {measured:g}; a block of {gamma} drafts emits between 1 and {gamma + 1} tokens")
+        return Tau(measured, error), "tau is as measured"
+    if curve is None or tau is not None:
         raise ValueError("give acceptance or tau, one of them")
     if tau_error:
         raise ValueError(f"tau_error is {tau_error}, but no tau is given")
-    return kept.tau(gamma), kept.words
+    return curve.tau(gamma), curve.words
 
 
 def _relative(time: Timing) -> float | None:
+    """The squared relative error of a time; None if its error is unknown."""
     return None if time.error is None else (time.error / time.value) ** 2
 
 
@@ -199,6 +205,7 @@ WIDEST = 50.0
 
 
 def interval(value: float, variance: float | None, z: float) -> Estimate:
+    """The interval of a positive number with this relative variance, symmetric in the logarithm."""
     if variance is None:
         return Estimate(value, None, None)
     stretch = math.exp(min(z * math.sqrt(variance), WIDEST))
@@ -206,6 +213,7 @@ def interval(value: float, variance: float | None, z: float) -> Estimate:
 
 
 def _main(of_tau: float, of_time: float | None) -> str:
+    """The larger of the two errors, in words."""
     if of_time is None:
         return "time, its error unknown"
     if of_tau == of_time == 0:

@@ -1,4 +1,4 @@
-"""What would mend a cycle that is too dear, with the speedup that follows: from the terms that the logs tell."""
+"""Changes that would mend a cycle that costs too much, with the speedup of each, from the terms of the logs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ def remedies(
 
     excess: plain steps that each term costs at most, beyond the one of a pass.
     """
+    # Other lengths: runs that the logs hold, and predictions for shorter blocks.
     whole = np.array([1.0, gamma, verified - 1, 1.0])
-    found = [_measured(run, terms, z) for run in runs if run.length is not None and run.length != gamma]
+    mends = [_measured(run, terms, z) for run in runs if run.length is not None and run.length != gamma]
     if verified == gamma + 1 and gamma > 1 and not is_sparse(first):
-        found += _another_length(first, terms, tau, gamma, whole, z)
+        mends += _another_length(first, terms, tau, gamma, whole, z)
+    # One term cheaper, or every draft accepted.
     if gamma:
-        found.append(
+        mends.append(
             _change(
                 terms,
                 tau,
@@ -61,7 +63,7 @@ def remedies(
             )
         )
         wide = (0.0, 0.0, verified - 1, 0.0)
-        found.append(
+        mends.append(
             _change(
                 terms,
                 tau,
@@ -73,10 +75,15 @@ def remedies(
             )
         )
         certain = LogTau(gamma + 1, 0.0)
-        found.append(_change(terms, certain, whole, (0.0, 0.0, 0.0, 0.0), 0.0, "every draft kept", z))
-    found.append(_change(terms, tau, whole, (0.0, 0.0, 0.0, 1.0), excess.get("fixed work", 0.0), "no fixed work", z))
-    best = [one for one in found if one is not None]
-    return tuple(sorted(best, key=lambda one: -(one.value if one.value is not None else one.high)))
+        mends.append(_change(terms, certain, whole, (0.0, 0.0, 0.0, 0.0), 0.0, "every draft kept", z))
+    mends.append(_change(terms, tau, whole, (0.0, 0.0, 0.0, 1.0), excess.get("fixed work", 0.0), "no fixed work", z))
+    best = [mend for mend in mends if mend is not None]
+    return tuple(sorted(best, key=lambda mend: -_promise(mend)))
+
+
+def _promise(mend: Mend) -> float:
+    """The speedup of a change, or the largest that it may have."""
+    return mend.high if mend.value is None else mend.value
 
 
 def _ratio(terms: Terms, tau: LogTau, row: Array, z: float) -> tuple[float, float]:
@@ -88,7 +95,7 @@ def _ratio(terms: Terms, tau: LogTau, row: Array, z: float) -> tuple[float, floa
 
 
 def _change(terms: Terms, tau: LogTau, whole: Array, less: tuple[float, ...], most: float, what: str, z: float) -> Mend:
-    """The speedup of a cycle with less in it; where that part is not known, between none and the most of it."""
+    """The speedup of a cycle with less in it; if that part is unknown, bounded by nothing of it and the most of it."""
     row = np.asarray(whole) - np.asarray(less)
     if known(terms, row):
         value, factor = _ratio(terms, tau, row, z)
@@ -100,13 +107,13 @@ def _change(terms: Terms, tau: LogTau, whole: Array, less: tuple[float, ...], mo
 
 
 def _measured(run: EngineLog, terms: Terms, z: float) -> Mend | None:
-    """What another run of the logs gave."""
+    """The measured speedup of another run of the logs; None if its tokens are not timed."""
     if run.token is None:
         return None
     value = float(terms.values[STEP]) / run.token.value
-    own = (run.token.error or 0.0) / run.token.value
+    relative_error = (run.token.error or 0.0) / run.token.value
     step = math.sqrt(float(np.array(PLAIN) @ terms.covariance @ np.array(PLAIN))) / float(terms.values[STEP])
-    factor = math.exp(min(z * math.hypot(own or step, step), WIDEST))
+    factor = math.exp(min(z * math.hypot(relative_error or step, step), WIDEST))
     return Mend(f"{_drafts(run.length or 0.0)} a block", value, value / factor, value * factor, "measured")
 
 
@@ -118,22 +125,24 @@ def _another_length(
     longest = math.ceil(gamma)
     alpha = convert_acceptance(min(tau.value, longest + 1.0), kind="tau", to="alpha", gamma=longest)
     for shorter in range(1, longest):
-        kept = _tau_at(run, tau, alpha, shorter)
+        shorter_tau = _tau_at(run, tau, alpha, shorter)
         row = (1.0, float(shorter), float(shorter), 1.0)
         if known(terms, row):
-            value, factor = _ratio(terms, kept, row, z)
+            value, factor = _ratio(terms, shorter_tau, row, z)
             tries.append(Mend(_drafts(shorter) + " a block", value, value / factor, value * factor, "predicted"))
-        else:  # between a cycle that is all fixed and one that is all drafts
-            now, factor = _ratio(terms, kept, whole, z)
-            cycle = kept.value / now
+        else:
+            # Bounded by a cycle that is all fixed work and one that is all drafts.
+            now, factor = _ratio(terms, shorter_tau, whole, z)
+            cycle = shorter_tau.value / now
             least = 1 + max(cycle - 1, 0.0) * shorter / gamma
             tries.append(
-                Mend(_drafts(shorter) + " a block", None, now / factor, kept.value / least * factor, "bounded")
+                Mend(_drafts(shorter) + " a block", None, now / factor, shorter_tau.value / least * factor, "bounded")
             )
-    return [max(tries, key=lambda one: one.value if one.value is not None else one.high)] if tries else []
+    return [max(tries, key=_promise)] if tries else []
 
 
 def _tau_at(run: EngineLog, tau: LogTau, alpha: float, shorter: int) -> LogTau:
+    """Tokens of a block of `shorter` drafts: by the log's positions, else by one acceptance for all drafts."""
     if run.kept and run.blocks and len(run.kept) >= shorter:
         return log_tau(run._replace(kept=run.kept[:shorter], length=float(shorter)))
     value = as_acceptance(alpha).tau(shorter).value

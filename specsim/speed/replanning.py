@@ -1,9 +1,9 @@
 """Re-planning: the best length or tree now, from the live batch and context, measured passes and acceptance by rank.
 
-State.       What was tried and kept by rank, fading with every cycle, beside a prior worth some trials. It is frozen.
+State.       Drafts tried and kept by rank, fading with every cycle, beside a prior worth some trials. It is frozen.
 Choice.      The largest tau T(1) / T_c over all chains and, if trees are allowed, all trees of so many nodes: an exact
-             maximum for these numbers. What is not known are the numbers, and the interval says how well they are.
-Off.         While nothing is drafted nothing is seen: what was seen fades, and the prior alone may start drafts again.
+             maximum for these numbers. The numbers are uncertain; the interval says by how much.
+Off.         While nothing is drafted nothing is observed: counts fade, and the prior alone may start drafts again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from specsim.trees import ranks as ranks_of
 from specsim.trees.topology import depths
 from specsim.types import Array
 
-_STEP = 1e-6  # of finite differences, in probability
+# Step of finite differences, in probability.
+_STEP = 1e-6
+# Normal quantile of a 95 % interval.
 _Z = NormalDist().inv_cdf(0.975)
 
 
 class Choice(NamedTuple):
-    """What to draft in the next cycle: parents of a tree (a chain is one), () for plain decoding; gamma: its levels.
+    """The shape to draft in the next cycle: parents of a tree (a chain is one), () for plain decoding; gamma: levels.
 
     tau: tokens per target call. speedup: over plain decoding, now; its interval holds what is not known of acceptance
     and times.
@@ -42,7 +44,7 @@ class Choice(NamedTuple):
 
 
 class Replanner(NamedTuple):
-    """The state of `replanner`: what was `kept` and `tried` by rank, fading, and what it was told.
+    """The state of `replanner`: drafts `kept` and `tried` by rank, fading counts, and the planner's arguments.
 
     Examples
     --------
@@ -66,8 +68,8 @@ class Replanner(NamedTuple):
     @property
     def hazards(self) -> tuple[float, ...]:
         """Probability by rank that a child is kept if it is tried: none before it was."""
-        found = zip(self.prior, self.kept, self.tried, strict=True)
-        return tuple((self.weight * h + kept) / (self.weight + tried) for h, kept, tried in found)
+        counts = zip(self.prior, self.kept, self.tried, strict=True)
+        return tuple((self.weight * h + kept) / (self.weight + tried) for h, kept, tried in counts)
 
     @property
     def ranks(self) -> tuple[float, ...]:
@@ -80,15 +82,17 @@ class Replanner(NamedTuple):
         A child is tried where all drafts on its path are kept and no sibling before it is. ValueError for more kept
         than tried, more ranks than the prior has, or a negative number.
         """
+        # Validate, and pad to all ranks.
         rows = []
-        for name, given in (("kept", kept), ("tried", tried)):
-            row = np.atleast_1d(np.asarray(check.real_values(list(given), name, 0, np.inf), dtype=float))
+        for name, counts in (("kept", kept), ("tried", tried)):
+            row = np.atleast_1d(np.asarray(check.real_values(list(counts), name, 0, np.inf), dtype=float))
             if row.ndim != 1 or len(row) > len(self.prior):
                 raise ValueError(f"{name} has shape {row.shape}; acceptance is known of {len(self.prior)} ranks")
             rows.append(np.pad(row, (0, len(self.prior) - len(row))))
         for k, (a, b) in enumerate(zip(*rows, strict=True)):
             if a > b:
                 raise ValueError(f"kept[{k}] is {a:g}, more than the {b:g} that were tried")
+        # Old counts fade by `memory`.
         old = (self.kept, self.tried)
         new = [tuple((self.memory * np.array(was) + row).tolist()) for was, row in zip(old, rows, strict=True)]
         return self._replace(kept=new[0], tried=new[1])
@@ -104,6 +108,7 @@ class Replanner(NamedTuple):
 
         ValueError for a batch or a context below 1, a t(m) that decreases, and whatever the latency model refuses.
         """
+        # Times at this batch and context, now.
         b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 1)
         most = max(self.max_gamma, self.nodes)
         passes = _rising([self.latency.target(m, b, s) for m in range(1, most + 2)], b, s)
@@ -111,6 +116,7 @@ class Replanner(NamedTuple):
         alpha, plain = ranks[0], passes[0].value
         over = self.latency.overhead(b, s).value
         drafted = [self.latency.drafting(g, b, s, passes[g]).value for g in range(1, self.max_gamma + 1)]
+        # The best chain, by tau over the cycle; then the best tree, if it is faster.
         tau = np.cumsum(alpha ** np.arange(self.max_gamma + 1))
         cycles = np.array([plain, *(d + passes[g].value + over for g, d in enumerate(drafted, start=1))])
         best = int(np.argmax(tau / cycles))
@@ -125,17 +131,20 @@ class Replanner(NamedTuple):
         """A shape with its speedup and interval, by the delta method."""
         if not parents:
             return Choice((), 0, 1.0, Estimate(1.0, 1.0, 1.0))
+        # Variance of tau: the derivative by each hazard, times the variance of its estimate.
         levels, hazards = int(max(depths(parents))), np.array(self.hazards)
         siblings = ranks_of(parents).tolist()
         value = _value(parents, siblings, hazards)
         variance = 0.0
         for k, (h, tried) in enumerate(zip(hazards, self.tried, strict=True)):
             moved = [np.where(np.arange(len(hazards)) == k, np.clip(h + d, 0, 1), hazards) for d in (-_STEP, _STEP)]
-            low, high = (_value(parents, siblings, one) for one in moved)
+            low, high = (_value(parents, siblings, row) for row in moved)
             width = float(moved[1][k] - moved[0][k])
             n = self.weight + tried
+            # At 0 and 1 the binomial variance is 0; Wilson's interval is not.
             spread = h * (1 - h) / n if 0 < h < 1 else (_Z / (n + _Z**2)) ** 2
             variance += ((high - low) / width) ** 2 * spread
+        # The cycle, and the relative variance of the ratio of times.
         plain = self.latency.target(1, batch, context)
         verify = self.latency.target(len(parents) + 1, batch, context)
         drafting = self.latency.drafting(levels, batch, context, verify)
@@ -203,7 +212,7 @@ def replanner(
     --------
     >>> from specsim import roofline
     >>> state = replanner(roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm"), [0.7, 0.12], nodes=8)
-    >>> [(len(found.parents), found.gamma) for found in (state.choose(b, 2048) for b in (1, 64, 512))]
+    >>> [(len(best.parents), best.gamma) for best in (state.choose(b, 2048) for b in (1, 64, 512))]
     [(8, 3), (2, 2), (1, 1)]
     """
     check.record(latency, "latency", LatencyModel)
@@ -215,6 +224,7 @@ def replanner(
     most = check.integer(nodes, "nodes", 0, limits.MAX_NODES)
     if most and latency.prepared is not None:
         raise ValueError("drafts are prepared beside a target pass: only chains of such drafts are planned, no trees")
+    # Hazards: the probability of each rank, given that no rank before it was kept.
     before = 1 - np.concatenate([[0.0], np.cumsum(row)[:-1]])
     prior = np.clip(np.where(before > 0, row / np.where(before > 0, before, 1), 0), 0, 1)
     none = (0.0,) * len(row)
@@ -232,7 +242,7 @@ def replanner(
 
 
 def _value(parents: Sequence[int], siblings: Sequence[int], hazards: Array) -> float:
-    """`tree_value` of what is known to be right, as every cycle asks for it."""
+    """`tree_value` without its checks, as it is needed in every cycle."""
     b, reach = _ranks(hazards).tolist(), list[float]()
     for parent, k in zip(parents, siblings, strict=True):
         reach.append(b[k] * (reach[parent] if parent >= 0 else 1.0))
@@ -259,5 +269,5 @@ def _rising(passes: list[Timing], batch: int, context: int) -> list[Timing]:
 
 def _relative(*times: Timing) -> float | None:
     """The sum of squared relative errors; None if one is not known."""
-    found: Any = [None if one.error is None else (one.error / one.value) ** 2 for one in times]
-    return None if None in found else sum(found)
+    squares: Any = [None if time.error is None else (time.error / time.value) ** 2 for time in times]
+    return None if None in squares else sum(squares)

@@ -17,6 +17,7 @@ from specsim.speed.terms import Observation
 
 def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
     """ValueError unless these are runs of one engine and one model, without and with speculation."""
+    # Lists of records, none empty.
     for name, runs in (("off", off), ("on", on)):
         if not isinstance(runs, list | tuple) or isinstance(runs, EngineLog):
             raise TypeError(f"{name} must be a list of EngineLog, got {check.shown(runs)}")
@@ -24,6 +25,7 @@ def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
             check.record(run, f"{name}[{i}]", EngineLog)
     if not off or not on:
         raise ValueError(f"give a run without speculation and one with it; got {len(off)} and {len(on)}")
+    # Runs without speculation, with a time; runs with it, of the same engine; one model.
     for run in off:
         if run.speculating:
             raise ValueError(f"{run.source} speculates; expected a log of the same engine with speculation off")
@@ -42,8 +44,8 @@ def check_pairs(off: Sequence[EngineLog], on: Sequence[EngineLog]) -> None:
     _check_times(off, on)
     models = {run.model: run.source for run in (*off, *on) if run.model}
     if len(models) > 1:
-        said = ", ".join(f"{model} ({source})" for model, source in models.items())
-        raise ValueError(f"the logs are of the models {said}; expected one")
+        named = ", ".join(f"{model} ({source})" for model, source in models.items())
+        raise ValueError(f"the logs are of the models {named}; expected one")
 
 
 # The largest ratio of two times of one model on one machine: with more, sums of them lose the smaller one.
@@ -77,7 +79,7 @@ class LogSpeed(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Runs at the smallest batch that logs of both kinds have, the speedup of every log, and what is left out."""
+    """Runs at the smallest batch that logs of both kinds have, the speedup of every log, and notes on logs left out."""
 
     plain: list[EngineLog]
     runs: list[EngineLog]
@@ -87,7 +89,7 @@ class Pairs(NamedTuple):
     @property
     def by_batch(self) -> tuple[tuple[float, Estimate], ...]:
         """The speedup of the first log at each batch."""
-        first = {one.batch: one.speedup for one in reversed(self.by_log)}
+        first = {log.batch: log.speedup for log in reversed(self.by_log)}
         return tuple(sorted(first.items()))
 
 
@@ -101,6 +103,7 @@ def at_one_batch(off: Sequence[EngineLog], on: Sequence[EngineLog], noise: float
         # Logs whose batches are the same but for noise stand together.
         if any(same_batch(batch, other) for other in batches):
             continue
+        # The runs of both kinds at this batch.
         plain = [run for run in off if same_batch(run.batch or 1.0, batch)]
         runs = [run for run in on if same_batch(run.batch or 1.0, batch) and run not in matched]
         if not plain or not runs:
@@ -108,6 +111,7 @@ def at_one_batch(off: Sequence[EngineLog], on: Sequence[EngineLog], noise: float
         batches.append(batch)
         matched += [*plain, *runs]
         pairs.append((plain, runs))
+        # The speedup of each, and why it cannot be.
         step = plain_step_of(plain, noise)
         for run in runs:
             tau = tau_of(run, None)
@@ -134,16 +138,16 @@ def _left_out(runs: Sequence[EngineLog], matched: Sequence[EngineLog], other: st
     )
 
 
-def same_batch(one: float, other: float) -> bool:
+def same_batch(first: float, second: float) -> bool:
     """Return whether two batches are the same but for noise."""
-    return abs(one - other) <= 0.1 * max(one, other)
+    return abs(first - second) <= 0.1 * max(first, second)
 
 
 def plain_step_of(plain: Sequence[EngineLog], noise: float) -> Timing:
     """The mean of the plain steps of several runs."""
     times = [sure(run.token, noise) for run in plain if run.token is not None]
-    weights = [1 / (one.error or 1.0) ** 2 for one in times]
-    mean = sum(w * one.value for w, one in zip(weights, times, strict=True)) / sum(weights)
+    weights = [1 / (time.error or 1.0) ** 2 for time in times]
+    mean = sum(w * time.value for w, time in zip(weights, times, strict=True)) / sum(weights)
     return Timing(mean, 1 / math.sqrt(sum(weights)))
 
 
@@ -155,11 +159,12 @@ def verdict_of(speedup: Estimate) -> str:
 
 
 def sure(time: Timing, noise: float) -> Timing:
-    """A time with an error: its own, or the noise where the log does not show its spread."""
+    """The time with its standard error; the noise stands in where the log does not show the spread."""
     return time if time.error else time._replace(error=noise * time.value or noise * 1e-6)
 
 
 def tau_of(run: EngineLog, length: int | None) -> LogTau | None:
+    """Tokens per target call by a log; None if it does not say."""
     if run.length == 0:
         return LogTau(1.0, 0.0)
     try:
@@ -180,11 +185,12 @@ def cycle_time(run: EngineLog, tau: LogTau | None, noise: float) -> Timing | Non
 
 
 def observed(run: EngineLog, length: int | None, noise: float) -> list[Observation]:
-    """What a run says of the terms."""
+    """The measured times of a run as observations of the terms."""
     gamma = run.length if run.length is not None else length
     cycle = cycle_time(run, tau_of(run, length), noise)
     if gamma is None or cycle is None:
         return []
+    # The cycle, and the parts of it that the log times.
     tokens = run.verified if run.verified is not None else gamma + 1
     rows = [((1.0, float(gamma), tokens - 1.0, 1.0), cycle)]
     timed = (
@@ -214,9 +220,10 @@ def unlike_token(run: EngineLog, tau: LogTau | None, noise: float, z: float) -> 
     is_of_steps = run.coverage is not None and (run.coverage >= DENSE or bool(run.blocks))
     if tau is None or run.token is None or run.cycle is None or not is_of_steps:
         return ""
+    # A token should take a cycle over tau, up to the errors of all three.
     token, cycle = sure(run.token, noise), sure(run.cycle, noise)
     expected = cycle.value / tau.value
-    parts = [(one.error or 0.0) / one.value for one in (token, cycle, tau)]
+    parts = [(estimate.error or 0.0) / estimate.value for estimate in (token, cycle, tau)]
     factor = AGREE_BY_REQUEST if run.engine == "vLLM" else AGREE
     if abs(math.log(expected / token.value)) <= max(math.log(factor), z * math.hypot(*parts)):
         return ""
@@ -229,7 +236,7 @@ def unlike_token(run: EngineLog, tau: LogTau | None, noise: float, z: float) -> 
 def speedup_of(
     run: EngineLog, step: Timing, tau: LogTau | None, cycle: Timing | None, z: float, noise: float
 ) -> Estimate:
-    """As measured: plain token over token, or tau over the cycle where only that is timed."""
+    """The measured speedup: plain token over token, or tau over the cycle where only that is timed."""
     of_step = ((step.error or 0.0) / step.value) ** 2
     if run.token is not None:
         token = sure(run.token, noise)

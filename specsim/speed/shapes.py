@@ -20,8 +20,8 @@ class FastestShapes(NamedTuple):
     Examples
     --------
     >>> from specsim import latency
-    >>> found = fastest_shapes(latency.constant(0.3), [0.6, 0.2, 0.1], nodes=8)
-    >>> [len(shape.parents) for shape in found]
+    >>> shapes = fastest_shapes(latency.constant(0.3), [0.6, 0.2, 0.1], nodes=8)
+    >>> [len(shape.parents) for shape in shapes]
     [8, 1, 6]
     """
 
@@ -80,8 +80,8 @@ def fastest_shapes(
     --------
     >>> from specsim import roofline
     >>> times = roofline("llama-3.1-8b", "llama-3.2-1b", "h100-sxm")
-    >>> found = fastest_shapes(times, [0.7, 0.12, 0.05], nodes=16)
-    >>> [(len(shape.parents), round(shape.speedup, 2)) for shape in found]
+    >>> shapes = fastest_shapes(times, [0.7, 0.12, 0.05], nodes=16)
+    >>> [(len(shape.parents), round(shape.speedup, 2)) for shape in shapes]
     [(16, 1.96), (3, 1.55), (14, 1.86)]
     """
     most, deepest = (
@@ -89,21 +89,25 @@ def fastest_shapes(
         check.integer(depth, "depth", 1, limits.MAX_NODES),
     )
     check.record(latency, "latency", LatencyModel)
-    deepest = min(deepest, most)  # a level has a node at least
+    # A level has at least one node.
+    deepest = min(deepest, most)
     b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
     row = np.asarray(check.real_values(acceptance, "acceptance", 0, 1))
     check.last_axis(row, "acceptance")
     if latency.prepared is not None:
         raise ValueError("drafts are prepared beside a target pass: only chains of such drafts are planned, no trees")
+    # Times of draft steps by level, of passes by tokens, and of the rest of a cycle.
     step = latency.draft(b, s).value
     steps = [step] + [0.0 if latency.one_pass else step] * (deepest - 1)
     steps = steps if draft_s is None else list(draft_s)[:deepest]
     times = {m: latency.target(m, b, s).value for m in range(1, most + 2)}
     over = latency.overhead(b, s).value
+    # A chain is the tree of first ranks.
     tree, chain = (
-        trees.optimal_tree(kept, draft_s=steps, verify_s=times, depth=deepest, overhead_s=over)
-        for kept in (row, row[:1])  # a chain is the tree of first ranks
+        trees.optimal_tree(by_rank, draft_s=steps, verify_s=times, depth=deepest, overhead_s=over)
+        for by_rank in (row, row[:1])
     )
+    # Complete k-ary trees, all that fit; plain decoding to start with.
     best = TimedShape(trees.chain(0), 1, times[1], 1)
     for k in range(1, len(row) + 1):
         level = sum(row[:k].tolist())

@@ -1,4 +1,4 @@
-r"""What a cycle is made of, from times of whole cycles: which terms do the times tell, and how well.
+r"""The terms of a cycle, estimated from times of whole cycles: which terms do the times determine, and how well?
 
 The terms are linear in what is not known, so that linear algebra says which of them a set of times can tell apart:
 
@@ -18,7 +18,8 @@ from specsim.types import Array
 
 STEP, DRAFT, TOKEN, FIXED = range(4)
 PLAIN = (1.0, 0.0, 0.0, 0.0)
-RANK = 1e-9  # relative; below it two times say the same
+# Singular values below this share of the largest count as 0: the times are then linearly dependent.
+RANK = 1e-9
 
 
 class Observation(NamedTuple):
@@ -43,20 +44,22 @@ class Terms(NamedTuple):
 
 
 def solve(observations: Sequence[Observation]) -> Terms:
-    """Weighted least squares of the terms from what was measured.
+    """Estimate the terms from measured times by weighted least squares.
 
     Examples
     --------
-    >>> found = solve([Observation(PLAIN, 10.0, 0.1), Observation((1, 2, 2, 1), 15.0, 0.1)])
-    >>> known(found, (0, 2, 2, 1)), known(found, (0, 1, 0, 0))
+    >>> terms = solve([Observation(PLAIN, 10.0, 0.1), Observation((1, 2, 2, 1), 15.0, 0.1)])
+    >>> known(terms, (0, 2, 2, 1)), known(terms, (0, 1, 0, 0))
     (True, False)
     """
-    rows = np.array([one.row for one in observations], dtype=np.float64)
-    times = np.array([one.value for one in observations])
-    errors = np.array([one.error for one in observations])
+    rows = np.array([observation.row for observation in observations], dtype=np.float64)
+    times = np.array([observation.value for observation in observations])
+    errors = np.array([observation.error for observation in observations])
+    # The row space: combinations of terms that the times determine.
     _, sizes, axes = np.linalg.svd(rows)
     axes = axes[: int((sizes > RANK * sizes[0]).sum())]
     space = axes.T @ axes
+    # Least squares inside it; each time weighs by its standard error.
     weighted = rows @ axes.T / errors[:, None]
     inverse = np.linalg.inv(weighted.T @ weighted)
     within = inverse @ weighted.T @ (times / errors)
@@ -65,13 +68,13 @@ def solve(observations: Sequence[Observation]) -> Terms:
 
 
 def known(terms: Terms, row: Array) -> bool:
-    """Whether the times say what this sum of terms is."""
+    """Return whether the times determine this sum of terms: its row lies in the row space."""
     c = np.asarray(row, dtype=np.float64)
     return bool(np.linalg.norm(terms.space @ c - c) <= 1e-6 * np.linalg.norm(c))
 
 
 def in_steps(terms: Terms, row: Array) -> tuple[float, float]:
-    """A sum of terms in plain steps, and its standard error."""
+    """A sum of terms in plain steps, and its standard error by the delta method."""
     c, step = np.asarray(row, dtype=np.float64), float(terms.values[STEP])
     value = float(c @ terms.values) / step
     slope = (c - value * np.array(PLAIN)) / step

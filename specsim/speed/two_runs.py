@@ -18,7 +18,7 @@ from specsim.speed.runs import cycle_time, same_batch, sure, tau_of, unlike_toke
 
 
 class Side(NamedTuple):
-    """One of the two runs: tokens of a cycle and its seconds, None where the log does not say them."""
+    """One of the two runs: tokens of a cycle and its seconds, None if the log does not have them."""
 
     source: str
     batch: float
@@ -97,12 +97,13 @@ def compare_runs(
     z = NormalDist().inv_cdf((1 + float(check.scalar(level, "level", "(0, 1)"))) / 2)
     spread = float(check.scalar(noise, "noise", "[0.0001, 1]"))
     _check(old, new)
+    # tau, and the times of a cycle and of a token, of both runs.
     runs = [per_step(run) for run in (old, new)]
     taus = [tau_of(run, length) for run in runs]
     for run, tau in zip(runs, taus, strict=True):
         check_tau(run, tau, run.length if run.length is not None else length)
     cycles = [cycle_time(run, tau, spread) for run, tau in zip(runs, taus, strict=True)]
-    tokens = [_token_time(*one, spread) for one in zip(runs, taus, cycles, strict=True)]
+    tokens = [_token_time(run, tau, cycle, spread) for run, tau, cycle in zip(runs, taus, cycles, strict=True)]
     speedup = _ratio(tokens[0], tokens[1], z)
     # Its two factors, where both logs say them.
     acceptance = None if taus[0] is None or taus[1] is None else _ratio(taus[1], taus[0], z)
@@ -111,6 +112,7 @@ def compare_runs(
         Side(run.source, run.batch or 1.0, _around(tau, z), _around(cycle, z))
         for run, tau, cycle in zip(runs, taus, cycles, strict=True)
     )
+    # The verdict with its cause; notes and doubts.
     notes = [f"{run.source}: {note}" for run in runs for note in (*run.notes, *implausible(run))]
     verdict = verdict_of(speedup)
     cause = "" if verdict == "neither" else _cause(speedup, acceptance, longer)
@@ -132,10 +134,10 @@ def compare_runs(
 def same_runs(old: Sequence[EngineLog], new: Sequence[EngineLog]) -> list[tuple[EngineLog, EngineLog]]:
     """Return the runs of two logs at each batch that both have, smallest first; ValueError if there is none."""
     pairs = []
-    for one in sorted(old, key=lambda run: run.batch or 1.0):
-        other = next((run for run in new if same_batch(one.batch or 1.0, run.batch or 1.0)), None)
-        if other is not None:
-            pairs.append((one, other))
+    for before in sorted(old, key=lambda run: run.batch or 1.0):
+        after = next((run for run in new if same_batch(before.batch or 1.0, run.batch or 1.0)), None)
+        if after is not None:
+            pairs.append((before, after))
     if not pairs:
         sizes = [", ".join(sorted({shown(run.batch or 1.0) for run in runs})) for runs in (old, new)]
         raise ValueError(
@@ -145,6 +147,7 @@ def same_runs(old: Sequence[EngineLog], new: Sequence[EngineLog]) -> list[tuple[
 
 
 def _check(old: EngineLog, new: EngineLog) -> None:
+    """ValueError unless both runs speculate, are timed, and are of one model."""
     for run in (old, new):
         if not run.speculating:
             raise ValueError(f"{run.source} does not speculate; expected a log with speculation on")
@@ -155,7 +158,7 @@ def _check(old: EngineLog, new: EngineLog) -> None:
 
 
 def _token_time(run: EngineLog, tau: LogTau | None, cycle: Timing | None, noise: float) -> Timing:
-    """Seconds of a token: as timed, or those of a cycle over its tokens."""
+    """Seconds of a token: as timed, or the time of a cycle over its tokens."""
     if run.token is not None:
         return sure(run.token, noise)
     if tau is None or cycle is None:
@@ -165,19 +168,21 @@ def _token_time(run: EngineLog, tau: LogTau | None, cycle: Timing | None, noise:
 
 
 def _ratio(top: Timing | LogTau, bottom: Timing | LogTau, z: float) -> Estimate:
+    """A ratio of two measured numbers with its interval: relative variances add up."""
     spread = ((top.error or 0.0) / top.value) ** 2 + ((bottom.error or 0.0) / bottom.value) ** 2
     return interval(top.value / bottom.value, spread, z)
 
 
-def _around(found: Timing | LogTau | None, z: float) -> Estimate | None:
-    if found is None:
+def _around(number: Timing | LogTau | None, z: float) -> Estimate | None:
+    """A measured number with its interval, which does not go below 0."""
+    if number is None:
         return None
-    half = z * (found.error or 0.0)
-    return Estimate(found.value, max(found.value - half, 0.0), found.value + half)
+    half = z * (number.error or 0.0)
+    return Estimate(number.value, max(number.value - half, 0.0), number.value + half)
 
 
 def _doubt(speedup: Estimate, old: str, new: str, gammas: Sequence[float | None]) -> str:
-    """Why two runs differ by more than drafts can make, "" if they do not.
+    """Return why two runs differ by more than drafts can make, "" if they do not.
 
     Over plain decoding a run of gamma drafts gains gamma + 1 times at most; so if it gains more over the other run, the
     other one is slower than plain decoding.
@@ -190,7 +195,7 @@ def _doubt(speedup: Estimate, old: str, new: str, gammas: Sequence[float | None]
 
 
 def _cause(speedup: Estimate, acceptance: Estimate | None, cycle: Estimate | None) -> str:
-    """The factor that moves the speed further the way it went."""
+    """The factor that changed the speed more in the direction in which it went."""
     if acceptance is None or cycle is None:
         return ""
     way = math.copysign(1.0, math.log(speedup.value))

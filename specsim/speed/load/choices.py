@@ -15,11 +15,12 @@ from specsim.base.results import result
 from specsim.speed.load.service import Service
 from specsim.types import Array
 
-CHUNK = 1 << 14  # uniforms drawn at once
+# Uniforms drawn at once: 128 KB.
+CHUNK = 1 << 14
 
 
 class Live(NamedTuple):
-    """What a controller sees before a cycle: the time, how many decode, how many wait, mean tokens of those so far."""
+    """The state that a controller sees before a cycle: time, sequences that decode and wait, mean tokens written."""
 
     time: float
     batch: int
@@ -38,8 +39,8 @@ class Chosen(NamedTuple):
     >>> from specsim import latency, service_costs
     >>> sizes = {"prompt": 1, "output": 5, "limit": 2}
     >>> ways = [service_costs(latency.constant(0.5), 1.0, gamma=g, **sizes) for g in (0, 1)]
-    >>> found = serve_by_choice([0.0, 9.0], ways, lambda live: int(live.time > 5))
-    >>> found.done, found.cycles.tolist()
+    >>> served = serve_by_choice([0.0, 9.0], ways, lambda live: int(live.time > 5))
+    >>> served.done, served.cycles.tolist()
     ([5.0, 13.0], [4, 2])
     """
 
@@ -95,6 +96,7 @@ def serve_by_choice(
     >>> serve_by_choice([0.0, 0.0], [plain], lambda live: 0).done
     [3.0, 6.0]
     """
+    # Validate the arrivals, the ways to decode, and the controller.
     came = np.asarray(check.real_values(arrivals, "arrivals", 0, np.inf), dtype=float)
     if came.ndim != 1 or not np.isfinite(came).all():
         raise ValueError(f"arrivals must be finite times of shape (n,), got shape {came.shape}")
@@ -111,15 +113,18 @@ def serve_by_choice(
     if not callable(choose):
         raise TypeError(f"choose must be a function of a Live record, got {check.shown(choose)}")
     check.integer(seed, "seed", 0, limits.MAX_KEY)
+    # bounds: cumulative laws of the tokens of a block, by which a uniform is searched.
     generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0], dtype=np.uint64)))
     bounds = [np.cumsum(np.asarray(way.length_law, dtype=float))[:-1] for way in ways]
     most, output, prompt = ways[0].limit, ways[0].output, float(ways[0].prompt_s)
     first, done, cycles = list(times), list(times), np.zeros(len(ways), dtype=int)
+    # who, left: the requests that decode, and the tokens that each still needs.
     who, left = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
     stock, used = generator.random(CHUNK), 0
     time = busy = 0.0
     place = 0
     while place < len(times) or len(who):
+        # An idle server waits for the next request; then prompts are read, up to the limit.
         if not len(who) and times[place] > time:
             time = times[place]
         while place < len(times) and len(who) < most and times[place] <= time:
@@ -131,6 +136,7 @@ def serve_by_choice(
         batch = len(who)
         if not batch:
             continue
+        # The controller chooses; every sequence draws the tokens of its block.
         waiting = int(np.searchsorted(came, time, side="right")) - place
         k = choose(Live(time, batch, waiting, output - float(left.mean())))
         if k not in range(len(ways)):
@@ -139,6 +145,7 @@ def serve_by_choice(
             stock, used = generator.random(max(CHUNK, batch)), 0
         left = left - 1 - np.searchsorted(bounds[k], stock[used : used + batch], side="right")
         used += batch
+        # The cycle runs, and answers that are complete leave.
         cycle = float(ways[k].cycle_s[batch - 1])
         time, busy = time + cycle, busy + cycle
         cycles[k] += 1

@@ -43,8 +43,8 @@ class RequestTimes(NamedTuple):
     --------
     >>> from specsim import latency, service_costs
     >>> alone = service_costs(latency.constant(0.1), 0.8, gamma=3, prompt=64, output=101, limit=4)
-    >>> found = request_times(alone, 0.01)
-    >>> round(found.load, 3), round(found.total_s, 2), found.holds
+    >>> times = request_times(alone, 0.01)
+    >>> round(times.load, 3), round(times.total_s, 2), times.holds
     (0.122, 46.44, True)
     """
 
@@ -134,13 +134,14 @@ def request_times(service: Service, rate: float) -> RequestTimes:
     >>> [round(request_times(served, rate).total_s, 2) for rate in (0.1, 2, 8)]
     [1.04, 1.09, 1.28]
     """
+    # The law of the number of requests in the system; r avoids a division by almost 0.
     largest = stable_rate(service)
-    given = stable(rate, largest)
-    r = max(given, LEAST * largest)
+    offered = stable(rate, largest)
+    r = max(offered, LEAST * largest)
     cycle = np.array(service.cycle_s, dtype=float)
     prompt, mean, most = float(service.prompt_s), float(service.mean_cycles), service.limit
     chain, beyond = _chain(r * (prompt + mean * cycle / np.arange(1, most + 1)))
-    load, reading = given / largest, given * prompt
+    load, reading = offered / largest, offered * prompt
     full = float(chain[most] + beyond)
     # Numbers in the system: up to the limit, and those who wait for a place.
     placed = float(np.arange(most + 1) @ chain + most * beyond)
@@ -150,22 +151,23 @@ def request_times(service: Service, rate: float) -> RequestTimes:
     slot = queued / r * _regularity(r / largest, most, spread)
     # Others are met between the first request and the limit: half the running cycle, and their prompts.
     half = float(chain[1:most] @ cycle[:-1]) / 2
-    busy = float(chain[1:].sum() + beyond)  # 1 - chain[0], without the cancellation
+    # busy is 1 - chain[0], without the cancellation.
+    busy = float(chain[1:].sum() + beyond)
     share = float(chain[1:most].sum()) / busy
     before = share * reading * prompt / (2 * (1 - reading))
     first = slot + half + before + prompt
     holds = _holds(most, load, reading, full)
     if mean == 0:
-        return RequestTimes(given, load, reading, given * first, full, first, 0.0, first, holds)
+        return RequestTimes(offered, load, reading, offered * first, full, first, 0.0, first, holds)
     # Prompts of later arrivals interrupt all cycles but the last.
     last = share * reading * float(chain[1:] @ cycle) / float(chain[1:].sum())
     total = max(placed / r + slot + (half + before - last) / (1 - reading), first)
     token = (total - first) / (service.output - 1)
-    return RequestTimes(given, load, reading, given * total, full, first, token, total, holds)
+    return RequestTimes(offered, load, reading, offered * total, full, first, token, total, holds)
 
 
 def stable(rate: float, largest: float) -> float:
-    """The rate, if it can be served."""
+    """Return the rate; ValueError if it is not above 0 or cannot be served."""
     r = float(check.scalar(rate, "rate", "(-inf, inf)"))
     if r <= 0:
         raise ValueError(f"rate is {r:g}; it must be above 0, and below {largest:.4g}, the largest stable rate")
@@ -175,7 +177,7 @@ def stable(rate: float, largest: float) -> float:
 
 
 def _regularity(load: float, servers: int, spread: float) -> float:
-    """Wait over that of exponential demands: of demands with this squared coefficient of variation, by Cosmetatos."""
+    """Cosmetatos: the wait of demands with squared coefficient of variation `spread`, over that of exponential ones."""
     more = (1 - load) * (servers - 1) * (math.sqrt(4 + 5 * servers) - 2) / (16 * load * servers)
     return spread + (1 - spread) * (1 + more) / 2
 
@@ -190,4 +192,5 @@ def _chain(ratios: Array) -> tuple[Array, float]:
 
 
 def _holds(limit: int, load: float, reading: float, full: float) -> bool:
+    """Return whether the closed form is within a few percent of the simulation; with a limit of 1 it is exact."""
     return limit == 1 or (load <= MOST_LOADED and reading <= MOST_READING and full <= MOST_FULL)

@@ -25,8 +25,10 @@ from specsim.speed.prediction import Estimate
 from specsim.types import Array
 
 MOST_REQUESTS = 1 << 20
-LATEST = 1e300  # times of requests, in the unit of the service, that floats still tell apart by ratios
-WARM, COOL = 0.2, 0.05  # shares of a run's requests that are served, but not measured
+# The latest time of a request, in the unit of the service: ratios of larger floats overflow.
+LATEST = 1e300
+# Shares of a run's requests, at its beginning and end, that are served but not measured.
+WARM, COOL = 0.2, 0.05
 
 
 class Run(NamedTuple):
@@ -56,7 +58,7 @@ class Quantiles(NamedTuple):
 
 @result("rate")
 class Simulated(NamedTuple):
-    """What requests met in independent runs; times in the unit of the service.
+    """Times of requests over independent runs, in the unit of the service.
 
     first: to the first token; token: between tokens, those of one block coming together; pace: an answer's time after
     its first token, over its further tokens; total: to the last token. batch: mean number of requests in the system.
@@ -66,8 +68,8 @@ class Simulated(NamedTuple):
     --------
     >>> from specsim import latency, service_costs
     >>> alone = service_costs(latency.constant(0), gamma=0, prompt=1, output=4, limit=1)
-    >>> found = simulate_requests(alone, 1e-6, requests=10, runs=2)
-    >>> round(found.first.p99, 6), round(found.token.p50, 6), round(found.total.mean.value, 6)
+    >>> times = simulate_requests(alone, 1e-6, requests=10, runs=2)
+    >>> round(times.first.p99, 6), round(times.token.p50, 6), round(times.total.mean.value, 6)
     (1.0, 1.0, 4.0)
     """
 
@@ -122,10 +124,11 @@ def simulate_requests(
     --------
     >>> from specsim import latency, service_costs
     >>> alone = service_costs(latency.constant(0.1), 0.8, gamma=3, prompt=64, output=101, limit=4)
-    >>> found = simulate_requests(alone, 0.04, requests=400, runs=4)
-    >>> found.total.mean.low < found.total.mean.value < found.total.p99
+    >>> times = simulate_requests(alone, 0.04, requests=400, runs=4)
+    >>> times.total.mean.low < times.total.mean.value < times.total.p99
     True
     """
+    # Validate.
     check.record(service, "service", Service)
     r = stable(rate, stable_rate(service))
     n, repeats = check.integer(requests, "requests", 10, MOST_REQUESTS), check.integer(runs, "runs", 2, limits.MAX_RUNS)
@@ -133,11 +136,12 @@ def simulate_requests(
         raise ValueError(f"{repeats} runs of {n} requests are {n * repeats}, more than {MOST_REQUESTS}")
     if n > r * LATEST:
         raise ValueError(f"rate is {r:g}; {n} requests at that rate come at times beyond {LATEST:g}")
+    # Independent runs, and Student's intervals over them.
     t = student_quantile(level, repeats - 1)
-    found = [_measured(serve(*drawn(service, r, n, seed, i), service, areas=False), service) for i in range(repeats)]
-    first, token, pace, total = (_quantiles([one.times[k] for one in found], t) for k in range(4))
-    batch = _interval([one.batch for one in found], t)
-    return Simulated(r, first, token, pace, total, batch, sum(len(one.times[0][0]) for one in found))
+    measured = [_measured(serve(*drawn(service, r, n, seed, i), service, areas=False), service) for i in range(repeats)]
+    first, token, pace, total = (_quantiles([run.times[k] for run in measured], t) for k in range(4))
+    batch = _interval([run.batch for run in measured], t)
+    return Simulated(r, first, token, pace, total, batch, sum(len(run.times[0][0]) for run in measured))
 
 
 def drawn(service: Service, rate: float, requests: int, seed: int, run: int) -> tuple[list[float], list[int]]:
@@ -156,11 +160,14 @@ def serve(arrivals: Sequence[Any], cycles: Sequence[int], service: Service, *, a
     n, most, prompt, cycle_s = len(arrivals), service.limit, service.prompt_s, service.cycle_s
     placed, first, done = list(arrivals), list(arrivals), list(arrivals)
     gaps: list[tuple[Any, int, int]] = []
-    active: list[tuple[int, int]] = []  # (cycle at whose end it is done, request)
+    # active: a heap of (cycle at whose end the request is done, request).
+    active: list[tuple[int, int]] = []
     time: Any = arrivals[0]
     area: Any = time * 0
-    place = seen = count = 0  # the next request to place; arrivals so far; cycles so far
+    # place: the next request to place; seen: arrivals so far; count: cycles so far.
+    place = seen = count = 0
     while place < n or active:
+        # An idle server waits for the next request; then prompts are read, up to the limit.
         if not active and arrivals[place] > time:
             time = arrivals[place]
         began, old = time, len(active)
@@ -177,16 +184,19 @@ def serve(arrivals: Sequence[Any], cycles: Sequence[int], service: Service, *, a
             place += 1
         if not active:
             continue
+        # Cycles until an answer is done, or until the next request can be placed.
         batch = len(active)
         cycle, steps = cycle_s[batch - 1], active[0][0] - count
         if place < n and batch < most:
             steps = min(steps, max(math.ceil((arrivals[place] - time) / cycle), 1))
+        # Gaps between blocks: of those that waited for prompts, of the new ones, and of all further cycles.
         late = old if time > began else 0
         if late:
             gaps.append((time - began + cycle, late, place))
         gaps += [(time - sent + cycle, 1, place) for sent in fresh]
         if batch * steps > late + len(fresh):
             gaps.append((cycle, batch * steps - late - len(fresh), place))
+        # These cycles run, and answers that are done leave.
         end = time + steps * cycle
         if areas:
             area, seen = _advance(area, arrivals, seen, place - batch, time, end)
@@ -199,8 +209,12 @@ def serve(arrivals: Sequence[Any], cycles: Sequence[int], service: Service, *, a
 
 
 def _advance(area: Any, arrivals: Sequence[Any], seen: int, left: int, begin: Any, end: Any) -> tuple[Any, int]:
-    """Area under the number in the system, and arrivals seen, after a stretch in which nobody leaves; left: who did."""
-    while seen < len(arrivals) and arrivals[seen] <= begin:  # as the last stretch ended, or out of an idle time
+    """Area under the number in the system, and arrivals seen, after a stretch in which nobody leaves.
+
+    left: the number of requests that left before.
+    """
+    # Arrivals as the last stretch ended, or out of an idle time.
+    while seen < len(arrivals) and arrivals[seen] <= begin:
         seen += 1
     area += (seen - left) * (end - begin)
     while seen < len(arrivals) and arrivals[seen] < end:
@@ -210,20 +224,22 @@ def _advance(area: Any, arrivals: Sequence[Any], seen: int, left: int, begin: An
 
 
 class _Measured(NamedTuple):
-    """Of one run: (times, weights) to the first token, between tokens, a further token, in all; the mean number."""
+    """One run: (times, weights) to the first token, between tokens, per further token, in all; the mean number."""
 
     times: list[tuple[Array, Array]]
     batch: float
 
 
 def _measured(run: Run, service: Service) -> _Measured:
+    """The times of a run's requests, without those at its beginning and end."""
     n = len(run.arrival)
     low, high = int(WARM * n), n - int(COOL * n)
     arrival, first, done = (np.array(times[low:high], dtype=float) for times in (run.arrival, run.first, run.done))
     further = max(service.output - 1, 1)
     alike = np.ones(len(arrival))
     gaps = np.array([(float(gap), many) for gap, many, place in run.gaps if low < place <= high]).reshape(-1, 2)
-    together = gaps[:, 1].sum() * (further / max(float(service.mean_cycles), 1e-300) - 1)  # tokens inside a block
+    # Tokens inside a block come together: gaps of 0, in proportion to the gaps between blocks.
+    together = gaps[:, 1].sum() * (further / max(float(service.mean_cycles), 1e-300) - 1)
     times = [
         (first - arrival, alike),
         (np.append(gaps[:, 0], 0.0), np.append(gaps[:, 1], together if len(gaps) else 1.0)),
@@ -233,14 +249,14 @@ def _measured(run: Run, service: Service) -> _Measured:
     return _Measured(times, float(run.area / (max(run.done) - run.arrival[0])))
 
 
-def _quantiles(found: list[tuple[Array, Array]], t: float) -> Quantiles:
-    """Of (values, weights), one pair a run."""
-    values, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+def _quantiles(samples: list[tuple[Array, Array]], t: float) -> Quantiles:
+    """Mean, median and 99 % quantile of (values, weights), one pair for each run."""
+    values, weights = (np.concatenate(part) for part in zip(*samples, strict=True))
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     at = np.searchsorted(reached, np.array([0.5, 0.99]) * reached[-1] * (1 - 1e-12))
     p50, p99 = values[order][np.minimum(at, len(values) - 1)].tolist()
-    return Quantiles(_interval([float(np.average(v, weights=w)) for v, w in found], t), p50, p99)
+    return Quantiles(_interval([float(np.average(v, weights=w)) for v, w in samples], t), p50, p99)
 
 
 def _interval(means: list[float], t: float) -> Estimate:

@@ -12,7 +12,8 @@ from specsim.speed.load.closed import request_times, stable_rate
 from specsim.speed.load.service import service_costs
 
 HEADS = ("eagle", "eagle3", "mtp")
-MEANT = {"H100": "h100-sxm"}  # where a table names a device less exactly than ours
+# Devices that tables name less exactly than `hardware` does.
+MEANT = {"H100": "h100-sxm"}
 
 
 def speedup_at_rate(row: Row) -> float | None:
@@ -40,6 +41,7 @@ def speedup_at_rate(row: Row) -> float | None:
     times = _times(*row.load.names)
     if times is None:
         return None
+    # Both ways to decode, at the same rate.
     alpha = convert_acceptance(row.tau, kind="tau", to="alpha", gamma=row.levels)
     sizes = {"prompt": row.load.prompt, "output": row.load.output, "limit": row.batch}
     plain = service_costs(times, gamma=0, **sizes)
@@ -57,10 +59,12 @@ def simplest(rows: Sequence[Row], context: int = 512) -> list[float]:
     """
     errors = []
     for machine in dict.fromkeys(row.machine for row in rows):
+        # The rows of one machine and pair of models, smallest batch first.
         mine = sorted((row for row in rows if row.machine == machine), key=lambda row: row.batch)
         times = _times(machine[3], machine[4], machine[2])
         if times is None or any(row.draft is not None or row.verify is not None for row in mine):
             continue
+        # Speedups per tau by the roofline; the first row gives the constant, tau among other things.
         gains = [
             times.target(1, row.batch, context).value / times.cycle(row.levels or 1, row.batch, context).value
             for row in mine

@@ -11,10 +11,13 @@ from specsim.speed.load.closed import request_times, stable_rate
 from specsim.speed.load.service import Service
 
 MEASURES = ("first", "token", "total")
-TRIED = 64  # rates between which a change is looked for
-NEAR = 1 - 1e-6  # of the largest stable rate: the highest tried
-UNLOADED = 1e-9  # of it: as good as none
-SLACK = 1e-9  # by which one latency has to be above another
+# Rates that are tried; between two that differ the change is bisected.
+TRIED = 64
+# The highest and the lowest rate tried, as shares of the largest stable rate.
+NEAR = 1 - 1e-6
+UNLOADED = 1e-9
+# Relative difference by which a latency must exceed another, so that rounding does not decide.
+SLACK = 1e-9
 
 
 def largest_rate(service: Service, bound: float, *, of: str = "total") -> float | None:
@@ -101,14 +104,14 @@ def harmful_rate(plain: Service, speculative: Service) -> float | None:
         if ours != theirs:
             raise ValueError(f"plain has {name} {ours}, speculative {theirs}; both must serve the same requests")
     top = stable_rate(plain)
-    found = _change(top, lambda rate: hurts(plain, speculative, rate))
-    if found is None:
+    rate_of_change = _change(top, lambda rate: hurts(plain, speculative, rate))
+    if rate_of_change is None:
         return 0.0
-    return None if found >= NEAR * top else found
+    return None if rate_of_change >= NEAR * top else rate_of_change
 
 
 def hurts(plain: Service, speculative: Service, rate: float) -> bool:
-    """Whether speculation is slower at a rate that plain decoding can serve, or cannot serve it."""
+    """Return whether speculation is slower at a rate that plain decoding can serve, or cannot serve that rate."""
     if rate >= stable_rate(speculative):
         return True
     return request_times(speculative, rate).total_s > request_times(plain, rate).total_s * (1 + SLACK)
@@ -123,10 +126,10 @@ def none_helps_from(plain: Service, sides: Sequence[Service]) -> float | None:
     for side in sorted(sides, key=stable_rate, reverse=True):
         if hurts(plain, side, max(most, UNLOADED * top)):
             continue
-        found = harmful_rate(plain, side)
-        if found is None:
+        harmful = harmful_rate(plain, side)
+        if harmful is None:
             return None
-        most = max(most, found)
+        most = max(most, harmful)
     return most
 
 
@@ -139,13 +142,14 @@ def largest_rate_of_any(sides: Sequence[Service], bound: float) -> float | None:
     for side in sorted(sides, key=stable_rate, reverse=True):
         if most is not None and (most >= stable_rate(side) or request_times(side, most).total_s > bound):
             continue
-        found = largest_rate(side, bound)
-        most = found if most is None else max(most, found or 0.0)
+        largest = largest_rate(side, bound)
+        most = largest if most is None else max(most, largest or 0.0)
     return most
 
 
 def _change(top: float, fails: Callable[[float], bool]) -> float | None:
     """The first rate below top at which something fails; near top if none does, None if it fails without load."""
+    # Bracket the change between two rates.
     rates = top * np.linspace(0, NEAR, TRIED + 1)
     rates[0] = top * UNLOADED
     first = next((i for i, rate in enumerate(rates) if fails(float(rate))), None)
@@ -153,6 +157,7 @@ def _change(top: float, fails: Callable[[float], bool]) -> float | None:
         return float(rates[-1])
     if first == 0:
         return None
+    # Bisect.
     low, high = float(rates[first - 1]), float(rates[first])
     while high - low > 1e-9 * top:
         middle = (low + high) / 2

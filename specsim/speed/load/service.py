@@ -1,4 +1,4 @@
-"""What one way of decoding asks of a device that many requests share: a prompt to read, then cycles with others."""
+"""Costs of one way to decode on a device that many requests share: a prompt to read, then cycles with others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from specsim.lengths.hazards import HazardEstimate
 from specsim.lengths.requests import request_law
 from specsim.types import Array
 
-MAX_OUTPUT = 1 << 14  # tokens of one answer: its law of cycles takes a second
+# Most tokens of one answer: its law of cycles then takes a second.
+MAX_OUTPUT = 1 << 14
 
 
 class Service(NamedTuple):
@@ -122,11 +123,13 @@ def service_costs(
     if g and acceptance is None:
         raise ValueError(f"gamma is {g}, but no acceptance is given")
     law = np.ones(1) if g == 0 else np.asarray(accepted_length_law(np.array(as_acceptance(acceptance).hazards(g))))
+    # The time of a prompt, read by both models.
     if prompt_s is None:
         share = latency.draft(1, 0).value / latency.target(1, 1, 0).value if g else 0.0
         read = latency.target(p, 1, 0).value * (1 + share)
     else:
         read = float(check.scalar(prompt_s, "prompt_s", "[0, inf)"))
+    # A cycle by batch, at the context in the middle of an answer.
     middle = p + t // 2
     cycle = tuple(latency.cycle(g, b, middle).value for b in range(1, most + 1))
     return of_parts(read, cycle, law, t, latency.unit)
@@ -157,7 +160,8 @@ def cycle_law(length_law: Array, output: int) -> Array:
     law = np.asarray(length_law)
     if output == 1:
         return np.array([Fraction(1)] if law.dtype == object else [1.0])
-    if len(law) == 1:  # no drafts: a token a cycle
+    if len(law) == 1:
+        # No drafts: a cycle gives one token.
         certain = np.zeros(output, dtype=law.dtype)
         certain[-1] = law[0]
         return certain
