@@ -1,4 +1,4 @@
-"""Drafters that are no model of their own: an EAGLE head, a multi-token-prediction (MTP) module, looked-up n-grams."""
+"""Drafters without a model of their own: an EAGLE head, a multi-token-prediction (MTP) module, looked-up n-grams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from specsim.base import check
 from specsim.latency.shape import ModelShape, States, Window, as_eagle
 
 DRAFTERS = ("eagle", "eagle3", "mtp", "ngram", "suffix")
-SCORED = 32_000  # the vocabulary of most published EAGLE-3 heads
+# The vocabulary of most published EAGLE-3 heads.
+SCORED = 32_000
 
 
 def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
@@ -47,9 +48,9 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
     """
     if kind not in ("eagle", "eagle3", "mtp"):
         raise ValueError(f"kind must be eagle, eagle3 or mtp, got {kind!r}")
-    own = check.integer(scored, "scored", 0)
-    if own > target.vocab:
-        raise ValueError(f"scored is {own}, more than the vocabulary of {target.vocab}")
+    scored_tokens = check.integer(scored, "scored", 0)
+    if scored_tokens > target.vocab:
+        raise ValueError(f"scored is {scored_tokens}, more than the vocabulary of {target.vocab}")
     name = f"{kind} of {target.name}"
     h = target.hidden
     if kind == "mtp":
@@ -58,7 +59,10 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
         body = _attending_layer(target) + experts
         moe = 1 if target.experts else 0
         alike = target._replace(attention_layers=0, window=Window(), states=States(), feed_layers=0)
-        return alike._replace(name=name, layers=1, body=body, moe_layers=moe, drafter=kind, fc=2.0 * h * h, scored=own)
+        return alike._replace(
+            name=name, layers=1, body=body, moe_layers=moe, drafter=kind, fc=2.0 * h * h, scored=scored_tokens
+        )
+    # An EAGLE head is a plain layer: of the target's attention, or of as many heads where that is of another kind.
     if target.kv_rank or target.experts or target.states.layers:
         heads, size, kv = target.heads, max(h // target.heads, 1), target.heads
         body = 4.0 * h * heads * size + 3 * h * 3.5 * h
@@ -66,13 +70,13 @@ def of_target(target: ModelShape, kind: str, *, scored: int = 0) -> ModelShape:
         heads, size, kv = target.heads, target.head_dim, target.kv_heads
         body = target.body / target.layers
     plain = ModelShape(name, 1, h, heads, kv, size, target.vocab, body, target.head)
-    if kind == "eagle3" and not own:
-        own = min(SCORED, target.vocab)
-    return as_eagle(plain, kind, scored=own)
+    if kind == "eagle3" and not scored_tokens:
+        scored_tokens = min(SCORED, target.vocab)
+    return as_eagle(plain, kind, scored=scored_tokens)
 
 
 def _attending_layer(target: ModelShape) -> float:
-    """Parameters of a layer with attention, but its experts; of a hybrid those of its own kind, not of the mean."""
+    """Parameters of a layer with attention, without experts; in a hybrid, of such a layer and not of the mean layer."""
     if not target.states.layers:
         return target.shared / target.layers
     queries = target.queries or target.hidden * target.head_dim * (target.heads + 2 * target.kv_heads)

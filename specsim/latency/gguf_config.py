@@ -1,4 +1,4 @@
-"""The config.json that a GGUF file's metadata amounts to, in Hugging Face's words."""
+"""A GGUF file's metadata as a config.json, with the names of Hugging Face."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def stored_bits(header: GgufHeader) -> dict[str, Any]:
         raise ValueError(f"{header.path} holds no layers")
     return {
         "quant_method": "gguf",
-        "layer_bits": 8 * sum(one.size for one in layers) / sum(math.prod(one.shape) for one in layers),
+        "layer_bits": 8 * sum(tensor.size for tensor in layers) / sum(math.prod(tensor.shape) for tensor in layers),
         "head_bits": 8 * head.size / math.prod(head.shape),
     }
 

@@ -51,7 +51,7 @@ class GgufHeader(NamedTuple):
 
 
 def is_gguf(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is named as a GGUF file.
+    """Return whether a path is named as a GGUF file.
 
     >>> is_gguf("SmolLM2-135M-Instruct.Q4_1.gguf"), is_gguf("smollm2")
     (True, False)
@@ -84,7 +84,7 @@ def read_header(path: str | os.PathLike[str]) -> GgufHeader:
     except OSError as error:
         raise ValueError(f"{where} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        # Of an empty file there is no map.
+        # An empty file cannot be mapped.
         reason = "it is empty" if "empty file" in str(error) else str(error)
         raise ValueError(f"{where} is no usable GGUF file: {reason}") from None
 
@@ -120,6 +120,7 @@ class _Reader:
         return self._array(what) if kind == ARRAY else self._scalar(kind, what)
 
     def _scalar(self, kind: int, what: str) -> Any:
+        """Return the next text or number of this type."""
         if kind == TEXT:
             return self.text(what)
         if kind not in NUMBERS:
@@ -128,6 +129,7 @@ class _Reader:
         return np.frombuffer(self.take(number.itemsize, what), number)[0].item()
 
     def _array(self, what: str) -> Any:
+        """Return the next array, a list of texts or an array of numbers."""
         kind, count = self.integer(what, "<I"), self.integer(what)
         if kind == TEXT:
             if count > MOST_TEXTS:

@@ -99,6 +99,7 @@ def roofline(
     >>> round(1e3 * model.target(1, 1, 1024).value, 2), round(1e3 * model.draft(1, 1024).value, 2)
     (4.59, 1.04)
     """
+    # Shapes of both models, the device, its constants.
     large = ModelShape.named(target) if isinstance(target, str) else target
     small = ModelShape.named(draft) if isinstance(draft, str) else draft
     for name, shape in (("target", large), ("draft", small)):
@@ -115,6 +116,7 @@ def roofline(
     for name, value in constants._asdict().items():
         check.scalar(value, f"constants.{name}", "[0, inf)" if name.endswith("_s") else "(0, 1]")
     over = float(check.scalar(overhead_s, "overhead_s", "[0, inf)"))
+    # The tokens that the draft scores; types of weights and caches; devices that share a model.
     if draft_vocab is None and small.scored:
         draft_vocab = small.scored
     if draft_vocab is not None:
@@ -133,9 +135,11 @@ def roofline(
     kappa = float(check.scalar(correlation, "correlation", "(0, 1]"))
 
     rate = gpu.flops[dtype]
-    wide = min(rate, gpu.flops.get("bf16") or gpu.flops.get("fp16") or rate)  # attention multiplies in 16 bits
+    # Attention multiplies in 16 bits.
+    wide = min(rate, gpu.flops.get("bf16") or gpu.flops.get("fp16") or rate)
 
-    @cache  # sweeps over acceptance ask for the same passes again and again
+    # Cached, since sweeps over acceptance need the same passes again and again.
+    @cache
     def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int, width: Weights) -> Timing:
         return Timing(
             products(shape, tokens * batch, parts, gpu, rate, width, kappa, constants)
@@ -150,12 +154,13 @@ def roofline(
         seen = context if most is None else min(context, most)
         return seconds(small, small.block or 1, batch, seen, draft_ranks, small_width)
 
+    # Assumptions; an interval is known for models, devices and types like those of recorded passes.
     words = [f"roofline of {gpu.name}: shares of its rates {constants.bandwidth:g} and {constants.flops:g}"]
     words.append(_stored(width, small_width, dtype))
     dense = not (large.experts or small.experts)
-    usual = dense and not any(one.kv_rank or one.states.layers for one in (large, small))
+    usual = dense and not any(shape.kv_rank or shape.states.layers for shape in (large, small))
     usual = usual and not small.drafter
-    sixteen = all(one.layers == one.head == 16 for one in (width, small_width))
+    sixteen = all(weights.layers == weights.head == 16 for weights in (width, small_width))
     known = usual and sixteen and constants[:3] == Constants()[:3] and gpu.name in rows("verify_cost")
     words += [
         f"{KNOWN} to {_LEVELS} (one standard error), as on recorded matrix products, and for "
@@ -201,7 +206,7 @@ def roofline(
 
 
 def _weights(value: float | Weights, name: str) -> Weights:
-    """Bytes of a parameter as a type of weights."""
+    """The type of weights for a number of bytes of a parameter."""
     if isinstance(value, Weights):
         return value
     bits = 8 * float(check.scalar(value, name, "(0, inf)"))
@@ -209,34 +214,38 @@ def _weights(value: float | Weights, name: str) -> Weights:
 
 
 def _stored(target: Weights, draft: Weights, dtype: str) -> str:
-    """In which type weights are stored and multiplied."""
+    """The assumption about the types in which weights are stored and multiplied."""
     shown = []
-    for one in (target, draft):
-        parts = [f"{one.layers:.3g} bits"] + ([f"experts {one.experts:.3g}"] if one.experts else [])
-        parts += [f"head {one.head:.3g}"] if one.head != one.layers else []
-        shown.append(f"{one.name} ({', '.join(parts)})")
+    for weights in (target, draft):
+        parts = [f"{weights.layers:.3g} bits"]
+        if weights.experts:
+            parts.append(f"experts {weights.experts:.3g}")
+        if weights.head != weights.layers:
+            parts.append(f"head {weights.head:.3g}")
+        shown.append(f"{weights.name} ({', '.join(parts)})")
     words = f"weights of the target are stored in {shown[0]}, of the draft in {shown[1]}"
-    narrow = any(one.layers < 8 * BYTES[dtype] for one in (target, draft))
+    # Types narrower than the multiplication are unpacked.
+    narrow = any(weights.layers < 8 * BYTES[dtype] for weights in (target, draft))
     return f"{words}; {'they are unpacked in no time, and ' if narrow else ''}multiplied in {dtype}"
 
 
 def _kinds(shapes: tuple[ModelShape, ModelShape]) -> list[str]:
     """Return the assumptions about layers that are not plain attention over all tokens."""
     words = []
-    for one in dict.fromkeys(shapes):
-        if one.window.layers:
+    for shape in dict.fromkeys(shapes):
+        if shape.window.layers:
             words.append(
-                f"{one.name}: {one.window.layers} of {one.caching_layers} layers with attention keep a window of "
-                f"{one.window.tokens} tokens"
+                f"{shape.name}: {shape.window.layers} of {shape.caching_layers} layers with attention keep a window of "
+                f"{shape.window.tokens} tokens"
             )
-        if one.states.layers:
+        if shape.states.layers:
             words.append(
-                f"{one.name}: {one.states.layers} of {one.layers} layers keep a state of {one.states.numbers} numbers, "
-                "in 32 bits, read once a pass and written once a token"
+                f"{shape.name}: {shape.states.layers} of {shape.layers} layers keep a state of "
+                f"{shape.states.numbers} numbers, in 32 bits, read once a pass and written once a token"
             )
-        if one.indexer.topk:
+        if shape.indexer.topk:
             words.append(
-                f"{one.name}: sparse attention; each query reads {one.indexer.topk} tokens of its own, after an "
+                f"{shape.name}: sparse attention; each query reads {shape.indexer.topk} tokens of its own, after an "
                 "indexer that reads all"
             )
     return words

@@ -66,11 +66,13 @@ def from_measurements(
     """
     if unit not in ("s", "target steps"):
         raise ValueError(f'unit must be "s" or "target steps", got {unit!r}')
+    # Grids of times; flat, free: without batch and context.
     passes, flat = _grid(target, "target", ("tokens", "batch", "context"))
     steps, free = _grid(draft, "draft", ("batch", "context"))
     rest = _samples(overhead, "overhead", "[0, inf)")
     if not any(key[0] == 1 for key in passes):
         raise ValueError("target has no time for 1 token, the plain step that speedups are measured against")
+    # Assumptions, and the functions that interpolate.
     notes = ["times between the measured points lie on lines"]
     if flat:
         notes.append("the target's times do not depend on batch and context")
@@ -128,19 +130,19 @@ def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> La
         raise ValueError(f"weights {weights!r} were not measured; known: {', '.join(table)}")
     times = {int(row["tokens"]): float(row["ms"]) for row in table[weights]}
     c = check.scalar(cost_ratio, "cost_ratio", "[0, inf)")
-    # A time of 0 is a draft that costs nothing, which no measurement is: it is put in afterwards.
-    found = from_measurements({m: one / times[1] for m, one in times.items()}, {None: 1.0}, overhead=overhead)
+    # `from_measurements` takes no time of 0, which the draft may cost: its time is put in afterwards.
+    measured = from_measurements({m: time / times[1] for m, time in times.items()}, {None: 1.0}, overhead=overhead)
 
     def target(tokens: int, batch: int, context: int) -> Timing:
         if batch > 1:
             raise ValueError(f"batch is {batch}; passes over {weights} weights were timed for one sequence")
-        return found.target(tokens, batch, context)
+        return measured.target(tokens, batch, context)
 
     words = (
         f"t(m) of {weights} weights as timed on one core of a CPU, one run, between the measured points on lines",
         "costs are as declared, their error in no interval",
     )
-    return found._replace(
+    return measured._replace(
         target=target, draft=lambda batch, context: Timing(float(c)), unit="target steps", assumptions=words
     )
 
@@ -149,17 +151,21 @@ _NAMES = ("tokens", "batch", "context")
 
 
 def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tuple[dict[tuple[int, ...], Timing], bool]:
-    """Points with their times, and whether they leave out batch and context."""
+    """Measured points with their times, and whether their keys lack batch and context."""
     if not isinstance(table, Mapping) or not table:
         raise ValueError(f"{name} must be a mapping with one measured point at least, got {check.shown(table)}")
+    # Keys as tuples, and means of their samples.
     points: dict[tuple[int, ...], Timing] = {}
     for key, samples in table.items():
-        point = () if key is None else key if isinstance(key, tuple) else (key,)
+        point = key if isinstance(key, tuple) else (key,)
+        if key is None:
+            point = ()
         low = (1, 1, 0)[-len(point) :] if len(point) == len(axes) else (1,) * len(point)
         place = tuple(check.integer(v, f"{name}[{key!r}]", m) for v, m in zip(point, low, strict=True))
         points[place] = _samples(samples, f"{name}[{key!r}]", "(0, inf)")
     lengths = {len(point) for point in points}
-    short = len(axes) - 2  # what is left without batch and context
+    # Keys are whole, or lack batch and context; and all points of the grid are there.
+    short = len(axes) - 2
     if len(lengths) > 1 or not lengths <= {short, len(axes)}:
         raise ValueError(f"{name} has keys {list(table)}; every key must be {axes[:short] or None} or {axes}")
     for hole in product(*(sorted({point[i] for point in points}) for i in range(lengths.pop()))):
@@ -169,6 +175,7 @@ def _grid(table: Mapping[Any, Samples], name: str, axes: tuple[str, ...]) -> tup
 
 
 def _samples(samples: Samples, name: str, allowed: str) -> Timing:
+    """The mean of one or several times, with its standard error; unknown for one time above 0."""
     values = [samples] if np.ndim(samples) == 0 else list(samples)  # type: ignore[arg-type]
     if not values:
         raise ValueError(f"{name} is empty; give one time at least")
@@ -181,6 +188,7 @@ def _samples(samples: Samples, name: str, allowed: str) -> Timing:
 
 def _between(points: dict[tuple[int, ...], Timing], at: tuple[int, ...], what: str, names: tuple[str, ...]) -> Timing:
     """The multilinear mean of the corners of the cell that holds the point."""
+    # corners: on each axis the value itself, or its two neighbours with their shares.
     corners: list[list[tuple[int, float]]] = []
     for i, value in enumerate(at):
         axis = sorted({point[i] for point in points})
@@ -193,11 +201,12 @@ def _between(points: dict[tuple[int, ...], Timing], at: tuple[int, ...], what: s
             low, high = axis[above - 1], axis[above]
             share = (value - low) / (high - low)
             corners.append([(low, 1 - share), (high, share)])
+    # Sum over the corners of the cell.
     mean, variance, known = 0.0, 0.0, True
     for corner in product(*corners):
         weight = math.prod(w for _, w in corner)
-        found = points[tuple(v for v, _ in corner)]
-        mean += weight * found.value
-        known &= found.error is not None
-        variance += (weight * (found.error or 0.0)) ** 2
+        timing = points[tuple(v for v, _ in corner)]
+        mean += weight * timing.value
+        known &= timing.error is not None
+        variance += (weight * (timing.error or 0.0)) ** 2
     return Timing(mean, math.sqrt(variance) if known else None)

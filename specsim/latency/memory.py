@@ -1,4 +1,4 @@
-"""The memory that weights and caches take, and how many devices would hold them."""
+"""The memory that weights and caches take, and how many devices hold them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One interface for time: a target pass over m tokens, a draft step, and what else a cycle costs.
+"""One interface for time: a target pass over m tokens, a draft step, and the rest of a cycle.
 
 A model is a record of functions, so that a measured curve, a roofline and a textbook assumption are used alike.
 """
@@ -53,7 +53,7 @@ class LatencyModel(NamedTuple):
     longest: int | None = None
 
     def parts(self, gamma: int, batch: int = 1, context: int = 0) -> tuple[Timing, Timing, Timing]:
-        """What drafting adds, a target pass over gamma + 1 tokens, the overhead; gamma = 0 is one plain step alone."""
+        """Times of drafting, of a pass over gamma + 1 tokens, of the overhead; gamma = 0 is one plain step alone."""
         g = check.integer(gamma, "gamma", 0, limits.MAX_GAMMA)
         b, s = check.integer(batch, "batch", 1), check.integer(context, "context", 0)
         if g == 0:
@@ -62,9 +62,9 @@ class LatencyModel(NamedTuple):
         return self.drafting(g, b, s, verify), verify, self.overhead(b, s)
 
     def drafting(self, gamma: int, batch: int, context: int, verify: Timing) -> Timing:
-        """What drafting gamma tokens adds to a cycle with this target pass.
+        """The time that drafting gamma tokens adds to a cycle with this target pass.
 
-        Of prepared drafts: all of a block that was not prepared, and what the preparation takes longer than the pass.
+        With prepared drafts: the drafting of blocks that were not prepared, and the preparation beyond the pass.
         """
         if self.longest is not None and gamma > self.longest:
             raise ValueError(f"gamma is {gamma}; this drafter makes {self.longest} drafts a block at most")
@@ -74,13 +74,13 @@ class LatencyModel(NamedTuple):
             missed = 1 - float(check.scalar(self.prepared(gamma), f"prepared({gamma})", "[0, 1]"))
             longer = max(steps * step.value - verify.value, 0.0)
             added = missed * steps * step.value + longer
-            # The pass hides what it takes: its own error is counted beside this one, which errs on the wide side.
+            # The pass hides part of the preparation. Its error is counted as well, so that the sum is rather too wide.
             steps = steps * (missed + (longer > 0))
             return Timing(added, None if step.error is None else steps * step.error)
         return Timing(steps * step.value, None if step.error is None else steps * step.error)
 
     def error(self, tokens: int) -> float | None:
-        """`cycle_error` at so many tokens; None where nothing is known."""
+        """`cycle_error` at so many tokens; None where no error is known."""
         return None if self.cycle_error is None else self.cycle_error(tokens)
 
     def cycle(self, gamma: int, batch: int = 1, context: int = 0) -> Timing:
@@ -96,7 +96,7 @@ def total(*parts: Timing) -> Timing:
 
 
 def in_one_pass(latency: LatencyModel) -> LatencyModel:
-    r"""The same times, of a drafter that makes a whole block in one pass.
+    r"""The latency model of a drafter that makes a whole block in one pass, with the same times.
 
     .. math:: T_c(\gamma) = T_D + T_V(\gamma + 1) + T_o, \qquad \gamma \ge 1
 
@@ -166,6 +166,7 @@ def constant(cost_ratio: float, *, verify_cost: Sequence[float] | None = None, o
     >>> constant(0.1, verify_cost=[1, 1.1, 1.3]).cycle(2).value
     1.5
     """
+    # t(m), checked, or none.
     c = float(check.scalar(cost_ratio, "cost_ratio", "[0, inf)"))
     o = float(check.scalar(overhead, "overhead", "[0, inf)"))
     if verify_cost is None:

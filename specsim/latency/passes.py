@@ -36,40 +36,43 @@ class Constants(NamedTuple):
 def products(
     shape: ModelShape, tokens: int, parts: int, gpu: Hardware, rate: float, width: Weights, kappa: float, k: Constants
 ) -> float:
-    """Four products a layer (queries with keys and values, output, up, down), those of the experts, and the head.
+    """Seconds of the products: four a layer (queries with keys and values, output, up, down), of experts, of the head.
 
     A layer with a state has two products in place of the first two.
     """
+    # Weights of one product of each kind.
     queries = shape.queries or shape.hidden * shape.head_dim * (shape.heads + 2 * shape.kv_heads)
     output = shape.hidden * shape.head_dim * shape.heads
-    feeds, kept = shape.feed_layers or shape.layers, shape.states
-    mixed = shape.caching_layers * (queries + output) + kept.layers * kept.weights
+    feeds, state = shape.feed_layers or shape.layers, shape.states
+    mixed = shape.caching_layers * (queries + output) + state.layers * state.weights
     dense = max((shape.shared - mixed) / feeds, 0.0)
     wide, narrow, last = width.layers / 8, width.expert_bits / 8, width.head / 8
-    found: list[tuple[float, float, int]]  # bytes read, weights multiplied by each token, times
-    found = [(weights * wide, weights, shape.caching_layers) for weights in (queries, output)]
-    if kept.layers:
-        found += [(share * kept.weights * wide, share * kept.weights, kept.layers) for share in (2 / 3, 1 / 3)]
-    found += [(dense * share * wide, dense * share, feeds) for share in (2 / 3, 1 / 3) if dense]
+    # Products of matrices: bytes read, weights that each token multiplies, how many of them there are.
+    matrices: list[tuple[float, float, int]]
+    matrices = [(weights * wide, weights, shape.caching_layers) for weights in (queries, output)]
+    if state.layers:
+        matrices += [(share * state.weights * wide, share * state.weights, state.layers) for share in (2 / 3, 1 / 3)]
+    matrices += [(dense * share * wide, dense * share, feeds) for share in (2 / 3, 1 / 3) if dense]
     if shape.experts:
         read = (
             expected_experts(tokens, experts=shape.experts, per_token=shape.experts_per_token, correlation=kappa)
             * shape.expert
         )
         used = shape.experts_per_token * shape.expert
-        found += [(read * share * narrow, used * share, shape.moe_layers) for share in (2 / 3, 1 / 3)]
-    found += [(shape.head * last, shape.head, 1)]
+        matrices += [(read * share * narrow, used * share, shape.moe_layers) for share in (2 / 3, 1 / 3)]
+    matrices += [(shape.head * last, shape.head, 1)]
     if shape.fc:
-        found.append((shape.fc * wide, shape.fc, 1))
+        matrices.append((shape.fc * wide, shape.fc, 1))
+    # Each takes a launch, and the longer of reading and multiplying; the logits are written and read.
     reading, multiplying = k.bandwidth * gpu.bandwidth * parts, k.flops * rate * parts
     logits = 8 * tokens * shape.vocab / reading
     return logits + sum(
-        count * (k.launch_s + max(read / reading, 2 * used * tokens / multiplying)) for read, used, count in found
+        count * (k.launch_s + max(read / reading, 2 * used * tokens / multiplying)) for read, used, count in matrices
     )
 
 
 def product(weights: float, tokens: int, parts: int, gpu: Hardware, rate: float, width: float, k: Constants) -> float:
-    """One product alone."""
+    """Seconds of one product alone."""
     reading, multiplying = k.bandwidth * gpu.bandwidth * parts, k.flops * rate * parts
     return k.launch_s + max(weights * width / reading, 2 * weights * tokens / multiplying)
 
@@ -85,13 +88,15 @@ def attention(
     cached: float,
     k: Constants,
 ) -> float:
-    """The cache is read once for all the queries of a sequence, as packed kernels do."""
-    split = min(parts, shape.kv_heads)  # a head of the cache is not divided
+    """Seconds of attention: the cache is read once for all the queries of a sequence, as packed kernels do."""
+    # A head of the cache is not divided among devices.
+    split = min(parts, shape.kv_heads)
     reading, multiplying = k.bandwidth * gpu.bandwidth, k.flops * rate
     # A query of latent attention meets the compressed vector and the rotary key, and sums the vectors.
     per_head = 2 * (2 * shape.kv_rank + shape.rope) if shape.kv_rank else 4 * shape.head_dim
 
     def layer(seen: int, read_tokens: int) -> float:
+        """Seconds of one layer whose queries see so many tokens, when so many are read."""
         read = shape.layer_values * cached * batch * read_tokens / split
         multiply = per_head * shape.heads * tokens * batch * seen / parts
         return k.attention_s + max(read / reading, multiply / multiplying)
@@ -105,6 +110,7 @@ def attention(
         multiply = 2 * index.size * index.heads * tokens * batch * all_tokens / parts
         indexing = k.attention_s + max(read / reading, multiply / multiplying)
         return full * (layer(topk, min(tokens * topk, all_tokens)) + indexing)
+    # Layers over all tokens, and layers over a window.
     seconds = full * layer(all_tokens, all_tokens)
     if shape.window.layers:
         near = min(context, shape.window.tokens) + tokens
@@ -113,12 +119,13 @@ def attention(
 
 
 def states(shape: ModelShape, tokens: int, batch: int, parts: int, gpu: Hardware, k: Constants) -> float:
-    """A state is read once, and written after each token, so that a rejected draft can be taken back."""
+    """Seconds of states: each is read once and written after each token, so that a rejected draft can be undone."""
     moved = shape.state_values * 4 * batch * (1 + tokens) / parts
     return shape.states.layers * k.attention_s + moved / (k.bandwidth * gpu.bandwidth)
 
 
 def exchanged(shape: ModelShape, tokens: int, parts: int, gpu: Hardware, k: Constants) -> float:
+    """Seconds of the all-reduces, two a layer, between devices that share the model."""
     if parts == 1:
         return 0.0
     # A ring moves 2 (n - 1) / n of the activations (16 bits each) over every link.

@@ -1,4 +1,4 @@
-"""What a model's weights and caches weigh: from a table of known models, or from a Hugging Face config.json."""
+"""The sizes of a model's weights and caches: from a table of known models, or from a Hugging Face config.json."""
 
 from __future__ import annotations
 
@@ -135,11 +135,13 @@ class ModelShape(NamedTuple):
 
         ValueError lists the near names.
         """
+        # The row, and the numbers that every row has.
         published = of_published(name) if isinstance(name, str) else None
         hub = isinstance(name, str) and re.fullmatch(r"[^/\s]+/[^/\s]+", name)
         row = published or (of_hub(name) if hub else find("models", name, "model"))
         ints: dict[str, Any] = {k: int(row[k]) for k in ("layers", "hidden", "heads", "kv_heads", "head_dim", "vocab")}
         body, head = float(row["body_params_b"]) * 1e9, float(row["head_params_b"]) * 1e9
+        # Windows, stored types, latent attention, experts: fields of some rows.
         latent: dict[str, Any] = {}
         if row["windowed"]:
             latent["window"] = Window(int(row["windowed"]), int(row["window"]))
@@ -203,53 +205,55 @@ class ModelShape(NamedTuple):
         return as_drafter(shape, head) if head.kind else shape
 
 
-def of_decoder(name: str, found: Decoder) -> ModelShape:
+def of_decoder(name: str, decoder: Decoder) -> ModelShape:
     """The shape of a decoder that was read from a config."""
-    attention, mixed = found.attention, found.attention_layers < found.layers
-    plain = attention.heads * attention.head_dim * found.hidden
-    grouped = plain + 2 * attention.kv_heads * attention.head_dim * found.hidden
+    # Queries of plain grouped attention follow from the heads, and states are there in hybrids alone.
+    attention, mixed = decoder.attention, decoder.attention_layers < decoder.layers
+    plain = attention.heads * attention.head_dim * decoder.hidden
+    grouped = plain + 2 * attention.kv_heads * attention.head_dim * decoder.hidden
+    states = States()
+    if decoder.state_layers:
+        states = States(decoder.state_layers, float(decoder.state.weights), decoder.state.numbers)
     return ModelShape(
         name,
-        found.layers,
-        found.hidden,
+        decoder.layers,
+        decoder.hidden,
         attention.heads,
         attention.kv_heads,
         attention.head_dim,
-        found.vocab,
-        float(found.body),
-        float(found.vocab * found.hidden),
-        experts=found.experts,
-        experts_per_token=found.per_token,
-        expert=float(found.expert),
-        moe_layers=found.moe_layers,
+        decoder.vocab,
+        float(decoder.body),
+        float(decoder.vocab * decoder.hidden),
+        experts=decoder.experts,
+        experts_per_token=decoder.per_token,
+        expert=float(decoder.expert),
+        moe_layers=decoder.moe_layers,
         queries=0.0 if attention.queries == grouped else float(attention.queries),
         kv_rank=attention.kv_rank,
         rope=attention.rope,
-        attention_layers=found.attention_layers if mixed else 0,
-        window=Window(found.windowed, found.window),
-        states=States(found.state_layers, float(found.state.weights), found.state.numbers)
-        if found.state_layers
-        else States(),
+        attention_layers=decoder.attention_layers if mixed else 0,
+        window=Window(decoder.windowed, decoder.window),
+        states=states,
         indexer=Indexer(attention.index_heads, attention.index_size, attention.index_topk),
-        feed_layers=found.feed_layers if found.feed_layers < found.layers else 0,
-        unread=found.unread,
-        assumed=found.assumed,
+        feed_layers=decoder.feed_layers if decoder.feed_layers < decoder.layers else 0,
+        unread=decoder.unread,
+        assumed=decoder.assumed,
     )
 
 
 def as_drafter(shape: ModelShape, head: Head) -> ModelShape:
-    """A decoder as the drafter that its config says it is."""
+    """The shape of a decoder as the drafter that its config describes."""
     if head.kind == "parallel":
         return shape._replace(drafter=head.kind, one_pass=True)
     if head.kind == "dflash":
         joined = float(head.joined * (head.target_hidden or shape.hidden) * shape.hidden)
         return shape._replace(drafter=head.kind, fusion=joined, scored=head.scored, block=head.block, one_pass=True)
-    found = as_eagle(shape, head.kind, scored=head.scored, target_hidden=head.target_hidden)
-    return found._replace(one_pass=head.kind == "peagle")
+    drafter = as_eagle(shape, head.kind, scored=head.scored, target_hidden=head.target_hidden)
+    return drafter._replace(one_pass=head.kind == "peagle")
 
 
 def as_eagle(shape: ModelShape, kind: str, *, scored: int = 0, target_hidden: int = 0) -> ModelShape:
-    """A decoder of one layer or few as an EAGLE head, "eagle" or "eagle3"; scored: tokens that its head scores, 0: all.
+    """The shape of a decoder as an EAGLE head, "eagle" or "eagle3"; scored: tokens that its head scores, 0 for all.
 
     EAGLE feeds each step with the embedding beside the target's state, through fc of (2 h, h). EAGLE-3 joins three
     states of the target once a cycle, through a projection of (3 h, h), and its first layer makes queries, keys and

@@ -34,26 +34,27 @@ _RATES = {"bf16": "bf16_tflops", "fp16": "fp16_tflops", "int8": "int8_tops", "fp
 
 @cache
 def rows(table: str) -> dict[str, dict[str, str]]:
-    """The rows of a shipped table ("hardware", "models" or "hub") by name, in its order; of several the last."""
+    """The rows of a shipped table ("hardware", "models" or "hub") by name, in its order; the last of several."""
     text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
-    found = list(csv.DictReader(text.splitlines()))
-    return {next(iter(row.values())): row for row in found}
+    all_rows = list(csv.DictReader(text.splitlines()))
+    return {next(iter(row.values())): row for row in all_rows}
 
 
 @cache
 def grouped(table: str, column: str) -> dict[str, list[dict[str, str]]]:
-    """The rows of a shipped table by a column of theirs that several share, in their order."""
+    """The rows of a shipped table in groups that share the value of a column, in their order."""
     text = (files("specsim.latency") / "data" / f"{table}.csv").read_text(encoding="utf-8")
-    found: dict[str, list[dict[str, str]]] = {}
+    groups: dict[str, list[dict[str, str]]] = {}
     for row in csv.DictReader(text.splitlines()):
-        found.setdefault(row[column], []).append(row)
-    return found
+        groups.setdefault(row[column], []).append(row)
+    return groups
 
 
 def find(table: str, name: str, argument: str) -> dict[str, str]:
-    """The row of that name; capitals and punctuation do not matter, and a beginning is enough if only one has it."""
+    """The row of that name; capitals and punctuation do not matter, and a unique beginning is enough."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be a name, got {name!r}")
+    # The whole name, or its beginning.
     plain = {_plain(known): row for known, row in rows(table).items()}
     asked = _plain(name)
     if asked in plain:
@@ -74,7 +75,7 @@ def find(table: str, name: str, argument: str) -> dict[str, str]:
 
 
 def _near(table: str, name: str) -> str:
-    """The names of a table that are like this one, else its first ones."""
+    """A phrase with the names of a table that are near this one, else with its first names."""
     plain = {_plain(known): known for known in rows(table)}
     near = difflib.get_close_matches(_plain(name), list(plain), n=3, cutoff=0.5)
     if near:
@@ -91,9 +92,9 @@ def of_hub(name: str) -> dict[str, str]:
     >>> of_hub("meta-llama/Llama-3.3-70B-Instruct")["model"]
     'Llama-3.1-70B'
     """
-    found = of_published(name)
-    if found is not None:
-        return found
+    row = of_published(name)
+    if row is not None:
+        return row
     raise ValueError(
         f"model {name!r} is not in the table, and nothing is fetched from a hub; give the folder of its config.json, "
         f"or a name of the table; {_near('models', name.rpartition('/')[2])}"
@@ -101,7 +102,7 @@ def of_hub(name: str) -> dict[str, str]:
 
 
 def of_published(name: str) -> dict[str, str] | None:
-    """The row of a model by the name under which it is published, with its owner or without; None where there is none.
+    """The row of a model by the name under which it is published, with its owner or without; None if there is none.
 
     Examples
     --------
@@ -126,6 +127,7 @@ _SAME_SHAPE = {"meta", "instruct", "chat", "hf", "it", "base", "bf16", "2507"}
 
 
 def _plain(name: str) -> str:
+    """The letters and digits of a name, in lower case."""
     return "".join(c for c in name.lower() if c.isalnum())
 
 

@@ -1,4 +1,4 @@
-"""In how many bits weights are stored: by name, by the block layouts of GGUF, or as a config.json says it."""
+"""Bits in which weights are stored: by name, by the block layouts of GGUF, or by a config.json."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Weights(NamedTuple):
 
 
 def _uniform(name: str, bits: float) -> Weights:
+    """A type with the same bits in layers and head."""
     return Weights(name, bits, bits)
 
 
@@ -61,38 +62,40 @@ TYPES: dict[str, Weights] = {
 
 def weights_named(name: str, argument: str) -> Weights:
     """The type of that name; capitals do not matter. ValueError lists the names."""
-    found = TYPES.get(str(name).lower().replace("-", "_"))
-    if found is None:
+    weights = TYPES.get(str(name).lower().replace("-", "_"))
+    if weights is None:
         raise ValueError(f"{argument} must be one of {', '.join(TYPES)}; got {name!r}")
-    return found
+    return weights
 
 
 def declared_weights(values: dict[str, Any], name: str) -> Weights | None:
-    """The type in which a config says that its weights are stored; None where it does not say so.
+    """The type in which a model's weights are stored, by its config; None if that does not say.
 
-    Of a quantization that is not understood the bits are 0, and its name says which it is.
+    A quantization that is not understood has 0 bits, and its name says which it is.
     """
+    # Where the config describes its quantization.
     inner = values.get("text_config")
     inner = inner if isinstance(inner, dict) else {}
-    places = (*(values.get(one) for one in _PLACES), inner.get("quantization_config"))
-    told = next((one for one in places if one), None)
-    if told is None:
+    places = (*(values.get(place) for place in _PLACES), inner.get("quantization_config"))
+    quantization = next((place for place in places if place), None)
+    if quantization is None:
         return None
-    if not isinstance(told, dict):
-        raise ValueError(f"config {name}: quantization_config holds a {type(told).__name__}, not an object")
-    found = _declared(told)
-    method = told.get("quant_algo") or told.get("quant_method") or "no quant_method"
+    if not isinstance(quantization, dict):
+        raise ValueError(f"config {name}: quantization_config holds a {type(quantization).__name__}, not an object")
+    weights = _declared(quantization)
+    # Its type, if all modules have it or those that have not are known.
+    method = quantization.get("quant_algo") or quantization.get("quant_method") or "no quant_method"
     unknown = Weights(f"unknown ({method})", 0.0, 0.0)
-    if found is None:
+    if weights is None:
         return unknown
-    if found.experts:
-        return found
-    left = _unquantized(told)
-    if not any(_ATTENTION.search(one) for one in left):
-        return unknown if any(_FEED_FORWARD.search(one) for one in left) else found
+    if weights.experts:
+        return weights
+    left = _unquantized(quantization)
+    if not any(_ATTENTION.search(module) for module in left):
+        return unknown if any(_FEED_FORWARD.search(module) for module in left) else weights
     # Attention is left in 16 bits: experts are what is narrow, and a model without them is a mixture.
-    with_experts = any(field in one for field in NUMBER for one in (values, inner))
-    return Weights(f"{found.name} experts", 16.0, 16.0, found.layers) if with_experts else unknown
+    with_experts = any(field in config for field in NUMBER for config in (values, inner))
+    return Weights(f"{weights.name} experts", 16.0, 16.0, weights.layers) if with_experts else unknown
 
 
 # Where a config says how its weights are stored; mlx-lm says it twice, older versions in the last alone.
@@ -103,51 +106,65 @@ _ATTENTION = re.compile(r"attn(\.?\*|$|\.(q|k|v|o|kv|qkv|q_a|q_b|kv_a|kv_b|out|i
 _FEED_FORWARD = re.compile(r"mlp(\.?\*|$)|(mlp|feed_forward)\S*(proj|\bw[123]\b)")
 
 
-def _unquantized(told: dict[str, Any]) -> list[str]:
+def _unquantized(quantization: dict[str, Any]) -> list[str]:
     """The modules that are not quantized, by name or by pattern."""
     names = ("ignore", "exclude_modules", "modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules")
-    left: list[Any] = next((told[one] for one in names if isinstance(told.get(one), list)), [])
-    return [str(one) for one in left]
+    lists = (quantization[name] for name in names if isinstance(quantization.get(name), list))
+    left: list[Any] = next(lists, [])
+    return [str(module) for module in left]
 
 
-def _declared(told: dict[str, Any]) -> Weights | None:
-    method = str(told.get("quant_method") or "").lower()
-    if told.get("quant_algo"):  # of modelopt, whatever stands beside it
-        return _modelopt(str(told["quant_algo"]).lower())
-    if not method and "bits" in told and "group_size" in told:
-        return _mlx(told)
+def _declared(quantization: dict[str, Any]) -> Weights | None:
+    """The type of weights that a quantization_config describes; None if it is not understood."""
+    method = str(quantization.get("quant_method") or "").lower()
+    # modelopt writes quant_algo, whatever the other fields are; mlx-lm names no method.
+    if quantization.get("quant_algo"):
+        return _modelopt(str(quantization["quant_algo"]).lower())
+    if not method and "bits" in quantization and "group_size" in quantization:
+        return _mlx(quantization)
     if method == "gguf":
-        return Weights("gguf", float(told["layer_bits"]), float(told["head_bits"]))
-    if method == "mxfp4":  # gpt-oss: experts alone, all else in 16 bits
+        return Weights("gguf", float(quantization["layer_bits"]), float(quantization["head_bits"]))
+    # gpt-oss: experts alone, all else in 16 bits.
+    if method == "mxfp4":
         return Weights("mxfp4 experts", 16.0, 16.0, _MXFP4)
     if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
         return Weights("fp8", 8.0, 16.0)
     if method in ("awq", "gptq", "auto-round", "autoround", "auto_round", "gptq_marlin"):
-        if told.get("dynamic") or told.get("extra_config"):  # some layers in other types
+        # Some layers have other types.
+        if quantization.get("dynamic") or quantization.get("extra_config"):
             return None
-        bits, group = told.get("bits", told.get("w_bit", 4)), told.get("group_size", told.get("q_group_size", 128))
-        found = _grouped(bits, group)
-        return found._replace(head=found.layers) if found is not None and told.get("lm_head") is True else found
+        bits, group = (
+            quantization.get("bits", quantization.get("w_bit", 4)),
+            quantization.get("group_size", quantization.get("q_group_size", 128)),
+        )
+        weights = _grouped(bits, group)
+        return (
+            weights._replace(head=weights.layers)
+            if weights is not None and quantization.get("lm_head") is True
+            else weights
+        )
     if method == "bitsandbytes":
-        return _bitsandbytes(told)
-    if method in ("compressed-tensors", "compressed_tensors", "sparseml") or "config_groups" in told:
-        return _compressed(told)
+        return _bitsandbytes(quantization)
+    if method in ("compressed-tensors", "compressed_tensors", "sparseml") or "config_groups" in quantization:
+        return _compressed(quantization)
     return None
 
 
-def _bitsandbytes(told: dict[str, Any]) -> Weights | None:
-    """A scale of 32 bits for 64 weights, or of 8 bits with one of 32 for 256 such scales."""
-    if told.get("load_in_4bit") or told.get("_load_in_4bit"):
-        twice = told.get("bnb_4bit_use_double_quant")
+def _bitsandbytes(quantization: dict[str, Any]) -> Weights | None:
+    """The type of bitsandbytes: a scale of 32 bits for 64 weights, or of 8 bits with one of 32 for 256 such scales."""
+    if quantization.get("load_in_4bit") or quantization.get("_load_in_4bit"):
+        twice = quantization.get("bnb_4bit_use_double_quant")
         return Weights("int4", 4 + 8 / 64 + 32 / (64 * 256) if twice else 4.5, 16.0)
-    return Weights("int8", 8.0, 16.0) if told.get("load_in_8bit") or told.get("_load_in_8bit") else None
+    return Weights("int8", 8.0, 16.0) if quantization.get("load_in_8bit") or quantization.get("_load_in_8bit") else None
 
 
-def _mlx(told: dict[str, Any]) -> Weights | None:
-    """All of mlx-lm's layers and its head alike; None where some module has a type of its own."""
-    bits, group, mode = told["bits"], told["group_size"], told.get("mode", "affine")
-    others = [one for name, one in told.items() if name not in ("bits", "group_size", "mode", "quant_method")]
-    if any(isinstance(one, dict) or one is False for one in others):
+def _mlx(quantization: dict[str, Any]) -> Weights | None:
+    """The type of mlx-lm, one for layers and head; None where some module has a type of its own."""
+    bits, group, mode = quantization["bits"], quantization["group_size"], quantization.get("mode", "affine")
+    others = [
+        value for name, value in quantization.items() if name not in ("bits", "group_size", "mode", "quant_method")
+    ]
+    if any(isinstance(value, dict) or value is False for value in others):
         return None
     if mode in ("mxfp4", "nvfp4", "mxfp8"):
         return _uniform(mode, {"mxfp4": _MXFP4, "nvfp4": 4.5, "mxfp8": _MXFP8}[mode])
@@ -166,6 +183,7 @@ def _grouped(bits: Any, group: Any, zeros: bool = True) -> Weights | None:
 
 
 def _modelopt(algorithm: str) -> Weights | None:
+    """The type of modelopt's algorithm of this name."""
     if "nvfp4" in algorithm:
         return Weights("nvfp4", 4.5, 16.0)
     if "mxfp8" in algorithm:
@@ -175,12 +193,14 @@ def _modelopt(algorithm: str) -> Weights | None:
     return Weights("int4", 4.125, 16.0) if "w4a16" in algorithm else None
 
 
-def _compressed(told: dict[str, Any]) -> Weights | None:
-    """Groups of layers that share a type; None where they differ."""
-    groups = told.get("config_groups")
-    sparse = told.get("sparsity_config")
-    if isinstance(sparse, dict) and sparse.get("format") not in (None, "dense"):  # zeros are left out of the file
+def _compressed(quantization: dict[str, Any]) -> Weights | None:
+    """The type that all groups of layers share; None where they differ."""
+    groups = quantization.get("config_groups")
+    sparse = quantization.get("sparsity_config")
+    # A sparse format leaves zeros out of the file.
+    if isinstance(sparse, dict) and sparse.get("format") not in (None, "dense"):
         return None
+    # (type, bits, group size, with zero points) of every group.
     kinds = set()
     for group in groups.values() if isinstance(groups, dict) else ():
         weights = group.get("weights") if isinstance(group, dict) else None
@@ -189,6 +209,7 @@ def _compressed(told: dict[str, Any]) -> Weights | None:
             kinds.add((str(weights.get("type")), weights.get("num_bits"), weights.get("group_size"), zeros))
     if len(kinds) != 1:
         return None
+    # One type for all.
     kind, bits, group, zeros = kinds.pop()
     if kind == "float" and bits == 4:
         return Weights("mxfp4", _MXFP4, 16.0) if group == 32 else Weights("nvfp4", 4.5, 16.0)

@@ -51,9 +51,9 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
     layers = _layers(fields)
 
     # Which layer is of which kind.
-    told = family.kinds(fields, layers)
-    attending = sum(kind in (kinds.FULL, kinds.WINDOW) for kind in told)
-    windowed = told.count(kinds.WINDOW)
+    layer_kinds = family.kinds(fields, layers)
+    attending = sum(kind in (kinds.FULL, kinds.WINDOW) for kind in layer_kinds)
+    windowed = layer_kinds.count(kinds.WINDOW)
     window = 0
     if windowed:
         window = fields.number("sliding_window", "sliding_window_size", "attention_chunk_size")
@@ -62,27 +62,29 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
 
     # What mixes tokens.
     attention = family.attention(fields, hidden)
-    with_state = layers if family.parallel else told.count(kinds.STATE)
+    with_state = layers if family.parallel else layer_kinds.count(kinds.STATE)
     if with_state and family.state is None:
         raise fields.refusal("has layers with a state, which its model_type does not have")
     state = family.state(fields, hidden) if family.state is not None else State(0, 0)
     mixed = attending * (attention.queries + attention.output) + with_state * state.weights
 
     # Feed-forward blocks.
-    found, routed = _experts(family, fields, hidden, told)
+    moe_layer, routed = _experts(family, fields, hidden, layer_kinds)
     if family.alone:
-        dense, moe = told.count(kinds.MLP), told.count(kinds.EXPERTS)
+        dense, moe = layer_kinds.count(kinds.MLP), layer_kinds.count(kinds.EXPERTS)
     else:
         moe = sum(routed)
         dense = layers - moe
     wide = family.width(fields, hidden) if dense else 0
     fields.read.add("intermediate_size")
     space = 0 if fields.get("moe_latent_size") is None else fields.number("moe_latent_size")
-    expert = family.matrices * (space or hidden) * found.width
-    beside = family.matrices * hidden * found.shared + hidden * found.number + found.gate + 2 * hidden * space
-    body = mixed + dense * family.matrices * hidden * wide + moe * (beside + found.number * expert)
+    expert = family.matrices * (space or hidden) * moe_layer.width
+    beside = (
+        family.matrices * hidden * moe_layer.shared + hidden * moe_layer.number + moe_layer.gate + 2 * hidden * space
+    )
+    body = mixed + dense * family.matrices * hidden * wide + moe * (beside + moe_layer.number * expert)
     if not moe:
-        found, expert = Experts(0, 0, 0), 0
+        moe_layer, expert = Experts(0, 0, 0), 0
     # What the file leaves out and its code fills in; then what is not understood.
     taken = sorted(key for key in fields.left_out if fields.left_out[key] and fields.values[key] is not False)
     assumed = tuple(f"{key} {fields.values[key]}" for key in taken)
@@ -99,8 +101,8 @@ def read_decoder(values: dict[str, Any], name: str, extra: frozenset[str] = froz
         state,
         dense + moe,
         body,
-        found.number,
-        found.per_token,
+        moe_layer.number,
+        moe_layer.per_token,
         expert,
         moe,
         unread(fields),
@@ -121,6 +123,7 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
     fields = Fields(values, name, set(), {})
     if values.get("is_encoder_decoder"):
         raise fields.refusal("has an encoder (is_encoder_decoder is True), which is not counted")
+    # The family, by the model_type.
     if kind not in FAMILIES:
         near = difflib.get_close_matches(kind, list(FAMILIES), n=4, cutoff=0.5)
         shown = f"near ones that are: {', '.join(near)}" if near else f"among those that are: {_SOME}"
@@ -128,32 +131,33 @@ def _family(values: dict[str, Any], name: str) -> tuple[Fields, Family]:
     family = FAMILIES[kind]
     if values.get("add_cross_attention"):
         raise fields.refusal("has cross-attention (add_cross_attention is True), which is not counted")
-    told = {key: value for key, value in values.items() if value is not None}
+    # Defaults of fields that are left out.
+    present = {key: value for key, value in values.items() if value is not None}
     defaults = defaults_of(kind, values)
-    merged = {**family.defaults, **defaults, **told}
+    merged = {**family.defaults, **defaults, **present}
     return Fields(merged, name, set(), dict.fromkeys(defaults, False), frozenset(values) - frozenset(merged)), family
 
 
-# More layers than any model has; each is looked at.
+# More layers than any model has: each one is read.
 _MOST_LAYERS = 10_000
 _SOME = "llama, qwen3, qwen3_moe, gemma3_text, mistral, gpt_oss, deepseek_v3, glm4_moe, qwen3_next"
 
 
 def _layers(fields: Fields) -> int:
-    """How many layers; Nemotron-H may say it by the length of a list alone."""
+    """The number of layers; Nemotron-H may give it by the length of a list alone."""
     listed = fields.entries("layers_block_type")
-    found = fields.number("num_hidden_layers", "n_layer", default=len(listed) if listed else None)
-    if found > _MOST_LAYERS:
-        raise ValueError(f"config {fields.name}: num_hidden_layers is {found}; it must be at most {_MOST_LAYERS}")
-    return found
+    count = fields.number("num_hidden_layers", "n_layer", default=len(listed) if listed else None)
+    if count > _MOST_LAYERS:
+        raise ValueError(f"config {fields.name}: num_hidden_layers is {count}; it must be at most {_MOST_LAYERS}")
+    return count
 
 
-def _experts(family: Family, fields: Fields, hidden: int, told: list[str]) -> tuple[Experts, list[bool]]:
-    """Experts, and which layers have them; where no layer has any, fields of experts say nothing."""
-    none, layers = Experts(0, 0, 0), len(told)
+def _experts(family: Family, fields: Fields, hidden: int, layer_kinds: list[str]) -> tuple[Experts, list[bool]]:
+    """The experts, and which layers have them; fields of experts count as read where no layer has any."""
+    none, layers = Experts(0, 0, 0), len(layer_kinds)
     if family.experts is None:
         return none, [False] * layers
-    is_dense = family.alone and kinds.EXPERTS not in told
+    is_dense = family.alone and kinds.EXPERTS not in layer_kinds
     if is_dense or fields.number(*NUMBER, default=0) < family.fewest:
         fields.read.update(OF_EXPERTS)
         return none, [False] * layers

@@ -1,4 +1,4 @@
-"""What a config.json leaves out: the value that the code of its model_type takes then, from `config_defaults.csv`."""
+"""Defaults of fields that a config.json leaves out, as the code of its model_type has them: `config_defaults.csv`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from specsim.latency.configs.experts import BESIDE, NUMBER, PER_TOKEN
 from specsim.latency.tables import grouped
 
-# Fields that say the same: where one of them is given, the defaults of the others do not count.
+# Names of one number: where one of them is present, the defaults of the others do not count.
 _ALIKE = (NUMBER, PER_TOKEN, BESIDE, ("num_key_value_heads", "num_kv_heads"), ("head_dim", "attention_head_dim"))
 
 
@@ -22,19 +22,21 @@ def defaults_of(kind: str, values: dict[str, Any]) -> dict[str, Any]:
     >>> defaults_of("mistral", {"sliding_window": None})
     {'num_key_value_heads': 8}
     """
-    given = set(values)
+    present = set(values)
     for names in _ALIKE:
-        if given & set(names):
-            given.update(names)
-    return {name: value for name, value in _defaults(kind).items() if name not in given}
+        if present & set(names):
+            present.update(names)
+    return {name: value for name, value in _defaults(kind).items() if name not in present}
 
 
 @cache
 def _defaults(kind: str) -> dict[str, Any]:
+    """All defaults of a model_type, by field."""
     return {row["field"]: _value(row["value"]) for row in grouped("config_defaults", "model_type").get(kind, [])}
 
 
 def _value(text: str) -> int | bool | str:
+    """The value that a cell of the table holds."""
     if text in ("true", "false"):
         return text == "true"
     return int(text) if text.lstrip("-").isdecimal() else text

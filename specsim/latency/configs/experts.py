@@ -1,4 +1,4 @@
-"""Experts: how many, how wide, which layers have them, and what every token reads beside them."""
+"""Experts: how many, how wide, in which layers, and the shared experts that every token reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Experts(NamedTuple):
 NUMBER = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 PER_TOKEN = ("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk")
 BESIDE = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert")
-# Fields that say nothing where there are no experts.
+# Fields that mean nothing where there are no experts.
 OF_EXPERTS = (
     *(*NUMBER, *PER_TOKEN, *BESIDE, "moe_intermediate_size", "shared_expert_intermediate_size"),
     "moe_shared_expert_intermediate_size",
@@ -38,7 +38,7 @@ Routed = Callable[[Fields, int], list[bool]]
 
 
 def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediate_size",)) -> Experts:
-    """Experts alone; width names the field of theirs."""
+    """Experts without shared ones; `width` names the field of their width."""
     for names in (NUMBER, PER_TOKEN):
         _check_alike(fields, names)
     number = fields.number(*NUMBER)
@@ -50,33 +50,33 @@ def plain(fields: Fields, hidden: int, *, width: tuple[str, ...] = ("intermediat
 
 
 def _check_alike(fields: Fields, names: tuple[str, ...]) -> None:
-    """ValueError if two fields that say the same say different numbers."""
-    given = {name: fields.values[name] for name in names if fields.values.get(name) is not None}
-    if len(set(map(str, given.values()))) > 1:
-        both = " and ".join(f"{name} {value}" for name, value in given.items())
+    """ValueError if two names of one number have different values."""
+    present = {name: fields.values[name] for name in names if fields.values.get(name) is not None}
+    if len(set(map(str, present.values()))) > 1:
+        both = " and ".join(f"{name} {value}" for name, value in present.items())
         raise ValueError(f"config {fields.name} has {both}, which say the same; leave out one of them")
 
 
 def beside(fields: Fields, hidden: int) -> Experts:
-    """Shared experts, each as wide as the others (DeepSeek and those after it)."""
-    found = plain(fields, hidden, width=("moe_intermediate_size",))
+    """Experts with shared ones, each as wide as the others (DeepSeek and its successors)."""
+    routed = plain(fields, hidden, width=("moe_intermediate_size",))
     _check_alike(fields, BESIDE)
     number = fields.number(*BESIDE, default=0)
-    wide = fields.number("moe_shared_expert_intermediate_size", default=found.width)
-    return found._replace(shared=number * wide)
+    wide = fields.number("moe_shared_expert_intermediate_size", default=routed.width)
+    return routed._replace(shared=number * wide)
 
 
 def behind_a_gate(fields: Fields, hidden: int) -> Experts:
     """One shared expert of a width of its own, behind a gate that is there even if the width is 0 (Qwen2-MoE)."""
-    found = plain(fields, hidden, width=("moe_intermediate_size",))
+    routed = plain(fields, hidden, width=("moe_intermediate_size",))
     shared = fields.number("shared_expert_intermediate_size", default=0)
-    return found._replace(shared=shared, gate=hidden)
+    return routed._replace(shared=shared, gate=hidden)
 
 
 def always_one(fields: Fields, hidden: int) -> Experts:
     """Llama 4: every layer with experts has a shared one of the same width, which no field names."""
-    found = plain(fields, hidden)
-    return found._replace(shared=found.width)
+    routed = plain(fields, hidden)
+    return routed._replace(shared=routed.width)
 
 
 def shared_width(fields: Fields, hidden: int) -> Experts:
@@ -86,16 +86,16 @@ def shared_width(fields: Fields, hidden: int) -> Experts:
 
 def wide_shared(fields: Fields, hidden: int) -> Experts:
     """Nemotron-H: one shared expert of a width of its own, however many are declared."""
-    found = plain(fields, hidden, width=("moe_intermediate_size",))
+    routed = plain(fields, hidden, width=("moe_intermediate_size",))
     fields.number(*BESIDE, default=0)
-    return found._replace(shared=fields.number("moe_shared_expert_intermediate_size"))
+    return routed._replace(shared=fields.number("moe_shared_expert_intermediate_size"))
 
 
 def generic(fields: Fields, hidden: int) -> Experts:
     """Experts of a config without model_type: as wide as it says, shared ones where it names some."""
-    found = plain(fields, hidden, width=("moe_intermediate_size", "intermediate_size"))
-    shared = fields.number("n_shared_experts", default=0) * found.width
-    return found._replace(shared=fields.number("shared_expert_intermediate_size", default=shared))
+    routed = plain(fields, hidden, width=("moe_intermediate_size", "intermediate_size"))
+    shared = fields.number("n_shared_experts", default=0) * routed.width
+    return routed._replace(shared=fields.number("shared_expert_intermediate_size", default=shared))
 
 
 def all_layers(fields: Fields, layers: int) -> list[bool]:
@@ -105,15 +105,15 @@ def all_layers(fields: Fields, layers: int) -> list[bool]:
 
 def after_dense(fields: Fields, layers: int) -> list[bool]:
     """Dense layers come first; then one layer in moe_layer_freq has experts."""
-    told = _declared(fields, layers)
+    declared = _declared(fields, layers)
     dense = fields.number("first_k_dense_replace", "num_dense_layers", default=0)
     every = fields.get("moe_layer_freq", default=1)
-    if told is not None:
-        return told
+    if declared is not None:
+        return declared
     if isinstance(every, list):
         if len(every) != layers:
             raise ValueError(f"config {fields.name}: moe_layer_freq has {len(every)} entries for {layers} layers")
-        return [bool(one) for one in every]
+        return [bool(has_experts) for has_experts in every]
     every = fields.number("moe_layer_freq", default=1)
     if dense >= layers:
         raise ValueError(f"config {fields.name}: first_k_dense_replace is {dense} of {layers} layers")
@@ -122,14 +122,14 @@ def after_dense(fields: Fields, layers: int) -> list[bool]:
 
 def after_one(fields: Fields, layers: int) -> list[bool]:
     """GLM-4 Lite: the first layer alone is dense, unless mlp_layer_types says it of others."""
-    told = _declared(fields, layers)
+    declared = _declared(fields, layers)
     dense = fields.number("first_k_dense_replace", default=0)
-    if told is None and dense != 1:
+    if declared is None and dense != 1:
         raise fields.refusal(
             f"has first_k_dense_replace {dense}, which the code of its model_type does not read (1 layer is dense); "
             "give mlp_layer_types"
         )
-    return told or [i >= 1 for i in range(layers)]
+    return declared or [i >= 1 for i in range(layers)]
 
 
 def every_step(fields: Fields, layers: int) -> list[bool]:
@@ -143,8 +143,8 @@ def every_step(fields: Fields, layers: int) -> list[bool]:
 
 def interleaved(fields: Fields, layers: int) -> list[bool]:
     """Llama 4: the layers of moe_layers, or every interleave_moe_layer_step-th."""
-    told, every = fields.indices("moe_layers", layers=layers), fields.number("interleave_moe_layer_step", default=1)
-    return [i in told if told is not None else (i + 1) % every == 0 for i in range(layers)]
+    listed, every = fields.indices("moe_layers", layers=layers), fields.number("interleave_moe_layer_step", default=1)
+    return [i in listed if listed is not None else (i + 1) % every == 0 for i in range(layers)]
 
 
 def periodic(fields: Fields, layers: int) -> list[bool]:
@@ -163,12 +163,13 @@ def between(fields: Fields, layers: int) -> list[bool]:
 
 
 def _declared(fields: Fields, layers: int) -> list[bool] | None:
-    told = fields.entries("mlp_layer_types")
-    if told is None:
+    """Which layers have experts, by mlp_layer_types; None without it."""
+    types = fields.entries("mlp_layer_types")
+    if types is None:
         return None
-    if len(told) != layers or not set(told) <= {"dense", "sparse"}:
+    if len(types) != layers or not set(types) <= {"dense", "sparse"}:
         raise ValueError(f"config {fields.name}: mlp_layer_types must say dense or sparse of each of {layers} layers")
-    return [one == "sparse" for one in told]
+    return [kind == "sparse" for kind in types]
 
 
 moe_width = partial(plain, width=("moe_intermediate_size",))

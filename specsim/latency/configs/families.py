@@ -20,22 +20,22 @@ def width(fields: Fields, hidden: int) -> int:
 
 
 def fourfold(fields: Fields, hidden: int) -> int:
-    """The same, four times that of the layer where no field says it (GPT-2 and its generation)."""
+    """The width of a feed-forward block, four times that of the layer by default (GPT-2 and its generation)."""
     return fields.number("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", default=4 * hidden)
 
 
 def of_dense_layers(fields: Fields, hidden: int) -> int:
-    """Llama 4: dense layers are wider than experts."""
+    """Llama 4: the width of dense layers, which are wider than experts."""
     return fields.number("intermediate_size_mlp")
 
 
 def shared(fields: Fields, hidden: int) -> int:
-    """Granite 4 without experts: the shared block is all there is."""
+    """Granite 4 without experts: the width of the shared block, which is the only one."""
     return fields.number("shared_intermediate_size")
 
 
 def rounded(fields: Fields, hidden: int) -> int:
-    """LFM2: two thirds of the width, rounded up to a multiple."""
+    """LFM2: two thirds of twice the width that is declared, rounded up to a multiple."""
     wide, multiple = fields.number("intermediate_size", "block_ff_dim"), fields.number("block_multiple_of", default=256)
     factor = fields.get("block_ffn_dim_multiplier", default=1.0)
     if fields.get("block_auto_adjust_ff_dim") is False:

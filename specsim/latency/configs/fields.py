@@ -36,7 +36,7 @@ _HARMLESS_COUNTS = {
     *("no_rope_layers", "rope_scaling_layers", "scale_depth", "scale_attn_by_inverse_layer_idx"),
     *("mamba_dt_rank", "time_step_rank"),
 }
-# Fields of any family that say nothing of the layers counted here.
+# Fields of any family that do not concern the layers counted here.
 _KNOWN = {
     *("num_nextn_predict_layers", "num_mtp_modules", "mtp_transformer_layers", "mtp_num_hidden_layers"),
     *("mtp_use_dedicated_embeddings", "chunk_size_feed_forward", "attn_implementation", "n_positions", "n_ctx"),
@@ -55,7 +55,7 @@ _KNOWN = {
         "use_bidirectional_attention",
     ),
 }
-# Fields of which 1 says that every layer is alike.
+# Fields whose value 1 means that every layer is alike.
 _EVERY = {
     *("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "expert_layer_period"),
     *("full_attn_mod", "interpolate_factor"),
@@ -67,8 +67,8 @@ _STRUCTURE = re.compile(
 )
 
 
-# Fields of which null says that there are none, or as many as of something else. Of any other the code of a
-# model_type needs a number, and null is no way to leave it out.
+# Fields whose value null means that there are none, or as many as of something else. For any other field the code of
+# a model_type needs a number, and null does not leave it out.
 _NULLABLE = {
     *("num_key_value_heads", "num_kv_heads", "head_dim", "attention_head_dim", "word_embed_proj_dim"),
     *("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "moe_latent_size"),
@@ -91,7 +91,7 @@ class Fields(NamedTuple):
     nulls: frozenset[str] = frozenset()
 
     def get(self, *names: str, default: Any = None) -> Any:
-        """The first of these fields that is there and not null."""
+        """The value of the first of these fields that is there and not null."""
         self.read.update(names)
         name = next((name for name in names if self.values.get(name) is not None), None)
         if name is None and default is not None:
@@ -105,7 +105,7 @@ class Fields(NamedTuple):
         return self.values[name]
 
     def number(self, *names: str, default: int | None = None) -> int:
-        """A whole number; the default where no field is there, an error where there is no default."""
+        """A whole number; the default where no field is there, ValueError where there is no default."""
         self.read.update(names)
         for name in names:
             if self.values.get(name) is not None:
@@ -124,7 +124,7 @@ class Fields(NamedTuple):
                 raise self.refusal(f"has {name} null, of which the code of its model_type needs a number; give it")
 
     def entries(self, *names: str) -> list[Any] | None:
-        """A list, None where no field is there."""
+        """A list; None where no field is there."""
         value = self.get(*names)
         if value is None:
             return None
@@ -134,14 +134,14 @@ class Fields(NamedTuple):
         return list(value)
 
     def indices(self, *names: str, layers: int) -> list[int] | None:
-        """A list of layers, counted from 0, None where no field is there."""
-        found = self.entries(*names)
+        """A list of layers, counted from 0; None where no field is there."""
+        layer_list = self.entries(*names)
         shown = next((name for name in names if self.values.get(name) is not None), "")
-        for i, value in enumerate(found or ()):
+        for i, value in enumerate(layer_list or ()):
             place = f"config {self.name}: {shown}[{i}]"
             if check.integer(value, place, 0) >= layers:
                 raise ValueError(f"{place} is {value}; the layers are 0 to {layers - 1}")
-        return found
+        return layer_list
 
     def refusal(self, why: str) -> ValueError:
         """An error that says what is not counted, and how to go on."""
@@ -149,7 +149,7 @@ class Fields(NamedTuple):
 
 
 def unread(fields: Fields) -> tuple[str, ...]:
-    """Fields that nobody read and that may matter; ValueError for one that says what layers hold or cache."""
+    """Fields that no reader asked for and that may matter; ValueError for one that says what layers hold or cache."""
     left = {
         name: value
         for name, value in fields.values.items()
@@ -171,7 +171,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def _says(name: str, value: Any) -> bool:
-    """A field that is off or empty says nothing."""
+    """Return whether a field says anything: it is neither off nor empty."""
     if name in _EVERY and value == 1:
         return False
     return value is not None and value is not False and value != [] and value != {} and value != 0 and value != ""
@@ -179,6 +179,7 @@ def _says(name: str, value: Any) -> bool:
 
 def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The fields of a config, and a name for it; ValueError for a file that cannot be read."""
+    # A dict, a GGUF file, a folder or a file.
     if isinstance(config, dict):
         return config, str(config.get("_name_or_path") or config.get("model_type") or "model")
     path = Path(config)
@@ -192,16 +193,17 @@ def read(config: str | PathLike[str] | dict[str, Any]) -> tuple[dict[str, Any], 
         raise ValueError(f"config {path} cannot be read: {error.strerror}") from None
     if not isinstance(values, dict):
         raise ValueError(f"config {path} holds a {type(values).__name__}, not an object")
+    # A quantization may be described beside it; a file called config.json is named by its folder.
     if path.name == "config.json" and not values.get("quantization_config"):
         values = {**values, **_beside(path)}
     return values, path.parent.name or path.stem if path.name == "config.json" else path.stem
 
 
 def _beside(path: Path) -> dict[str, Any]:
-    """What modelopt says of the weights in a file beside the config: its field `quantization`."""
+    """The quantization_config that modelopt writes into a file beside the config; {} without it."""
     try:
         held = read_json(path.parent / "hf_quant_config.json", MOST_BYTES, "hf_quant_config.json")
     except OSError:
         return {}
-    told = held.get("quantization") if isinstance(held, dict) else None
-    return {"quantization_config": told} if isinstance(told, dict) else {}
+    quantization = held.get("quantization") if isinstance(held, dict) else None
+    return {"quantization_config": quantization} if isinstance(quantization, dict) else {}

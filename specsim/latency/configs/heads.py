@@ -1,4 +1,4 @@
-"""Drafters by their config: EAGLE heads, block drafters, and what is told apart from a decoder of its own."""
+"""Drafters by their config: EAGLE heads, block drafters, and how they differ from a decoder of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS = frozenset({
 
 
 class Head(NamedTuple):
-    """What drafts: "eagle", "eagle3", "peagle", "dflash", "parallel" (a decoder that fills masks in one pass), or "".
+    """The kind of drafter: "eagle", "eagle3", "peagle", "dflash", "parallel" (fills masks in one pass), or "".
 
     scored: tokens that a head of its own scores, 0 for all. target_hidden: width of the target's states, 0 for its own.
     block: tokens of a block that is made in one pass, the known one included; 0 elsewhere. joined: layers of the target
@@ -42,7 +42,8 @@ class Head(NamedTuple):
 
 
 def read_head(values: dict[str, Any], name: str) -> tuple[Head, dict[str, Any]]:
-    """What drafts, and the fields of its decoder; ValueError for a drafter of another kind."""
+    """The drafter, and the fields of its decoder; ValueError for a drafter of another kind."""
+    # The decoder may be nested.
     inner = values.get("transformer_layer_config")
     outer = values
     if isinstance(inner, dict):
@@ -60,12 +61,17 @@ def read_head(values: dict[str, Any], name: str) -> tuple[Head, dict[str, Any]]:
     target_hidden = fields.number("target_hidden_size", default=0)
     if kind != "dflash":
         return Head(kind, scored, target_hidden, joined=0 if kind in ("eagle", "parallel") else 3), values
-    told = outer.get("dflash_config")
-    told = told if isinstance(told, dict) else {}
-    places = (told.get("target_layer_ids"), outer.get("target_layer_ids"), outer.get("aux_hidden_state_layer_ids"))
-    listed = next((found for found in places if isinstance(found, list)), None)
+    # A block drafter: the layers of the target that it reads, and the size of its blocks.
+    block_config = outer.get("dflash_config")
+    block_config = block_config if isinstance(block_config, dict) else {}
+    places = (
+        block_config.get("target_layer_ids"),
+        outer.get("target_layer_ids"),
+        outer.get("aux_hidden_state_layer_ids"),
+    )
+    listed = next((ids for ids in places if isinstance(ids, list)), None)
     joined = fields.number("num_hidden_layers") if listed is None else len(listed)
-    block = told.get("block_size") if outer.get("block_size") is None else outer["block_size"]
+    block = block_config.get("block_size") if outer.get("block_size") is None else outer["block_size"]
     if block is None:
         raise fields.refusal("drafts a block in one pass, but has no block_size")
     size = check.integer(block, f"config {name}: block_size", 2)
@@ -75,24 +81,26 @@ def read_head(values: dict[str, Any], name: str) -> tuple[Head, dict[str, Any]]:
 def _kind(values: dict[str, Any], name: str) -> str:
     """The kind of drafter that architecture, model_type and fields name; "" for a decoder of its own."""
     named = values.get("architectures")
-    architectures = [str(one) for one in named] if isinstance(named, list) else []
+    architectures = [str(word) for word in named] if isinstance(named, list) else []
     speculator = str(values.get("speculators_model_type") or "")
-    said = " ".join([*architectures, speculator, str(values.get("model_type") or "")]).lower()
-    if "dflash" in said or isinstance(values.get("dflash_config"), dict):
+    described = " ".join([*architectures, speculator, str(values.get("model_type") or "")]).lower()
+    if "dflash" in described or isinstance(values.get("dflash_config"), dict):
         return "dflash"
-    if "eagle" in said:
-        if "peagle" in said or values.get("parallel_drafting"):
+    if "eagle" in described:
+        if "peagle" in described or values.get("parallel_drafting"):
             return "peagle"
-        marked = "eagle3" in said or any(values.get(field) is not None for field in _EAGLE3)
+        marked = "eagle3" in described or any(values.get(field) is not None for field in _EAGLE3)
         return "eagle3" if marked else "eagle"
+    # Heads that no name marks, by their fields.
     if any(values.get(field) not in (None, False) for field in _EAGLE3):
         return "eagle3"
     if any(values.get(field) not in (None, False, {}) for field in _EAGLE):
         return "eagle"
     if any(values.get(field) not in (None, False) for field in _PARALLEL):
         return "parallel"
-    strange = [one for one in architectures if not _DECODER.search(one) or _OTHER.search(one)]
-    strange = strange or [one for one in (speculator,) if one]
+    # A decoder, or a drafter of another kind.
+    strange = [word for word in architectures if not _DECODER.search(word) or _OTHER.search(word)]
+    strange = strange or [word for word in (speculator,) if word]
     if strange:
         raise ValueError(f"config {name} has architecture {strange[0]}, which is not known here; {WAY_ON}")
     return ""

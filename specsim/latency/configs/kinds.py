@@ -7,7 +7,8 @@ from collections.abc import Callable
 from specsim.latency.configs.fields import Fields
 
 FULL, WINDOW, STATE = "full", "window", "state"
-MLP, EXPERTS = "mlp", "experts"  # layers of a hybrid that are a feed-forward block alone
+# Layers of a hybrid that are a feed-forward block alone.
+MLP, EXPERTS = "mlp", "experts"
 
 _WORDS = {
     **dict.fromkeys(("full_attention", "attention", "global", "indexed_attention", "deepseek_sparse_attention"), FULL),
@@ -22,27 +23,28 @@ Kinds = Callable[[Fields, int], list[str]]
 
 def declared(fields: Fields, layers: int) -> list[str] | None:
     """The kinds that layer_types names, None without it; ValueError for one that is not counted."""
-    told = fields.entries("layer_types", "layers_block_type")
+    types = fields.entries("layer_types", "layers_block_type")
     fields.read.update(("layer_types", "layers_block_type"))
-    if told is None:
+    if types is None:
         return None
-    unknown = sorted({str(one) for one in told if str(one) not in _WORDS})
+    unknown = sorted({str(kind) for kind in types if str(kind) not in _WORDS})
     if unknown:
         raise fields.refusal(f"has layers of type {', '.join(unknown)}, which are not counted here")
-    if len(told) != layers:
-        raise ValueError(f"config {fields.name}: layer_types has {len(told)} entries for {layers} layers")
-    return [_WORDS[str(one)] for one in told]
+    if len(types) != layers:
+        raise ValueError(f"config {fields.name}: layer_types has {len(types)} entries for {layers} layers")
+    return [_WORDS[str(kind)] for kind in types]
 
 
 def by_pattern(every: int = 0, *, named: bool = False) -> Kinds:
-    """Every n-th layer reads all tokens, those between a window.
+    """A reader of kinds: every n-th layer attends to all tokens, the layers between to a window.
 
     every: n, and all layers from max_window_layers on have the window if it is 0. named: whether the code of the
     model_type reads another n in sliding_window_pattern.
     """
 
     def kinds(fields: Fields, layers: int) -> list[str]:
-        told = declared(fields, layers)
+        # Is there a window at all?
+        types = declared(fields, layers)
         switch = fields.get("use_sliding_window")
         sized = fields.get("sliding_window", "sliding_window_size") is not None
         windowed = sized and (switch is None or bool(switch))
@@ -50,16 +52,17 @@ def by_pattern(every: int = 0, *, named: bool = False) -> Kinds:
         if named:
             fields.read.add("sliding_window_pattern")
         if not windowed:
-            if told is not None and WINDOW in told:
+            if types is not None and WINDOW in types:
                 raise ValueError(f"config {fields.name}: layer_types has windows, but sliding_window is not given")
-            if told is None and every and not sized:
+            if types is None and every and not sized:
                 raise fields.refusal(
                     "has sliding_window null, but the code of its model_type gives layers a window; give its size, or "
                     "layer_types without windows"
                 )
-            return told or [FULL] * layers
-        if told is not None:
-            return told
+            return types or [FULL] * layers
+        if types is not None:
+            return types
+        # Where it is: by letters, by every n-th layer, or from one layer on.
         pattern = fields.get("sliding_window_pattern") if named else None
         if isinstance(pattern, str) and set(pattern) == {"L", "G"}:
             return [FULL if pattern[i % len(pattern)] == "G" else WINDOW for i in range(layers)]
@@ -93,27 +96,28 @@ def unwindowed(fields: Fields, layers: int) -> list[str]:
 
 
 def everywhere(fields: Fields, layers: int) -> list[str]:
-    """All layers attend to all tokens; whatever layer_types says must agree."""
-    told = declared(fields, layers)
-    if told is not None and set(told) != {FULL}:
+    """All layers attend to all tokens; layer_types must agree."""
+    types = declared(fields, layers)
+    if types is not None and set(types) != {FULL}:
         raise fields.refusal("has layer_types other than full attention, which its model_type does not have")
     return [FULL] * layers
 
 
 def chunked(fields: Fields, layers: int) -> list[str]:
     """Llama 4: layers with rotary positions see the tokens of their chunk."""
-    told = declared(fields, layers)
+    types = declared(fields, layers)
     rotary = fields.entries("no_rope_layers") or None
     every = fields.number("no_rope_layer_interval", default=4)
     if fields.get("attention_chunk_size") is None:
-        if told is None or WINDOW in told:
+        if types is None or WINDOW in types:
             raise fields.refusal(
                 "has attention_chunk_size null, but the code of its model_type gives layers a chunk; give its size, or "
                 "layer_types without chunks"
             )
-        return told
-    if told is not None:
-        return told
+        return types
+    if types is not None:
+        return types
+    # By the layers with rotary positions, or every n-th without.
     if rotary is not None and len(rotary) == layers:
         return [WINDOW if rotary[i] else FULL for i in range(layers)]
     return [FULL if (i + 1) % every == 0 else WINDOW for i in range(layers)]
@@ -121,22 +125,22 @@ def chunked(fields: Fields, layers: int) -> list[str]:
 
 def every_nth(fields: Fields, layers: int) -> list[str]:
     """Qwen3-Next: one layer in full_attention_interval has attention, the others a state."""
-    told = declared(fields, layers)
+    types = declared(fields, layers)
     every = fields.number("full_attention_interval", default=4)
-    return told or [FULL if (i + 1) % every == 0 else STATE for i in range(layers)]
+    return types or [FULL if (i + 1) % every == 0 else STATE for i in range(layers)]
 
 
 def by_number(fields: Fields, layers: int) -> list[str]:
     """MiniMax: attn_type_list has 1 where a layer has attention, 0 where it has a state."""
-    told = declared(fields, layers)
+    types = declared(fields, layers)
     numbers = fields.entries("attn_type_list")
     if numbers is None:
-        if told is None:
+        if types is None:
             raise fields.refusal("has neither attn_type_list nor layer_types, which say where its attention is")
-        return told
-    if len(numbers) != layers or any(isinstance(one, bool) or one not in (0, 1) for one in numbers):
+        return types
+    if len(numbers) != layers or any(isinstance(number, bool) or number not in (0, 1) for number in numbers):
         raise ValueError(f"config {fields.name}: attn_type_list must have a 0 or 1 for each of {layers} layers")
-    return [FULL if one else STATE for one in numbers]
+    return [FULL if number else STATE for number in numbers]
 
 
 def all_ones(fields: Fields, layers: int) -> list[str]:
@@ -146,15 +150,15 @@ def all_ones(fields: Fields, layers: int) -> list[str]:
 
 def listed(fields: Fields, layers: int) -> list[str]:
     """Kimi-Linear: linear_attn_config numbers its layers from 1."""
-    told = declared(fields, layers)
+    types = declared(fields, layers)
     groups = fields.get("linear_attn_config")
     if not isinstance(groups, dict) or "full_attn_layers" not in groups:
-        if told is None:
+        if types is None:
             raise fields.refusal("has neither linear_attn_config nor layer_types, which say where its attention is")
-        return told
+        return types
     lists = [groups["full_attn_layers"] or [], groups.get("kda_layers") or []]
     full, rest = map(set, lists)
-    numbered = not any(isinstance(one, bool) for some in lists for one in some)
+    numbered = not any(isinstance(layer, bool) for group in lists for layer in group)
     if not numbered or full & rest or full | rest != set(range(1, layers + 1)):
         raise ValueError(f"config {fields.name}: linear_attn_config must name each of layers 1 to {layers} once")
     return [FULL if i + 1 in full else STATE for i in range(layers)]
@@ -162,28 +166,28 @@ def listed(fields: Fields, layers: int) -> list[str]:
 
 def periodic(fields: Fields, layers: int) -> list[str]:
     """Jamba: one layer in attn_layer_period has attention."""
-    told = declared(fields, layers)
+    types = declared(fields, layers)
     period, offset = fields.number("attn_layer_period"), fields.number("attn_layer_offset", default=0)
-    return told or [FULL if i % period == offset else STATE for i in range(layers)]
+    return types or [FULL if i % period == offset else STATE for i in range(layers)]
 
 
 def at_indices(fields: Fields, layers: int) -> list[str]:
     """Granite 4, Bamba and LFM2: a list of the layers that have attention, or layer_types."""
-    told = declared(fields, layers)
-    found = fields.indices("attn_layer_indices", "full_attn_idxs", layers=layers)
-    if told is not None:
-        return told
-    if found is None:
+    types = declared(fields, layers)
+    indices = fields.indices("attn_layer_indices", "full_attn_idxs", layers=layers)
+    if types is not None:
+        return types
+    if indices is None:
         raise fields.refusal("has neither layer_types nor indices of the layers with attention")
-    return [FULL if i in found else STATE for i in range(layers)]
+    return [FULL if i in indices else STATE for i in range(layers)]
 
 
 def lettered(fields: Fields, layers: int) -> list[str]:
     """Nemotron-H: M has a state, * attention, - a feed-forward block, E experts."""
-    told = declared(fields, layers)
+    types = declared(fields, layers)
     pattern = fields.get("hybrid_override_pattern")
-    if told is not None:
-        return told
+    if types is not None:
+        return types
     if not isinstance(pattern, str) or len(pattern) != layers or not set(pattern) <= set(_LETTERS):
         raise ValueError(
             f"config {fields.name}: hybrid_override_pattern must have one of M, *, -, E for each of {layers} layers"

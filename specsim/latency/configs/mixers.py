@@ -37,8 +37,8 @@ def grouped(fields: Fields, hidden: int) -> Attention:
     """Attention whose heads share keys and values in groups; ValueError where they cannot."""
     heads = fields.number("num_attention_heads", "n_head")
     size = fields.number("head_dim", "attention_head_dim", default=hidden // heads or 1)
-    one = fields.get("multi_query") and not fields.get("new_decoder_architecture")
-    kv = 1 if one else fields.number("num_key_value_heads", "num_kv_heads", default=heads)
+    is_single = fields.get("multi_query") and not fields.get("new_decoder_architecture")
+    kv = 1 if is_single else fields.number("num_key_value_heads", "num_kv_heads", default=heads)
     fields.read.update(("num_key_value_heads", "num_kv_heads"))
     if heads % kv:
         raise ValueError(f"config {fields.name}: {heads} query heads cannot share {kv} heads of the cache")
@@ -84,12 +84,12 @@ def latent(fields: Fields, hidden: int) -> Attention:
 
 def indexed(fields: Fields, hidden: int) -> Attention:
     """Latent attention that reads the tokens an indexer picks (DeepSeek sparse attention)."""
-    found = latent(fields, hidden)
+    plain = latent(fields, hidden)
     heads, size, topk = (fields.number(name) for name in ("index_n_heads", "index_head_dim", "index_topk"))
     if set(fields.entries("indexer_types") or ["full"]) != {"full"}:
         raise fields.refusal("has layers that share an indexer (indexer_types), which are not counted here")
     picked = fields.number("q_lora_rank") * heads * size + hidden * (size + heads)
-    return found._replace(queries=found.queries + picked, index_heads=heads, index_size=size, index_topk=topk)
+    return plain._replace(queries=plain.queries + picked, index_heads=heads, index_size=size, index_topk=topk)
 
 
 def gated_delta(fields: Fields, hidden: int) -> State:
@@ -104,12 +104,12 @@ def gated_delta(fields: Fields, hidden: int) -> State:
 
 def delta_attention(fields: Fields, hidden: int) -> State:
     """Kimi delta attention: queries, keys, values and an output; two gates through a product of low rank."""
-    told = fields.get("linear_attn_config", default={})
-    told = told if isinstance(told, dict) else {}
-    own = Fields(told, fields.name, set(), {})
-    size = own.number("head_dim", default=0) or fields.number("linear_head_dim")
-    heads = own.number("num_heads", default=0) or fields.number("linear_num_heads")
-    kernel = own.number("short_conv_kernel_size", default=0) or fields.number("linear_conv_kernel_dim")
+    config = fields.get("linear_attn_config", default={})
+    config = config if isinstance(config, dict) else {}
+    config_fields = Fields(config, fields.name, set(), {})
+    size = config_fields.number("head_dim", default=0) or fields.number("linear_head_dim")
+    heads = config_fields.number("num_heads", default=0) or fields.number("linear_num_heads")
+    kernel = config_fields.number("short_conv_kernel_size", default=0) or fields.number("linear_conv_kernel_dim")
     fields.read.update(("linear_head_dim", "linear_num_heads", "linear_conv_kernel_dim"))
     wide = heads * size
     gates = 2 * (hidden * size + size * wide) + hidden * heads
@@ -146,6 +146,7 @@ def mamba2(fields: Fields, hidden: int) -> State:
             f"config {fields.name}: mamba_n_heads {heads} times mamba_d_head {size} is not mamba_expand times "
             f"hidden_size, {expanded}"
         )
+    # Products in front of the state and behind it, and the convolution.
     groups = fields.number("mamba_n_groups", "n_groups")
     numbers, kernel = fields.number("mamba_d_state", "ssm_state_size"), fields.number("mamba_d_conv", "conv_kernel")
     inner = fields.number("mamba_d_ssm", default=heads * size)
