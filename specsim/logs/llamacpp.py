@@ -61,10 +61,12 @@ class Totals(NamedTuple):
 
 
 def knows(text: str) -> bool:
+    """Return whether a file is of this format."""
     return bool(_EVAL.search(text) or _DECODED.search(text) or '"predicted_ms"' in text)
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    """Return the one run of a file: responses, llama-speculative, or a server's log."""
     if '"predicted_ms"' in text:
         return (check_counts(_response(text, source)),)
     if _DECODED.search(text):
@@ -73,6 +75,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
 
 
 def _server(text: str, source: str) -> EngineLog:
+    """Return the run of a server's log, or of a program that prints the same lines."""
     # Sum the requests. Only a server counts the token of the prompt's pass; other programs count passes.
     ms = tokens = emitted = accepted = drafted = 0.0
     for i, (span, count, unit) in enumerate(_EVAL.findall(text), 1):
@@ -84,28 +87,31 @@ def _server(text: str, source: str) -> EngineLog:
         raise ValueError(
             f"{source} has 'draft acceptance' in a line without '(N accepted / N generated)'; expected both counts"
         )
-    for i, (one, other, *_) in enumerate(requests, 1):
-        accepted += number(one, f"{source}: accepted drafts {i}")
-        drafted += number(other, f"{source}: drafts {i}")
+    for i, (accepted_count, drafted_count, *_) in enumerate(requests, 1):
+        accepted += number(accepted_count, f"{source}: accepted drafts {i}")
+        drafted += number(drafted_count, f"{source}: drafts {i}")
     if not requests and (word := _DRAFTING.search(text)) is not None:
         return _without_counts(text, source, word[0], Totals(ms, tokens, emitted))
-    # Blocks with drafts, and what they kept, by position.
+    # Blocks with drafts, and accepted drafts by position.
     counted = _counts_by_drafter(text, drafted, source) or _by_request(requests, source)
-    blocks, kept = counted or (None, ())
+    blocks, by_position = counted or (None, ())
     # Rates have three digits, and each request's counts are rounded to whole ones.
-    room = len(kept) * (0.00051 * (blocks or 0.0) + 0.5 * max(len(requests), 1))
-    if kept and 0 < abs(sum(kept) - accepted) <= room:
-        kept = tuple(mended(list(kept), int(accepted)))
-    run = _run(source, Totals(ms, tokens, emitted, drafted, accepted, blocks, kept if sum(kept) == accepted else ()))
-    if sum(kept) not in (0, accepted):
+    room = len(by_position) * (0.00051 * (blocks or 0.0) + 0.5 * max(len(requests), 1))
+    if by_position and 0 < abs(sum(by_position) - accepted) <= room:
+        by_position = tuple(mended(list(by_position), int(accepted)))
+    run = _run(
+        source,
+        Totals(ms, tokens, emitted, drafted, accepted, blocks, by_position if sum(by_position) == accepted else ()),
+    )
+    if sum(by_position) not in (0, accepted):
         run = run._replace(notes=(*run.notes, f"{DISAGREE}, so hazards are not known"))
-    # The drafter's own time.
+    # The drafter's own time; statistics: calls, drafts, and milliseconds of begin, generate, accept.
     last = {name: [number(v, f"{source}: statistics") for v in rest] for name, *rest in _STATS.findall(text)}
-    calls = sum(one[0] for one in last.values() if one[1])
+    calls = sum(statistics[0] for statistics in last.values() if statistics[1])
     if requests and not drafted:
         return run._replace(speculating=True, length=0.0, drafted=0, accepted=0)
     if drafted and calls:
-        spent = sum(one[2] + one[3] + one[4] for one in last.values())
+        spent = sum(statistics[2] + statistics[3] + statistics[4] for statistics in last.values())
         run = run._replace(
             draft=Timing(spent / 1e3 / calls, None),
             notes=(*run.notes, "drafting is timed since the server's start, over all requests"),
@@ -114,7 +120,7 @@ def _server(text: str, source: str) -> EngineLog:
 
 
 def _without_counts(text: str, source: str, word: str, totals: Totals) -> EngineLog:
-    """A run that speculates and says of no request what was accepted: nothing was drafted, or it cannot be read."""
+    """Return a run without counts of accepted drafts if nothing was drafted; ValueError otherwise."""
     drafts = [number(tokens, f"{source}: gen tokens") for _, _, tokens, _ in _COUNTS.findall(text)]
     if drafts and not sum(drafts):
         return _run(source, totals)._replace(speculating=True, length=0.0, drafted=0, accepted=0)
@@ -141,8 +147,8 @@ def _counts_by_drafter(text: str, drafted: float, source: str) -> tuple[float, t
 
 
 def _by_request(requests: Sequence[Sequence[str]], source: str) -> tuple[float, tuple[int, ...]] | None:
-    """Blocks and what they kept by the mean length and the rates of each request; None where they are not printed."""
-    blocks, kept = 0.0, list[int]()
+    """Blocks and accepted drafts by position, from the mean length and rates of each request; None if not printed."""
+    blocks, by_position = 0.0, list[int]()
     for accepted, drafted, mean, rates in requests:
         if not float(drafted):
             continue
@@ -151,22 +157,24 @@ def _by_request(requests: Sequence[Sequence[str]], source: str) -> tuple[float, 
         if n is None:
             return None
         blocks += n
-        _add(kept, shares, n)
-    return (blocks, tuple(kept)) if blocks else None
+        _add(by_position, shares, n)
+    return (blocks, tuple(by_position)) if blocks else None
 
 
 def _shares(rates: str, source: str) -> list[float]:
+    """The rates by position of a printed list."""
     return [share(v, f"{source}: rate of position {k}") for k, v in enumerate(rates.split(","), 1) if v.strip()]
 
 
-def _add(kept: list[int], shares: Sequence[float], blocks: float) -> None:
-    for k, one in enumerate(shares):
-        kept += [0] * (k + 1 - len(kept))
-        kept[k] += round(one * blocks)
+def _add(by_position: list[int], shares: Sequence[float], blocks: float) -> None:
+    """Add the accepted drafts of some blocks to the counts by position, by the share of each."""
+    for k, rate in enumerate(shares):
+        by_position += [0] * (k + 1 - len(by_position))
+        by_position[k] += round(rate * blocks)
 
 
 def _blocks(accepted: float, mean: float, shares: Sequence[float]) -> int | None:
-    """The one number of blocks by which accepted drafts give the printed mean (two digits) and rates (three)."""
+    """The only number of blocks that agrees with the printed mean (two digits) and rates (three), or None."""
     if mean <= 1.005 or not accepted:
         return None
     low, high = accepted / (mean - 1 + 0.0051), accepted / (mean - 1 - 0.0051) if mean > 1.0052 else math.inf
@@ -177,41 +185,37 @@ def _blocks(accepted: float, mean: float, shares: Sequence[float]) -> int | None
 
 
 def _response(text: str, source: str) -> EngineLog:
-    """One response, a list of them, one a line, or the events of a stream, whose last one has the counts of all."""
+    """Return the run of one response, a list of them, one a line, or a stream, whose last event has all counts."""
+    # The times and counts of every event.
     events = pieces(text, source)
-    timings = [_timings(one.value, f"response {i}", source) for i, one in enumerate(events)]
+    timings = [_timings(event.value, f"response {i}", source) for i, event in enumerate(events)]
     spans = [
-        {name: number(_text(one.get(name, 0)), f"{source}: {name} of response {i}") for name in _TIMES}
-        for i, one in enumerate(timings)
+        {name: number(_text(event.get(name, 0)), f"{source}: {name} of response {i}") for name in _TIMES}
+        for i, event in enumerate(timings)
     ]
-    # Events before the first token, and those without timings, say nothing.
-    told = [i for i, one in enumerate(timings) if set(_TIMES) & set(one)]
-    keys = [f"{events[i].answer}, choice {choice(events[i].value)}" for i in told]
-    last = last_places([Counts(key, spans[i]) for key, i in zip(keys, told, strict=True)], source)
-    read = [told[place] for place in last]
+    # The last event of each answer; events before the first token have no timings.
+    with_timings = [i for i, event in enumerate(timings) if set(_TIMES) & set(event)]
+    keys = [f"{events[i].answer}, choice {choice(events[i].value)}" for i in with_timings]
+    last = last_places([Counts(key, spans[i]) for key, i in zip(keys, with_timings, strict=True)], source)
+    read = [with_timings[place] for place in last]
     for i in read:
         _check_drafts(timings[i], spans[i], f"{source}: response {i}")
+    # Sum over the answers.
     spans = [spans[i] for i in read]
-    total = {name: math.fsum(one[name] for one in spans) for name in _TIMES}
-    rounds = all(one["draft_rounds"] for one in spans if one["draft_n"])
-    run = _run(
-        source,
-        Totals(
-            total["predicted_ms"],
-            total["predicted_n"],
-            sum(max(one["predicted_n"] - 1, 0.0) for one in spans),
-            total["draft_n"],
-            total["draft_n_accepted"],
-            total["draft_rounds"] if rounds and total["draft_n"] else None,
-        ),
-    )
-    run = run._replace(notes=(*run.notes, *note_of(len(told), len(read))))
+    total = {name: math.fsum(event[name] for event in spans) for name in _TIMES}
+    rounds = all(event["draft_rounds"] for event in spans if event["draft_n"])
+    emitted = sum(max(event["predicted_n"] - 1, 0.0) for event in spans)
+    blocks = total["draft_rounds"] if rounds and total["draft_n"] else None
+    ms, tokens, drafted, accepted = (total[name] for name in _TIMES[:4])
+    run = _run(source, Totals(ms, tokens, emitted, drafted, accepted, blocks))
+    run = run._replace(notes=(*run.notes, *note_of(len(with_timings), len(read))))
     if not run.speculating and any("draft_n" in timings[i] for i in read):
         return run._replace(speculating=True, length=0.0, drafted=0, accepted=0)
     return run
 
 
 def _timings(value: Any, name: str, source: str) -> dict[str, Any]:
+    """The timings of a response, which may be the whole of it."""
     response = fields(value, f"{source}: {name}")
     return fields(response.get("timings", response), f"{source}: timings of {name}")
 
@@ -233,6 +237,7 @@ def _check_drafts(timings: dict[str, Any], counts: dict[str, float], place: str)
 
 
 def _text(value: Any) -> str:
+    """A value of JSON as text from which `number` reads it or refuses it."""
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else json.dumps(value)
 
 
@@ -243,7 +248,7 @@ def _example(text: str, source: str) -> EngineLog:
     counts = {name: re.search(rf"{name}\s*=\s*(\d+)(?=\s)", text) for name in ("n_drafted", "n_accept")}
     if not all(counts.values()):
         raise ValueError(f"{source}: expected n_drafted and n_accept beside 'decoded ... tokens in', found not both")
-    drafted, accepted = (number(one[1], f"{source}: {name}") for name, one in counts.items() if one is not None)
+    drafted, accepted = (number(match[1], f"{source}: {name}") for name, match in counts.items() if match is not None)
     run = _run(source, Totals(1e3 * seconds, tokens, tokens, drafted, accepted))
     # An EAGLE-3 draft has two contexts, its encoder and its decoder: all that stands before `target:`.
     part = text[text.rfind("draft:") :].split("target:")[0] if "draft:" in text else ""
@@ -254,11 +259,13 @@ def _example(text: str, source: str) -> EngineLog:
 
 
 def _run(source: str, totals: Totals) -> EngineLog:
+    """Return the run with these totals."""
     if not totals.tokens or not totals.ms:
         raise ValueError(f"{source} says of {totals.tokens:g} tokens in {totals.ms:g} ms; expected some of both")
     token = Timing(totals.ms / 1e3 / totals.tokens, None)
     if not totals.drafted:
         return EngineLog(NAME, source, False, batch=1.0, token=token)
+    # Blocks as counted, or as cycles: emitted tokens less accepted drafts.
     cycles = totals.emitted - totals.accepted
     blocks, tau, coverage = totals.blocks, None, 1.0
     notes: tuple[str, ...] = ()

@@ -16,12 +16,12 @@ from specsim.lengths.measures import convert_acceptance
 from specsim.logs.record import UNKNOWN_COVERAGE, EngineLog, is_sparse, no_length, per_step, shown
 
 KINDS = ("tau", "kept", "draft_rate", "output_share", "alpha")
-# Drafts from which it is told as implausible that none, or fewer than one in a thousand, was accepted.
+# From so many drafts on it is implausible that none, or fewer than one in a thousand, was accepted.
 MANY_DRAFTS, RARE = 64, 1e-3
 
 
 class Measure(NamedTuple):
-    """A number of a log and its interval; low and high are None where the log does not tell the error."""
+    """A number of a log and its interval; low and high are None if the log does not have the error."""
 
     value: float
     low: float | None
@@ -106,6 +106,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
         raise ValueError(f"{run.source}: nothing was drafted, so there is no acceptance to tell; expected drafts")
     if length is not None:
         length = check.integer(length, "length", 1, limits.MAX_GAMMA)
+    # The length of a block, and whether all blocks have it.
     run = counted_run(run, length)
     gamma = _length(run, length)
     longest = sum(k > 0 for k in run.kept)
@@ -119,6 +120,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
         notes.append(f"blocks differ in length ({mean:.2f} drafts in the mean)")
         if length is None and not run.kept:
             notes.append("intervals need the most drafts that a block may have: --length")
+    # Hazards, and tau with what follows from it.
     hazards = _hazards(run, z) if run.kept and run.blocks else None
     if hazards is not None and not fixed:
         notes.append("positions count blocks that never drafted so far as rejections: hazards are lower bounds")
@@ -127,6 +129,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
     if run.tau is not None and run.accepted is not None and run.drafted:
         # Drafts accepted behind the end of an answer: tau does not say how many were accepted.
         measures["draft_rate"] = Measure(run.accepted / run.drafted, None, None)
+    # Steps without a draft.
     if run.coverage is None:
         notes.append(UNKNOWN_COVERAGE)
     if is_sparse(run):
@@ -137,7 +140,7 @@ def log_acceptance(run: EngineLog, *, length: int | None = None, level: float = 
 
 
 def _measures(tau: LogTau, gamma: float, z: float) -> dict[str, Measure]:
-    """Tau and what follows from it, for blocks of gamma drafts."""
+    """Tau and the measures that follow from it, for blocks of gamma drafts."""
     low = high = None
     if tau.error is not None:
         low, high = max(tau.value - z * tau.error, 1.0), min(tau.value + z * tau.error, gamma + 1.0)
@@ -145,7 +148,8 @@ def _measures(tau: LogTau, gamma: float, z: float) -> dict[str, Measure]:
     for kind in KINDS:
         if gamma == round(gamma) and gamma >= 1:
             ends = [None if v is None else _convert(v, kind, int(gamma)) for v in (tau.value, low, high)]
-        elif kind == "alpha":  # no one length: the i.i.d. acceptance has no formula
+        elif kind == "alpha":
+            # Blocks of several lengths: the i.i.d. acceptance has no formula.
             continue
         else:
             ends = [None if v is None else _plain(v, kind, gamma) for v in (tau.value, low, high)]
@@ -172,19 +176,19 @@ def _of_all_steps(run: EngineLog, of_blocks: dict[str, Measure], z: float) -> di
 
 def implausible(run: EngineLog) -> list[str]:
     """Return the impossible or implausible counts of a run, each with its likely cause."""
-    said = []
+    faults = []
     if run.drafted is not None and run.drafted >= MANY_DRAFTS and run.accepted is not None:
-        some = "none" if not run.accepted else f"{run.accepted}"
+        count = "none" if not run.accepted else f"{run.accepted}"
         if run.accepted < RARE * run.drafted:
             likely = "likely the draft belongs to another target or tokenizer, its weights or hidden states are wrong"
-            said.append(
-                f"implausible: {some} of {run.drafted} drafts accepted; {likely}, or accepted drafts are not counted"
+            faults.append(
+                f"implausible: {count} of {run.drafted} drafts accepted; {likely}, or accepted drafts are not counted"
             )
-    return said
+    return faults
 
 
 def counted_run(run: EngineLog, length: int | None) -> EngineLog:
-    """Return the run with its blocks counted by the length that is given, where the log prints totals alone."""
+    """Return the run with its blocks counted by the argument `length`, where the log prints totals alone."""
     totals = run.drafted and run.blocks is None and run.tau is None and run.accepted is not None
     if not totals or length is None or run.drafted is None or run.drafted % length:
         return run
@@ -194,14 +198,14 @@ def counted_run(run: EngineLog, length: int | None) -> EngineLog:
 
 
 class LogTau(NamedTuple):
-    """Tokens per target call and its standard error, None where the log does not tell it."""
+    """Tokens per target call and its standard error, None if the log does not have it."""
 
     value: float
     error: float | None
 
 
 def log_tau(run: EngineLog, *, length: float | None = None) -> LogTau:
-    """Tokens per target call of a run, as its printed mean or its counts say it; of steps that had a draft.
+    """Tokens per target call of a run by its printed mean or its counts, over steps that had a draft.
 
     A mean that is printed beside counts goes first: drafts accepted behind the end of an answer are
     counted, and not emitted.
@@ -236,6 +240,7 @@ def check_coverage(run: EngineLog) -> None:
 
 
 def _length(run: EngineLog, length: float | None) -> float:
+    """The drafts of a block, by the log or by the argument; ValueError if unknown or contradicted."""
     if run.length is not None and length is not None and length < run.length - 1e-9:
         raise ValueError(
             f"{run.source} has {run.length:.2f} drafts a block, and length is {length:g}; expected no fewer"
@@ -258,23 +263,26 @@ def check_tau(run: EngineLog, tau: LogTau | None, gamma: float | None) -> None:
 
 
 def _most(run: EngineLog, length: float | None) -> float | None:
-    """The longest block: the mean where all are alike, else what is given; None where neither is known."""
+    """The longest block: the mean if blocks are alike, else the argument; None if neither is known."""
     if run.length is not None and run.length == round(run.length):
         return run.length
     return None if length is None else float(length)
 
 
 def _hazards(run: EngineLog, z: float) -> HazardEstimate:
+    """Hazards by position, with Wilson's intervals, as far as blocks came."""
     came = np.array([run.blocks, *run.kept[:-1]])
     seen = int((came > 0).cumprod().sum())
-    came, kept = came[:seen], np.array(run.kept[:seen])
-    intervals = np.array([wilson(int(k), int(n), z) for k, n in zip(kept, came, strict=True)])
-    return HazardEstimate(kept / came, intervals.reshape(-1, 2), came, kept)
+    came, accepted = came[:seen], np.array(run.kept[:seen])
+    intervals = np.array([wilson(int(k), int(n), z) for k, n in zip(accepted, came, strict=True)])
+    return HazardEstimate(accepted / came, intervals.reshape(-1, 2), came, accepted)
 
 
 def _convert(tau: float, kind: str, gamma: int) -> float:
+    """A measure of blocks of one length from tau, cut to what that length allows."""
     return convert_acceptance(min(max(tau, 1.0), gamma + 1.0), kind="tau", to=kind, gamma=gamma)
 
 
 def _plain(tau: float, kind: str, gamma: float) -> float:
+    """A measure of blocks of several lengths, gamma in the mean, from tau."""
     return {"tau": tau, "kept": tau - 1, "draft_rate": (tau - 1) / gamma if gamma else 0.0}.get(kind, (tau - 1) / tau)

@@ -1,4 +1,4 @@
-"""Our own format, for what an engine prints elsewhere: a CSV of one run a row, or JSON with `runs`.
+"""Our own format, for numbers that no reader of an engine's log finds: a CSV of one run a row, or JSON with `runs`.
 
 Columns, each optional but `speculation` (on or off); acceptance needs no time, `specsim diagnose` needs one:
 
@@ -28,11 +28,13 @@ EXPECTS = "a CSV with the column speculation, or JSON with runs"
 COUNTS = ("blocks", "drafted", "accepted")
 TIMES = ("tokens_per_s", "token_ms", "cycle_ms", "draft_ms", "verify_ms", "overhead_ms")
 COLUMNS = ("speculation", "model", "batch", "length", "verified", *COUNTS, "kept", "coverage", "tau", *TIMES)
-BESIDE = ("runs", "engine", "model", "source", "note")  # source and note are for readers
+# Names beside the runs in JSON; source and note are for readers.
+BESIDE = ("runs", "engine", "model", "source", "note")
 _WORDS = {"on": True, "off": False, "true": True, "false": False}
 
 
 def knows(text: str) -> bool:
+    """Return whether a file is of this format."""
     start = text.lstrip()
     if start[:1] == "{":
         return '"runs"' in start and '"speculation"' in start
@@ -41,11 +43,13 @@ def knows(text: str) -> bool:
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    """Return the runs of a CSV or JSON file."""
     if text.lstrip()[:1] == "{":
         return _json(text, source)
     head = text.lstrip().splitlines()[0]
     if "," not in head and re.search("[;\t]", head):
         raise ValueError(f"{source} has its columns separated by {'tabs' if chr(9) in head else ';'}; expected commas")
+    # Read the head, whose columns are known and differ, and the lines.
     table = csv.DictReader(text.splitlines())
     try:
         table.fieldnames = [name.strip().lower() for name in table.fieldnames or ()]
@@ -56,6 +60,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     for name in table.fieldnames:
         if table.fieldnames.count(name) > 1:
             raise ValueError(f"{source} has the column {name} twice; leave out what is not to be read")
+    # The fields of each row that are not empty.
     rows = []
     for i, line in lines:
         place = f"{source}, line {i}"
@@ -72,6 +77,7 @@ def _numbered(table: csv.DictReader[str]) -> Iterator[tuple[int, dict[str, str]]
 
 
 def _json(text: str, source: str) -> tuple[EngineLog, ...]:
+    """Return the runs of a JSON file; fields beside `runs` hold for all."""
     held = fields(parsed_json(text, source), source)
     _known(held, BESIDE, source)
     if not isinstance(held.get("runs"), list) or not all(isinstance(run, dict) for run in held["runs"]):
@@ -85,12 +91,14 @@ def _json(text: str, source: str) -> tuple[EngineLog, ...]:
 
 
 def _words(value: Any) -> str:
+    """A value of JSON as a CSV would have it."""
     if isinstance(value, list):
         return ";".join(str(entry) for entry in value)
     return str(value)
 
 
 def _known(names: Any, allowed: Sequence[str], place: str) -> None:
+    """ValueError for a name that is not read, with the nearest one that is."""
     for name in names:
         if name not in allowed:
             near = get_close_matches(str(name), allowed, 1)
@@ -99,6 +107,7 @@ def _known(names: Any, allowed: Sequence[str], place: str) -> None:
 
 
 def _runs(rows: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) -> tuple[EngineLog, ...]:
+    """Return the runs of all rows; rows that differ in times alone are repetitions of one run."""
     if not rows:
         raise ValueError(f"{source} has no run; expected a row for each")
     alike: dict[tuple[tuple[str, str], ...], list[tuple[str, dict[str, str]]]] = {}
@@ -108,6 +117,8 @@ def _runs(rows: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
 
 
 def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) -> EngineLog:
+    """Return the run of a row and its repetitions; ValueError where its numbers contradict each other."""
+    # Numbers and counts.
     place, row = group[0]
     word = row.get("speculation", "").lower()
     if word not in _WORDS:
@@ -117,35 +128,38 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
     batch = numbers.get("batch")
     if batch is not None and batch <= 0:
         raise ValueError(f"{place}: batch is {batch:g}; expected more than 0")
-    kept = tuple(
+    by_position = tuple(
         whole(number(part, f"{place}: kept[{k}]"), f"{place}: kept[{k}]")
         for k, part in enumerate(row["kept"].split(";") if "kept" in row else ())
     )
+    # Times: means over the repetitions.
     times: dict[str, list[float]] = {name: [] for name in TIMES}
-    for where, one in group:
+    for where, repetition in group:
         for name in TIMES:
-            if name in one:
-                times[name].append(_positive(number(one[name], f"{where}: {name}"), f"{where}: {name}", name))
+            if name in repetition:
+                times[name].append(_positive(number(repetition[name], f"{where}: {name}"), f"{where}: {name}", name))
     if times["tokens_per_s"] and times["token_ms"]:
         raise ValueError(f"{place}: tokens_per_s and token_ms are both given; expected one of them")
     seconds = {name: timing([v / 1e3 for v in times[name]]) for name in TIMES[1:]}
     token = timing([(batch or 1.0) / v for v in times["tokens_per_s"]]) or seconds["token_ms"]
     if not _WORDS[word]:
         _check_off(row, numbers, place)
+    # The length of a block, or what follows from the counts.
     length = numbers.get("length")
-    _check_length(length, counts, kept, place)
+    _check_length(length, counts, by_position, place)
     if length is None and counts.get("drafted") is not None and counts.get("blocks"):
         length = counts["drafted"] / counts["blocks"]
-    if length is None and kept:
-        length = float(len(kept))
+    if length is None and by_position:
+        length = float(len(by_position))
     coverage = share(row["coverage"], f"{place}: coverage") if "coverage" in row else 1.0
     if not coverage:
         raise ValueError(f"{place}: coverage is 0; expected more, or speculation with length 0")
+    # tau must agree with the counts, and is then left out.
     tau = numbers.get("tau")
     if tau is not None and (tau < 1 or (length is not None and tau > length + 1)):
         most = "" if length is None else f" and at most {length + 1:g}"
         raise ValueError(f"{place}: tau is {tau:g}; expected 1 or more{most}")
-    accepted = counts.get("accepted", sum(kept) if kept else None)
+    accepted = counts.get("accepted", sum(by_position) if by_position else None)
     if tau is not None and counts.get("blocks") and accepted is not None:
         counted = 1 + accepted / counts["blocks"]
         if abs(counted - tau) > 0.006 * counted:
@@ -164,7 +178,7 @@ def _run(group: Sequence[tuple[str, dict[str, str]]], engine: str, source: str) 
         blocks=counts.get("blocks"),
         drafted=counts.get("drafted"),
         accepted=accepted,
-        kept=kept,
+        kept=by_position,
         tau=None if tau is None else Timing(tau, None),
         token=token,
         cycle=seconds["cycle_ms"],
@@ -185,7 +199,7 @@ def _check_off(row: Mapping[str, str], numbers: Mapping[str, float], place: str)
         raise ValueError(f"{place}: speculation is off, and kept is {row['kept']:.40}; expected none")
 
 
-def _check_length(length: float | None, counts: dict[str, int], kept: tuple[int, ...], place: str) -> None:
+def _check_length(length: float | None, counts: dict[str, int], by_position: tuple[int, ...], place: str) -> None:
     """ValueError if a length is below that of drafted over blocks, or below the positions that were kept."""
     if length is None:
         return
@@ -194,12 +208,13 @@ def _check_length(length: float | None, counts: dict[str, int], kept: tuple[int,
         raise ValueError(
             f"{place}: length is {length:g}, and drafted over blocks give {drafted / blocks:.4g}; leave out one of them"
         )
-    longest = sum(n > 0 for n in kept)
+    longest = sum(n > 0 for n in by_position)
     if longest > length and length == round(length) and not (blocks and drafted is not None):
         raise ValueError(f"{place}: kept has {longest} positions, and length is {length:g}; expected no more")
 
 
 def _positive(value: float, place: str, name: str) -> float:
+    """Return the time; ValueError for 0, which only drafting and overhead may take."""
     if value == 0 and name not in ("draft_ms", "overhead_ms"):
         raise ValueError(f"{place} is 0; expected more")
     return value

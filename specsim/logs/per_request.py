@@ -166,11 +166,13 @@ def _coverage(requests: list[Request]) -> float | None:
 
 
 def _named(held: dict[str, Any], names: tuple[str, ...], place: str) -> int | None:
+    """Return the first of these counts that is there; None without one."""
     name = next((name for name in names if held.get(name) is not None), None)
     return None if name is None else _whole(held[name], f"{place}: {name}")
 
 
 def _whole(value: Any, place: str) -> int:
+    """Return a whole number of JSON; ValueError with its place for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{place} is {str(value)[:40]!r}; expected a whole number")
     return whole(number(str(value), place), place)

@@ -12,7 +12,8 @@ from types import ModuleType
 from specsim.base.reading import read_text
 from specsim.logs.record import EngineLog
 
-MOST_BYTES = 1 << 28  # a log of some days; a larger file is not one
+# Bytes of a log of some days; a larger file is no log.
+MOST_BYTES = 1 << 28
 
 
 # Sequences by which a terminal is told to colour what follows.
@@ -24,7 +25,7 @@ WAY_ON = "any engine's counts can be read as our CSV, for example: speculation,b
 def engines() -> tuple[ModuleType, ...]:
     """The files of this folder that read an engine: those that have a name."""
     folder = str(Path(__file__).parent)
-    modules = (import_module(f"specsim.logs.{one.name}") for one in pkgutil.iter_modules([folder]))
+    modules = (import_module(f"specsim.logs.{file.name}") for file in pkgutil.iter_modules([folder]))
     return tuple(module for module in modules if "NAME" in vars(module))
 
 
@@ -67,10 +68,12 @@ def read_log(path: str | Path, *, by_batch: bool = False) -> tuple[EngineLog, ..
     >>> run.engine, run.blocks, run.token.value
     ('llama.cpp', 19, 0.02)
     """
+    # Read the text, without colours.
     place = Path(path)
     text = _COLOUR.sub("", read_text(place, MOST_BYTES))
     if not text.strip():
         raise ValueError(f"{place.name} is empty; expected a log of {names()}")
+    # The one engine that knows it.
     known = [module for module in engines() if module.knows(text)]
     if len(known) > 1:
         both = " and of ".join(module.NAME for module in known)
@@ -91,4 +94,5 @@ def names() -> str:
 
 
 def _called(module: ModuleType) -> str:
+    """The name of an engine in messages."""
     return "our own format" if module.NAME == "own" else str(module.NAME)

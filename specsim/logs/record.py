@@ -60,7 +60,7 @@ class EngineLog(NamedTuple):
 
 
 def timing(samples: Sequence[float]) -> Timing | None:
-    """The mean of samples and its standard error, which one sample does not tell; None without samples.
+    """The mean of samples and its standard error, which one sample does not have; None without samples.
 
     Examples
     --------
@@ -169,12 +169,12 @@ def clusters(sizes: Sequence[float]) -> list[list[int]]:
     return sorted(groups, key=lambda group: sizes[group[0]])
 
 
-# Of all intervals; a batch that never lasts for two in a row and has fewer is one on the way to another.
+# A share of all intervals: a batch that never lasts for two in a row, and has fewer, is passed through only.
 RARE = 0.1
 
 
 def steady_groups(sizes: Sequence[float]) -> tuple[list[list[int]], tuple[str, ...]]:
-    """Group intervals by running requests, without those in which the number has just changed; and what to note.
+    """Group intervals by running requests, without those in which the number has just changed; with a note on these.
 
     Examples
     --------
@@ -184,36 +184,38 @@ def steady_groups(sizes: Sequence[float]) -> tuple[list[list[int]], tuple[str, .
     ('running requests 3 are left out: they last for no two intervals in a row',)
     """
     groups = clusters(sizes)
-    kept, passing = [], []
+    steady_ones, passing = [], []
     for group in groups:
         steady = [i for i in group if i and i - 1 in group]
         if steady or len(group) >= RARE * sum(map(len, groups)):
-            kept.append(steady or group)
+            steady_ones.append(steady or group)
         else:
             passing.append(f"{sizes[group[0]]:g}")
     note = f"running requests {', '.join(passing)} are left out: they last for no two intervals in a row"
-    return kept, (note,) if passing else ()
+    return steady_ones, (note,) if passing else ()
 
 
-def mended(kept: list[int], total: int) -> list[int]:
+def mended(counts: list[int], total: int) -> list[int]:
     """Return counts that sum to the total, as rounded rates do not; as they are where they would increase."""
-    off = total - sum(kept)
+    off = total - sum(counts)
     # Nothing stands above the first count: it takes all that is missing.
     if off >= 0:
-        return [kept[0] + off, *kept[1:]]
+        return [counts[0] + off, *counts[1:]]
     # What is too much comes off the last counts, none of which falls below the one behind it.
-    fixed, least = list(kept), 0
+    fixed, least = list(counts), 0
     for k in reversed(range(len(fixed))):
         fixed[k], before = max(fixed[k] + off, least), fixed[k]
         off, least = off + before - fixed[k], fixed[k]
-    return kept if off else fixed
+    return counts if off else fixed
 
 
 def check_counts(run: EngineLog) -> EngineLog:
-    """Return the same run, if its counts can be those of one (kept <= blocks, accepted <= drafted) and time passes."""
+    """Return the run; ValueError if counts contradict each other (kept > blocks, accepted > drafted) or a time is 0."""
+    # Times.
     for name, time in (("token", run.token), ("cycle", run.cycle), ("verifying pass", run.verify)):
         if time is not None and not time.value > 0:
             raise ValueError(f"{run.source}: a {name} takes {time.value:g} s; expected more than 0")
+    # Accepted drafts: no more than were drafted, falling by position, with the right sum.
     if run.drafted is not None and run.accepted is not None and run.accepted > run.drafted:
         raise ValueError(f"{run.source}: {run.accepted} drafts accepted of {run.drafted} drafted; expected no more")
     counts = (*([] if run.blocks is None else [run.blocks]), *run.kept)

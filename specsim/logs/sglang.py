@@ -28,6 +28,7 @@ _ARGUMENT = r"{0}(?:=|['\"]?: |[ =])['\"]?([\w./:-]+)"
 
 
 def knows(text: str) -> bool:
+    """Return whether a file is of this format."""
     return "Decode batch" in text and "gen throughput (token/s)" in text
 
 
@@ -40,6 +41,8 @@ class Line(NamedTuple):
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    """Return the runs of a log: one, or one for each number of running requests."""
+    # Read the lines; refuse what would be read wrongly.
     lines = _decode_lines(text, source)
     if not any(line.rate for line in lines):
         raise ValueError(f"{source} has no decode line but those right behind a prompt; expected two or more in a row")
@@ -51,6 +54,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
             "expected it in each"
         )
     _check_words(text, lines, source)
+    # Batches of their own, if there are several.
     sizes = [line.running if line.rate is not None else 0.0 for line in lines]
     groups, left = steady_groups(sizes) if by_batch else ([], ())
     if len(groups) < 2:
@@ -58,7 +62,8 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     runs = []
     for group in groups:
         run = _summary([lines[i] for i in group], text, source)
-        if not run.speculating and any(line.tau is not None for line in lines):  # switched off at this batch
+        # Speculation was switched off at this batch.
+        if not run.speculating and any(line.tau is not None for line in lines):
             run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left)))
     return tuple(runs)
@@ -99,6 +104,7 @@ def _check_one_server(text: str, source: str) -> None:
 
 
 def _decode_lines(text: str, source: str) -> list[Line]:
+    """Read the decode lines of all ranks, in order."""
     lines = []
     # The ranks whose last interval began with the passes over prompts, which their next line counts, too.
     steady: set[str] = set()
@@ -109,10 +115,11 @@ def _decode_lines(text: str, source: str) -> list[Line]:
             steady.discard(rank)
         if (decode := _LINE.search(line)) is None:
             continue
+        # An idle engine prints an accept len of 0.
         running = number(decode[1], f"{place}: #running-req")
         rate = number(decode[2], f"{place}: gen throughput")
         tau = None
-        if running and (printed := _TAU.search(line)) is not None:  # an idle engine prints 0
+        if running and (printed := _TAU.search(line)) is not None:
             tau = number(printed[1], f"{place}: accept len")
             if tau < 1:
                 raise ValueError(f"{place}: accept len is {tau:g}; expected 1 or more, the target's token")
@@ -122,12 +129,15 @@ def _decode_lines(text: str, source: str) -> list[Line]:
 
 
 def _summary(lines: Sequence[Line], text: str, source: str) -> EngineLog:
+    """Condense decode lines into a run, with the arguments that the server printed."""
+    # tau of all lines; times of those whose interval is known.
     printed = [(line.running, line.tau) for line in lines if line.tau is not None]
     taus = [tau for _, tau in printed]
     timed = [(line.running, line.rate) for line in lines if line.rate is not None]
     sizes, rates = [size for size, _ in timed], [rate for _, rate in timed]
     if not sum(rates):
         raise ValueError(f"{source}: no token a second with {sizes[0]:g} running requests; expected more")
+    # The arguments, and what to note of them.
     steps, top, tokens = (_option(text, name) for name in ("num[-_]steps", "eagle[-_]topk", "num[-_]draft[-_]tokens"))
     length = _length(text, steps, top, tokens)
     notes = ["the first line behind each prompt is left out: its interval began before"]
@@ -157,7 +167,7 @@ _ADAPTIVE = re.compile(r"speculative[-_]adaptive(?:=True|['\"]?: ?[Tt]rue|(?= |$
 
 
 def _length(text: str, steps: float | None, top: float | None, tokens: float | None) -> float | None:
-    """Drafts of a block: of a chain all verified tokens but the first, of a tree its depth; None where it varies."""
+    """Drafts of a block: in a chain all verified tokens but the first, in a tree its depth; None where it varies."""
     if _ADAPTIVE.search(text):
         return None
     chain = (top is None or top == 1) and _algorithm(text).upper() not in ("NGRAM", "LOOKAHEAD")
@@ -169,12 +179,14 @@ def _mean_tau(printed: Sequence[tuple[float, float]]) -> Timing | None:
     if not printed:
         return None
     running, taus = np.array(printed).T
-    if len(printed) == 1 or len(set(taus)) == 1:  # no spread is no sign that there is none
+    # One value, or equal ones: the error is unknown.
+    if len(printed) == 1 or len(set(taus)) == 1:
         return Timing(float(taus[0]), None)
     return Timing(float(running @ taus / running.sum()), ratio_error(running * taus, running))
 
 
 def _option(text: str, name: str) -> float | None:
+    """A number among the printed arguments; None without it."""
     argument = re.search(_ARGUMENT.format(rf"speculative[-_]{name}"), text)
     short = argument is not None and argument[1].isdecimal() and len(argument[1]) <= 6
     return float(argument[1]) if argument is not None and short else None

@@ -1,4 +1,4 @@
-"""Answers that come in pieces: each event of a stream repeats the counts so far, and the last one has those of all."""
+"""Answers that come in pieces: each event of a stream repeats the counts so far, and the last one has all."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ COUNTS = ("numRequestsWithDraftTokens", "numDraftTokens", "numAcceptedTokens")
 
 
 def knows(text: str) -> bool:
+    """Return whether a file is of this format."""
     return '"iterLatencyMS"' in text and text.lstrip()[:1] in "[{"
 
 
@@ -38,7 +39,9 @@ class Iteration(NamedTuple):
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
-    rows = [row for row in _rows(text, source) if not row.get("attentionDpRank")]  # other ranks repeat the first
+    """Return the runs of a file: one, or one for each number of running requests."""
+    # Other ranks repeat the first.
+    rows = [row for row in _rows(text, source) if not row.get("attentionDpRank")]
     # A scrape that was saved twice holds an iteration twice.
     rows = list({json.dumps(row) if "iter" in row else i: row for i, row in enumerate(rows)}.values())
     iterations = [
@@ -48,6 +51,7 @@ def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ..
     ]
     if not iterations:
         raise ValueError(f"{source} has no iteration that only decodes; expected one or more without a prompt")
+    # Batches of their own, if there are several.
     groups = clusters([iteration.running for iteration in iterations]) if by_batch else []
     if len(groups) < 2:
         return (_summary(iterations, source),)
@@ -64,6 +68,7 @@ def _iteration(row: dict[str, Any], place: str) -> Iteration | None:
     running = _number(batching.get("numGenRequests", row.get("numActiveRequests", 0)), f"{place}: requests")
     if batching.get("numContextRequests") or not running:
         return None
+    # Counts and time of drafting; no other field may speak of speculation.
     spec = fields(row.get("specDecodingStats") or {}, f"{place}: specDecodingStats")
     counts, drafting = (0.0, 0.0, 0.0), None
     if words := [name for name in row if name != "specDecodingStats" and _OTHER_WORDS.search(name) and row[name]]:
@@ -97,6 +102,7 @@ def _check_length(spec: dict[str, Any], blocks: float, accepted: float, place: s
 
 
 def _summary(iterations: Sequence[Iteration], source: str) -> EngineLog:
+    """Sum the counts of iterations into a run, and take the mean of their times."""
     totals = [math.fsum(iteration.counts[column] for iteration in iterations) for column in range(3)]
     blocks, drafted, accepted = (whole(total, f"{source}: {name}") for total, name in zip(totals, COUNTS, strict=True))
 
@@ -133,11 +139,13 @@ def _summary(iterations: Sequence[Iteration], source: str) -> EngineLog:
 
 
 def _number(value: Any, place: str) -> float:
+    """Return a number of JSON; ValueError with its place for anything else."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number(str(value) if is_number else repr(value), place)
 
 
 def _rows(text: str, source: str) -> list[dict[str, Any]]:
+    """Return the iterations, which may be strings of JSON themselves."""
     rows = json_values(text, source)
     rows = [parsed_json(row, source) if isinstance(row, str) else row for row in rows]
     if not all(isinstance(row, dict) for row in rows):

@@ -42,6 +42,7 @@ _OLD = re.compile(r"Speculative metrics: |vllm:spec_decode_draft_acceptance_rate
 
 
 def knows(text: str) -> bool:
+    """Return whether a file is of this format."""
     return bool(
         re.search(r"^vllm:", text, re.MULTILINE)
         or ENGINE.search(text)
@@ -51,6 +52,7 @@ def knows(text: str) -> bool:
 
 
 def parse(text: str, source: str, by_batch: bool = False) -> tuple[EngineLog, ...]:
+    """Return the runs of counters, or of a log's lines."""
     if _OLD.search(text):
         raise ValueError(
             f"{source} is of vLLM before 0.9 ('Speculative metrics'), which counts drafts behind a rejection as "
@@ -73,6 +75,7 @@ def _check_lines(text: str, source: str) -> None:
 
 def _metrics(text: str, source: str) -> EngineLog:
     """Counters of one scrape since the server's start, or between the first scrape and the last."""
+    # The values of every counter, in order.
     series: dict[tuple[str, Labels], list[float]] = {}
     models: set[str] = set()
     for i, line in enumerate(text.splitlines(), 1):
@@ -91,6 +94,7 @@ def _metrics(text: str, source: str) -> EngineLog:
     if len(models) > 1:
         raise ValueError(f"{source} holds the models {', '.join(sorted(models))}; expected one")
     _check_pairs(series, source)
+    # What each has grown by; accepted drafts by position.
     total: dict[str, float] = {}
     places: dict[int, float] = {}
     for (name, pairs), values in series.items():
@@ -105,6 +109,7 @@ def _metrics(text: str, source: str) -> EngineLog:
         raise ValueError(
             f"{source} has none of the counters {SPEC}..._total, {TOKEN} or {STEP[0]}; expected vLLM 0.9 or later"
         )
+    # Blocks, drafted and accepted tokens: all of them, or none.
     counts = {
         key: whole(total[f"{SPEC}{name}_total"], f"{source}: {SPEC}{name}_total")
         for key, name in (("blocks", "drafts"), ("drafted", "draft_tokens"), ("accepted", "accepted_tokens"))
@@ -150,7 +155,7 @@ def _check_pairs(series: Mapping[tuple[str, Labels], Sequence[float]], source: s
     for (name, pairs), values in series.items():
         names = tuple(label for label, _ in pairs)
         if of_name.setdefault(name, names) != names:
-            both = " and with ".join(", ".join(one) or "none" for one in (of_name[name], names))
+            both = " and with ".join(", ".join(labels) or "none" for labels in (of_name[name], names))
             raise ValueError(f"{source} has {name} with the labels {both}; expected scrapes of one server and version")
         if first is not None and len(values) != len(series[first]):
             raise ValueError(
@@ -160,18 +165,22 @@ def _check_pairs(series: Mapping[tuple[str, Labels], Sequence[float]], source: s
 
 
 def _shown(name: str, labels: Labels) -> str:
+    """A counter with its labels, as in a message."""
     return f"{name}{{{','.join(f'{label}={value}' for label, value in labels)}}}" if labels else name
 
 
 def _position(labels: Mapping[str, str], source: str) -> int:
-    found = labels.get("position", "")
-    if not found.isdecimal() or len(found) > 4:
-        raise ValueError(f"{source}: accepted_tokens_per_pos has the position {found[:40]!r}; expected a whole number")
-    return int(found)
+    """The position that a counter's label names."""
+    position = labels.get("position", "")
+    if not position.isdecimal() or len(position) > 4:
+        raise ValueError(
+            f"{source}: accepted_tokens_per_pos has the position {position[:40]!r}; expected a whole number"
+        )
+    return int(position)
 
 
 def _coverage_of(total: dict[str, float], counts: dict[str, int]) -> float | None:
-    """The share of steps that had a draft: steps are observed one by one, or emit what is kept and one token more."""
+    """The share of steps that had a draft: steps are observed, or emit their accepted drafts and one token more."""
     steps = next((total[f"{name}_count"] for name in STEP if total.get(f"{name}_count")), 0.0)
     if not steps and total.get(TOKENS):
         first = total.get(BESIDE[1], 0.0)
@@ -183,6 +192,7 @@ def _coverage_of(total: dict[str, float], counts: dict[str, int]) -> float | Non
 
 
 def _wanted(name: str) -> bool:
+    """Return whether a counter is read."""
     if name in BESIDE:
         return True
     counter = name.startswith(SPEC) and name.endswith("_total")
@@ -190,6 +200,7 @@ def _wanted(name: str) -> bool:
 
 
 def _mean(total: dict[str, float], name: str) -> Timing | None:
+    """The mean of a histogram by its sum and count; None without observations."""
     if not total.get(f"{name}_count"):
         return None
     return Timing(total.get(f"{name}_sum", 0.0) / total[f"{name}_count"], None)

@@ -13,13 +13,13 @@ from specsim.logs.record import DENSE, DISAGREE, EngineLog, mended, number, shar
 ENGINE = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
 _PROMPT = re.compile(r"Avg prompt throughput: ([\d.]+) tokens/s")
 _STAMP = re.compile(r"(?:INFO|WARNING|DEBUG) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)")
-# Tokens a second count the first token of each answer, too: from this share on every step is taken to have a draft.
+# From this share on every step counts as one with a draft: tokens a second include the first token of each answer.
 TIMED = 0.9
 # Fewer steps than this share of the blocks: lines and counts are not of the same intervals.
 MISCOUNTED = 0.7
-# What rounding leaves of a mean that is printed with two digits, and of a rate with three.
+# Half a unit of the last printed digit, and a little: means have two digits, rates three.
 MEAN_ROUNDING, RATE_ROUNDING = 0.0051, 0.00051
-# Methods that look drafts up, and find none in many steps, begin with these words.
+# First words of methods that look drafts up, and find none in many steps.
 LOOKED_UP = ("ngram", "suffix", "prompt_lookup")
 
 
@@ -45,6 +45,7 @@ class Interval(NamedTuple):
 
 def _intervals(text: str, source: str) -> list[Interval]:
     """The intervals of a log; drafts before the first line of throughput belong to an interval of their own."""
+    # Read lines of throughput, each an interval, and lines of counts, which belong to the interval before.
     intervals: list[Interval] = []
     stamps: dict[str, list[int]] = {}
     for line_number, line in enumerate(text.splitlines(), 1):
@@ -61,7 +62,8 @@ def _intervals(text: str, source: str) -> list[Interval]:
             intervals.append(Interval(running, number(rate[1], f"{place}: throughput"), read, seconds, ()))
         if "SpecDecoding metrics:" in line:
             drafts = _drafts_of(line, place)
-            if not drafts.drafted:  # an idle engine prints 0, or nan
+            # An idle engine prints 0, or nan.
+            if not drafts.drafted:
                 continue
             # Engines that share the requests print their throughput before it, each for the same interval.
             first = next((k + 1 for k in reversed(range(len(intervals))) if intervals[k].drafts), 0)
@@ -83,38 +85,37 @@ APART = 1.5
 
 
 def _timed(interval: Interval, seconds: float | None) -> Interval:
-    """An interval with the seconds that the throughputs beside counts tell, where stamps tell none, or far more."""
+    """The interval with the seconds by its counts and throughputs, if stamps have none, or far more."""
     if seconds is None or (interval.seconds is not None and interval.seconds <= APART * seconds):
         return interval
     return interval._replace(seconds=seconds)
 
 
 def _drafts_of(line: str, place: str) -> Drafts:
+    """Read a line of counts."""
     counts = {name: _first(rf"{name}: (\d+) tokens", line) for name in ("Accepted", "Drafted")}
     if None in counts.values():
         raise ValueError(f"{place}: expected 'Accepted: N tokens, Drafted: N tokens', found neither")
     accepted, drafted = (whole(number(v or "", f"{place}: {k}"), f"{place}: {k}") for k, v in counts.items())
+    # Rates by position, mean length, and the interval by the throughput of drafts: not every version prints them.
     places = _first(r"Per-position acceptance rate: ([\d., ]*\d)", line) or ""
     shares = tuple(share(v, f"{place}: rate of position {k}") for k, v in enumerate(places.split(",")) if places)
     mean = _first(r"Mean acceptance length: ([\d.]+)", line)
     speed = _first(r"Drafted throughput: ([\d.]+) tokens/s", line)
     pace = number(speed, f"{place}: drafted throughput") if speed else 0.0
-    return Drafts(
-        accepted,
-        drafted,
-        shares,
-        None if mean is None else number(mean, f"{place}: mean acceptance length"),
-        drafted / pace if pace and drafted else None,
-    )
+    mean_length = None if mean is None else number(mean, f"{place}: mean acceptance length")
+    seconds = drafted / pace if pace and drafted else None
+    return Drafts(accepted, drafted, shares, mean_length, seconds)
 
 
 def _first(pattern: str, line: str) -> str | None:
+    """The first group of the first match; None without one."""
     match = re.search(pattern, line)
     return match[1] if match else None
 
 
 def _seconds(line: str) -> int | None:
-    """Seconds since the start of a year, as the line is stamped."""
+    """Seconds since the start of a year by the line's stamp; None without one."""
     stamp = _STAMP.search(line)
     if stamp is None:
         return None
@@ -123,7 +124,7 @@ def _seconds(line: str) -> int | None:
 
 
 def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
-    """One run of all intervals, or one for each number of running requests."""
+    """Return one run of all intervals, or one for each number of running requests."""
     _check_one_server(text, source)
     text, cut = _without_cut_line(text)
     intervals = _intervals(text, source)
@@ -132,6 +133,7 @@ def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
         both = " and with ".join(map(str, sorted(lengths)[:2]))
         raise ValueError(f"{source} holds lines with {both} rates by position; split it: one server a file")
     method = _first(r"speculative[-_]config\W+(?!None)[^\n]{0,300}?\bmethod\W{1,4}(\w+)", text)
+    # Batches of their own, if there are several.
     groups, left = steady_groups([interval.running for interval in intervals]) if by_batch else ([], ())
     if len(groups) < 2:
         run = _summary(intervals, source, method)
@@ -139,13 +141,14 @@ def read_lines(text: str, source: str, by_batch: bool) -> list[EngineLog]:
     runs = []
     for group in groups:
         run = _summary([intervals[i] for i in group], source, method)
-        if not run.speculating and any(interval.drafts for interval in intervals):  # switched off at this batch
+        # Speculation was switched off at this batch.
+        if not run.speculating and any(interval.drafts for interval in intervals):
             run = run._replace(speculating=True, length=0.0)
         runs.append(run._replace(batch=float(round(run.batch or 0.0)), notes=(*run.notes, *left, *cut)))
     return runs
 
 
-# How a server says, when it starts, whether and how it speculates.
+# The words of a server, when it starts, on whether and how it speculates.
 _CONFIG = re.compile(r"\bspeculative_config=(None|SpeculativeConfig\([^)]*\))")
 
 
@@ -160,7 +163,7 @@ def _check_one_server(text: str, source: str) -> None:
 
 
 def _without_cut_line(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text without a last line of counts that ends before all its rates, and what to note of it."""
+    """Return the text without a last line of counts that is cut off, and a note of that."""
     start = text.rfind("\n") + 1
     counts = "SpecDecoding metrics:"
     before = [line for line in text[:start].splitlines() if counts in line]
@@ -184,18 +187,19 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
     notes = []
     if any(interval.prompt for interval in busy):
         notes.append("prompts were read in the intervals timed, so that a token seems to take longer than it does")
-    # Count blocks and what they kept, line by line.
+    # Count blocks and accepted drafts by position, line by line.
     lines = [line for interval in intervals for line in interval.drafts]
     accepted, drafted = sum(line.accepted for line in lines), sum(line.drafted for line in lines)
     counts = [_drafts(line) for line in lines]
     blocks = sum(n for n in counts if n is not None)
-    kept: list[int] = []
+    by_position: list[int] = []
     for line, n in zip(lines, counts, strict=True):
         for k, part in enumerate(line.shares if n is not None else ()):
-            kept += [0] * (k + 1 - len(kept))
-            kept[k] += round(part * (n or 0))
-    if kept and sum(kept) != accepted:  # printed with three digits, too few where an interval has many blocks
-        kept = mended(kept, accepted)
+            by_position += [0] * (k + 1 - len(by_position))
+            by_position[k] += round(part * (n or 0))
+    # Rates have three digits, which are too few where an interval has many blocks.
+    if by_position and sum(by_position) != accepted:
+        by_position = mended(by_position, accepted)
     # The block length, if every line tells its number of blocks.
     speculating = drafted > 0 or method is not None
     length = 0.0 if speculating else None
@@ -224,7 +228,7 @@ def _summary(intervals: Sequence[Interval], source: str, method: str | None) -> 
         blocks=blocks if blocks_known else None,
         drafted=drafted if speculating else None,
         accepted=accepted if speculating else None,
-        kept=tuple(kept) if blocks_known else (),
+        kept=tuple(by_position) if blocks_known else (),
         tau=_printed_tau(lines) if drafted and not blocks_known else None,
         token=token,
         notes=tuple(dict.fromkeys(notes)),
@@ -249,19 +253,19 @@ def _unknown(lines: Sequence[Drafts], counts: Sequence[int | None]) -> str:
 
 
 def _coverage(intervals: Sequence[Interval], method: str | None) -> float | None:
-    """The share of steps that had a draft: a step emits what it keeps, and one token more.
+    """Return the share of steps that had a draft: a step emits its accepted drafts, and one token more.
 
     None where intervals are not timed, and the method is not one that drafts in every step.
     """
     blocks, steps = 0.0, 0.0
     # A log may end between the two lines of an interval.
-    whole_ones = intervals if not intervals or intervals[-1].drafts else intervals[:-1]
-    for one in whole_ones:
-        n = [_drafts(line) or _counted(line) for line in one.drafts]
-        if one.seconds is None or None in n:
+    complete = intervals if not intervals or intervals[-1].drafts else intervals[:-1]
+    for interval in complete:
+        n = [_drafts(line) or _counted(line) for line in interval.drafts]
+        if interval.seconds is None or None in n:
             continue
         blocks += sum(v for v in n if v is not None)
-        steps += one.rate * one.seconds - sum(d.accepted for d in one.drafts)
+        steps += interval.rate * interval.seconds - sum(d.accepted for d in interval.drafts)
     if blocks and steps > blocks * MISCOUNTED:
         share_of_steps = blocks / steps
         return share_of_steps if share_of_steps < TIMED else 1.0
@@ -269,14 +273,14 @@ def _coverage(intervals: Sequence[Interval], method: str | None) -> float | None
 
 
 def _counted(line: Drafts) -> float | None:
-    """Blocks of a line by its printed mean."""
+    """The number of blocks of a line by its printed mean; None without one."""
     if not line.drafted:
         return 0.0
     return line.accepted / (line.mean - 1) if line.mean is not None and line.mean > 1.02 else None
 
 
 def _printed_tau(lines: Sequence[Drafts]) -> Timing | None:
-    """Tokens of a block with drafts by the printed means, where every line has one."""
+    """Tokens of a block with drafts by the printed means; None if a line has none."""
     blocks = [_counted(line) for line in lines]
     if None in blocks or not sum(n for n in blocks if n is not None):
         return None
