@@ -19,14 +19,14 @@ from specsim.speed.prediction import HOLDS_ONE, Estimate, Prediction
 EVERYWHERE = (
     "this acceptance holds at every batch and context: reported ones fall with both, so was it measured at these?"
 )
-# What is said of models and caches that are larger than the memory.
+# The answer if models and caches are larger than the memory.
 NO_FIT = "does not fit"
 # The longest context, in tokens, up to which boundaries are searched.
 MAX_CONTEXT = 131_072
 
 
 class Answer(NamedTuple):
-    """Everything that the command says.
+    """The whole answer of the command.
 
     helps: "yes", "no", or "perhaps" if the interval of the speedup contains 1, or if there is no interval and one
     failing assumption is enough; "does not fit" where the first point needs more memory than its devices have. level:
@@ -115,7 +115,7 @@ def is_misfit(problem: Problem) -> bool:
 
 
 def with_memory(problem: Problem, words: str) -> str:
-    """Return the sentence that a plan begins with, behind what does not fit the memory."""
+    """Return the first sentence of a plan, with a warning if models and caches do not fit the memory."""
     misfits = problem.costs.misfits
     if is_misfit(problem):
         first = misfits[0]
@@ -146,6 +146,7 @@ def widen_low(prediction: Prediction, slower: Prediction) -> Prediction:
 
 
 def _best_chains(problem: Problem) -> tuple[Prediction, ...]:
+    """Return the best chain at each point."""
     search = problem.search
     return plan(
         problem.latency,
@@ -203,6 +204,7 @@ def _helps(best: Estimate, doubts: tuple[Doubt, ...]) -> str:
 
 
 def _assumptions(first: Prediction, trees: Sequence[Tree], search: Search) -> tuple[str, ...]:
+    """Return the assumptions of the first prediction, and those of points and trees."""
     assumptions = list(first.assumptions)
     if first.unit == "s":
         assumptions.insert(1, EVERYWHERE)

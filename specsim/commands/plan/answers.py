@@ -11,28 +11,29 @@ from specsim.logs.measures import check_coverage, implausible, log_acceptance
 from specsim.logs.read import read_log
 from specsim.logs.record import DENSE
 
-COLUMN = "drafted_share"  # of the file that `specsim log --out` writes
+# The column of the share, in the file that `specsim log --out` writes.
+COLUMN = "drafted_share"
 
 
 def acceptance_of_answers(path: Path, share: float | None, every_step: bool) -> Acceptance:
     """Return hazards counted in the `acceptance_histogram` of an engine's answers.
 
-    share: that of the steps that had a draft, if the caller says it. every_step: whether what drafts makes one in each.
-    ValueError where neither says it, and the answers do not either, as of `specsim log --out`.
+    share: the share of steps that had a draft, if the caller knows it. every_step: whether the drafter makes a draft in
+    each step. ValueError if the share is known neither from these nor from the answers.
     """
     (run,) = read_log(path)
-    found = log_acceptance(run).hazards
-    if found is None:
+    hazards = log_acceptance(run).hazards
+    if hazards is None:
         raise ValueError(f"{path.name} counts no blocks by the drafts they kept; expected an acceptance_histogram")
     if share is None and not every_step:
         check_coverage(run)
     words = [f"hazards counted in {path.name}, blocks independent", *implausible(run)]
     if run.coverage is None and share is None:
         words.append("every step had a draft, as what drafts makes one in each")
-    return from_counts(found, "; ".join(words))
+    return from_counts(hazards, "; ".join(words))
 
 
-def of_every_step(path: Path, share: float | None, found: Acceptance) -> Acceptance:
+def of_every_step(path: Path, share: float | None, acceptance: Acceptance) -> Acceptance:
     """Return the acceptance read from a file; ValueError if many steps had no draft, and no share of them is given."""
     known = _share(read_text(path, MOST_BYTES), path)
     if share is None and known is not None and known < DENSE:
@@ -40,11 +41,11 @@ def of_every_step(path: Path, share: float | None, found: Acceptance) -> Accepta
             f"{path.name}: {100 * known:.3g} % of the steps had a draft, and a plan would take every step to have one; "
             f"give --draft ngram (or suffix) and --drafted-share {known:.3g}"
         )
-    return found
+    return acceptance
 
 
 def _share(text: str, path: Path) -> float | None:
-    """The share of steps that had a draft, where a file says it."""
+    """Return the share of steps that had a draft; None if the file does not have it."""
     if '"acceptance_histogram"' in text:
         return read_log(path)[0].coverage
     row = next(csv.DictReader(text.lower().splitlines()), None)

@@ -33,11 +33,14 @@ class Comparison(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Seconds of a cycle's parts: of a chain, or of a tree, of so many levels, which the target reads in one pass."""
+    """Seconds of the parts of a cycle that drafts a chain or tree of `levels` levels and verifies `tokens` in one pass.
+
+    plain: a whole cycle of plain decoding in the same run.
+    """
 
     levels: int
     tokens: int
-    plain: float  # a whole cycle of plain decoding beside it
+    plain: float
     draft: float
     verify: float
     rest: float
@@ -105,6 +108,7 @@ def _chains(path: Path, run: dict[str, Any], where: str) -> Iterator[Timed]:
 
 
 def _trees(path: Path, held: dict[str, Any]) -> Iterator[Timed]:
+    """Yield the timed lines of a comparison of trees, one for each shape."""
     for i, row in enumerate(_at(path, held, "rows")):
         where = f"rows[{i}]."
         tokens = _at(path, _at(path, row, "pass", where), "tokens", f"{where}pass.")
@@ -114,6 +118,7 @@ def _trees(path: Path, held: dict[str, Any]) -> Iterator[Timed]:
 
 
 def _timed(path: Path, costs: Any, entry: int, levels: int, tokens: int, where: str) -> Timed:
+    """Return one timed line: entry 0 of each list is plain decoding."""
     parts = {name: _numbers(path, costs, f"{name}_s", where, "[0, inf)") for name in (*PHASES, "cycle")}
     for name, values in parts.items():
         if len(values) <= entry:
@@ -127,6 +132,7 @@ def _timed(path: Path, costs: Any, entry: int, levels: int, tokens: int, where: 
 
 
 def _medians(pairs: Any) -> list[tuple[int, float]]:
+    """Return the median of the values of each key, keys in order."""
     by_key: dict[int, list[float]] = {}
     for key, value in pairs:
         by_key.setdefault(key, []).append(value)
@@ -180,6 +186,7 @@ def _at(path: Path, held: Any, key: str | int, where: str = "") -> Any:
 
 
 def _numbers(path: Path, held: Any, key: str, where: str, allowed: str) -> list[float]:
+    """Return a list of numbers, each in the interval `allowed`; ValueError with its place."""
     values = _at(path, held, key, where)
     if not isinstance(values, list):
         raise ValueError(f"{path.name}: {where}{key} is no list of numbers")

@@ -42,9 +42,9 @@ OF_COSTS = (
 
 
 class Costs(NamedTuple):
-    """Costs of cycles that have a draft, and what has to be said about them.
+    """Costs of cycles that have a draft, with notes and limits.
 
-    method: what drafts; "model" if only numbers are given. notes: remarks for the reader.
+    method: the kind of drafter; "model" if only numbers are given. notes: remarks for the reader.
     hidden_overhead: overhead of a cycle that is in no value, but in the low ends of intervals.
     level_steps: time of a draft step at each level, if it was measured. types: of weights, if
     models are known. share: of the target calls that have a draft. max_drafts: the longest block
@@ -73,7 +73,7 @@ def plan_costs(
 
     Raise ValueError for options that do not go together.
     """
-    # An acceptance of looked-up drafts says nothing of target calls without one: their share has to be known first.
+    # Looked-up drafts have target calls without a draft, on which their acceptance says nothing: their share is needed.
     drafter = (options.draft or "").lower()
     if record is not None:
         drafter = "a comparison"
@@ -100,6 +100,7 @@ def plan_costs(
 
 
 def _is_given(options: PlanOptions, name: str) -> bool:
+    """Return whether an option differs from its default."""
     return bool(getattr(options, name) != options._field_defaults[name])
 
 
@@ -117,6 +118,7 @@ def _measured(options: PlanOptions, record: Comparison, batches: Sequence[int]) 
 
 def _declared(options: PlanOptions, batches: Sequence[int]) -> Costs:
     """Return costs that are given as numbers."""
+    # Options that numbers include, or that belong to models.
     if options.cost_ratio is None:
         raise ValueError(
             "costs are missing: give --target, --draft and --hardware, or --cost-ratio (0: drafts are free)"
@@ -163,6 +165,7 @@ def _verify_cost(options: PlanOptions) -> list[float] | None:
 
 
 def _listed(values: Sequence[int]) -> str:
+    """Return a list of numbers as it is typed."""
     return ",".join(map(str, values))
 
 
@@ -177,9 +180,9 @@ def _check_models(options: PlanOptions) -> None:
     if options.verify_cost is not None:
         raise ValueError("--verify-cost goes with --cost-ratio; models and hardware have a curve of their own")
     if options.draft in LOOKED_UP:
-        given = [name for name in OF_A_DRAFT if _is_given(options, name)]
-        if given:
-            name = f"--{given[0].replace('_', '-')}"
+        of_draft = [name for name in OF_A_DRAFT if _is_given(options, name)]
+        if of_draft:
+            name = f"--{of_draft[0].replace('_', '-')}"
             raise ValueError(f"{name} is of a draft model, and --draft {options.draft} has none; leave it out")
     parallel = max(options.tp, options.draft_tp)
     if parallel > read.MOST["tp"]:
@@ -218,7 +221,7 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
     if drafter.shape is None:
         latency = _without_draft_model(latency)
 
-    # Overhead that nobody stated is in no value, but the low ends of intervals allow for it.
+    # Without --overhead it is in no value, but the low ends of intervals allow for it.
     hidden_overhead = 0.0
     if options.overhead is None:
         hidden_overhead = doubts.OVERHEAD_S
@@ -229,6 +232,7 @@ def _modelled(options: PlanOptions, batches: Sequence[int], contexts: Sequence[i
         others = [assumption for assumption in latency.assumptions if assumption != NO_OVERHEAD]
         latency = latency._replace(assumptions=(*others, words))
 
+    # Notes on the shapes, and points that do not fit the memory.
     notes = [*models.named_after(options.target, target), *drafter.notes, *types.notes]
     notes += [_unread(shape) for shape in (target, drafter.shape) if shape is not None and shape.unread]
     notes += [_assumed(shape) for shape in (target, drafter.shape) if shape is not None and shape.assumed]

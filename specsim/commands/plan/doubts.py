@@ -117,6 +117,7 @@ def tree_doubts(
 
 
 def _worst_first(doubts: Sequence[Doubt]) -> tuple[Doubt, ...]:
+    """Return the doubts by speedup, the smallest first."""
     return tuple(sorted(doubts, key=lambda doubt: doubt.speedup))
 
 
@@ -132,6 +133,7 @@ def _doubts(
 
     speedup: of the plan under given costs and acceptance. tokens: read by a target pass. lower: the worse acceptance.
     """
+    # Costs with one part worse; extra work has the unit of the model.
     draft, target, overhead = latency.draft, latency.target, latency.overhead
 
     def slower_pass(tokens: int, batch: int, context: int) -> Timing:

@@ -42,10 +42,14 @@ ENGINES = (
     *("vllm", "sglang", "llamacpp", "aiconfigurator", "vllm-synthetic", "llamacpp-synthetic"),
     *("sglang-adaptive", "json", "csv"),
 )
-BY_BATCH = ("vllm", "vllm-synthetic", "sglang-adaptive")  # engines that take a length by batch
-TABLES = ("json", "csv")  # of no engine: see `cells`
-ADAPTIVE = ("eagle", "eagle3", "mtp")  # drafters whose length SGLang can change
-METHODS = {  # of a drafter: its name for vLLM, SGLang and llama.cpp; None where its options are not known
+# Engines that take a length by batch.
+BY_BATCH = ("vllm", "vllm-synthetic", "sglang-adaptive")
+# Tables that no engine reads: see `cells`.
+TABLES = ("json", "csv")
+# Drafters whose length SGLang can change.
+ADAPTIVE = ("eagle", "eagle3", "mtp")
+# The names of a drafter for vLLM, SGLang and llama.cpp; None where its options are not known.
+METHODS = {
     "model": ("draft_model", "STANDALONE", "draft-simple"),
     "eagle": ("eagle", "EAGLE", None),
     "eagle3": ("eagle3", "EAGLE3", "draft-eagle3"),
@@ -56,7 +60,8 @@ METHODS = {  # of a drafter: its name for vLLM, SGLang and llama.cpp; None where
     "peagle": ("eagle3", None, None),
     "parallel": ("draft_model", None, None),
 }
-_NEXTN = 5  # the longest draft of aiconfigurator
+# The longest draft of aiconfigurator.
+_NEXTN = 5
 
 
 class Bounds(NamedTuple):
@@ -68,7 +73,7 @@ class Bounds(NamedTuple):
 
 
 def bounds(parents: Sequence[int]) -> Bounds:
-    """The bounds that a tree of this shape fits into.
+    """Return the bounds that a tree of this shape fits into.
 
     Top-k is raised where an engine that keeps k nodes of each level, with k children each, would have too few.
 
@@ -93,7 +98,7 @@ def emit(
     method: str = "model",
     tree: Sequence[int] = (),
 ) -> str:
-    r"""What to hand to the engine so that it drafts by this schedule, or accepts as planned in a benchmark.
+    r"""Return the options by which an engine drafts by this schedule, or accepts as planned in a benchmark.
 
     .. math:: \tau = 1 + \sum_i P(n \ge i) = 1 + \sum_i \prod_{j \le i} \alpha_j
 
@@ -133,6 +138,7 @@ def emit(
         raise ValueError(f"emit must be one of {', '.join(known)}, got {engine!r}")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    # Engines without a length by batch take that of the first range.
     gamma = max(g for _, _, g in schedule) if engine in BY_BATCH else schedule[0][2]
     if gamma == 0 and not (tree and engine == "sglang"):
         raise ValueError("the plan is not to speculate: there is nothing to emit")
@@ -142,6 +148,7 @@ def emit(
         return _sglang(method, draft, bounds(tree) if tree else Bounds(gamma, 1, gamma + 1))
     if engine == "llamacpp":
         return _llamacpp(method, draft, gamma)
+    # Engines that take the acceptance, too.
     rates = as_acceptance(acceptance)
     if engine == "aiconfigurator":
         if gamma > _NEXTN:
@@ -159,6 +166,7 @@ def emit(
 
 
 def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
+    """Return the speculative config of vLLM."""
     config: dict[str, Any] = {"method": METHODS[method][0]}
     if method in ("peagle", "parallel"):
         config["parallel_drafting"] = True
@@ -171,6 +179,7 @@ def _vllm(method: str, draft: str, gamma: int, schedule: Sequence[tuple[int, int
 
 
 def _sglang(method: str, draft: str, bounds: Bounds) -> str:
+    """Return the command-line options of SGLang."""
     name = METHODS[method][1]
     if name is None:
         why = (
@@ -180,19 +189,22 @@ def _sglang(method: str, draft: str, bounds: Bounds) -> str:
     words = ["--speculative-algorithm", name]
     if method != "mtp":
         words += ["--speculative-draft-model-path", shlex.quote(draft)]
-    if method == "dflash":  # a block holds the known token beside its drafts
+    # A block of DFlash holds the known token beside its drafts.
+    if method == "dflash":
         return " ".join([*words, "--speculative-num-draft-tokens", str(bounds.tokens)])
     words += ["--speculative-num-steps", str(bounds.steps), "--speculative-eagle-topk", str(bounds.top_k)]
     return " ".join([*words, "--speculative-num-draft-tokens", str(bounds.tokens)])
 
 
 def _adaptive(method: str, schedule: Sequence[tuple[int, int, int]]) -> str:
+    """Return SGLang's file of lengths by batch."""
     if method not in ADAPTIVE:
         raise ValueError(f"SGLang changes the length of {', '.join(ADAPTIVE)} drafters alone, not of {method}")
     return json.dumps({str(first): {"candidate_steps": [gamma]} for first, _, gamma in schedule})
 
 
 def _llamacpp(method: str, draft: str, gamma: int) -> str:
+    """Return the command-line options of llama.cpp."""
     name = METHODS[method][2]
     if name is None:
         raise ValueError(f"which options llama.cpp has for a drafter {method} is not known here: nothing is emitted")
@@ -203,5 +215,5 @@ def _llamacpp(method: str, draft: str, gamma: int) -> str:
 
 
 def _round(rate: float) -> float:
-    """Six digits: the sum of a few stays within 1e-5, and what did not increase still does not."""
+    """Round to six digits: the sum of a few rates stays within 1e-5, and falling rates still fall."""
     return round(float(rate), 6)

@@ -1,4 +1,4 @@
-"""The plan as an engine takes it, with notes on what it rests on and how to use it."""
+"""The plan as an engine takes it, with notes on its assumptions and its use."""
 
 from __future__ import annotations
 
@@ -90,6 +90,7 @@ def _check_devices(options: PlanOptions, problem: Problem) -> None:
 
 
 def _assumptions(problem: Problem) -> list[str]:
+    """Return points that do not fit, and the assumptions of the plan, a note each."""
     general = (problem.acceptance.words, EVERYWHERE, *problem.latency.assumptions)
     return [f"- {words}" for words in (*(misfit.note for misfit in problem.costs.misfits), *general)]
 

@@ -1,4 +1,4 @@
-"""Whether models and caches fit the devices that a plan is made for, and how many devices would hold them."""
+"""Points at which models and caches do not fit the devices, and how many devices would hold them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specsim.latency.memory import MemoryUse, Placed, equal_share, memory_use
 
 
 class Misfit(NamedTuple):
-    """A point whose weights and caches are larger than the memory, and how that is said."""
+    """A point whose weights and caches are larger than the memory, with words on what is missing."""
 
     batch: int
     context: int

@@ -1,4 +1,4 @@
-"""Models and drafters by what they are called: a name of the table, a hub id, a config.json, a kind of drafter."""
+"""Models and drafters by name: a name of the table, a hub id, a config.json, a kind of drafter."""
 
 from __future__ import annotations
 

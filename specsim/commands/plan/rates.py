@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Everything that `--rate` says; rates per second, times in seconds.
+    """The whole answer of `--rate`; rates per second, times in seconds.
 
     stable: the largest stable rate of each block length, from 0 on. gamma: the best length at the
     first rate at which speculation helps, 1 if at none. hurts: the rate from which that length is
@@ -168,10 +168,12 @@ def _line(services: Sequence[Service], stable: Sequence[float], rate: float, lev
 
 
 def _simulated(service: Service, rate: float, level: float) -> Simulated:
+    """Return the simulated times of one line of the table."""
     return simulate_requests(service, rate, requests=REQUESTS, runs=RUNS, level=level)
 
 
 def _sentence(line: Line, gamma: int, hurts: float | None, none_helps: float | None, top: float) -> str:
+    """Return the first sentence: latencies at the first rate, and the rates from which speculation hurts."""
     where = f"at {line.rate:g} requests a second"
     if line.plain is None or line.drafts is None:
         able = "plain decoding" if line.drafts is None else "speculation"
@@ -180,6 +182,7 @@ def _sentence(line: Line, gamma: int, hurts: float | None, none_helps: float | N
         slow, fast = line.plain.total_s, line.drafts.total_s
         drafts = f"with {counted(line.gamma, 'draft')} a block" if line.gamma else "with the best length"
         first = f"{where} a request takes {fast:.2f} s {drafts} and {slow:.2f} s without (predicted means)"
+    # Where the length of this plan begins to hurt, and where every length does.
     if hurts == 0:
         then = f"speculation with {counted(gamma, 'draft')} hurts at every rate"
     elif hurts is None:
@@ -228,8 +231,8 @@ def text(report: Answer, form: style.Form = "text") -> str:
     for line in report.lines:
         for name, kind in (("to first token", "first"), ("between tokens", "token"), ("to last token", "total")):
             slow, fast = (
-                None if assumption is None else getattr(assumption, kind)
-                for assumption in (line.plain_seen, line.drafts_seen)
+                None if simulated is None else getattr(simulated, kind)
+                for simulated in (line.plain_seen, line.drafts_seen)
             )
             ratio = "" if slow is None or fast is None else f"{slow.mean.value / fast.mean.value:.2f}"
             gamma = str(line.gamma) if line.gamma else "off"
@@ -244,10 +247,12 @@ def text(report: Answer, form: style.Form = "text") -> str:
 
 
 def _cells(quantiles: Quantiles | None) -> list[str]:
+    """Return mean, median and 99 % quantile in ms, "never" if the rate cannot be served."""
     if quantiles is None:
         return ["never"] * 3
     return [_short(1e3 * seconds) for seconds in (quantiles.mean.value, quantiles.p50, quantiles.p99)]
 
 
 def _short(value: float) -> str:
+    """Return a time in ms, with a decimal below 100."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"

@@ -19,7 +19,7 @@ from specsim.laws.masks import masked_row
 from specsim.lengths.acceptance_record import Acceptance, from_alpha, from_counts, from_hazards, from_rows
 from specsim.lengths.hazards import MAX_DRAFTS, HazardEstimate, estimate_hazards
 
-# The largest that are sensible: beyond them an answer would take for ever, or the numbers would mean nothing.
+# The largest sensible numbers: with larger ones an answer would take too long, or would mean nothing.
 MOST = {"batch": 1 << 14, "context": 1 << 30, "tp": 1 << 16, "max_gamma": 1000, "nodes": 1024, "ranks": 1000}
 
 
@@ -61,7 +61,7 @@ def acceptance(options: PlanOptions) -> PlanAcceptance:
         hazards = read_hazards(options.hazards)
         return PlanAcceptance(of_every_step(options.hazards, options.drafted_share, hazards))
     if options.histogram is not None:
-        # A draft model, EAGLE and MTP draft in every step; of numbers alone nobody knows what drafts.
+        # A draft model, EAGLE and MTP draft in every step; without --draft the drafter is not known.
         every_step = options.draft is not None and options.draft.lower() not in LOOKED_UP
         hazards = read_histogram(options.histogram, options.drafted_share, every_step)
         return PlanAcceptance(of_every_step(options.histogram, options.drafted_share, hazards))
@@ -81,7 +81,7 @@ def read_ranks(text: str) -> PlanAcceptance:
 
 
 def read_hazards(path: Path) -> Acceptance:
-    """A CSV of `position` and one column more that says what its numbers are, in any case; none is assumed.
+    """Read a CSV of `position` and one more column, whose name says what its numbers are, in any case.
 
     hazard: probability that the draft is kept if all before it were. rate: that it is kept, of all blocks, as engines
     print it by position; each over the one before is the hazard. count: blocks that kept that many drafts or more, from
@@ -94,6 +94,7 @@ def read_hazards(path: Path) -> Acceptance:
         lines = list(table)
     except csv.Error as error:
         raise ValueError(f"{path.name}, line {table.line_num + 1}: {error}") from None
+    # The columns, of which one kind is read.
     for name in names:
         if name and names.count(name) > 1:
             raise ValueError(f"{path.name} has two columns {name}; leave out what is not to be read")
@@ -106,6 +107,7 @@ def read_hazards(path: Path) -> Acceptance:
         )
     if len(kinds) > 1:
         raise ValueError(f"{path.name} has {kinds[0]} beside {kinds[1]}; leave out what is not to be read")
+    # Rows count up without a gap.
     kind = kinds[0]
     if not lines:
         raise ValueError(f"{path.name} has no rows")
@@ -117,6 +119,7 @@ def read_hazards(path: Path) -> Acceptance:
             raise ValueError(
                 f"{path.name}, row {i + 1}: position is {line['position']!r}; rows must count up from {first}"
             )
+    # Hazards, or what they follow from.
     if kind == "hazard":
         a = _column(path, lines, kind, "[0, 1]")
         return from_hazards(np.array(a), f"hazards as {path.name} gives them, without an error")
@@ -140,10 +143,12 @@ def read_hazards(path: Path) -> Acceptance:
 
 
 def _column(path: Path, lines: list[dict[str, str]], name: str, allowed: str) -> list[float]:
+    """Return the numbers of a column, each in the interval `allowed`."""
     return [_number(line[name], f"{path.name}, row {i}: {name}", allowed) for i, line in enumerate(lines, 1)]
 
 
 def _falling(path: Path, values: list[float], name: str) -> None:
+    """Raise ValueError if a value is above the one before it."""
     for i, (before, after) in enumerate(pairwise(values), 2):
         if after > before:
             raise ValueError(
@@ -153,6 +158,7 @@ def _falling(path: Path, values: list[float], name: str) -> None:
 
 
 def _number(text: str | None, where: str, allowed: str) -> float:
+    """Return the number that a text holds; ValueError with its place."""
     try:
         value = float(text or "")
     except ValueError:
@@ -187,21 +193,22 @@ def _from_counts(
 
 
 def read_histogram(path: Path, share: float | None = None, every_step: bool = False) -> Acceptance:
-    """JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}; or with "accepted" as `estimate_hazards` has it.
+    """Read JSON {"drafted": g, "counts": [blocks that kept 0, ..., g]}, or with "accepted" as for `estimate_hazards`.
 
-    Of an engine's answers, share and every_step say which steps had a draft, as `acceptance_of_answers` has it.
+    share, every_step: which steps had a draft, if the file has an engine's answers; see `acceptance_of_answers`.
     """
     text = _text(path)
     if '"acceptance_histogram"' in text:
         return acceptance_of_answers(path, share, every_step)
-    held = parsed_json(text, path.name)
-    if not isinstance(held, dict) or not {"drafted", "counts"} <= set(held):
-        fields = ", ".join(held) if isinstance(held, dict) else type(held).__name__
+    content = parsed_json(text, path.name)
+    if not isinstance(content, dict) or not {"drafted", "counts"} <= set(content):
+        fields = ", ".join(content) if isinstance(content, dict) else type(content).__name__
         raise ValueError(
             f'{path.name} holds {fields or "nothing"}; it needs "drafted" and "counts", or acceptance_histogram of an '
             'engine; for blocks of 3 drafts write {"drafted": 3, "counts": [blocks that kept 0, 1, 2, 3 drafts]}'
         )
-    drafted, counts = held["drafted"], held["counts"]
+    # Types and lengths.
+    drafted, counts = content["drafted"], content["counts"]
     if isinstance(drafted, bool) or not isinstance(drafted, (int, list)):
         raise ValueError(f"{path.name}: drafted is {json.dumps(drafted)}, not a whole number or a list of them")
     if isinstance(drafted, int) and drafted > MAX_DRAFTS:
@@ -209,11 +216,12 @@ def read_histogram(path: Path, share: float | None = None, every_step: bool = Fa
     if not isinstance(counts, list):
         raise ValueError(f"{path.name}: counts is {json.dumps(counts)}, not a list")
     for name in ("drafted", "counts", "accepted"):
-        check_whole_numbers(held.get(name, 0), f"{path.name}: {name}")
-    if "accepted" not in held and isinstance(drafted, int) and len(counts) != drafted + 1:
+        check_whole_numbers(content.get(name, 0), f"{path.name}: {name}")
+    if "accepted" not in content and isinstance(drafted, int) and len(counts) != drafted + 1:
         raise ValueError(f"{path.name}: {len(counts)} counts; blocks of {drafted} drafts keep 0, ..., {drafted}")
+    # The estimate; its errors name the file.
     try:
-        estimate = estimate_hazards(np.array(held.get("accepted", range(len(counts)))), drafted, counts=counts)
+        estimate = estimate_hazards(np.array(content.get("accepted", range(len(counts)))), drafted, counts=counts)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path.name}: {error}") from None
     if not len(estimate.hazards):
@@ -222,7 +230,7 @@ def read_histogram(path: Path, share: float | None = None, every_step: bool = Fa
 
 
 def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
-    """Laws p and q (n, V) along texts that the target wrote; with `tokens` (n,), of texts of `lengths`, exactly so.
+    """Read laws p and q (n, V) along texts that the target wrote; with `tokens` (n,) of texts of `lengths`, exactly.
 
     With a `mask` (n, V) of the tokens that a grammar allows, p, and q unless the draft does not see it, are
     conditioned on them.
@@ -230,19 +238,20 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
     With the tokens the renewal law of block starts gives the hazards of every length; without them all that is known is
     the mean over positions.
     """
-    held = _tensors(path)
-    missing = [name for name in ("p", "q") if name not in held]
+    tensors = _tensors(path)
+    missing = [name for name in ("p", "q") if name not in tensors]
     if missing:
         raise ValueError(
-            f"{path.name} has no tensor {' and '.join(missing)}; it has {', '.join(sorted(held)) or 'none'}"
+            f"{path.name} has no tensor {' and '.join(missing)}; it has {', '.join(sorted(tensors)) or 'none'}"
         )
-    p, q = (np.asarray(held[name], dtype=np.float64) for name in ("p", "q"))
+    p, q = (np.asarray(tensors[name], dtype=np.float64) for name in ("p", "q"))
     p, q = check.laws(p, q, (f"{path.name}: p", f"{path.name}: q"))
     if p.ndim != 2 or p.shape != q.shape or not len(p):
         raise ValueError(f"{path.name}: p has shape {p.shape} and q {q.shape}; both must be (n, V), with n at least 1")
+    # Under a mask, which the draft may not see.
     source = path.name
-    if "mask" in held:
-        mask = np.asarray(held["mask"])
+    if "mask" in tensors:
+        mask = np.asarray(tensors["mask"])
         if mask.shape != p.shape:
             raise ValueError(f"{path.name}: mask has shape {mask.shape} for rows of shape {p.shape}")
         p = masked_row(p, mask.astype(bool), f"{path.name}: p")
@@ -250,10 +259,11 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
         source += " under its mask" if masked_draft else " under its mask, which the draft does not see"
     elif not masked_draft:
         raise ValueError(f"{path.name} has no tensor mask; --unmasked-draft says that the draft does not see it")
-    if "tokens" not in held:
+    # With tokens acceptance is that along the texts.
+    if "tokens" not in tensors:
         return from_rows(p, q, source=source)
-    y = check.tokens(held["tokens"], f"{path.name}: tokens", p.shape[1])
-    lengths = np.asarray(held.get("lengths", [len(p)]))
+    y = check.tokens(tensors["tokens"], f"{path.name}: tokens", p.shape[1])
+    lengths = np.asarray(tensors.get("lengths", [len(p)]))
     if lengths.dtype.kind not in "iu":
         raise ValueError(f"{path.name}: lengths has type {lengths.dtype}; give whole numbers of tokens")
     if y.shape != p.shape[:1] or lengths.sum() != len(p) or (lengths < 1).any():
@@ -264,6 +274,7 @@ def read_rows(path: Path, masked_draft: bool = True) -> Acceptance:
 
 
 def _tensors(path: Path) -> dict[str, Any]:
+    """Return the tensors of a safetensors file."""
     with extras.needed(f"reading {path.name}"):
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
@@ -276,6 +287,7 @@ def _tensors(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file; ValueError if it cannot be read."""
     try:
         return read_text(path, MOST_BYTES)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Steps without a draft: what looked-up drafts (n-grams, suffixes) give, where some steps find none.
+"""Steps without a draft: costs and tokens of looked-up drafts (n-grams, suffixes), which some steps do not find.
 
 With s the share of steps that have a draft, tau and t(m) those of steps that have one, in plain steps:
 
@@ -15,9 +15,9 @@ LOOKED_UP = ("ngram", "suffix")
 
 
 def drafted_share(method: str, share: float | None) -> float:
-    """The share of steps that have a draft; ValueError where looked-up drafts come without one, or others with one.
+    """Return the share of steps that have a draft; ValueError if looked-up drafts lack it, or others have one.
 
-    method "": costs are declared, by whatever drafts.
+    method "": costs are declared for an unnamed drafter.
     """
     if share is None and method in LOOKED_UP:
         raise ValueError(
@@ -39,6 +39,7 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
     if share == 1:
         return latency
 
+    # A mean pass is a plain step or one over all tokens; drafting is in the drafted share alone.
     def target(tokens: int, batch: int, context: int) -> Timing:
         plain = latency.target(1, batch, context)
         if tokens == 1:
@@ -61,7 +62,7 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
 
 
 def mixed_acceptance(acceptance: Acceptance, share: float) -> Acceptance:
-    """Tokens of a mean step: 1 + s (tau - 1), as if the first draft were found and kept."""
+    """Acceptance of a mean step: tau is 1 + s (tau - 1), as if the first draft were both there and accepted."""
     if share == 1:
         return acceptance
 

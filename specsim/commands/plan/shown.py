@@ -27,7 +27,7 @@ def text(answer: Answer, form: style.Form = "text") -> str:
 
     # The first point by block length, and what its plan depends on.
     first = answer.points[0]
-    curve = ", ".join(f"{gamma}: {one.value:.2f}" for gamma, one in enumerate(answer.curve))
+    curve = ", ".join(f"{gamma}: {speedup.value:.2f}" for gamma, speedup in enumerate(answer.curve))
     lines.append(f"by gamma at batch {first.batch}, context {first.context}: {curve}")
     if answer.break_even is not None:
         lines.append(f"break-even acceptance there, the same at every position: {answer.break_even:.2f}")
@@ -117,6 +117,7 @@ def _with_level(name: str, estimates: Sequence[Estimate], level: float) -> str:
 
 
 def _boundary(context: int | None, between: Sequence[tuple[int, int]]) -> str:
+    """Return a boundary in words, with the ranges of contexts at which speculation helps if there is none."""
     if context is not None:
         return f"helps from context {context} on"
     if not between:

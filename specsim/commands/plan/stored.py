@@ -1,4 +1,4 @@
-"""In which type weights are stored and multiplied: what was said, what a config says, what the device has."""
+"""Types in which weights are stored and multiplied: by the options, by a config, or by the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specsim.latency.weights import TYPES, Weights, weights_named
 
 
 class Types(NamedTuple):
-    """The type that products multiply in, those in which target and draft are stored, and what to say of them."""
+    """The type of the products, the types in which target and draft are stored, and notes on them."""
 
     products: str
     target: Weights
@@ -21,8 +21,13 @@ class Types(NamedTuple):
         return {
             "products": self.products,
             **{
-                name: {"type": one.name, "bits": one.layers, "head_bits": one.head, "expert_bits": one.expert_bits}
-                for name, one in (("target", self.target), ("draft", self.draft))
+                name: {
+                    "type": weights.name,
+                    "bits": weights.layers,
+                    "head_bits": weights.head,
+                    "expert_bits": weights.expert_bits,
+                }
+                for name, weights in (("target", self.target), ("draft", self.draft))
             },
         }
 
@@ -35,10 +40,11 @@ def chosen_types(
     small: ModelShape | None,
     device: Hardware,
 ) -> Types:
-    """The types of a plan; whatever is not said comes from the configs, else it is 16 bits as the device has them.
+    """Return the types of a plan: by the options, else by the configs, else 16 bits as the device has them.
 
-    dtype, where it is said, is that of the weights too, unless --weights and --draft-weights say others.
+    dtype is the type of the weights too, unless --weights and --draft-weights name others.
     """
+    # The type of products, and that of weights whose type nothing names.
     sixteen = next((name for name in ("bf16", "fp16") if name in device.flops), next(iter(device.flops)))
     declared = None if large.stored is None else large.stored.name
     products = dtype
@@ -66,6 +72,7 @@ def chosen_types(
             )
         return shape.stored
 
+    # Types of both models, and notes on those that a config declares.
     target = stored(weights, "--weights", large)
     draft = stored(draft_weights, "--draft-weights", small)
     for shape, chosen, name in ((large, target, weights), (small, draft, draft_weights)):
