@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from real.decode.warp import Warping
-    from real.pair import Generation, Pair, load
+    from real.pair import Pair, load
+    from real.writing import Generation
 
 __all__ = ["TINY", "Generation", "Pair", "Warping", "load"]
 TINY = Path(__file__).parent / "tiny"  # the bundled pair: target, draft and prompts.json
 _HOME = {
-    "Generation": "real.pair",
+    "Generation": "real.writing",
     "Pair": "real.pair",
     "load": "real.pair",
     "Warping": "real.decode.warp",

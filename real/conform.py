@@ -18,7 +18,7 @@ from torch import Tensor
 
 from real.decode.chain_cycle import Verifier
 from real.decode.loop import Uniforms, decode
-from real.decode.verifier import verifier_of
+from real.decode.verifier import RuleOptions, verifier_of
 from real.decode.warping import Warping
 from real.models.model import LanguageModel
 from specsim.base.arrays import pick
@@ -77,7 +77,7 @@ def by_position(random: Any) -> Uniforms:
 @cache
 def followed(rule: str) -> Followed:
     """The rule of this name, as `Pair.generate` finds it."""
-    verifier, _ = verifier_of(rule, GAMMA, None, None, None, temperature=1.0)
+    verifier, _ = verifier_of(RuleOptions(rule, gamma=GAMMA), temperature=1.0)
     return Followed(verifier)
 
 

@@ -1,58 +1,67 @@
-"""A target and its draft: load them, write with them, score texts under them."""
+"""A target and what drafts for it: load them, write with them, score texts under them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Generic
 
 import torch
+from typing_extensions import TypeVar
 
 from real.decode.blocks import Score
 from real.decode.graphs import Kept
-from real.decode.loop import Block, Stop, decode_batch, keyed
-from real.decode.score import score
-from real.decode.stops import Stream, check_strings, cut, stopping
+from real.decode.loop import Stop
+from real.decode.options import DecodeOptions
+from real.decode.proposer import Drafter
+from real.decode.score import ids_to_score, score
+from real.decode.stops import check_strings
 from real.decode.text_length import check_fit
-from real.decode.verifier import verifier_of
+from real.decode.verifier import RuleOptions, verifier_of
 from real.decode.warp import Warping
+from real.decode.warping import warping_of
 from real.models.device import parse_device
 from real.models.loading import load_model, load_tokenizer, same_tokenizer
 from real.models.model import LanguageModel
 from real.models.names import check_place, check_rounding
+from real.named import DraftOptions, drafting_of
+from real.origin import Origin, described
+from real.writing import Generation, Request, text_ends, write
 from specsim.base import check
 from specsim.discover import Rule
-from specsim.types import Array, Draws
+from specsim.types import Array, Controller, Draws
+
+# The type of a pair's draft: a bare `Pair` has one, `load(target)` returns a `Pair[None]`.
+Draft = TypeVar("Draft", bound=LanguageModel | None, default=LanguageModel)
 
 
-class Generation(NamedTuple):
-    """A text that `Pair.generate` wrote (up to a stop string), its tokens, its blocks, and the seconds it took."""
-
-    text: str
-    tokens: list[int]
-    blocks: list[Block]
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Target and draft with one tokenizer and one vocabulary size.
+@dataclass(frozen=True, repr=False)
+class Pair(Generic[Draft]):
+    """A target, and its draft of one vocabulary size, with one tokenizer.
 
     Parameters
     ----------
-    target, draft : LanguageModel
-        The two models; their logits have the same width.
+    target : LanguageModel
+        Whose law texts have.
+    draft : LanguageModel or None
+        Its logits are as wide as the target's; None for a target alone, which drafters may serve by name.
     tokenizer : PreTrainedTokenizerBase
         The tokenizer of both.
     kept : Kept
         Cycles that a GPU has captured, for the next texts of the same shape.
+    origin : Origin, optional
+        Where the models come from; None for models in memory.
     """
 
     target: LanguageModel
-    draft: LanguageModel
+    draft: Draft
     tokenizer: Any
-    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
+    kept: Kept = field(default_factory=Kept, compare=False)
+    origin: Origin | None = None
+
+    def __repr__(self) -> str:
+        return described(self.target, self.draft, self.origin)
 
     def generate(
         self,
@@ -66,12 +75,17 @@ class Pair:
         draws: Callable[[Array], Draws] | None = None,
         params: Mapping[str, Any] | None = None,
         step_params: Mapping[str, Any] | None = None,
+        drafter: str | Drafter | None = None,
+        controller: Rule | Controller | None = None,
+        controller_params: Mapping[str, Any] | None = None,
         max_tokens: int = 64,
         seed: int = 0,
-        warping: Warping = Warping(),  # noqa: B008 - frozen
+        temperature: float | None = None,
+        warping: Warping | None = None,
         stop: Sequence[str] = (),
         stream: Callable[[str], None] | None = None,
         first_key: int = 0,
+        allow_lossy: bool = False,
     ) -> Generation | list[Generation]:
         """Write after a prompt, or after each of several in one batch.
 
@@ -81,13 +95,14 @@ class Pair:
             What to write after; at least one token each.
         rule : str, path or module
             Name of a chain rule or of a step rule of one draft, or with `parents` of a tree rule; its file, or itself;
-            lossless at this temperature.
+            lossless at this temperature, unless `allow_lossy`.
         scheme : str, optional
             How the siblings of a tree are drawn; by default as its rule prefers.
         step : str, path or module, optional
             The step rule of a tree rule that runs one, if not its own choice.
         gamma : int, optional
-            Drafts per target call, 4 by default; 0 is plain decoding. A tree has its own depth.
+            Drafts per target call, 4 by default; 0 is plain decoding. A tree has its own depth. With a controller the
+            most drafts, 16 by default; those that a drafter can make, if these are fewer.
         parents : sequence of int, optional
             Draft trees of this shape (see `specsim.trees`), as `specsim.trees.k_ary((2, 1, 1))`.
         draws : callable, optional
@@ -96,19 +111,31 @@ class Pair:
             The rule's own parameters by name, as {"epsilon": 0.2}; those that are not named keep their defaults.
         step_params : mapping, optional
             The parameters of the rule named by `step`, in the same way.
+        drafter : str or Drafter, optional
+            What drafts, in place of the draft model: a file of `real.draft` ("ngram"), weights that are shipped
+            ("feature", "heads", "trigram", "exit_1"), or a `real.decode.proposer.Drafter`.
+        controller : str, path, module or Controller, optional
+            Decides after each draft whether its text drafts another: a name such as "threshold" (see
+            `specsim.control`), a file of one's own, or an object with the functions of `specsim.types.Controller`.
+        controller_params : mapping, optional
+            The controller's own parameters by name, as {"eta": 0.5}.
         max_tokens : int
             Tokens to write at most; the tokenizer's end token ends a text earlier.
         seed : int
             Of the randomness. A text depends on (seed, its key, its prompt), not on its batch: exactly so in float64,
             but for near ties in float32; half types round differently in batches.
-        warping : Warping
-            Temperature, filters, penalty and bias, for both models.
+        temperature : float, optional
+            The short way to say `Warping(temperature)`; 1 by default.
+        warping : Warping, optional
+            Temperature, filters, penalty and bias, for target and draft alike.
         stop : sequence of str
             Strings that end a text, wherever in a block they are completed.
         stream : callable, optional
             Told each new piece of the text, of one prompt, as soon as it cannot change any more.
         first_key : int
             Key of the first prompt, the next ones follow: a shard that starts at prompt 100 gives 100.
+        allow_lossy : bool
+            Decode with a rule that changes the target's law, too, those of `specsim.verify.lossy` among them.
 
         Returns
         -------
@@ -118,54 +145,44 @@ class Pair:
         Raises
         ------
         ValueError
-            Unknown or lossy rule, empty prompt, a text beyond a context, an empty stop string, several streams; gamma
-            beside `parents`, scheme or step without, and what `real.decode.tree_plan.TreeVerifier` refuses.
+            Unknown rule, drafter or controller, one that does not fit the target, a lossy rule; empty prompt, a text
+            beyond a context, an empty stop string, several streams; gamma beside `parents`, scheme or step without, and
+            what `real.decode.tree_plan.TreeVerifier` refuses.
 
         Examples
         --------
         >>> from real import TINY
-        >>> len(load(TINY / "target", TINY / "draft").generate("def main():", gamma=3, max_tokens=8).tokens)
-        8
+        >>> pair = load(TINY / "target")
+        >>> run = pair.generate("def main():", drafter="feature", gamma=3, max_tokens=8, temperature=0)
+        >>> run.tokens == pair.generate("def main():", gamma=0, max_tokens=8, temperature=0).tokens
+        True
         """
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
         if not prompts or not all(isinstance(one, str) for one in prompts):
             raise ValueError(f"prompt must be a text or a list of texts, at least one; got {check.shown(prompt)}")
         check_strings(stop)
-        if not isinstance(warping, Warping):
-            raise TypeError(f"warping must be a real.Warping, got {type(warping).__name__}")
+        warping = warping_of(temperature, warping)
         if stream is not None and len(prompts) != 1:
             raise ValueError(f"stream takes one prompt, got {len(prompts)}")
-        told: dict[str, Any] = {"params": params, "step": step, "step_params": step_params}
-        verifier, length = verifier_of(rule, gamma, parents, scheme, draws, warping.temperature, **told)
-        ids = [list(self.tokenizer(text)["input_ids"]) for text in prompts]
-        shown = Stream(self._reader(ids[0]), stop, stream) if stream is not None else None
-        runs = decode_batch(
-            self.target,
-            self.draft if length else None,
-            ids,
-            max_tokens=max_tokens,
-            gamma=length,
-            uniforms=[keyed(seed, first_key + i) for i in range(len(ids))],
-            warping=warping,
-            stop=self.stopping(stop),
-            rule=verifier,
-            told=(lambda i, new: None) if shown is None else shown.tell,
-            kept=self.kept,
+        # What drafts the blocks, and what verifies them.
+        asked = DraftOptions(drafter, controller, controller_params, gamma, is_tree=parents is not None)
+        drafting = drafting_of(asked, self.target, self.draft)
+        rules = RuleOptions(rule, scheme, step, drafting.gamma, parents, draws, params, step_params, allow_lossy)
+        verifier, length = verifier_of(rules, warping.temperature)
+        options = DecodeOptions(
+            length, warping, verifier, kept=self.kept, proposer=drafting.drafter, controller=drafting.controller
         )
-        if shown is not None:
-            shown.finish()
-        out = [
-            Generation(cut(self._reader(own)(run.tokens), stop), run.tokens, run.blocks, run.seconds)
-            for own, run in zip(ids, runs, strict=True)
-        ]
-        return out[0] if isinstance(prompt, str) else out
+        request = Request(prompts, max_tokens, seed, first_key, stop, stream)
+        texts = write(self.target, drafting.model, self.tokenizer, request, options)
+        return texts[0] if isinstance(prompt, str) else texts
 
     def score(
         self,
         text: str | Sequence[int],
         *,
         prompt: str = "",
-        warping: Warping = Warping(),  # noqa: B008 - frozen
+        temperature: float | None = None,
+        warping: Warping | None = None,
     ) -> Score:
         """Score a text under both models.
 
@@ -176,8 +193,8 @@ class Pair:
             `Generation` rather than its text, which may be cut into other tokens.
         prompt : str
             What stands before it; without one the text's first token takes its place.
-        warping : Warping
-            The setting the text was written with.
+        temperature, warping : float or Warping, optional
+            The setting the text was written with, as for `generate`.
 
         Returns
         -------
@@ -187,7 +204,7 @@ class Pair:
         Raises
         ------
         ValueError
-            Nothing to score, or the text is longer than a context.
+            Nothing to score, the text is longer than a context, or the pair has no draft model.
 
         Examples
         --------
@@ -195,18 +212,14 @@ class Pair:
         >>> load(TINY / "target", TINY / "draft").score([5, 6, 7], prompt="def main():").p.shape
         (3,)
         """
-        head = list(self.tokenizer(prompt)["input_ids"]) if prompt else []
-        if isinstance(text, str):  # a text begins a document only where no prompt does
-            ids = list(self.tokenizer(text, add_special_tokens=not head)["input_ids"])
-        else:
-            ids = [check.integer(token, "a token of text", 0) for token in text]
-        if not head:
-            head, ids = ids[:1], ids[1:]
-        if not ids:
-            raise ValueError("text has no token to score: give more text, or a prompt")
-        check_fit(self.target, head + ids, 1, "target")
-        check_fit(self.draft, head + ids, 1, "draft")
-        return score(self.target, self.draft, head, ids, warping)
+        draft: LanguageModel | None = self.draft
+        if draft is None:
+            raise ValueError("score needs a draft model, and this pair has none: load one, by real.load(target, draft)")
+        warping = warping_of(temperature, warping)
+        head, ids = ids_to_score(self.tokenizer, text, prompt)
+        for model, name in ((self.target, "target"), (draft, "draft")):
+            check_fit(model, head + ids, 1, name)
+        return score(self.target, draft, head, ids, warping)
 
     def stopping(self, strings: Sequence[str] = ()) -> Stop:
         """Where texts of this pair end: at the tokenizer's end token, or at one of the strings.
@@ -226,30 +239,26 @@ class Pair:
         ValueError
             An empty string.
         """
-        end = self.tokenizer.eos_token_id
-        return stopping(self.tokenizer, strings, [] if end is None else [end])
-
-    def _reader(self, prompt: list[int]) -> Callable[[list[int]], str]:
-        """Characters of new tokens, as they look after the prompt (some decoders strip a leading space)."""
-        before = self.tokenizer.decode(prompt, skip_special_tokens=True)
-        return lambda tokens: self.tokenizer.decode(prompt + tokens, skip_special_tokens=True)[len(before) :]
+        return text_ends(self.tokenizer, strings)
 
 
 def load(
     target: str | os.PathLike[str],
-    draft: str | os.PathLike[str],
+    draft: str | os.PathLike[str] | None = None,
     *,
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float32,
     widen_to: int | None = None,
     weights: str | None = None,
-) -> Pair:
-    """Load a target and a draft that speak the same tokens.
+) -> Pair[Any]:
+    """Load a target, and a draft that speaks the same tokens.
 
     Parameters
     ----------
-    target, draft : str or path
-        Local directory or hub id, each with its tokenizer; safetensors only.
+    target : str or path
+        Local directory, GGUF file or hub id, with its tokenizer; safetensors only.
+    draft : str or path, optional
+        The same of the draft. Without one the pair's `draft` is None: name a drafter, or decode plainly.
     device : str or torch.device
         Of both models.
     dtype : torch.dtype
@@ -263,7 +272,7 @@ def load(
     Returns
     -------
     Pair
-        Logits of both are fitted to the ids of the tokenizer, 0 to its largest.
+        Logits are fitted to the ids of the tokenizer, 0 to its largest.
 
     Raises
     ------
@@ -273,17 +282,19 @@ def load(
     Examples
     --------
     >>> from real import TINY
-    >>> load(TINY / "target", TINY / "draft").target.dtype
-    torch.float32
+    >>> load(TINY / "target", TINY / "draft")
+    Pair(target='tiny/target' (5.3 M parameters), draft='tiny/draft' (0.4 M), tokens=2,048, device=cpu, dtype=float32)
     """
     weights = check_rounding("" if weights is None else weights, str(device), str(dtype).removeprefix("torch."))
     parse_device(str(device))
-    for where in (target, draft):
+    for where in (target,) if draft is None else (target, draft):
         check_place(where)
     widen_to = None if widen_to is None else check.integer(widen_to, "widen_to", 1)
     tokenizer = load_tokenizer(target)
-    same_tokenizer(tokenizer, load_tokenizer(draft))
+    if draft is not None:
+        same_tokenizer(tokenizer, load_tokenizer(draft))
     width = max(tokenizer.get_vocab().values()) + 1
-    big = load_model(target, dtype=dtype, device=device, widen_to=widen_to, weights=weights)
-    small = load_model(draft, dtype=dtype, device=device)
-    return Pair(replace(big, vocab_size=width), replace(small, vocab_size=width), tokenizer)
+    big = replace(load_model(target, dtype=dtype, device=device, widen_to=widen_to, weights=weights), vocab_size=width)
+    small = None if draft is None else replace(load_model(draft, dtype=dtype, device=device), vocab_size=width)
+    origin = Origin(os.fspath(target), None if draft is None else os.fspath(draft), widen_to, weights)
+    return Pair(big, small, tokenizer, origin=origin)

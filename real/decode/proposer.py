@@ -88,6 +88,8 @@ class Drafter:
         draft whole blocks, and a controller decides how much of them is verified: the same texts, at more cost.
     context : int, optional
         Positions that it can read.
+    longest : int, optional
+        Drafts of a block that it can make.
     """
 
     layers: tuple[int, ...]
@@ -96,3 +98,4 @@ class Drafter:
     rows: Callable[[LanguageModel, list[int], list[int], Warping], Tensor] | None = None
     stepwise: bool = False
     context: int | None = None
+    longest: int | None = None

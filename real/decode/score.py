@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from real.decode.blocks import Score, StepScore
 from real.decode.draft import readable
 from real.decode.warp import Warping, probabilities, seen_rows
 from real.models.model import LanguageModel, full_logits
+from specsim.base import check
 from specsim.base.arrays import at, overlap
 from specsim.types import Array
 from specsim.verify.raced import Raced
@@ -48,6 +50,20 @@ def score(
     y = torch.tensor(text, device=target.device)
     own, drafted, kept = (np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q)))
     return Score(own, drafted, kept, MappingProxyType({rule: _of_step(rule, p, q, y) for rule in rules}))
+
+
+def ids_to_score(tokenizer: Any, text: str | Sequence[int], prompt: str) -> tuple[list[int], list[int]]:
+    """Return the tokens before a text, at least one, and its own; without a prompt its first token stands before it."""
+    head = list(tokenizer(prompt)["input_ids"]) if prompt else []
+    if isinstance(text, str):  # a text begins a document only where no prompt does
+        ids = list(tokenizer(text, add_special_tokens=not head)["input_ids"])
+    else:
+        ids = [check.integer(token, "a token of text", 0) for token in text]
+    if not head:
+        head, ids = ids[:1], ids[1:]
+    if not ids:
+        raise ValueError("text has no token to score: give more text, or a prompt")
+    return head, ids
 
 
 def _of_step(rule: Stepwise | Raced, p: Array, q: Array, y: Array) -> StepScore:

@@ -52,6 +52,8 @@ def check_batch(
         longest, most = len(prompt) + max_tokens, None if proposer is None else proposer.context
         if gamma and most is not None and longest > most:
             raise ValueError(f"a text of {longest} positions is too long: the proposer has a context of {most}")
+    if proposer is not None and proposer.longest is not None and gamma > proposer.longest:
+        raise ValueError(f"gamma={gamma} is too long: the drafter makes {proposer.longest} drafts of a block at most")
     if gamma and proposer is not None and proposer.layers and target.weights is None:
         raise ValueError(f"the proposer reads layers {proposer.layers} of the target, which is not on the fast path")
     if gamma and draft is not None and draft.vocab_size != target.vocab_size:

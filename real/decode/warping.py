@@ -40,6 +40,26 @@ class Warping:
         check_settings(**{name: value for name, value in vars(self).items() if name != "logit_bias"})
 
 
+def warping_of(temperature: float | None, warping: Warping | None) -> Warping:
+    """Return the sampling parameters of a call that takes a temperature for short; refuse two that differ.
+
+    >>> warping_of(0.5, None).temperature
+    0.5
+    """
+    if temperature is not None:
+        temperature = check.scalar(temperature, "temperature", "[0, inf)")
+    if warping is None:
+        return Warping() if temperature is None else Warping(temperature)
+    if not isinstance(warping, Warping):
+        raise TypeError(f"warping must be a real.Warping, got {type(warping).__name__}")
+    if temperature not in (None, warping.temperature):
+        raise ValueError(
+            f"temperature={temperature:g} and a warping with temperature {warping.temperature:g} are both given: "
+            "leave temperature out"
+        )
+    return warping
+
+
 def _checked(pairs: Bias) -> Bias:
     """Hashable, with finite or -inf biases of distinct tokens; the vocabulary is not known here."""
     try:

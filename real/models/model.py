@@ -48,6 +48,8 @@ class LanguageModel:
         Bytes of weights that a pass over one token reads.
     weights : Weights, optional
         Those of the fast path, if the model runs on it.
+    parameters : int
+        How many weights it has; tied ones count once.
     """
 
     vocab_size: int
@@ -58,6 +60,7 @@ class LanguageModel:
     new_store: Callable[[int], Store] = field(repr=False)
     weight_bytes: int
     weights: Weights | None = field(default=None, repr=False)
+    parameters: int = 0
 
     def cache(self, batch: int = 1) -> Cache:
         """Start reading sequences.
@@ -157,9 +160,8 @@ def from_hf(model: Any, *, fast: bool = True) -> LanguageModel:
         zero = torch.zeros(1, 1, dtype=torch.int64, device=model.device)
         new_store(1).append(zero, [0], [0], 1)  # a model that ignores its cache is refused now, not later
     embeddings = model.get_input_embeddings().num_embeddings
-    return LanguageModel(
-        config.vocab_size, context, model.dtype, model.device, embeddings, new_store, _weight_bytes(model), weights
-    )
+    sizes = (_weight_bytes(model), weights, sum(w.numel() for w in model.parameters()))
+    return LanguageModel(config.vocab_size, context, model.dtype, model.device, embeddings, new_store, *sizes)
 
 
 def quantised(model: LanguageModel, kind: str) -> LanguageModel:

@@ -163,13 +163,13 @@ def test_memory_that_is_kept_makes_room(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_pair_keeps_what_it_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, told = real.load(real.TINY / "target", real.TINY / "draft"), []
-    honest = real.pair.decode_batch
+    honest = real.writing.decode_batch
 
     def telling(*args: Any, **options: Any) -> Any:
         told.append(options["kept"])
         return honest(*args, **options)
 
-    monkeypatch.setattr(real.pair, "decode_batch", telling)
+    monkeypatch.setattr(real.writing, "decode_batch", telling)
     loaded.generate("import os", max_tokens=2)
     assert told == [loaded.kept]
     assert loaded.kept is not real.load(real.TINY / "target", real.TINY / "draft").kept

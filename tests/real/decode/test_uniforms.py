@@ -71,7 +71,7 @@ def assert_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return tokenwise.verify(plan, drafts, u)
 
     rule = SimpleNamespace(prepare=tokenwise.prepare, uniforms=tokenwise.uniforms, verify=verify)
-    monkeypatch.setattr(real.pair, "decode_batch", partial(decode_batch, draw=draw))
+    monkeypatch.setattr(real.writing, "decode_batch", partial(decode_batch, draw=draw))
     monkeypatch.setattr(real.decode.verifier, "decoding_rule", lambda name, params: rule)
     blocks = 0
     for seed, first in product((0, 1), (0, 2)):
@@ -114,14 +114,14 @@ FAULTS: dict[str, Source] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_uniforms_used_twice_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(real.pair, "keyed", FAULTS[name])
+    monkeypatch.setattr(real.writing, "keyed", FAULTS[name])
     with pytest.raises(AssertionError, match="of them different"):
         assert_used_once(monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["one position", "draft and test"])
 def test_texts_of_uniforms_used_twice_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(real.pair, "keyed", FAULTS[name])
+    monkeypatch.setattr(real.writing, "keyed", FAULTS[name])
     with pytest.raises(AssertionError, match="from the claimed law"):
         assert_generated_law("tokenwise", 2)
 

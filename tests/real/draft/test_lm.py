@@ -18,7 +18,7 @@ from real.decode.blocks import predict_along, predict_blocks
 from real.decode.control import Growing
 from real.decode.loop import decode_batch, keyed
 from real.decode.score import score
-from real.decode.verifier import verifier_of
+from real.decode.verifier import RuleOptions, verifier_of
 from real.decode.warp import Warping
 from real.draft import find, names
 from real.draft._contract import along_blocks, flaw
@@ -216,7 +216,7 @@ def test_refusals() -> None:
         decode_batch(target, draft, [[1]], proposer=drafter(draft), **told)
     with pytest.raises(ValueError, match="fixed: a proposer cannot run in fixed shapes"):
         decode_batch(target, None, [[1]], proposer=drafter(draft), fixed=True, **told)
-    tree = verifier_of("tokenwise", None, (-1, 0), None, None, 1.0)[0]
+    tree = verifier_of(RuleOptions(parents=(-1, 0)), 1.0)[0]
     with pytest.raises(ValueError, match="controller is for chains"):
         decode_batch(target, draft, [[1]], rule=tree, controller=CONTROLLERS["product"], **told)
     with pytest.raises(ValueError, match="a text of 5 positions is too long: the proposer has a context of 4"):

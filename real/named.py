@@ -1,0 +1,167 @@
+"""Drafters and controllers by name: what drafts the blocks of a text, and when a block stops.
+
+Names of drafters are those of the files of `real.draft`, or of the recipes whose weights are shipped; names of
+controllers are those of the files of `specsim.control`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from real import draft as folder
+from real.decode.proposer import Drafter
+from real.models.model import LanguageModel
+from specsim import discover
+from specsim.base import check
+from specsim.base.unknown import unknown
+from specsim.discover import Rule
+from specsim.types import Controller
+
+# Drafts of a block where no length is given, and the most of them where a controller ends blocks.
+GAMMA, MOST = 4, 16
+# What the function `drafter` of a file is given by name; a file that needs more cannot be made from a name alone.
+_GIVEN = {"target", "model"}
+
+
+class DraftOptions(NamedTuple):
+    """What drafts, and for how long: the arguments of these names of `real.Pair.generate`."""
+
+    drafter: str | Drafter | None = None
+    controller: Rule | Controller | None = None
+    controller_params: Mapping[str, Any] | None = None
+    gamma: int | None = None
+    is_tree: bool = False
+
+
+class Drafting(NamedTuple):
+    """What the decode loop takes: the draft model or a drafter, a controller, and the drafts of a block at most.
+
+    Both are None in plain decoding; gamma is None where a tree has its own depth.
+    """
+
+    model: LanguageModel | None
+    drafter: Drafter | None
+    controller: Controller | None
+    gamma: int | None
+
+
+def drafting_of(options: DraftOptions, target: LanguageModel, draft: LanguageModel | None) -> Drafting:
+    """Return what drafts for a pair; raise ValueError for unknown names and for options that do not go together."""
+    # A tree is drafted by the draft model, in one shape.
+    if options.is_tree:
+        for name in ("drafter", "controller"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"{name} is for chains: the draft model drafts a tree (parents), in one shape")
+        if draft is None:
+            raise ValueError("parents needs a draft model, which drafts the tree: load it, by real.load(target, draft)")
+    drafter = None if options.drafter is None else drafter_named(options.drafter, target, draft)
+    controller = _controller(options.controller, options.controller_params)
+    if options.is_tree:
+        return Drafting(draft, None, None, options.gamma)
+
+    # How many drafts a block has, at most.
+    gamma = None if options.gamma is None else check.integer(options.gamma, "gamma", 0)
+    if controller is not None:
+        gamma = _most(controller, options, gamma)
+    if gamma is None:
+        gamma = GAMMA if controller is None else MOST
+        if drafter is not None and drafter.longest is not None:
+            gamma = min(gamma, drafter.longest)
+    if gamma and draft is None and drafter is None:
+        raise ValueError(
+            f"gamma={gamma} needs something that drafts, and this pair has no draft model: name a drafter "
+            f"({', '.join(name for name in drafters() if name != 'lm')}), load one, by real.load(target, draft), or "
+            "give gamma=0, which is plain decoding"
+        )
+    return Drafting(draft if gamma and drafter is None else None, drafter, controller, gamma)
+
+
+def drafters() -> dict[str, ModuleType]:
+    """Return the name of each drafter that can be made from its name alone, with the file that makes it.
+
+    >>> {"exit_1", "feature", "heads", "lm", "ngram", "trigram"} <= set(drafters())
+    True
+    """
+    found: dict[str, ModuleType] = {}
+    for file in folder.names():
+        module = folder.find(file)
+        recipes = vars(module).get("RECIPES", {})
+        if recipes or _GIVEN.issuperset(_needed(module)):
+            found |= dict.fromkeys(recipes or [file], module)
+    return found
+
+
+def drafter_named(drafter: str | Drafter, target: LanguageModel, draft: LanguageModel | None) -> Drafter:
+    """Return the drafter of this name for a target; a `Drafter` is returned as it is.
+
+    Raise ValueError for an unknown name, and for a drafter that does not fit the target.
+    """
+    if isinstance(drafter, Drafter):
+        return drafter
+    if not isinstance(drafter, str):
+        raise TypeError(f"drafter must be a name or a real.decode.proposer.Drafter, got {check.shown(drafter)}")
+    known = drafters()
+    if drafter not in known:
+        if drafter in folder.names() and not vars(folder.find(drafter)).get("RECIPES"):
+            needed = ", ".join(_needed(folder.find(drafter)))
+            raise ValueError(
+                f"drafter {drafter!r} cannot be made from its name: it needs {needed}; give the drafter that "
+                f"real.draft.{drafter}.drafter({needed}) returns"
+            )
+        raise unknown("drafter", drafter, known, "drafters")
+    module: Any = known[drafter]
+    try:
+        if vars(module).get("RECIPES"):
+            net = module.shipped(drafter)
+            made: Drafter = module.drafting(net, target)
+            return replace(made, longest=getattr(net, "steps", None))
+        if "model" not in _needed(module):
+            return module.drafter(target)  # type: ignore[no-any-return]
+        if draft is not None:
+            return module.drafter(draft)  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise ValueError(f"drafter {drafter!r}: {error}") from None
+    raise ValueError(f"drafter {drafter!r} is the draft model, and this pair has none: real.load(target, draft)")
+
+
+def _needed(module: ModuleType) -> list[str]:
+    """Return the arguments that a file's function `drafter` cannot do without."""
+    make: Callable[..., Drafter] = vars(module)["drafter"]
+    return [name for name, one in inspect.signature(make).parameters.items() if one.default is one.empty]
+
+
+def _controller(controller: Rule | Controller | None, params: Mapping[str, Any] | None) -> Controller | None:
+    """Return a controller with some of its own parameters given; raise ValueError for a bound, which is none."""
+    if controller is None:
+        if params is not None:
+            raise ValueError(f"controller_params={check.shown(params)} are a controller's: name it, by controller")
+        return None
+    own: Any = controller  # an object with the functions of a controller will do, too
+    found: Any = discover.with_params(discover.find("control", own), params, "controller_params")
+    if discover.controller_facts(found).bound:
+        raise ValueError(
+            f"controller {discover.name_of(found)!r} is told what the blocks to come will keep: it is a bound on "
+            "controllers, and decodes nothing"
+        )
+    found.start(())  # refuses values of parameters now, before anything is computed
+    return found  # type: ignore[no-any-return]
+
+
+def _most(controller: Controller, options: DraftOptions, gamma: int | None) -> int | None:
+    """Return the drafts of a controlled block at most; raise ValueError for a gamma that contradicts the controller."""
+    module: Any = controller
+    name, own = discover.name_of(module), discover.parameters(module).get("gamma")
+    if gamma == 0:
+        raise ValueError(f"gamma=0 drafts nothing, and controller {name!r} decides when drafting stops: leave out one")
+    if own is None:
+        return gamma
+    if gamma is not None:
+        raise ValueError(
+            f"gamma={gamma} and controller {name!r} are both given, which chooses gamma itself: leave gamma out, and "
+            f"give controller_params={{'gamma': {gamma}}}"
+        )
+    return check.integer((options.controller_params or {}).get("gamma", own.default), "gamma", 1)

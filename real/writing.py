@@ -1,0 +1,73 @@
+"""Texts in words: prompts become tokens, the decode loop writes, and its tokens become texts up to a stop string."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from real.decode.loop import Block, Stop, decode_batch, keyed
+from real.decode.options import DecodeOptions
+from real.decode.stops import Stream, cut, stopping
+from real.models.model import LanguageModel
+
+
+class Generation(NamedTuple):
+    """A text that `Pair.generate` wrote (up to a stop string), its tokens, its blocks, and the seconds it took."""
+
+    text: str
+    tokens: list[int]
+    blocks: list[Block]
+    seconds: float
+
+
+class Request(NamedTuple):
+    """What is to be written: the arguments of these names of `real.Pair.generate`."""
+
+    prompts: list[str]
+    max_tokens: int
+    seed: int
+    first_key: int
+    stop: Sequence[str]
+    stream: Callable[[str], None] | None
+
+
+def write(
+    target: LanguageModel, draft: LanguageModel | None, tokenizer: Any, request: Request, options: DecodeOptions
+) -> list[Generation]:
+    """Write after each prompt of a request, in one batch; a stream is told the pieces of the text as they come."""
+    stop, stream = request.stop, request.stream
+    ids = [list(tokenizer(text)["input_ids"]) for text in request.prompts]
+    shown = None if stream is None else Stream(_reader(tokenizer, ids[0]), stop, stream)
+    runs = decode_batch(
+        target,
+        draft,
+        ids,
+        max_tokens=request.max_tokens,
+        gamma=options.gamma,
+        uniforms=[keyed(request.seed, request.first_key + i) for i in range(len(ids))],
+        warping=options.warping,
+        stop=text_ends(tokenizer, stop),
+        rule=options.rule,
+        told=(lambda i, new: None) if shown is None else shown.tell,
+        kept=options.kept,
+        proposer=options.proposer,
+        controller=options.controller,
+    )
+    if shown is not None:
+        shown.finish()
+    return [
+        Generation(cut(_reader(tokenizer, prompt)(run.tokens), stop), run.tokens, run.blocks, run.seconds)
+        for prompt, run in zip(ids, runs, strict=True)
+    ]
+
+
+def text_ends(tokenizer: Any, strings: Sequence[str]) -> Stop:
+    """Return where texts end: at the tokenizer's end token, or at one of the strings."""
+    end = tokenizer.eos_token_id
+    return stopping(tokenizer, strings, [] if end is None else [end])
+
+
+def _reader(tokenizer: Any, prompt: list[int]) -> Callable[[list[int]], str]:
+    """Return the characters of new tokens as they look after the prompt; some decoders strip a leading space."""
+    before = tokenizer.decode(prompt, skip_special_tokens=True)
+    return lambda tokens: tokenizer.decode(prompt + tokens, skip_special_tokens=True)[len(before) :]
