@@ -20,7 +20,7 @@ class Origin(NamedTuple):
 def described(target: LanguageModel, draft: LanguageModel | None, origin: Origin | None) -> str:
     """Return a pair in one line: its models with their parameters, tokens, device and dtype."""
     target_words, draft_words = f"{_millions(target)} parameters", "None"
-    if origin is None:
+    if origin is not None and origin.widened_to is not None:
         target_words += ", cost emulation"
     if origin is not None and origin.weights is not None:
         target_words += f", projections in {origin.weights}"
