@@ -52,18 +52,21 @@ def check(options: Check) -> None:
     from specsim.report.forms import page
     from specsim.verify.params import parsed_params, parsed_step_params
 
+    # The rule, with its parameters and step rule.
     form = form_of(options)
-    own = own_rule(options.rule)
-    family = options.family or (discover.family_of(own) if own else _family(options.rule))
-    module = own or discover.find(family, options.rule)
+    own_module = own_rule(options.rule)
+    family = options.family or (discover.family_of(own_module) if own_module else _family(options.rule))
+    module = own_module or discover.find(family, options.rule)
     module = discover.with_params(module, parsed_params(module, options.param or []))
     module = with_step(module, family, options.step, parsed_step_params(options.step, options.step_param or []))
+    # Run the checks. Each is shown as it ends, as some take a minute.
     done = []
-    for finding in findings(module, family):  # each is shown as it ends: some checks take a minute
+    for finding in findings(module, family):
         done.append(finding)
         if form == "text":
             typer.echo(f"{finding.outcome}  {finding.check}  {finding.detail}".rstrip())
-    count = {outcome: sum(one.outcome == outcome for one in done) for outcome in ("pass", "FAIL", "skipped")}
+    # The verdict.
+    count = {outcome: sum(finding.outcome == outcome for finding in done) for outcome in ("pass", "FAIL", "skipped")}
     if form == "json":
         typer.echo(json_answer("specsim/check", {"findings": [finding._asdict() for finding in done]}))
     else:
@@ -76,17 +79,19 @@ def check(options: Check) -> None:
 
 
 def _family(name: str) -> str:
-    """The family of a shipped rule, or else of another module; ValueError where two have the name, or none."""
+    """Return the family of a shipped rule, or else of another module; ValueError if two have the name, or none."""
+    # Rules; the name may be that of two.
     from specsim import discover
     from specsim.base.unknown import unknown_of_kinds
 
     known = {family: discover.names(family) for family in ("step", "chain", "tree", "coupled")}
-    found = [family for family, names in known.items() if name in names]
-    if len(found) > 1:
-        words = " and a ".join(f"{family} rule" for family in found)
-        raise ValueError(f"{name!r} is a {words}: say which, by {' or '.join(f'--family {f}' for f in found)}")
-    if found:
-        return found[0]
+    families = [family for family, names in known.items() if name in names]
+    if len(families) > 1:
+        words = " and a ".join(f"{family} rule" for family in families)
+        raise ValueError(f"{name!r} is a {words}: say which, by {' or '.join(f'--family {f}' for f in families)}")
+    if families:
+        return families[0]
+    # Other modules.
     others = {family: discover.names(family) for family in ("draft", "process", "control", "objective")}
     for family, names in others.items():
         if name in names:

@@ -40,20 +40,29 @@ def claims(options: Claims) -> None:
     from specsim.report.forms import table
 
     form = form_of(options)
-    found = settled.recorded()
-    was = found
+    verdicts = settled.recorded()
+    recorded = verdicts
     if options.run:
         chosen = settled.names() if options.run == "all" else [options.run]
-        found = {name: settled.settle(name) for name in chosen}
+        verdicts = {name: settled.settle(name) for name in chosen}
     if form == "json":
-        typer.echo(json_answer("specsim/claims", {"claims": {name: one._asdict() for name, one in found.items()}}))
+        typer.echo(
+            json_answer("specsim/claims", {"claims": {name: claim._asdict() for name, claim in verdicts.items()}})
+        )
     elif form != "text" or options.run in ("", "all"):
-        typer.echo(table(settled.rows(found, form != "text"), form))
+        typer.echo(table(settled.rows(verdicts, form != "text"), form))
     else:
-        one = found[options.run]
-        about = [["claim", options.run], ["source", one.source], ["stated", one.statement], ["verdict", one.verdict]]
-        typer.echo(table([*about, ["because", one.because], *([name, value] for name, value in one.numbers.items())]))
-    other = [name for name, one in found.items() if was.get(name) != one]
-    if other:
-        typer.echo(f"not what the record says: {', '.join(other)}", err=True)
+        claim = verdicts[options.run]
+        about = [
+            ["claim", options.run],
+            ["source", claim.source],
+            ["stated", claim.statement],
+            ["verdict", claim.verdict],
+        ]
+        typer.echo(
+            table([*about, ["because", claim.because], *([name, value] for name, value in claim.numbers.items())])
+        )
+    changed = [name for name, claim in verdicts.items() if recorded.get(name) != claim]
+    if changed:
+        typer.echo(f"not what the record says: {', '.join(changed)}", err=True)
         raise typer.Exit(1)

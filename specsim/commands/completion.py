@@ -19,6 +19,8 @@ def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 
 
 def _rules(*families: str) -> Callable[[], list[str]]:
+    """A function that lists the rules of some families."""
+
     def names() -> list[str]:
         from specsim import discover
 
@@ -28,6 +30,8 @@ def _rules(*families: str) -> Callable[[], list[str]]:
 
 
 def _table(name: str) -> Callable[[], list[str]]:
+    """A function that lists the names of a shipped table."""
+
     def names() -> list[str]:
         from specsim.latency import tables
 
@@ -38,18 +42,21 @@ def _table(name: str) -> Callable[[], list[str]]:
 
 
 def _dtypes() -> Iterable[str]:
+    """The number types of products."""
     from specsim.latency.kernels import BYTES
 
     return BYTES
 
 
 def _weights() -> Iterable[str]:
+    """The types of stored weights."""
     from specsim.latency.weights import TYPES
 
     return TYPES
 
 
 def _subjects() -> list[str]:
+    """The subjects of `specsim conform`."""
     from specsim.conform import registry
 
     folders = (registry.ADAPTERS, registry.EXHIBITS, registry.EXONERATIONS)
@@ -57,18 +64,21 @@ def _subjects() -> list[str]:
 
 
 def _properties() -> list[str]:
+    """The properties of `specsim conform`."""
     from specsim.conform import registry
 
     return registry.names("specsim.conform.properties")
 
 
 def _engines() -> tuple[str, ...]:
+    """The engines of `specsim plan --emit`."""
     from specsim.commands.plan.emit import ENGINES
 
     return ENGINES
 
 
 def _claims() -> list[str]:
+    """The claims of `specsim claims`."""
     from specsim.claims import settled
 
     return [*settled.names(), "all"]

@@ -126,6 +126,7 @@ def _outputs(options: Conform) -> None:
     """Raise ValueError, before any work, for a file that cannot be written or would never be."""
     from specsim.base.files import check_writable
 
+    # Only a judgement writes files, and only code has a certificate.
     files = {"html": ".html", "junit": ".xml", "badge": ".json", "certificate": ""}
     for name, path in ((name, getattr(options, name)) for name in files):
         if path is None:
@@ -155,10 +156,11 @@ def _listed(form: Form) -> None:
 
 
 def _checked(options: Conform, path: Path) -> None:
-    """Print what a certificate is of; exit with the status of the reason if it is not of what is installed."""
+    """Print what a certificate covers; exit with the status of the reason if the installed code differs from it."""
     from specsim.conform import certificate, registry
     from specsim.conform.output import aside
 
+    # Compare the certificate with the installed code.
     before = frozenset(sys.modules)
     try:
         with aside():
@@ -206,6 +208,7 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
             hashed = certificate.write(options.certificate, draft, reports, options.false_alarm)
             outcomes = report.short(reports)
             _say(f"{options.certificate} certifies {certificate.listed(hashed)}: {outcomes}", options)
+    # Files for CI.
     if options.junit is not None:
         write_bytes(options.junit, ci.as_junit(reports).encode())
     if options.badge is not None:
@@ -214,7 +217,7 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
 
 
 def _failed(options: Conform, reason: str) -> None:
-    """Write the files that CI reads where nothing could be judged: it would show those of the run before, or none."""
+    """Write the files that CI reads if nothing could be judged; else it would show the files of an older run."""
     from specsim.base.files import write_bytes
     from specsim.conform import ci
 
@@ -227,6 +230,7 @@ def _failed(options: Conform, reason: str) -> None:
 
 
 def _source(options: Conform) -> str:
+    """Return the subject's source; ValueError without one."""
     if options.source is None:
         raise ValueError("name a subject, the path of a file, --counts or --list")
     return options.source
@@ -254,6 +258,7 @@ def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
         unavailable = registry.unavailable(module, subjects)
         _say(report.text(unavailable), options)
         return [unavailable]
+    # A subject may be judged again with time that others left.
     begun: set[str] = set()
 
     def begin(subject: Any, seconds: float) -> None:
@@ -273,6 +278,7 @@ def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
 
 
 def _counted(path: Path, false_alarm: float) -> Any:
+    """Return the report on a log of blocks."""
     from specsim.base.reading import read_lines
     from specsim.conform.evidence.bound import judge_counts
     from specsim.conform.verdict import Report
@@ -287,6 +293,7 @@ def _budget(options: Conform, subjects: int) -> float:
 
 
 def _say(line: str, options: Conform) -> None:
+    """Print a line at once, if the output is text for a person."""
     from specsim.report.text import paragraphs
 
     if line and form_of(options) == "text":

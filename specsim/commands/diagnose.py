@@ -1,4 +1,4 @@
-"""`specsim diagnose`: it is on and it is slower; why, and will it ever help?"""
+"""`specsim diagnose`: speculation is on and decoding is slower; why, and will it ever help?"""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def diagnose(options: Diagnose) -> None:
     from specsim.logs.read import read_log
     from specsim.speed import diagnosis
 
+    # Runs with speculation and without, of all logs.
     form = form_of(options)
     files = [options.off, *(options.on or [])]
     runs = [run for path in files for run in read_log(path, by_batch=True)]
@@ -94,6 +95,7 @@ def sentence(diagnosis: Diagnosis) -> str:
     opening = f"{VERDICTS[diagnosis.verdict]} ({_times(diagnosis.speedup)} as measured{at})"
     if diagnosis.cycle is None or diagnosis.tau is None or diagnosis.certain is None:
         return f"{opening}; why is not in these logs: they do not say {' nor '.join(diagnosis.missing)}."
+    # The cycle, and whether acceptance is the cause.
     parts = ", ".join(_part(part, diagnosis) for part in diagnosis.parts)
     why = "because" if diagnosis.verdict == "slower" else "while"
     made = f"a cycle costs {diagnosis.cycle.value:.2f} plain steps and emits {diagnosis.tau.value:.2f} tokens: {parts}"
@@ -101,6 +103,7 @@ def sentence(diagnosis: Diagnosis) -> str:
 
 
 def _acceptance(diagnosis: Diagnosis) -> str:
+    """Return whether acceptance is the cause, with the speedup that certain acceptance would give."""
     assert diagnosis.certain is not None
     assert diagnosis.cycle is not None
     if not diagnosis.length:
@@ -114,13 +117,15 @@ def _acceptance(diagnosis: Diagnosis) -> str:
 
 
 def _part(part: Part, diagnosis: Diagnosis) -> str:
+    """Return a part of the cycle in words, with its plain steps."""
     from specsim.logs.record import shown
     from specsim.speed.parts import joined_names
 
     tokens = "1 token" if diagnosis.verified == 1 else f"{shown(diagnosis.verified or 0.0)} tokens"
     words = [f"verifying {tokens}" if name == "verifying" else name for name in part.names]
     if part.names == ("fixed work",):
-        if part.steps.value <= 0:  # a rest that noise has made less than nothing
+        # Noise may have made the rest negative.
+        if part.steps.value <= 0:
             return "no fixed work"
         words = [f"{1e3 * part.steps.value * diagnosis.step:.3g} ms of fixed work"]
     together = " together" if len(words) > 1 else ""
@@ -128,40 +133,44 @@ def _part(part: Part, diagnosis: Diagnosis) -> str:
 
 
 def _times(estimate: Estimate) -> str:
+    """Return a speedup as text."""
     return f"{estimate.value:.2f}x"
 
 
 def _span(estimate: Estimate) -> str:
+    """Return a number with its interval, if there is one."""
     if estimate.low is None or estimate.high is None:
         return f"{estimate.value:.2f}"
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
-def text(found: Diagnosis, form: Form = "text") -> str:
-    """The answer first, then the cycle, what would mend it, what to measure, and what the numbers rest on."""
+def text(diagnosis: Diagnosis, form: Form = "text") -> str:
+    """Return the answer as text: sentence, cycle, remedies, batches, logs, what to measure, notes, assumptions."""
     from specsim.logs.record import shown
     from specsim.report.forms import page
     from specsim.speed.parts import joined_names
 
-    lines: list[str | Table] = [sentence(found), ""]
-    if found.parts:
-        rows = [["part of a cycle", "plain steps"], *([" + ".join(p.names), _span(p.steps)] for p in found.parts)]
+    # The sentence, and tables of parts, remedies, batches and logs.
+    lines: list[str | Table] = [sentence(diagnosis), ""]
+    if diagnosis.parts:
+        rows = [["part of a cycle", "plain steps"], *([" + ".join(p.names), _span(p.steps)] for p in diagnosis.parts)]
         lines += [rows, ""]
-    if found.mends and not found.doubts:
-        rows = [["what would mend it", "speedup", "how it is known"], *(_mend(one) for one in found.mends)]
+    if diagnosis.mends and not diagnosis.doubts:
+        rows = [["what would mend it", "speedup", "how it is known"], *(_mend(mend) for mend in diagnosis.mends)]
         lines += [rows, ""]
-    if len(found.by_batch) > 1:
-        rows = [["batch", "speedup"], *([shown(batch), _span(speed)] for batch, speed in found.by_batch)]
-        lines += [rows, *_off_above(found), ""]
-    if _untold(found):
-        lines += [_logs(found), ""]
-    if found.parts:
+    if len(diagnosis.by_batch) > 1:
+        rows = [["batch", "speedup"], *([shown(batch), _span(speed)] for batch, speed in diagnosis.by_batch)]
+        lines += [rows, *_off_above(diagnosis), ""]
+    if _untold(diagnosis):
+        lines += [_logs(diagnosis), ""]
+    if diagnosis.parts:
         lines += [
-            f"these logs do not tell {joined_names(part.names)} apart; to measure: {' and '.join(found.missing)}"
-            for part in found.parts
+            f"these logs do not tell {joined_names(part.names)} apart; to measure: {' and '.join(diagnosis.missing)}"
+            for part in diagnosis.parts
             if len(part.names) > 1
         ]
-    lines += [f"note: {note}" for note in found.notes]
+    # Notes and assumptions.
+    lines += [f"note: {note}" for note in diagnosis.notes]
     lines.append(
         "taken for granted: each further token of a pass, and each draft step, costs as much as the one before"
     )
@@ -181,7 +190,7 @@ def _off_above(diagnosis: Diagnosis) -> list[str]:
 
 
 def _untold(diagnosis: Diagnosis) -> bool:
-    """Whether some log stands in no other table: lengths of the batch that is explained stand among what would help."""
+    """Return whether a log is in no other table; other lengths at the explained batch are among the remedies."""
     first: dict[float, float | None] = {}
     for log in diagnosis.by_log:
         explained = log.batch == diagnosis.by_log[0].batch
@@ -203,6 +212,7 @@ def _logs(diagnosis: Diagnosis) -> list[list[str]]:
 
 
 def _mend(mend: Mend) -> list[str]:
+    """Return a remedy as a row: the change, its speedup, and how that is known."""
     if mend.value is None:
         return [mend.what, f"{mend.low:.2f} to {mend.high:.2f}", "as far as these logs tell"]
     return [mend.what, f"{mend.value:.2f} [{mend.low:.2f}, {mend.high:.2f}]", mend.basis]

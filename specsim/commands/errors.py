@@ -25,7 +25,8 @@ from typing import Any
 
 from specsim.base.extras import missing
 
-BAD, INTERRUPTED, CLOSED = 2, 130, 141  # 128 + SIGINT, 128 + SIGPIPE
+# Statuses of the table; the last two are 128 + SIGINT and 128 + SIGPIPE, as shells have them.
+BAD, INTERRUPTED, CLOSED = 2, 130, 141
 OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -37,10 +38,12 @@ def run(module: str) -> None:
             importlib.import_module(module).app()
         except SystemExit as stop:
             status = stop.code
-            if isinstance(stop.__context__, BrokenPipeError):  # typer turns it into status 1
+            # typer turns a broken pipe into status 1.
+            if isinstance(stop.__context__, BrokenPipeError):
                 raise stop.__context__ from None
         if sys.stdout is not None:
             sys.stdout.flush()
+    # Interruptions and errors of output or input; others are bugs.
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
@@ -104,28 +107,28 @@ def sentence(error: BaseException) -> str:
     >>> sentence(ModuleNotFoundError("No module named 'jax'", name="jax"))
     'this needs jax: install the extra `jax` (specsim-llm[jax])'
     """
-    said = " ".join(str(error).splitlines())
+    message = " ".join(str(error).splitlines())
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, MemoryError):
-        return f"memory ran out: {said}" if said else "memory ran out"
+        return f"memory ran out: {message}" if message else "memory ran out"
     if isinstance(error, ImportError):
         return missing(error)
-    return said or type(error).__name__
+    return message or type(error).__name__
 
 
 def _of_the_output(error: BaseException) -> bool:
-    """Whether standard output could not be written: files are named (`write_bytes`), and others have other numbers."""
+    """Return whether standard output could not be written: its errors name no file, and have these numbers."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT
 
 
 def _of_our_own(error: BaseException) -> bool:
-    """Whether a module of the project, not a package, could not be imported: a bug."""
+    """Return whether a module of the project, not a package, could not be imported: a bug."""
     return isinstance(error, ImportError) and (error.name or "").partition(".")[0] in ("specsim", "real")
 
 
 def _close_output() -> None:
-    """Send what is still buffered nowhere: Python would try to write it once more on its way out."""
+    """Send buffered output to the null device: Python would try to write it once more at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""`specsim log`: what an engine's log says of acceptance, each number by its right name."""
+"""`specsim log`: the acceptance in an engine's log, each number by its right name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = {
     "output_share": "share of the text that was drafted",
     "alpha": "acceptance of one draft, if it were the same everywhere (alpha)",
 }
-# A share that is given and one that a log says are the same up to this.
+# The largest difference between --drafted-share and the share of a log at which they agree: logs are rounded.
 ROUNDED = 0.005
 
 
@@ -69,6 +69,7 @@ def log(options: Log) -> None:
     runs = [run for run in read_log(options.file) if run.speculating]
     if not runs:
         raise ValueError(f"{options.file.name} is of a run without speculation; expected drafts")
+    # The share of steps that had a draft, where the log does not have it.
     if options.drafted_share is not None:
         share = float(check.scalar(options.drafted_share, "drafted_share", "(0, 1]"))
         known = next((run.coverage for run in runs if run.coverage is not None), share)
@@ -78,6 +79,7 @@ def log(options: Log) -> None:
                 "had a draft; leave the option out"
             )
         runs = [run._replace(coverage=share) if run.coverage is None else run for run in runs]
+    # Acceptance of every run; the first one's hazards go to the file.
     runs = [counted_run(run, options.length) for run in runs]
     acceptances = [log_acceptance(run, length=options.length, level=options.level) for run in runs]
     if options.out is not None:
@@ -96,70 +98,81 @@ def log(options: Log) -> None:
     )
 
 
-def _text(run: EngineLog, found: LogAcceptance, level: float, form: Form) -> str:
+def _text(run: EngineLog, acceptance: LogAcceptance, level: float, form: Form) -> str:
+    """Return the text of a run: its size, its measures, its hazards by position, notes."""
     from specsim.commands.plan.sentence import counted
     from specsim.report.forms import page
 
+    # Measures.
     head = [["measure", "value", f"{100 * level:g}% interval"]]
-    rows = [[WORDS[kind], f"{one.value:.3f}", _ends(one)] for kind, one in found.measures.items()]
+    rows = [[WORDS[kind], f"{measure.value:.3f}", _ends(measure)] for kind, measure in acceptance.measures.items()]
     size = (
-        f"{counted(round(found.length), 'draft')} a block"
-        if found.fixed
-        else f"{found.length:.2f} drafts a block in the mean"
+        f"{counted(round(acceptance.length), 'draft')} a block"
+        if acceptance.fixed
+        else f"{acceptance.length:.2f} drafts a block in the mean"
     )
-    said = "blocks are not counted" if run.blocks is None else counted(run.blocks, "block")
+    count = "blocks are not counted" if run.blocks is None else counted(run.blocks, "block")
     name = run.source if run.engine == "own" else f"{run.engine}, {run.source}"
-    lines: list[str | Table] = [f"{name}: {size}, {said}", "", [*head, *rows]]
-    if found.hazards is not None:
+    lines: list[str | Table] = [f"{name}: {size}, {count}", "", [*head, *rows]]
+    # Hazards.
+    if acceptance.hazards is not None:
         head = [["draft", "came to it", "kept", "hazard", f"{100 * level:g}% interval"]]
         parts = zip(
-            found.hazards.tried, found.hazards.kept, found.hazards.hazards, found.hazards.intervals, strict=True
+            acceptance.hazards.tried,
+            acceptance.hazards.kept,
+            acceptance.hazards.hazards,
+            acceptance.hazards.intervals,
+            strict=True,
         )
         rows = [
-            [str(i), str(tried), str(kept), f"{hazard:.3f}", f"[{low:.3f}, {high:.3f}]"]
-            for i, (tried, kept, hazard, (low, high)) in enumerate(parts, 1)
+            [str(i), str(tried), str(accepted), f"{hazard:.3f}", f"[{low:.3f}, {high:.3f}]"]
+            for i, (tried, accepted, hazard, (low, high)) in enumerate(parts, 1)
         ]
         lines += ["", [*head, *rows]]
         lines += ["", "hazard: the share kept of those that came to it, so all before it were kept; blocks independent"]
-    notes = list(found.notes)
-    if (coverage := found.measures.get("coverage")) is not None:
+    notes = list(acceptance.notes)
+    if (coverage := acceptance.measures.get("coverage")) is not None:
         notes.append(f"plan these drafts with --draft ngram (or suffix) and --drafted-share {coverage.value:.3g}")
     return page([*lines, *(f"note: {note}" for note in notes)], form)
 
 
-def _ends(one: Measure) -> str:
-    return "not known" if one.low is None or one.high is None else f"[{one.low:.3f}, {one.high:.3f}]"
+def _ends(measure: Measure) -> str:
+    """Return an interval as text."""
+    return "not known" if measure.low is None or measure.high is None else f"[{measure.low:.3f}, {measure.high:.3f}]"
 
 
-def _csv(found: LogAcceptance) -> str:
-    """Counts by position, with the share of steps that had a draft where not all had one."""
-    assert found.hazards is not None
-    coverage = found.measures.get("coverage")
+def _csv(acceptance: LogAcceptance) -> str:
+    """Return a CSV of counts by position, with the share of steps that had a draft unless all had one."""
+    assert acceptance.hazards is not None
+    coverage = acceptance.measures.get("coverage")
     head, end = ("", "") if coverage is None else (",drafted_share", f",{coverage.value:.6g}")
-    rows = zip(found.hazards.tried, found.hazards.kept, strict=True)
+    rows = zip(acceptance.hazards.tried, acceptance.hazards.kept, strict=True)
     lines = [f"position,tried,kept{head}", *(f"{i},{n},{k}{end}" for i, (n, k) in enumerate(rows, 1))]
     return "\n".join(lines) + "\n"
 
 
-def _json(run: EngineLog, found: LogAcceptance) -> dict[str, Any]:
+def _json(run: EngineLog, acceptance: LogAcceptance) -> dict[str, Any]:
+    """Return a run and its acceptance for a program."""
     hazards = None
-    if found.hazards is not None:
+    if acceptance.hazards is not None:
         hazards = {
-            "tried": found.hazards.tried.tolist(),
-            "kept": found.hazards.kept.tolist(),
+            "tried": acceptance.hazards.tried.tolist(),
+            "kept": acceptance.hazards.kept.tolist(),
             "hazards": [
                 interval(hazard, *ends)
-                for hazard, ends in zip(found.hazards.hazards.tolist(), found.hazards.intervals.tolist(), strict=True)
+                for hazard, ends in zip(
+                    acceptance.hazards.hazards.tolist(), acceptance.hazards.intervals.tolist(), strict=True
+                )
             ],
         }
     return {
         "engine": run.engine,
         "source": run.source,
         "model": run.model,
-        "length": found.length,
-        "fixed": found.fixed,
+        "length": acceptance.length,
+        "fixed": acceptance.fixed,
         "blocks": run.blocks,
-        "measures": {kind: one._asdict() for kind, one in found.measures.items()},
+        "measures": {kind: measure._asdict() for kind, measure in acceptance.measures.items()},
         "hazards": hazards,
-        "notes": list(found.notes),
+        "notes": list(acceptance.notes),
     }

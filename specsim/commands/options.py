@@ -62,7 +62,7 @@ class Command(TyperCommand):
                     formatter.write_dl(entries)
 
 
-# What a value of the command line should have been, by pydantic's name for the error.
+# The expected kind of value, by pydantic's name for the error.
 EXPECTED = {
     "float_parsing": "a number",
     "int_parsing": "a whole number",
@@ -98,7 +98,8 @@ def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
     if message is None or type(error).__name__ == "NoArgsIsHelpError":
         return
     words = message().rstrip(".")
-    details = getattr(error.__cause__, "errors", None)  # of pydantic, which converts values for typer
+    # pydantic converts values for typer, and describes its errors.
+    details = getattr(error.__cause__, "errors", None)
     if details is not None:
         from specsim.base.values import shown
 
@@ -111,17 +112,17 @@ def _fail_in_one_line(error: Exception, program: str, status: int) -> None:
 def takes(
     record: Callable[..., Options], bad_input: int = BAD
 ) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """A command that takes the fields of a record (`Annotated` with typer's options), from a body that takes one.
+    """Return a decorator: a body that takes a record becomes a command with its fields as options.
 
     Bad input ends it with one line and the status `bad_input`.
     """
 
     def decorate(body: Callable[[Options], None]) -> Callable[..., None]:
-        def command(**given: Any) -> None:
-            body(record(**given))
+        def command(**values: Any) -> None:
+            body(record(**values))
 
         command.__name__, command.__doc__ = body.__name__, body.__doc__
-        # typer reads both to find the parameters
+        # typer reads annotations and signature to find the parameters.
         command.__annotations__ = hints = get_type_hints(record, include_extras=True)
         fields = inspect.signature(record).parameters.items()
         command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -133,7 +134,7 @@ def takes(
 
 
 def alone(name: str, given: bool, **others: object) -> None:
-    """ValueError for two options that each say in which form, or where, the output goes.
+    """Raise ValueError for two options that both choose the form of the output, or its place.
 
     >>> alone("json", True, markdown=False)
     >>> alone("json", True, markdown=True)
@@ -141,9 +142,9 @@ def alone(name: str, given: bool, **others: object) -> None:
         ...
     ValueError: --json and --markdown are both given: the output has one form at a time
     """
-    beside = next((f"--{other}" for other, value in others.items() if value), None)
-    if given and beside is not None:
-        raise ValueError(f"--{name} and {beside} are both given: the output has one form at a time")
+    conflict = next((f"--{other}" for other, value in others.items() if value), None)
+    if given and conflict is not None:
+        raise ValueError(f"--{name} and {conflict} are both given: the output has one form at a time")
 
 
 # The forms of a command with a table: fields `as_csv`, `as_latex`, `as_markdown` and `as_json` of its record.
@@ -183,7 +184,7 @@ def chosen_form(*, as_json: bool, as_markdown: bool, as_csv: bool, as_latex: boo
     ValueError: --csv and --latex are both given: the output has one form at a time
     """
     forms: dict[Form, bool] = {"json": as_json, "markdown": as_markdown, "csv": as_csv, "latex": as_latex}
-    chosen = [form for form, given in forms.items() if given]
+    chosen = [form for form, is_chosen in forms.items() if is_chosen]
     if chosen:
         alone(chosen[0], True, **dict.fromkeys(chosen[1:], True), **others)
     return chosen[0] if chosen else "text"
@@ -194,7 +195,7 @@ STEP_PARAM = "Parameter of the rule of --step as name=value. Repeat for several 
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: lines to paste, never wrapped."""
+    """Return the end of a command's help: lines to paste, never wrapped."""
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 

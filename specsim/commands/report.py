@@ -29,21 +29,21 @@ class Report(NamedTuple):
 
 
 @takes(Report)
-def report(told: Report) -> None:
+def report(options: Report) -> None:
     """Draw records as one page that works offline, with controls that redraw it. Needs the extra `report`."""
     from specsim.base.files import check_writable, write_bytes
     from specsim.commands.plan.sentence import counted
     from specsim.report.page.html import page
     from specsim.report.page.records import read
 
-    check_writable(told.out, ".html")
-    records = [read(path) for path in told.records or []]
+    check_writable(options.out, ".html")
+    records = [read(path) for path in options.records or []]
     written = page(records).encode()
-    write_bytes(told.out, written)
-    if told.as_json:
+    write_bytes(options.out, written)
+    if options.as_json:
         kinds = [record.kind for record in records]
-        answer = {"out": str(told.out), "bytes": len(written), "records": kinds}
+        answer = {"out": str(options.out), "bytes": len(written), "records": kinds}
         typer.echo(json_answer("specsim/report", answer, indent=None))
     else:
         shown = counted(len(records), "record") if records else "examples, as no record is given"
-        typer.echo(f"{told.out}: {shown}, {len(written) / 1e6:.2f} MB, opens without a network")
+        typer.echo(f"{options.out}: {shown}, {len(written) / 1e6:.2f} MB, opens without a network")

@@ -32,20 +32,25 @@ from specsim.trees import k_ary, paths
 from specsim.types import Array
 from specsim.verify.params import parsed_params, parsed_step_params
 
-SUMMED = 2**16  # drafts that the exact value beside a simulation may take
+# Most drafts over which the exact value beside a simulation is summed.
+SUMMED = 2**16
+# Confidence level of the intervals.
 LEVEL = 0.99
 KINDS = ("law:1/2,.3,.2", "markov:FILE.npy", "text:FILE:ORDER", "mixture:WEIGHTS.npy:LAWS.npy", "recorded:ROWS.npy")
-MAX_NODES = 4096  # of a tree
+# Nodes of the largest tree.
+MAX_NODES = 4096
 
 
 def models(target: str, draft: str) -> tuple[Automaton, Automaton]:
-    """Target and draft from specifications, as KINDS lists them.
+    """Return target and draft from specifications, as KINDS lists them.
 
     Texts have one vocabulary, the characters of both.
     """
+    # Read all texts first, for their vocabulary.
     parts = {name: _parts(name, spec) for name, spec in (("target", target), ("draft", draft))}
     texts = {name: _text(name, rest) for name, (kind, rest) in parts.items() if kind == "text"}
     vocab = "".join(sorted(set("".join(text for text, _ in texts.values()))))
+    # Each model by its kind.
     made = []
     for name, (kind, rest) in parts.items():
         if kind == "law":
@@ -64,6 +69,7 @@ def models(target: str, draft: str) -> tuple[Automaton, Automaton]:
 
 
 def _parts(name: str, spec: str) -> tuple[str, str]:
+    """Return the kind of a specification, and its rest."""
     kind, colon, rest = spec.partition(":")
     if kind not in [known.partition(":")[0] for known in KINDS] or not colon or not rest:
         raise ValueError(f"{name} {spec!r} is no model; give {' or '.join(KINDS)}")
@@ -71,6 +77,7 @@ def _parts(name: str, spec: str) -> tuple[str, str]:
 
 
 def _law(name: str, rest: str) -> Automaton:
+    """Return the model with one law in every context."""
     try:
         # A float where there is no fraction: Fraction("1e999999999") would write all those digits out.
         return context_free([float(Fraction(word) if "/" in word else word) for word in rest.split(",")])
@@ -79,6 +86,7 @@ def _law(name: str, rest: str) -> Automaton:
 
 
 def _table(name: str, path: str) -> Array:
+    """Return the array in a file; ValueError if it cannot be read."""
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -86,6 +94,7 @@ def _table(name: str, path: str) -> Array:
 
 
 def _text(name: str, rest: str) -> tuple[str, int]:
+    """Return the text in a file, and the order of the model to fit."""
     path, _, order = rest.rpartition(":")
     if not path or not order.isdigit():
         raise ValueError(f"{name} text:{rest} must end in the order, as in text:FILE:2")
@@ -96,7 +105,7 @@ def _text(name: str, rest: str) -> tuple[str, int]:
 
 
 def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
-    """Parents of a tree from children per node, level by level, as 2,2,1, or paths, as 2x3 for two of three tokens.
+    """Return the parents of a tree: children per node by level, as 2,2,1, or paths, as 2x3 for two of three tokens.
 
     For beams 2x3 stays what it is, width and depth.
     """
@@ -115,29 +124,30 @@ def shape(branching: str | None, scheme: str | None = None) -> list[int] | None:
     return [int(i) for i in (paths(*numbers) if separator == "x" else k_ary(numbers))]
 
 
-def run(told: Simulate) -> tuple[str, bool]:
-    """(what to print, whether the run was finished); a bar with the time left shows progress on a terminal."""
-    much = {name: _whole(n, name) for name, n in (("blocks", told.blocks), ("tokens", told.tokens))}
-    if told.blocks is None and told.tokens is None:
+def run(options: Simulate) -> tuple[str, bool]:
+    """Run; return the text to print, and whether the run was finished. A terminal shows a bar with the time left."""
+    # Sizes.
+    much = {name: _whole(n, name) for name, n in (("blocks", options.blocks), ("tokens", options.tokens))}
+    if options.blocks is None and options.tokens is None:
         much["blocks"] = 100_000
-    parents = shape(told.tree, told.scheme)
+    parents = shape(options.tree, options.scheme)
 
-    # What runs is checked once; the simulation and the exact value beside it both read the setup.
-    params = _params(told) if told.param else {}
-    step_params = parsed_step_params(told.step, told.step_param or [])
-    target, draft = models(told.target, told.draft)
-    if (told.gamma is None) == (told.tree is None):
+    # The setup is checked once; the simulation and the exact value beside it both read it.
+    params = _params(options) if options.param else {}
+    step_params = parsed_step_params(options.step, options.step_param or [])
+    target, draft = models(options.target, options.draft)
+    if (options.gamma is None) == (options.tree is None):
         raise ValueError(
             "give --gamma (drafted positions of a block) or --tree (children per level, as 2,2,1), not both"
         )
-    what = setup(
+    run_setup = setup(
         target,
         draft,
-        rule=told.rule,
-        num_drafts=told.num_drafts,
-        scheme=told.scheme,
-        step=told.step,
-        gamma=told.gamma,
+        rule=options.rule,
+        num_drafts=options.num_drafts,
+        scheme=options.scheme,
+        step=options.step,
+        gamma=options.gamma,
         parents=parents,
         params=params,
         step_params=step_params,
@@ -160,13 +170,13 @@ def run(told: Simulate) -> tuple[str, bool]:
 
         try:
             trace = simulate_setup(
-                what,
-                burn_in=told.burn_in,
-                sequences=told.sequences,
-                seed=told.seed,
-                backend=told.backend,
-                checkpoint=told.checkpoint,
-                force=told.force,
+                run_setup,
+                burn_in=options.burn_in,
+                sequences=options.sequences,
+                seed=options.seed,
+                backend=options.backend,
+                checkpoint=options.checkpoint,
+                force=options.force,
                 progress=progress,
                 blocks=much["blocks"],
                 tokens=much["tokens"],
@@ -176,19 +186,20 @@ def run(told: Simulate) -> tuple[str, bool]:
             finished = False
     if trace is None:
         return "interrupted before the first sequences were finished", False
-    numbers = summary(trace, exact_tau(what, much["blocks"], told.burn_in, told.sequences), finished)
-    form = form_of(told)
+    numbers = summary(trace, exact_tau(run_setup, much["blocks"], options.burn_in, options.sequences), finished)
+    form = form_of(options)
     if form == "json":
         return json_answer("specsim/simulate", numbers), finished
     return page(lines(numbers), form), finished
 
 
 def _note(message: Warning | str, *place: Any, **more: Any) -> None:
-    """A warning in one line, without the place in the code that Python shows."""
+    """Print a warning in one line, without the place in the code that Python shows."""
     print(f"note: {message}", file=sys.stderr)
 
 
 def _whole(n: float | None, name: str) -> int | None:
+    """Return a whole number, None for None; ValueError for another number."""
     if n is None:
         return None
     if not n.is_integer():
@@ -196,10 +207,10 @@ def _whole(n: float | None, name: str) -> int | None:
     return int(n)
 
 
-def _params(told: Simulate) -> dict[str, Any]:
+def _params(options: Simulate) -> dict[str, Any]:
     """Return the rule's own parameters, as it annotates them."""
-    _, rule = find_rule(told.rule, ["tree"] if told.tree else ["chain", "step"])
-    return parsed_params(rule, told.param or [])
+    _, rule = find_rule(options.rule, ["tree"] if options.tree else ["chain", "step"])
+    return parsed_params(rule, options.param or [])
 
 
 def exact_tau(what: Setup, blocks: int | None, burn_in: int, sequences: int) -> float | None:
@@ -221,13 +232,14 @@ def exact_tau(what: Setup, blocks: int | None, burn_in: int, sequences: int) -> 
     if is_alike and run.family == "chain":
         try:
             return float(expected_tokens(pair.p[0], pair.q[0], gamma=run.depth, rule=run.rule))
-        except ValueError:  # too many products of ratios
+        except ValueError:
+            # Too many products of ratios.
             return None
     return None
 
 
 def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]:
-    """The numbers of a trace, ready for JSON."""
+    """Return the numbers of a trace, ready for JSON."""
     low, high = trace.tau_interval(LEVEL) if len(trace.kept) > 1 else (None, None)
     ends = trace.hazard_intervals(LEVEL).tolist()
     hazards = [
@@ -250,7 +262,7 @@ def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]
 
 
 def lines(numbers: dict[str, Any]) -> list[str | Table]:
-    """Return the same to read: words, and a table."""
+    """Return the numbers as text: words, and a table of accepted drafts."""
     tau, exact = numbers["tau"], numbers["tau_exact"]
     spread = "" if tau["low"] is None else f"  {LEVEL:.0%} interval {tau['low']:.4f} .. {tau['high']:.4f}"
     rows = [["kept", "of blocks", "draft", "kept if reached", f"{LEVEL:.0%} interval"]]
@@ -260,6 +272,7 @@ def lines(numbers: dict[str, Any]) -> list[str | Table]:
             hazard = numbers["hazards"][i]
             row[2:] = [str(i + 1), f"{hazard['value']:.4f}", f"{hazard['low']:.4f} .. {hazard['high']:.4f}"]
         rows.append(row)
+    # The words above it.
     out: list[str | Table] = [
         f"blocks {numbers['blocks']}  tokens {numbers['tokens']}  in {numbers['seconds']:.2f} s",
         f"tau {tau['value']:.4f}{spread}" + ("" if exact is None else f"  exact {exact:.4f}"),

@@ -20,6 +20,7 @@ def compared(files: Sequence[Path], runs: Sequence[EngineLog], options: Diagnose
     from specsim.commands.json_form import one_or_many
     from specsim.speed.two_runs import compare_runs, same_runs
 
+    # Logs by name; each later log against the first.
     sources = list(dict.fromkeys(run.source for run in runs))
     if len(sources) < len(files):
         raise ValueError(f"logs are told apart by their names; expected {len(files)} names, got {', '.join(sources)}")
@@ -69,18 +70,21 @@ def text(comparison: RunComparison, form: Form = "text") -> str:
 
 
 def _tokens(comparison: RunComparison) -> str:
+    """Return the tokens of a cycle of both runs."""
     assert comparison.old.tau is not None
     assert comparison.new.tau is not None
     return f"{comparison.new.tau.value:.3f} against {comparison.old.tau.value:.3f}"
 
 
 def _milliseconds(comparison: RunComparison) -> str:
+    """Return the time of a cycle of both runs, in ms."""
     assert comparison.old.cycle is not None
     assert comparison.new.cycle is not None
     return f"{1e3 * comparison.new.cycle.value:.3g} against {1e3 * comparison.old.cycle.value:.3g}"
 
 
 def _span(estimate: Estimate) -> str:
+    """Return a number with its interval, if there is one."""
     if estimate.low is None or estimate.high is None:
         return f"{estimate.value:.3f}"
     return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"

@@ -29,11 +29,12 @@ from specsim.latency.memory import Placed
 from specsim.lengths.acceptance_record import Acceptance
 from specsim.speed.ssd import cached_drafts
 
-TIMED = ("int8", "int4")  # weights whose passes are recorded, for --cost-ratio
-TIMED_DRAFTS = 16  # as many drafts as those passes were timed with
-
-# Options that describe models on a device, and those that every kind of costs but a comparison's may have.
-OF_A_DRAFT = ("draft_tp", "draft_weights", "draft_vocab")  # of its weights
+# Types of weights whose passes are recorded, for --cost-ratio, and the longest block in these passes.
+TIMED = ("int8", "int4")
+TIMED_DRAFTS = 16
+# Options about the weights of a draft model.
+OF_A_DRAFT = ("draft_tp", "draft_weights", "draft_vocab")
+# Options about models on a device, and options about costs of any kind: a comparison has its own.
 ON_A_DEVICE = ("tp", "draft_tp", "dtype", "draft_vocab")
 OF_COSTS = (
     *("target", "draft", "hardware", "cost_ratio", "verify_cost", "overhead", "weights", "draft_weights", "one_pass"),

@@ -1,4 +1,4 @@
-"""Chunks of points through an executor, until every one is done: a worker that dies costs time, and no row."""
+"""Chunks of points through an executor until all are done: a worker that dies costs time, and no row."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from typing import Any, TypeVar
 from specsim.commands.sweep import work
 from specsim.commands.sweep.pools import Pool
 
-AHEAD = 256  # chunks that are handed out at once
-GONE = 30  # seconds in which nothing ends before it is asked whether any worker is left
-TRIES = 5  # how often in a row workers may die before any chunk is done
+# Chunks that are handed out at once: enough for all workers, few enough for memory.
+AHEAD = 256
+# Seconds without a finished chunk after which the pool is asked whether it has a worker left.
+GONE = 30
+# Deaths of workers in a row, without a finished chunk, at which the run ends.
+TRIES = 5
 Chunk = Sequence[int]  # places of points in their study
 T = TypeVar("T")
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of so many, the last one shorter.
+    """Yield lists of `size` items, the last one shorter.
 
     Examples
     --------
@@ -39,7 +42,7 @@ def gather(
     points: Callable[[Chunk], list[dict[str, Any]]],
     keep: Callable[[Chunk, list[dict[str, Any]]], None],
 ) -> None:
-    """Compute the points of every chunk, and hand their outputs to `keep`, once, as soon as they are there.
+    """Compute the points of every chunk, and hand the outputs of each to `keep`, once, as soon as they are there.
 
     A pool that broke, as one of processes does when one of them dies, or that has no worker left, is
     opened anew. ChildProcessError where workers die over and over and nothing is done in between.
@@ -50,12 +53,14 @@ def gather(
         try:
             with open_pool() as pool:
                 while left or running:
+                    # Hand out chunks, and wait until one is done.
                     while left and len(running) < AHEAD:
                         future = pool.executor.submit(work.computed, kind, points(left[0]))
                         running[future] = left.popleft()
                     done = wait(running, GONE, return_when=FIRST_COMPLETED).done
                     if not done and not pool.alive():
                         raise BrokenExecutor("no worker is left")
+                    # Keep outputs; a chunk whose worker died is computed again.
                     for future in done:
                         try:
                             outputs = future.result()
@@ -71,7 +76,7 @@ def gather(
 
 
 def _died(barren: int, at: Mapping[str, Any]) -> int:
-    """One more death in a row; too many are an error."""
+    """Return the number of deaths in a row, one more; ChildProcessError for too many."""
     if barren + 1 < TRIES:
         return barren + 1
     shown = ", ".join(f"{name} = {value}" for name, value in at.items() if value is not None)

@@ -1,4 +1,4 @@
-"""Kinds of inputs of a study: each reads one value of the file, and says what is wrong with it."""
+"""Kinds of inputs of a study: each reads one value of the file, or refuses it with the reason."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from specsim.base import check, source
 from specsim.base.modules import own_rule
 
-REQUIRED = object()  # the default of an input that has none
-RULE_FILE = ".py"  # how the path of a rule ends
+# The default of an input that must be given.
+REQUIRED = object()
+# The end of the path of a rule file.
+RULE_FILE = ".py"
 
 
 class Input(NamedTuple):
@@ -47,7 +49,7 @@ class Kind(NamedTuple):
 
 
 def real(interval: str, default: Any = REQUIRED) -> Input:
-    """A number in an interval, as "[0, 1]".
+    """An input that is a number in an interval, as "[0, 1]".
 
     Examples
     --------
@@ -64,7 +66,7 @@ def real(interval: str, default: Any = REQUIRED) -> Input:
 
 
 def whole(low: int, high: int, default: Any = REQUIRED) -> Input:
-    """A whole number from low to high.
+    """An input that is a whole number from low to high.
 
     Examples
     --------
@@ -83,7 +85,7 @@ def whole(low: int, high: int, default: Any = REQUIRED) -> Input:
 
 
 def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED, names_files: bool = False) -> Input:
-    """Words, which `look_up` refuses if they name nothing; some may be the paths of rules, or of models."""
+    """An input of words, which `look_up` refuses if they name nothing; some may be paths of rules or of models."""
 
     def read(value: Any, name: str) -> str:
         if not isinstance(value, str):
@@ -98,7 +100,7 @@ def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED, names_fil
 
 
 def _file(value: str) -> str:
-    """A hash of what a path holds, a rule with the files that it imports; "" for any other name."""
+    """A hash of the file or folder at a path, with the files that a rule imports; "" for any other name."""
     if value.endswith(RULE_FILE):
         module = own_rule(value)
         return "" if module is None else source.of_module(module)
@@ -106,7 +108,7 @@ def _file(value: str) -> str:
 
 
 def one_of(*words: str, default: Any = REQUIRED) -> Input:
-    """One of a few words.
+    """An input that is one of a few words.
 
     Examples
     --------
@@ -124,4 +126,4 @@ def one_of(*words: str, default: Any = REQUIRED) -> Input:
 
 
 def anything(axes: Mapping[str, tuple[Any, ...]]) -> None:
-    """The check of a kind whose inputs all go together."""
+    """Allow all axes: the check of a kind whose inputs all go together."""

@@ -50,16 +50,16 @@ class Sweep(NamedTuple):
 
 
 @takes(Sweep)
-def sweep(told: Sweep) -> None:
+def sweep(options: Sweep) -> None:
     """Run a study over a grid, on processes or a cluster; rows go to a Parquet file. Needs the extra `sweep`."""
     from specsim.commands.sweep import run
 
-    form = form_of(told)
-    if form not in ("text", "json") and told.show is None:
+    form = form_of(options)
+    if form not in ("text", "json") and options.show is None:
         raise ValueError(f"--{form} is a form of the table that --show prints; give --show with an SQL query")
-    if told.resume and told.force:
+    if options.resume and options.force:
         raise ValueError("--resume and --force are both given: keep the rows that are there, or begin anew")
-    said, finished = run.run(told)
-    typer.echo(said)
+    output, finished = run.run(options)
+    typer.echo(output)
     if not finished:
         raise typer.Exit(INTERRUPTED)

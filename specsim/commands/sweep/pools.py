@@ -18,32 +18,40 @@ from typing import Any, NamedTuple
 from specsim.base import extras, limits
 from specsim.commands.sweep import work
 
-ANSWER = 10  # seconds that a scheduler may take to answer
+# Seconds that a scheduler may take to answer.
+ANSWER = 10
 LOCAL = "local:"
-THREADS = "OMP_NUM_THREADS"  # of NumPy in each process: there is one process a core
+# The variable for the threads of NumPy in each process: there is one process for each core.
+THREADS = "OMP_NUM_THREADS"
 
 
 class Pool(NamedTuple):
-    """An executor; what its futures raise whose worker died while it goes on; whether a worker is left."""
+    """An executor; the errors of futures whose worker died while the pool goes on; whether a worker is left."""
 
     executor: Executor
     lost: tuple[type[BaseException], ...] = ()
-    alive: Callable[[], bool] = lambda: True  # an executor of processes breaks by itself
+    # An executor of processes breaks by itself.
+    alive: Callable[[], bool] = lambda: True
 
 
-def check_scheduler(given: str) -> None:
+def check_scheduler(scheduler: str) -> None:
     """ValueError unless it is an address or local:N."""
-    count = given.removeprefix(LOCAL)
-    if given.startswith(LOCAL):
+    count = scheduler.removeprefix(LOCAL)
+    if scheduler.startswith(LOCAL):
         if not count.isdigit() or not 1 <= int(count[:9]) <= limits.MAX_THREADS:
-            raise ValueError(f"scheduler {given!r:.60}: local:N starts 1 to {limits.MAX_THREADS} workers, as local:4")
-    elif "://" not in given:
-        raise ValueError(f"scheduler {given!r:.60} is no address: give tcp://host:8786, or local:4 to start one here")
+            raise ValueError(
+                f"scheduler {scheduler!r:.60}: local:N starts 1 to {limits.MAX_THREADS} workers, as local:4"
+            )
+    elif "://" not in scheduler:
+        raise ValueError(
+            f"scheduler {scheduler!r:.60} is no address: give tcp://host:8786, or local:4 to start one here"
+        )
 
 
 @contextmanager
 def processes(count: int) -> Iterator[Pool]:
-    """So many processes; they are killed, with whatever they started, when the block is left early."""
+    """A pool of `count` processes; if the block is left early they are killed, with all processes that they started."""
+    # Start all of them at once.
     before = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=work.begin)
     try:
@@ -61,7 +69,7 @@ def processes(count: int) -> Iterator[Pool]:
 
 @contextmanager
 def _launching() -> Iterator[None]:
-    """Processes started inside do not hear Ctrl-C, which their parent does, and give NumPy one thread."""
+    """Let processes started inside ignore Ctrl-C, which their parent handles, and give NumPy one thread."""
     threads, ours = os.environ.get(THREADS), threading.current_thread() is threading.main_thread()
     heard = signal.signal(signal.SIGINT, signal.SIG_IGN) if ours else None
     os.environ[THREADS] = threads or "1"
@@ -76,7 +84,7 @@ def _launching() -> Iterator[None]:
 
 @contextmanager
 def _no_program() -> Iterator[None]:
-    """Processes started inside import what they need, and not the program that started this one."""
+    """Keep processes started inside from importing the program that started this one."""
     program = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -86,7 +94,7 @@ def _no_program() -> Iterator[None]:
 
 
 def _kill(pid: int | None) -> None:
-    """The group that a worker leads, or the worker alone if it has not come so far."""
+    """Kill the group of processes that a worker leads, or the worker alone if it leads none yet."""
     if pid is None:
         return
     try:
@@ -99,35 +107,36 @@ def _kill(pid: int | None) -> None:
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
-    """What it returns; None if it fails, or takes too long.
+    """Return the answer of `ask`; None if it fails, or takes too long.
 
-    The time that a client allows is for the connection alone: whoever accepts it and says nothing keeps it for ever.
+    The time limit of a client is for the connection alone: a server that accepts it and is silent would block for ever.
     """
-    found: SimpleQueue[Any] = SimpleQueue()
+    answers: SimpleQueue[Any] = SimpleQueue()
 
     def wait() -> None:
         try:
-            found.put(ask())
+            answers.put(ask())
         except (OSError, ValueError):
-            found.put(None)
+            answers.put(None)
 
     threading.Thread(target=wait, daemon=True).start()
     try:
-        return found.get(timeout=ANSWER)
+        return answers.get(timeout=ANSWER)
     except Empty:
         return None
 
 
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Pool]:
-    """The workers of a Dask scheduler; ValueError if it does not answer in 10 seconds, or has no worker then."""
+    """A pool of a Dask scheduler's workers; ValueError if it does not answer in 10 seconds, or has no worker then."""
     with extras.needed("--scheduler"):
         from distributed import Client, LocalCluster
         from distributed.scheduler import KilledWorker
     with ExitStack() as stack:
         address = scheduler
         if scheduler.startswith(LOCAL):
-            stack.enter_context(_no_program())  # all the time, as a worker that dies is started anew
+            # All the time, as a worker that dies is started anew.
+            stack.enter_context(_no_program())
             address = stack.enter_context(
                 LocalCluster(
                     n_workers=int(scheduler.removeprefix(LOCAL)),
@@ -136,6 +145,7 @@ def cluster(scheduler: str) -> Iterator[Pool]:
                     silence_logs=logging.CRITICAL,
                 )
             )
+        # Connect, and wait for a worker.
         client = _answer(lambda: Client(address, timeout=ANSWER, set_as_default=False))
         if client is None:
             raise ValueError(f"scheduler {scheduler!r:.60} does not answer within {ANSWER} seconds")

@@ -24,13 +24,14 @@ from specsim.commands.sweep.options import Sweep
 from specsim.commands.sweep.study import Study, key, made_with, point, points, read
 from specsim.simulation.shards import CORES
 
-FLUSH = 1.0  # seconds between two parts: what a killed process has finished since the last one is run again
+# Seconds between two parts: rows that a killed process has finished since the last part are computed again.
+FLUSH = 1.0
 
 
-class Found(NamedTuple):
-    """Where a run ended: rows there are, those of them that this run made, of how many; its seconds.
+class Outcome(NamedTuple):
+    """The state at the end of a run: rows in the file, rows that this run made, rows of the study; seconds.
 
-    `anew`: what has changed since rows were made that this run made again, in words; "" where nothing has.
+    `anew`: why this run made some rows again, in words; "" if it made none again.
     """
 
     rows: int
@@ -46,7 +47,8 @@ class Found(NamedTuple):
 
 
 def run(options: Sweep) -> tuple[str, bool]:
-    """(what to print, whether every row is there)."""
+    """Run the study, or answer the query; return the text to print, and whether every row is there."""
+    # A query alone.
     form = form_of(options)
     if options.study is None:
         if options.show is None:
@@ -55,6 +57,7 @@ def run(options: Sweep) -> tuple[str, bool]:
             if getattr(options, name):
                 raise ValueError(f"--{name} is for running a study, and none is given")
         return shown.rows(options.out, options.show, form), True
+    # Refuse wrong options before any work.
     if options.workers is not None:
         check.integer(options.workers, "workers", 1, limits.MAX_THREADS)
         if options.scheduler is not None:
@@ -69,31 +72,35 @@ def run(options: Sweep) -> tuple[str, bool]:
     store.check_out(options.out)
     if options.show is not None:
         shown.check_sql(options.show, store.schema(study.kind))
-    order = [key(study.kind, one) for one in points(study)]
+    # Compute the rows that are missing.
+    order = [key(study.kind, inputs) for inputs in points(study)]
     workers = options.workers or (1 if study.kind.timed else CORES)
     opened = (
         partial(pools.processes, workers) if options.scheduler is None else partial(pools.cluster, options.scheduler)
     )
     with locked(options.out):
         missing, anew = _missing(options, study, order)
-        found = made(study, options.out, order, missing, opened, forget=options.force)._replace(anew=anew)
-    if options.show is not None and found.complete:
+        outcome = made(study, options.out, order, missing, opened, forget=options.force)._replace(anew=anew)
+    # The query, JSON, or a summary.
+    if options.show is not None and outcome.complete:
         return shown.rows(options.out, options.show, form), True
     if form == "json":
-        refused = shown.refused(options.out)[0] if found.rows else 0
-        said = {"out": str(options.out), **found._asdict(), "complete": found.complete, "refused": refused}
-        return json_answer("specsim/sweep", said), found.complete
-    return shown.summary(options.out, found), found.complete
+        refused = shown.refused(options.out)[0] if outcome.rows else 0
+        fields = {"out": str(options.out), **outcome._asdict(), "complete": outcome.complete, "refused": refused}
+        return json_answer("specsim/sweep", fields), outcome.complete
+    return shown.summary(options.out, outcome), outcome.complete
 
 
 def _missing(options: Sweep, study: Study, order: Sequence[str]) -> tuple[list[int], str]:
-    """Places of the points that are to be computed, and why some that are there are computed anew."""
+    """Return the places of points to compute, and why some that are there are computed again."""
+    # With --force all of them.
     if options.force:
         store.remove_parts(options.out)
         return list(range(len(order))), ""
+    # Without, those that the file does not have; rows of changed source count as missing.
     there = store.held(options.out, study.kind)
     stale = store.stale(there, study, frozenset(order), options.out)
-    missing = [i for i, one in enumerate(order) if one not in there.keys]
+    missing = [i for i, row_key in enumerate(order) if row_key not in there.keys]
     if there.keys and len(missing) > len(stale) and not options.resume:
         count = f"{len(order) - len(missing) + len(stale)} of the {len(order)} rows"
         raise ValueError(f"out {options.out} holds {count} of this study: --resume runs the others, --force all anew")
@@ -111,11 +118,12 @@ def made(
     opened: Callable[[], Any],
     *,
     forget: bool = False,
-) -> Found:
+) -> Outcome:
     """Run the rows that are missing and merge all that are finished, also after Ctrl-C.
 
     forget: rows that are in the file count for nothing.
     """
+    # Outputs wait in a buffer, and are written about once a second.
     start, sources = time.monotonic(), made_with(study)
     buffer: list[dict[str, Any]] = []
     written = start
@@ -142,18 +150,20 @@ def made(
                 todo = chunks(missing, study.kind.chunk)
                 gather(opened, study.kind.name, todo, lambda chunk: [point(study, i) for i in chunk], keep)
         except KeyboardInterrupt:
-            pass  # what is finished is kept, and said
+            # Finished rows are kept, and counted in the outcome.
+            pass
         finally:
             flush()
+    # One file of all rows.
     before = len(order) - len(missing)
     table = store.merge(out, study.kind, order, sources, anew=forget) if store.parts(out).is_dir() else None
     rows = before if table is None else table.num_rows
-    return Found(rows, rows - before, len(order), time.monotonic() - start)
+    return Outcome(rows, rows - before, len(order), time.monotonic() - start)
 
 
 @contextmanager
 def _progress(size: int, done: int) -> Iterator[Callable[[int], None]]:
-    """Rows, their rate and the time left, on a terminal's standard error."""
+    """Show rows, their rate and the time left on a terminal's standard error; yield the function that counts rows."""
     console = Console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

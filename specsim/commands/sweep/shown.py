@@ -13,31 +13,31 @@ from specsim.commands.options import Form
 from specsim.report.forms import table
 
 if TYPE_CHECKING:
-    from specsim.commands.sweep.run import Found
+    from specsim.commands.sweep.run import Outcome
 
 
-def summary(out: Path, found: Found) -> str:
-    """Rows, how many are new, how fast; and of refused ones how many, and why the first."""
-    if not found.rows:
+def summary(out: Path, outcome: Outcome) -> str:
+    """Return how many rows there are, how many are new and how fast; and how many are refused, and why the first."""
+    if not outcome.rows:
         return "interrupted before the first rows were finished"
     rate = (
-        f", {found.new} of them new: {found.seconds:.1f} s, {found.new / found.seconds:.0f} a second"
-        if found.new
+        f", {outcome.new} of them new: {outcome.seconds:.1f} s, {outcome.new / outcome.seconds:.0f} a second"
+        if outcome.new
         else ""
     )
-    lines = [*filter(None, [found.anew]), f"{out}: {found.rows} of {found.size} rows{rate}"]
+    lines = [*filter(None, [outcome.anew]), f"{out}: {outcome.rows} of {outcome.size} rows{rate}"]
     count, first = refused(out)
     if count:
         lines.append(f"{count} {'row is' if count == 1 else 'rows are'} refused (column `refused`), the first: {first}")
-    if not found.complete:
+    if not outcome.complete:
         lines.append("interrupted; the same command with --resume carries on")
     return "\n".join(lines)
 
 
 def refused(out: Path) -> tuple[int, str]:
-    """How many rows have no outputs, and why the first of them has none."""
-    found = [why for why in parquet.table(out, ["refused"]).column(0).to_pylist() if why]
-    return len(found), found[0] if found else ""
+    """Return how many rows have no outputs, and why the first of them has none."""
+    reasons = [why for why in parquet.table(out, ["refused"]).column(0).to_pylist() if why]
+    return len(reasons), reasons[0] if reasons else ""
 
 
 def check_sql(sql: str, schema: Any) -> None:
@@ -46,27 +46,29 @@ def check_sql(sql: str, schema: Any) -> None:
 
 
 def rows(out: Path, sql: str, form: Form) -> str:
-    """Return what a query says of the rows of a file, as a table or as JSON; CSV has every digit."""
+    """Return the answer of a query on the rows of a file, as a table or as JSON; CSV has every digit."""
     parquet.marked(out)
-    names, found = _ask(sql, parquet.table(out))
+    names, values = _ask(sql, parquet.table(out))
     if form == "json":
-        held = [dict(zip(names, map(_finite, row), strict=True)) for row in found]
-        return json_answer("specsim/sweep-rows", {"rows": json.loads(json.dumps(held, default=str))})
+        objects = [dict(zip(names, map(_finite, row), strict=True)) for row in values]
+        return json_answer("specsim/sweep-rows", {"rows": json.loads(json.dumps(objects, default=str))})
     digits = 17 if form == "csv" else 6
-    return table([names, *([_cell(value, digits) for value in row] for row in found)], form)
+    return table([names, *([_cell(value, digits) for value in row] for row in values)], form)
 
 
-def _ask(sql: str, found: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Names and rows of a query over the table `rows`; it sees no file and no network."""
+def _ask(sql: str, contents: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return names and rows of a query over the table `rows`; it can read no file and no network."""
+    # A database without extensions or access, whose settings the query cannot change.
     with extras.needed("--show"):
         import duckdb
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as base:
-        base.register("rows", found)
+        base.register("rows", contents)
         base.execute("set enable_external_access = false")
         base.execute("set lock_configuration = true")
+        # One SELECT, and its answer.
         try:
-            told = duckdb.extract_statements(sql)
-            if [one.type for one in told] != [duckdb.StatementType.SELECT]:
+            statements = duckdb.extract_statements(sql)
+            if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
                 raise ValueError(f"show {sql!r:.60} must be one query, as: select max(speedup) from rows")
             answer = base.execute(sql)
             return [column[0] for column in answer.description], answer.fetchall()
@@ -80,10 +82,11 @@ def _finite(value: Any) -> Any:
 
 
 def _cell(value: Any, digits: int) -> str:
+    """Return a value as a cell of a table."""
     if value is None:
         return ""
     if isinstance(value, float):
         return repr(value) if digits == 17 else f"{value:.{digits}g}"
     if isinstance(value, list):
-        return ", ".join(_cell(one, digits) for one in value)
+        return ", ".join(_cell(item, digits) for item in value)
     return str(value)

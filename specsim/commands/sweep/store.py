@@ -22,11 +22,12 @@ with extras.needed("specsim sweep"):
     from pyarrow import parquet
 
 REMEDY = "give another --out, or --force to replace it"
-Table = Any  # of pyarrow, which has no types
+# A table of pyarrow, which has no types.
+Table = Any
 
 
 class Held(NamedTuple):
-    """Rows that are there: their table (None if there are none), their keys, their files, and what made them."""
+    """Finished rows: their table (None if there are none), their keys, their files, and the source that made them."""
 
     table: Table | None
     keys: frozenset[str]
@@ -40,7 +41,7 @@ def parts(out: Path) -> Path:
 
 
 def check_out(out: Path) -> None:
-    """ValueError unless it can be a file that is read again: a device or a pipe cannot."""
+    """ValueError unless the path can be a file that is read again: a device or a pipe cannot."""
     if out.suffix.lower() != ".parquet":
         raise ValueError(f"output {out} must end in .parquet")
     check_writable(out)
@@ -51,12 +52,13 @@ def check_out(out: Path) -> None:
 
 def schema(kind: Kind) -> Any:
     """The columns: key, inputs, outputs, and why a row is refused."""
-    inputs = {name: one.column for name, one in kind.inputs.items()}
+    inputs = {name: entry.column for name, entry in kind.inputs.items()}
     columns = {"key": "string", **inputs, **kind.outputs, "refused": "string"}
     return arrow.schema([(name, _type(column)) for name, column in columns.items()])
 
 
 def _type(column: str) -> Any:
+    """The type of Arrow for a column."""
     inner = column.removeprefix("list<").removesuffix(">")
     made = {"double": arrow.float64(), "int64": arrow.int64(), "string": arrow.string()}[inner]
     return made if inner == column else arrow.list_(made)
@@ -64,24 +66,25 @@ def _type(column: str) -> Any:
 
 def mark(kind: Kind, complete: bool, sources: Mapping[str, str]) -> dict[bytes, bytes]:
     """Return the metadata of a file of rows."""
-    said = {"schema": SCHEMA, "kind": kind.name, "version": specsim.__version__, "complete": complete}
-    said["sources"] = dict(sources)
-    return {MARK: json.dumps(said).encode()}
+    content = {"schema": SCHEMA, "kind": kind.name, "version": specsim.__version__, "complete": complete}
+    content["sources"] = dict(sources)
+    return {MARK: json.dumps(content).encode()}
 
 
 def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
-    """All rows of the file (if not anew) and of its parts.
+    """Return all rows of the file (if not anew) and of its parts.
 
     ValueError if one is of another kind of study, or of another version.
     """
     tables, files = [], []
     sources: dict[str, str] = {}
     for path in (*([out] if out.exists() and not anew else []), *sorted(parts(out).glob("*.parquet"))):
-        said = marked(path)
+        # The file must be of this kind and version, with these columns and a key for each row.
+        marks = marked(path)
         for name, here in (("kind", kind.name), ("version", specsim.__version__)):
-            if said.get(name) != here:
+            if marks.get(name) != here:
                 raise ValueError(
-                    f"out {path} holds another study ({name} is {said.get(name)!r:.60}, here {here!r}): {REMEDY}"
+                    f"out {path} holds another study ({name} is {marks.get(name)!r:.60}, here {here!r}): {REMEDY}"
                 )
         table = read_table(path)
         if table.schema.remove_metadata() != schema(kind):
@@ -90,35 +93,35 @@ def held(out: Path, kind: Kind, *, anew: bool = False) -> Held:
             raise ValueError(f"out {path} has rows without a key, or two of one key, as no sweep writes them: {REMEDY}")
         tables.append(table)
         files.append(path)
-        told = said.get("sources")
-        sources |= told if isinstance(told, dict) else {}
+        made_by = marks.get("sources")
+        sources |= made_by if isinstance(made_by, dict) else {}
     if not tables:
         return Held(None, frozenset())
-    table = arrow.concat_tables([one.replace_schema_metadata(None) for one in tables])
+    table = arrow.concat_tables([part.replace_schema_metadata(None) for part in tables])
     return Held(table, frozenset(table.column("key").to_pylist()), tuple(files), sources)
 
 
 def stale(there: Held, study: Study, keys: frozenset[str], out: Path) -> frozenset[str]:
-    """Inputs, as digests, of rows that the study has and that other source has made.
+    """Return the inputs, as digests, of rows of the study that a source which has changed since has made.
 
     ValueError if rows are there whose inputs the study does not have.
     """
     foreign = there.keys - keys
     if not foreign or there.table is None:
         return frozenset()
-    wanted = {digest(one) for one in points(study)}
+    wanted = {digest(inputs) for inputs in points(study)}
     names = list(study.kind.inputs)
     rows = there.table.select(["key", *names]).to_pylist()
-    found = {digest({name: row[name] for name in names}) for row in rows if row["key"] in foreign}
-    if others := found - wanted:
+    made = {digest({name: row[name] for name in names}) for row in rows if row["key"] in foreign}
+    if others := made - wanted:
         raise ValueError(
             f"out {out} holds another study ({len(others)} of its {len(there.keys)} rows are not in this one): {REMEDY}"
         )
-    return frozenset(found)
+    return frozenset(made)
 
 
 def write_part(out: Path, kind: Kind, rows: Sequence[Mapping[str, Any]], sources: Mapping[str, str]) -> None:
-    """Finished rows, whole or not at all, under the first one's key."""
+    """Write finished rows as a part, whole or not at all, under the key of the first row."""
     table = arrow.Table.from_pylist(list(rows), schema(kind))
     data = _bytes(table.replace_schema_metadata(mark(kind, False, sources)))
     write_bytes(parts(out) / f"{rows[0]['key']}.parquet", data)
@@ -127,29 +130,30 @@ def write_part(out: Path, kind: Kind, rows: Sequence[Mapping[str, Any]], sources
 def merge(
     out: Path, kind: Kind, order: Sequence[str], sources: Mapping[str, str], *, anew: bool = False
 ) -> Table | None:
-    """Every finished row once, in this order, as the file; the parts go. None if no row is finished.
+    """Write every finished row once, in this order, as the file, and remove the parts; None if no row is finished.
 
-    anew: the file that is there counts for nothing.
+    anew: ignore the file that is there.
     """
     there = held(out, kind, anew=anew)
-    found = there.table
-    if found is None:
+    all_rows = there.table
+    if all_rows is None:
         return None
     first: dict[str, int] = {}
-    for i, key in enumerate(found.column("key").to_pylist()):
+    for i, key in enumerate(all_rows.column("key").to_pylist()):
         first.setdefault(key, i)
     rows = [first[key] for key in order if key in first]
-    table = found.take(arrow.array(rows, arrow.int64())).combine_chunks()
+    table = all_rows.take(arrow.array(rows, arrow.int64())).combine_chunks()
     write_bytes(out, _bytes(table.replace_schema_metadata(mark(kind, len(rows) == len(order), sources))))
     remove_parts(out, [path for path in there.files if path != out])
     return table
 
 
 def remove_parts(out: Path, read: Sequence[Path] | None = None) -> None:
-    """The parts that were read, or all, and their folder if nothing else is in it."""
+    """Remove the parts that were read, or all, and their folder if nothing else is in it."""
     folder = parts(out)
     gone = folder.glob("*.parquet") if read is None else read
-    for path in (*gone, *folder.glob(".specsim.*")):  # the second: of a process that was killed
+    # A process that was killed leaves temporary files.
+    for path in (*gone, *folder.glob(".specsim.*")):
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

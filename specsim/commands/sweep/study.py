@@ -20,7 +20,8 @@ from specsim.commands.sweep.inputs import REQUIRED, RULE_FILE, Input, Kind
 
 TOP = ("kind", "grid", "case")
 RANGE = ("from", "to", "step", "count", "scale")
-MOST_BYTES = 1 << 24  # of a file
+# Bytes of the largest file of a study.
+MOST_BYTES = 1 << 24
 
 
 class Study(NamedTuple):
@@ -37,15 +38,15 @@ class Study(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many points it has."""
+        """The number of points."""
         return len(self.cases) * math.prod(map(len, self.axes.values()))
 
 
 def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambda line: None) -> Study:
-    """The study of a file; ValueError, in one line with the place, for whatever is wrong with it.
+    """Read the study of a file; ValueError, in one line with the place, for anything that is wrong with it.
 
-    A study looks like data, but a rule file that it names is run, which `tell` hears of; one of another folder needs
-    `trust`.
+    A study looks like data, but a rule file that it names is run: each is reported by `tell`, and a rule file of
+    another folder needs `trust`.
     """
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -65,36 +66,41 @@ def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambd
         raise ValueError(f"{path} is no TOML: {' '.join(str(error).split())}") from None
 
 
-def rule_files(held: Any) -> list[str]:
-    """Paths of rule files anywhere in what a study holds."""
-    if isinstance(held, str):
-        return [held] if held.endswith(RULE_FILE) else []
-    inner = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
-    return list(dict.fromkeys(name for one in inner for name in rule_files(one)))
+def rule_files(content: Any) -> list[str]:
+    """Return the paths of rule files anywhere in the content of a study."""
+    if isinstance(content, str):
+        return [content] if content.endswith(RULE_FILE) else []
+    inner: Iterable[Any] = content if isinstance(content, list) else ()
+    if isinstance(content, dict):
+        inner = content.values()
+    return list(dict.fromkeys(name for entry in inner for name in rule_files(entry)))
 
 
-def parsed(held: Mapping[str, Any], name: str) -> Study:
-    """The study that a file of this name describes."""
-    _known(held, TOP, f"{name}")
-    word = held.get("kind")
+def parsed(content: Mapping[str, Any], name: str) -> Study:
+    """Return the study that the content of a file of this name describes."""
+    # Its kind.
+    _known(content, TOP, f"{name}")
+    word = content.get("kind")
     if not isinstance(word, str):
         raise ValueError(f'{name} has no kind; give kind = "plan", or another of {", ".join(kinds.names())}')
     kind = kinds.find(word)
-    grid, cases = held.get("grid", {}), held.get("case", [])
+    # Its grid and cases.
+    grid, cases = content.get("grid", {}), content.get("case", [])
     if not isinstance(grid, dict):
         raise ValueError(f"{name}: grid is {grid!r:.60}; write [grid], and below it a line for each input")
     if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
         raise ValueError(f"{name}: case is {cases!r:.60}; write [[case]], and below it a line for each input")
     _known(grid, kind.inputs, f"{name}, [grid]")
     axes = {key: _axis(kind.inputs[key], values, f"{name}: {key}", kind.most) for key, values in grid.items()}
-    found = _cases(kind, cases, axes, name)
-    given = {**axes, **{key: tuple(case[key] for case in found) for key in found[0]}}
-    for key, one in kind.inputs.items():
-        if key not in given and one.default is REQUIRED:
+    read_cases = _cases(kind, cases, axes, name)
+    values_by_input = {**axes, **{key: tuple(case[key] for case in read_cases) for key in read_cases[0]}}
+    for key, entry in kind.inputs.items():
+        if key not in values_by_input and entry.default is REQUIRED:
             raise ValueError(f"{name} does not give {key}, which a study of kind {kind.name} needs")
-    kind.check(given)
-    fixed = {key: one.default for key, one in kind.inputs.items() if key not in given}
-    study = Study(kind, axes, found, fixed)
+    # All inputs go together, and there are not too many points.
+    kind.check(values_by_input)
+    fixed = {key: entry.default for key, entry in kind.inputs.items() if key not in values_by_input}
+    study = Study(kind, axes, read_cases, fixed)
     if study.size > kind.most:
         raise ValueError(f"{name} has {study.size} points; a study of kind {kind.name} has {kind.most} at most")
     return study
@@ -107,12 +113,12 @@ def points(study: Study) -> Iterator[dict[str, Any]]:
 
 def point(study: Study, index: int) -> dict[str, Any]:
     """All inputs of one point, in the order of the kind's own table."""
-    found = dict(study.fixed)
+    inputs = dict(study.fixed)
     for key, values in reversed(list(study.axes.items())):
         index, at = divmod(index, len(values))
-        found[key] = values[at]
-    found |= study.cases[index]
-    return {key: found[key] for key in study.kind.inputs}
+        inputs[key] = values[at]
+    inputs |= study.cases[index]
+    return {key: inputs[key] for key in study.kind.inputs}
 
 
 def key(kind: Kind, inputs: Mapping[str, Any]) -> str:
@@ -123,31 +129,32 @@ def key(kind: Kind, inputs: Mapping[str, Any]) -> str:
     return digest([kind.name, inputs, source.package(), sources(kind, inputs)])
 
 
-def digest(held: Any) -> str:
-    """A short name for what JSON can write."""
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()[:32]
+def digest(value: Any) -> str:
+    """Return a short name for a value that JSON can write."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def sources(kind: Kind, inputs: Mapping[str, Any]) -> dict[str, str]:
     """Hashes of the files that inputs name, by their paths."""
     texts = {value: kind.inputs[name].source for name, value in inputs.items() if isinstance(value, str)}
-    return {value: found for value, source_of in texts.items() if (found := source_of(value))}
+    return {value: digest_of_file for value, source_of in texts.items() if (digest_of_file := source_of(value))}
 
 
 def made_with(study: Study) -> dict[str, str]:
     """The sources of a whole study: of the package, and of each file that any of its points names."""
-    found = {"specsim": source.package()}
+    hashes = {"specsim": source.package()}
     for values in ({}, *study.cases):
-        found |= sources(study.kind, {**study.fixed, **values})
+        hashes |= sources(study.kind, {**study.fixed, **values})
     for name, axis in study.axes.items():
         for value in axis:
-            found |= sources(study.kind, {name: value})
-    return found
+            hashes |= sources(study.kind, {name: value})
+    return hashes
 
 
-def _known(held: Iterable[str], known: Iterable[str], where: str) -> None:
+def _known(given_names: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raise ValueError for a name that is not known, with the near ones that are."""
     names = list(known)
-    for name in held:
+    for name in given_names:
         if name not in names:
             raise unknown(f"{where}: field", name, names)
 
@@ -155,9 +162,10 @@ def _known(held: Iterable[str], known: Iterable[str], where: str) -> None:
 def _cases(
     kind: Kind, cases: list[dict[str, Any]], axes: Mapping[str, Any], name: str
 ) -> tuple[Mapping[str, Any], ...]:
-    """The cases as they are kept; all have the same inputs, none of them on the grid, and no two are alike."""
-    found: list[Mapping[str, Any]] = []
+    """Return the cases as they are read; all have the same inputs, none is on the grid, and no two are alike."""
+    read_cases: list[Mapping[str, Any]] = []
     for i, case in enumerate(cases, 1):
+        # Inputs that the first case has, too, and the grid has not.
         _known(case, kind.inputs, f"{name}, [[case]] {i}")
         if case.keys() != cases[0].keys():
             differing = ", ".join(sorted(case.keys() ^ cases[0].keys()))
@@ -166,22 +174,26 @@ def _cases(
             )
         if both := sorted(case.keys() & axes.keys()):
             raise ValueError(f"{name}, [[case]] {i}: {both[0]} is in [grid], too; it has one value at a time")
-        one = {key: kind.inputs[key].read(value, f"{name}, [[case]] {i}: {key}") for key, value in case.items()}
-        if one in found:
-            raise ValueError(f"{name}, [[case]] {i} is the same as {found.index(one) + 1}: no row is written twice")
-        found.append(one)
-    return tuple(found) or ({},)
+        # Values, each read by its input.
+        values = {key: kind.inputs[key].read(value, f"{name}, [[case]] {i}: {key}") for key, value in case.items()}
+        if values in read_cases:
+            raise ValueError(
+                f"{name}, [[case]] {i} is the same as {read_cases.index(values) + 1}: no row is written twice"
+            )
+        read_cases.append(values)
+    return tuple(read_cases) or ({},)
 
 
-def _axis(one: Input, given: Any, name: str, most: int) -> tuple[Any, ...]:
-    """The values of one axis: a value, a list of them, or a range."""
-    if isinstance(given, dict):
-        given = _range(one, given, name, most)
-    if not isinstance(given, list):
-        return (one.read(given, name),)
-    if not given:
+def _axis(entry: Input, content: Any, name: str, most: int) -> tuple[Any, ...]:
+    """Return the values of one axis: a value, a list of them, or a range."""
+    if isinstance(content, dict):
+        content = _range(entry, content, name, most)
+    if not isinstance(content, list):
+        return (entry.read(content, name),)
+    if not content:
         raise ValueError(f"{name} is an empty list; give one value or more")
-    values = tuple(one.read(value, f"{name}[{i}]") for i, value in enumerate(given))
+    values = tuple(entry.read(value, f"{name}[{i}]") for i, value in enumerate(content))
+    # No value twice.
     first: dict[Any, int] = {}
     for i, value in enumerate(values):
         if first.setdefault(value, i) != i:
@@ -189,24 +201,26 @@ def _axis(one: Input, given: Any, name: str, most: int) -> tuple[Any, ...]:
     return values
 
 
-def _range(one: Input, given: Mapping[str, Any], name: str, most: int) -> list[Any]:
-    """{ from, to, step } of whole numbers, { from, to, count, scale } of others."""
-    _known(given, RANGE, name)
-    if one.column == "string":
+def _range(entry: Input, bounds: Mapping[str, Any], name: str, most: int) -> list[Any]:
+    """Return the values of a range: { from, to, step } of whole numbers, { from, to, count, scale } of others."""
+    # Both ends.
+    _known(bounds, RANGE, name)
+    if entry.column == "string":
         raise ValueError(f"{name} takes text, which has no range; give a list")
     for end in ("from", "to"):
-        if end not in given:
+        if end not in bounds:
             raise ValueError(f"{name} has no {end!r}; a range is {{ from = 1, to = 16 }}")
-    low, high = (one.read(given[end], f"{name}.{end}") for end in ("from", "to"))
-    if one.column == "int64":
-        if wrong := sorted(given.keys() & {"count", "scale"}):
+    low, high = (entry.read(bounds[end], f"{name}.{end}") for end in ("from", "to"))
+    # Whole numbers go by steps, others by their count.
+    if entry.column == "int64":
+        if wrong := sorted(bounds.keys() & {"count", "scale"}):
             raise ValueError(f"{name} is of whole numbers: give step, not {wrong[0]}")
-        values = range(low, high + 1, _count(given.get("step", 1), f"{name}.step", most))
+        values = range(low, high + 1, _count(bounds.get("step", 1), f"{name}.step", most))
         if not 0 < len(values) <= most:
             raise ValueError(f"{name} has {len(values)} values from {low} to {high}; 1 to {most} are sensible")
         return list(values)
-    count, scale = _count(given.get("count"), f"{name}.count", most), given.get("scale", "linear")
-    if "step" in given:
+    count, scale = _count(bounds.get("count"), f"{name}.count", most), bounds.get("scale", "linear")
+    if "step" in bounds:
         raise ValueError(f"{name} is of real numbers: give count, not step")
     if scale not in ("linear", "log") or (scale == "log" and min(low, high) <= 0):
         raise ValueError(f'{name}.scale is {scale!r:.60}; it is "linear", or "log" between numbers above 0')
@@ -214,7 +228,8 @@ def _range(one: Input, given: Mapping[str, Any], name: str, most: int) -> list[A
     return [float(value) for value in made]
 
 
-def _count(given: Any, name: str, most: int) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= most:
-        raise ValueError(f"{name} is {given!r:.60}; it must be a whole number from 1 to {most}")
-    return given
+def _count(value: Any, name: str, most: int) -> int:
+    """Return a whole number from 1 to `most`; ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ValueError(f"{name} is {value!r:.60}; it must be a whole number from 1 to {most}")
+    return value

@@ -1,4 +1,4 @@
-"""Work of a worker, on any machine: rows of points. It needs this package, and nothing that the parent holds."""
+"""The work of a worker, on any machine: rows of points. It needs this package, and nothing of its parent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from specsim.commands.sweep import kinds
 
 
 def computed(kind: str, points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The outputs of each point; `refused` says why one has none."""
+    """Return the outputs of each point; `refused` says why a point has none."""
     return [_outputs(kind, point) for point in points]
 
 
 def _outputs(kind: str, point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outputs of one point, or why it is refused."""
     try:
         return {**kinds.find(kind).row(point), "refused": None}
     except (ValueError, TypeError) as error:
@@ -26,7 +27,7 @@ def _outputs(kind: str, point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def begin() -> None:
-    """A process of a pool: Ctrl-C is its parent's affair, and it ends, with what it started, when its parent does."""
+    """Begin a process of a pool: it ignores Ctrl-C, and ends, with all processes it started, when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setpgrp"):
         os.setpgrp()
@@ -34,6 +35,7 @@ def begin() -> None:
 
 
 def _end_with_the_parent() -> None:
+    """Wait for the end of the parent, and end this group of processes."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

@@ -11,7 +11,7 @@ from specsim.commands.sweep.inputs import Kind, anything
 
 
 def names() -> list[str]:
-    """Kinds, sorted."""
+    """Return the kinds of study, sorted."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
@@ -27,6 +27,7 @@ def find(name: str) -> Kind:
     if name not in names():
         raise unknown("kind", name, names())
     module = importlib.import_module(f"{__name__}.{name}")
-    given = vars(module)  # TIMED and check may be left out
-    timed, check = given.get("TIMED", False), given.get("check", anything)
+    # TIMED and check may be left out.
+    members = vars(module)
+    timed, check = members.get("TIMED", False), members.get("check", anything)
     return Kind(name, module.INPUTS, module.OUTPUTS, module.row, check, module.CHUNK, module.MOST, timed)

@@ -15,11 +15,13 @@ from specsim.latency.memory import Placed
 from specsim.latency.weights import TYPES
 
 NAMED = ("target", "draft", "hardware")
-CONTEXT = 1 << 30  # tokens
-PARTS = 1024  # devices
+# Tokens of the longest context, and the most devices that share a model.
+CONTEXT = 1 << 30
+PARTS = 1024
 
 
 def _draft(name: str) -> None:
+    """Refuse the name of a drafter that is not known."""
     models.drafter(name, models.shape("llama-3.1-8b"), None)
 
 
@@ -30,7 +32,8 @@ INPUTS: dict[str, Input] = {
     "hardware": text(hardware, None),
     "tp": whole(1, PARTS, 1),
     "dtype": one_of("bf16", "fp16", "fp8", "int8", "fp4", default="bf16"),
-    "overhead": real("[0, inf)", 0.0),  # ms with models, else target steps
+    # In ms with models, else in target steps.
+    "overhead": real("[0, inf)", 0.0),
     "batch": whole(1, limits.MAX_BATCH, 1),
     "context": whole(0, CONTEXT, 1024),
 }
@@ -65,10 +68,11 @@ def costs(point: Mapping[str, Any]) -> LatencyModel:
 
 @lru_cache(maxsize=64)
 def _placed(files: tuple[str, ...], target: str, draft: str, tp: int, dtype: str) -> list[Placed]:
+    """The models with their types of weights and devices; `files` are hashes, so that a changed file is read anew."""
     large = models.shape(target)
     small = models.drafter(draft, large, None).shape
-    found = [Placed(large, TYPES[dtype], tp)]
-    return found if small is None else [*found, Placed(small, TYPES[dtype], 1)]
+    placed = [Placed(large, TYPES[dtype], tp)]
+    return placed if small is None else [*placed, Placed(small, TYPES[dtype], 1)]
 
 
 @lru_cache(maxsize=64)
@@ -82,13 +86,16 @@ def _costs(
     dtype: str,
     overhead: float,
 ) -> LatencyModel:
+    """The latency model of these inputs; `files` are hashes, so that a changed file is read anew."""
     if ratio is not None:
         return constant(ratio, overhead=overhead)
+    # The roofline of both models; times are cached.
     large = models.shape(target)
     small = models.drafter(draft, large, None).shape
     gpu = hardware(device)
-    found = roofline(large, small or large, gpu, tensor_parallel=tp, dtype=dtype, overhead_s=overhead / 1e3)
-    if small is None:  # n-grams: no pass drafts, and no such cycle is recorded to compare with
-        found = found._replace(draft=lambda b, s: Timing(0.0), cycle_error=None)
+    latency = roofline(large, small or large, gpu, tensor_parallel=tp, dtype=dtype, overhead_s=overhead / 1e3)
+    # n-grams: no pass drafts, and no such cycle is recorded to compare with.
+    if small is None:
+        latency = latency._replace(draft=lambda b, s: Timing(0.0), cycle_error=None)
     remembered = lru_cache(maxsize=1 << 16)
-    return found._replace(target=remembered(found.target), draft=remembered(found.draft))
+    return latency._replace(target=remembered(latency.target), draft=remembered(latency.draft))

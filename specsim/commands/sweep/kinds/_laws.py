@@ -11,18 +11,20 @@ from specsim.base import check, limits
 from specsim.types import Array
 
 FORMS = "law:1/2,.3,.2 or zipf:VOCAB:EXPONENT or dirichlet:VOCAB:CONCENTRATION:SEED"
-MOST = 1 << 18  # tokens
+# Tokens of the largest vocabulary.
+MOST = 1 << 18
 
 
 @lru_cache(maxsize=256)
 def law(words: str) -> Array:
-    """A law (V,); one that is drawn depends on its words alone.
+    """The law (V,) of a few words; one that is drawn depends on its words alone.
 
     Examples
     --------
     >>> law("law:1/2,.3,.2").tolist(), law("zipf:2:1").tolist()
     ([0.5, 0.3, 0.2], [0.6666666666666666, 0.3333333333333333])
     """
+    # Read the form and its numbers.
     form, _, rest = words.partition(":")
     try:
         if form == "law":
@@ -42,10 +44,12 @@ def law(words: str) -> Array:
             raise ValueError("that is no law")
     except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise ValueError(f"{error}; give {FORMS}") from None
+    # A cached array must not change.
     check.law(made, "it")
     made.setflags(write=False)
     return made
 
 
 def _vocab(words: str) -> int:
+    """The size of a vocabulary, checked."""
     return check.integer(int(words), "vocabulary", 1, MOST)

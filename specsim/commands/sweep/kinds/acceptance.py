@@ -14,10 +14,12 @@ from specsim.exact.step import acceptance_within
 
 
 def _rule(name: str) -> None:
+    """Refuse a name that no step rule has."""
     discover.find("step", name)
 
 
 def _scheme(name: str) -> None:
+    """Refuse a name that no scheme has."""
     discover.find("draft", name)
 
 
@@ -37,8 +39,9 @@ def row(point: Mapping[str, Any]) -> dict[str, Any]:
     p, q, drafts = _laws.law(point["target"]), _laws.law(point["draft"]), point["num_drafts"]
     scheme = point["scheme"] or discover.facts(discover.find("step", point["rule"])).schemes[0]
     rate = acceptance_within(p, q, point["rule"], drafts, point["scheme"])
+    # A scheme without a bound has no optimum.
     try:
         best = float(optimal_acceptance(p, q, num_drafts=drafts, scheme=scheme))
-    except ValueError:  # of schemes without a bound
+    except ValueError:
         best = None
     return {"acceptance": float(rate.value), "error": float(rate.error), "optimum": best}

@@ -13,6 +13,7 @@ from specsim.exact.chain import expected_tokens
 
 
 def _rule(name: str) -> None:
+    """Refuse a name that no chain rule has."""
     discover.find("chain", name)
 
 
@@ -27,6 +28,6 @@ CHUNK, MOST = 20, 1 << 20
 
 
 def row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """tau, which is refused where there are too many blocks to sum over."""
+    """Return tau; ValueError where there are too many blocks to sum over."""
     p, q = _laws.law(point["target"]), _laws.law(point["draft"])
     return {"tau": float(expected_tokens(p, q, rule=point["rule"], gamma=point["gamma"]))}

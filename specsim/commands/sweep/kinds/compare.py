@@ -15,16 +15,19 @@ from specsim.base import limits
 from specsim.base.modules import own_rule
 from specsim.commands.sweep.inputs import Input, one_of, real, text, whole
 
+# Most tokens of a text.
 TOKENS = 1 << 17
 
 
 def _rule(name: str) -> None:
+    """Refuse a name that no chain or step rule has."""
     if own_rule(name) is None and name not in (*discover.names("chain"), *discover.names("step")):
         raise ValueError("no chain or step rule is called so; see `specsim rules`")
 
 
 INPUTS: dict[str, Input] = {
-    "target": text(default="", names_files=True),  # folders or hub ids; both empty: the bundled pair
+    # Folders or hub ids; both empty: the bundled pair.
+    "target": text(default="", names_files=True),
     "draft": text(default="", names_files=True),
     "gamma": whole(1, limits.MAX_GAMMA),
     "rule": text(_rule, "tokenwise", names_files=True),
@@ -52,30 +55,37 @@ CHUNK, MOST, TIMED = 1, limits.MAX_RUNS, True
 
 
 def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
-    """Both models, or neither."""
+    """Raise ValueError unless both models are given, or neither."""
     if ("target" in axes) != ("draft" in axes):
         raise ValueError("give both a target and a draft, or neither (the bundled pair)")
 
 
 def row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """The one row of the record that the command writes; what it refuses is refused here."""
+    """Run the command and return the numbers of its record; ValueError for a point that it refuses."""
+    # Its options.
     pair = [point[name] for name in ("target", "draft") if point[name]]
     rest = {name: value for name, value in point.items() if name not in ("target", "draft") and value is not None}
     words = [word for name, value in rest.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    # Its record, or its error by status and last line.
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "compare.json")
         command = [sys.executable, "-m", "real", "compare", *words, "--out", str(out), "--json", "--", *pair]
         ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        said = "".join(ended.stderr.strip().splitlines()[-1:]).removeprefix("error: ")
-        if "install the extra" in said:
-            raise ImportError(said)
+        last_line = "".join(ended.stderr.strip().splitlines()[-1:]).removeprefix("error: ")
+        if "install the extra" in last_line:
+            raise ImportError(last_line)
         if ended.returncode == 2:
-            raise ValueError(said)
+            raise ValueError(last_line)
         if ended.returncode:
-            raise ChildProcessError(f"specsim-real compare ended with status {ended.returncode}: {said}")
-        found = json.loads(out.read_text(encoding="utf-8"))["pairs"][0]
-    return {
-        f"{name}{ending}": found[name][key] if isinstance(key, str) else (found[name]["interval"] or [None, None])[key]
-        for name in ("tau", "speedup")
-        for ending, key in (("_predicted", "predicted"), ("_measured", "measured"), ("_low", 0), ("_high", 1))
-    }
+            raise ChildProcessError(f"specsim-real compare ended with status {ended.returncode}: {last_line}")
+        pair_record = json.loads(out.read_text(encoding="utf-8"))["pairs"][0]
+    numbers: dict[str, Any] = {}
+    for name in ("tau", "speedup"):
+        low, high = pair_record[name]["interval"] or [None, None]
+        numbers |= {
+            f"{name}_predicted": pair_record[name]["predicted"],
+            f"{name}_measured": pair_record[name]["measured"],
+            f"{name}_low": low,
+            f"{name}_high": high,
+        }
+    return numbers

@@ -27,18 +27,18 @@ check = _costs.check
 
 
 def row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """The prediction; ends of its interval are empty where it has none."""
-    found = predict(
+    """Return the numbers of the prediction; ends of its interval are empty if it has none."""
+    prediction = predict(
         _costs.costs(point), point["alpha"], gamma=point["gamma"], batch=point["batch"], context=point["context"]
     )
     return {
-        "tau": found.tau.value,
-        "speedup": found.speedup.value,
-        "speedup_low": found.speedup.low,
-        "speedup_high": found.speedup.high,
-        "draft_time": found.draft,
-        "verify_time": found.verify,
-        "cycle_time": found.cycle.value,
-        "tokens_per_time": found.tokens_per_time.value,
-        "unit": found.unit,
+        "tau": prediction.tau.value,
+        "speedup": prediction.speedup.value,
+        "speedup_low": prediction.speedup.low,
+        "speedup_high": prediction.speedup.high,
+        "draft_time": prediction.draft,
+        "verify_time": prediction.verify,
+        "cycle_time": prediction.cycle.value,
+        "tokens_per_time": prediction.tokens_per_time.value,
+        "unit": prediction.unit,
     }

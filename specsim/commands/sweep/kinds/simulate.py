@@ -15,21 +15,25 @@ from specsim.commands.sweep.inputs import Input, text, whole
 from specsim.commands.sweep.kinds import _laws
 from specsim.simulation.run import simulate
 
-BLOCKS = 10**9  # of one row
+# Most blocks and most texts of one row.
+BLOCKS = 10**9
 SEQUENCES = 1 << 20
 
 
 def _rule(name: str) -> None:
+    """Refuse a name that no chain, step or tree rule has."""
     if own_rule(name) is None and not any(name in discover.names(family) for family in ("chain", "step", "tree")):
         raise ValueError("no chain, step or tree rule is called so; see `specsim rules`")
 
 
 def _scheme(name: str) -> None:
-    if name != "beam":  # whole trees are drawn so
+    """Refuse a name that no scheme has; "beam" draws whole trees."""
+    if name != "beam":
         discover.find("draft", name)
 
 
 def _step(name: str) -> None:
+    """Refuse a name that no step rule has."""
     discover.find("step", name)
 
 
@@ -58,19 +62,19 @@ CHUNK, MOST = 1, 1 << 16
 
 
 def check(axes: Mapping[str, tuple[Any, ...]]) -> None:
-    """Either lengths or trees."""
+    """Raise ValueError unless the axes give lengths or trees, not both."""
     if ("gamma" in axes) == ("tree" in axes):
         raise ValueError("give gamma or tree, one of the two")
 
 
 def row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """tau with its interval, blocks that kept 0, 1, ... drafts, and hazards; the same wherever it is computed."""
-    told = {name: point[name] for name in INPUTS if name not in ("target", "draft", "tree")}
+    """Return tau with its interval, blocks that kept 0, 1, ... drafts, and hazards; the same on every machine."""
+    options = {name: point[name] for name in INPUTS if name not in ("target", "draft", "tree")}
     trace = simulate(
         _laws.law(point["target"]),
         _laws.law(point["draft"]),
         parents=shape(point["tree"], point["scheme"]),
-        **told,
+        **options,
     )
     low, high = trace.tau_interval(LEVEL)
     return {

@@ -16,22 +16,23 @@ from specsim.trees import tree_value
 from specsim.trees.topology import depths
 
 BEST = "best:"
-NODES, DEPTH = 64, 16  # of a best tree
+# Most nodes and levels of a best tree.
+NODES, DEPTH = 64, 16
 NOTHING = Estimate(0.0, None, None)
 
 
 def ranks(words: str) -> list[float]:
-    """Acceptance of siblings by rank, as "0.7,0.12,0.05"."""
-    found = [float(word) for word in words.split(",")]
-    for i, share in enumerate(found, 1):
+    """Read the acceptance of siblings by rank, as "0.7,0.12,0.05"."""
+    acceptances = [float(word) for word in words.split(",")]
+    for i, share in enumerate(acceptances, 1):
         checks.scalar(share, f"rank {i}", "[0, 1]")
-    if sum(found) > 1 + checks.TOLERANCE:
-        raise ValueError(f"acceptances sum to {sum(found):g}, above 1")
-    return found
+    if sum(acceptances) > 1 + checks.TOLERANCE:
+        raise ValueError(f"acceptances sum to {sum(acceptances):g}, above 1")
+    return acceptances
 
 
 def parents(words: str) -> list[int] | None:
-    """The shape of "2,2,1" (children by level) or "2x3" (paths); None for "best:16", the best of so many nodes."""
+    """Read a shape: "2,2,1" (children by level) or "2x3" (paths); None for "best:16", the best of so many nodes."""
     if not words.startswith(BEST):
         return shape(words)
     if not words.removeprefix(BEST).isdigit() or not 1 <= int(words.removeprefix(BEST)) <= NODES:
@@ -46,20 +47,22 @@ check = _costs.check
 
 
 def row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Tokens per call and speedup of the tree, whose parents are written as "-1,0,0"."""
-    latency, kept, given = _costs.costs(point), ranks(point["ranks"]), parents(point["tree"])
-    if given is None:
+    """Return tokens per call and speedup of the tree, whose parents are written as "-1,0,0"."""
+    # The shape, or the best one.
+    latency, by_rank, shape_parents = _costs.costs(point), ranks(point["ranks"]), parents(point["tree"])
+    if shape_parents is None:
         nodes = int(point["tree"].removeprefix(BEST))
         best = fastest_shapes(
-            latency, kept, nodes=nodes, depth=DEPTH, batch=point["batch"], context=point["context"]
+            latency, by_rank, nodes=nodes, depth=DEPTH, batch=point["batch"], context=point["context"]
         ).tree
-        given = [int(p) for p in best.parents]
-    levels = int(max(depths(given), default=0))
-    tree = Tree(point["batch"], point["context"], tuple(given), levels, 0.0, NOTHING)
+        shape_parents = [int(p) for p in best.parents]
+    # Its numbers; an empty tree is plain decoding.
+    levels = int(max(depths(shape_parents), default=0))
+    tree = Tree(point["batch"], point["context"], tuple(shape_parents), levels, 0.0, NOTHING)
     return {
-        "shape": ",".join(map(str, given)),
-        "nodes": len(given),
+        "shape": ",".join(map(str, shape_parents)),
+        "nodes": len(shape_parents),
         "levels": levels,
-        "tau": float(tree_value(given, kept)) if given else 1.0,
-        "speedup": speed(tree, latency, latency, kept, ()) if given else 1.0,
+        "tau": float(tree_value(shape_parents, by_rank)) if shape_parents else 1.0,
+        "speedup": speed(tree, latency, latency, by_rank, ()) if shape_parents else 1.0,
     }
