@@ -15,9 +15,9 @@ from specsim.types import Array
 def solved(
     caller: str, solver: str, count: int, gains: Array, limits: Callable[[Any], list[Any]]
 ) -> tuple[Array, list[Array]]:
-    """The flows (count,) >= 0 of the largest total gain under the limits, cut at 0, and each limit's prices.
+    """Maximise the gain of flows (count,) >= 0 under the limits; return the flows, cut at 0, and each limit's prices.
 
-    `limits` makes the constraints from the variable. ImportError without cvxpy, ValueError for a solver that is not
+    limits: makes the constraints from the variable. ImportError without cvxpy, ValueError for a solver that is not
     installed, RuntimeError if it finds nothing.
     """
     with extras.needed(caller):

@@ -22,8 +22,10 @@ from specsim.types import Array, NoClosedForm
 from specsim.verify.hits import MAX_ENUMERATED, accepted, sampled
 from specsim.verify.lookup import takes
 
-SCHEMES = ("iid", "distinct", "without_replacement", "greedy")  # whose optimum is known at any vocabulary
-DRAWS = 1024  # at most, for as many distinct drafts as asked for
+# Schemes whose optimum is known at any vocabulary.
+SCHEMES = ("iid", "distinct", "without_replacement", "greedy")
+# Most draws by which the scheme `distinct` looks for K distinct drafts.
+DRAWS = 1024
 
 Progress = Callable[[float, list["Point"]], None]
 
@@ -31,8 +33,8 @@ Progress = Callable[[float, list["Point"]], None]
 class Point(NamedTuple):
     """Mean acceptance over the rows: of a rule, or the optimum of a scheme (rule "").
 
-    `error` is 0 where every row is exact; else the half-width of a 99 % interval (sampled drafts), or a bound on what
-    the quadrature may be off.
+    `error` is 0 where every row is exact; else the half-width of a 99 % interval (sampled drafts), or a bound on the
+    error of the quadrature.
     """
 
     rule: str
@@ -45,7 +47,7 @@ class Point(NamedTuple):
 @result("rules", "num_drafts", rows=lambda curves: curves.points)
 @dataclass(frozen=True)
 class AcceptanceCurves:
-    """Points of all curves: rules first, then the optima. It can be indexed, counted and gone through as a tuple."""
+    """Points of all curves: rules first, then the optima. Indexing, `len` and loops work as with a tuple."""
 
     points: tuple[Point, ...]
 
@@ -84,7 +86,8 @@ class AcceptanceCurves:
 
 
 def _lines(points: Sequence[Point]) -> list[Line]:
-    """Return a line for each rule and optimum; those that are the same at every K are one."""
+    """Return a line for each rule and optimum; curves that are equal at every K are one line."""
+    # Names of equal curves of one scheme, by their points.
     colours = {scheme: f"C{i}" for i, scheme in enumerate(dict.fromkeys(point.scheme for point in points))}
     names: dict[tuple[str, tuple[tuple[int, float], ...]], list[str]] = {}
     errors: dict[tuple[str, tuple[tuple[int, float], ...]], list[float]] = {}
@@ -94,6 +97,7 @@ def _lines(points: Sequence[Point]) -> list[Line]:
         key = scheme, tuple((point.num_drafts, round(point.value, 9)) for point in curve)
         names.setdefault(key, []).append(rule or "optimum")
         errors.setdefault(key, [point.error for point in curve])
+    # One line for each, with the band of its error.
     lines = []
     for key, same in names.items():
         scheme, places = key
@@ -166,6 +170,7 @@ def acceptance_curves(
     >>> {c.rule: round(c.value, 3) for c in found if c.scheme == "iid"}["recursive"]
     0.64
     """
+    # Validate.
     p, q = (np.atleast_2d(w) for w in check.pair(p, q))
     if p.ndim != 2:
         raise ValueError(f"p and q must be rows (n, V), got shape {p.shape}")
@@ -175,6 +180,7 @@ def acceptance_curves(
         raise TypeError(f"num_drafts must be a sequence of integers, got {num_drafts}")
     counts = [check.integer(k, "num_drafts", 1, limits.MAX_DRAFTS) for k in num_drafts]
     samples = check.integer(samples, "samples", 2)
+    # Points of rules and of optima; a rule may take some numbers of drafts only.
     wanted = [
         (discover.name_of(rule), rule, scheme, k)
         for rule in _drawn(rules)
@@ -189,6 +195,7 @@ def acceptance_curves(
         if progress is not None:
             progress((len(points) + rows / len(p)) / (len(wanted) + len(optima)), points)
 
+    # Compute them, and report progress after each.
     for name, rule, scheme, k in wanted:
         points.append(Point(name, scheme, k, *_accepted(rule, p, q, k, scheme, samples, seed, tell)))
         tell(0)
@@ -201,7 +208,7 @@ def acceptance_curves(
 
 
 def _drawn(rules: Sequence[Rule] | None) -> list[ModuleType]:
-    """The rules that have a curve: those asked for, or all that are not lossy, whose acceptance is bought."""
+    """The rules that have a curve: the argument's, or all lossless ones; a lossy rule pays for its acceptance."""
     if rules is None:
         return [rule for rule in discover.rules("step").values() if not discover.facts(rule).bias]
     if isinstance(rules, (str, Path, ModuleType)) or not isinstance(rules, Sequence):
@@ -219,16 +226,18 @@ def _accepted(
     seed: int,
     tell: Callable[[int], None],
 ) -> tuple[float, float]:
-    """(mean, error) over the rows."""
+    """Mean acceptance over the rows, and its error: exact if the rule or an enumeration allows, else sampled."""
     law = distinct.draws(q, num_drafts, DRAWS) if scheme == "distinct" else num_drafts
     is_stated = discover.facts(rule).acceptance
     try:
-        with warnings.catch_warnings():  # a rule below a single draft shows in the curve itself
+        # A warning says that a rule accepts less than a single draft: the curve shows it.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             if is_stated or q.shape[-1] ** (num_drafts + 1) <= MAX_ENUMERATED:
                 return float(np.mean(accepted(rule, p, q, law).value)), 0.0
     except NoClosedForm:
-        if scheme == "distinct":  # rows of a fixed number of drafts are sampled
+        # Rows can be sampled only if their number of drafts is fixed.
+        if scheme == "distinct":
             raise
-    found = sampled(rule, scheme, p, q, num_drafts, samples, seed, tell)
-    return float(np.mean(found.value)), float(np.sqrt(np.sum(found.error**2)) / len(p))
+    estimate = sampled(rule, scheme, p, q, num_drafts, samples, seed, tell)
+    return float(np.mean(estimate.value)), float(np.sqrt(np.sum(estimate.error**2)) / len(p))

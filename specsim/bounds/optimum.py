@@ -1,4 +1,4 @@
-"""What no lossless rule can beat: the optimal-transport optimum of each draft scheme, with its certificate."""
+"""The bound on every lossless rule: the optimal-transport optimum of each draft scheme, with its certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from specsim.bounds.schemes import _subsets
 from specsim.types import Array, Draws
 from specsim.verify.lookup import candidates
 
-SURE = 1e-9  # a value known to this is called optimal
+# A value whose error is at most this is called optimal.
+SURE = 1e-9
 
 
 @np.errstate(under="ignore")
@@ -133,10 +134,12 @@ def optimum(p: Array, q: Array, *, num_drafts: int | Draws = 1, scheme: str = "i
 def _front_door(
     p: Array, q: Array, num_drafts: int | Draws, scheme: str
 ) -> tuple[Array, Array, int | Draws, sparse.Union | None]:
-    """Broadcast rows, K or the law of N, and what the places of sparse rows stand for."""
+    """Validate; return broadcast rows, K or the law of N, and the tokens of sparse rows' places."""
+    # K is a number, or the law of a random number of distinct drafts.
     law_of_n = scheme == "distinct" and isinstance(num_drafts, Draws)
     if not law_of_n:
         num_drafts = check.integer(num_drafts, "num_drafts", 1, limits.MAX_DRAFTS)
+    # One draft law for all drafts, or a law for each.
     if not discover.scheme_facts(discover.find("draft", scheme)).per_draft:
         p, q, union = sparse.rows(p, q)
         p, q = check.pair(p, q)
@@ -160,9 +163,9 @@ def _best(scheme: str, p: Array, q: Array, count: int | Draws) -> Optimum:
 
 @lru_cache
 def _bound(scheme: str, name: str) -> Any:
-    """The function of the scheme's file in this folder, or the minimum over all sets of tokens.
+    """The function of the scheme's file in `schemes`, or the minimum over all sets of tokens.
 
-    A file without `value` has a method that may be off, and says so only in its `optimum`.
+    A file without `value` has a method with an error, which only its `optimum` returns.
     """
     if scheme in {m.name for m in pkgutil.iter_modules(schemes.__path__)}:
         return getattr(importlib.import_module(f"{schemes.__name__}.{scheme}"), name, None)

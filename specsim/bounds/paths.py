@@ -28,8 +28,10 @@ from specsim.bounds._program import solved
 from specsim.bounds.optimum import optimal_acceptance
 from specsim.types import Array, Model
 
-MAX_VARIABLES = 2**18  # of the program: a minute or two
-MAX_TEXTS = 2**20  # whose laws are compared
+# Most variables of the program: a minute or two.
+MAX_VARIABLES = 2**18
+# Most texts whose laws are compared.
+MAX_TEXTS = 2**20
 Text = tuple[int, ...]
 Rows = Callable[[Text], tuple[Array, Array]]
 

@@ -13,8 +13,11 @@ from specsim.bounds.optimum import optimal_acceptance
 from specsim.laws.warp import apply
 from specsim.types import Array
 
-GRID = np.exp2(np.arange(-12, 13) / 4)  # from 1/8 to 8, and 1 among them
-NARROWINGS = 16  # of the interval around the best of the grid, to a relative width of 2e-4
+# Temperatures from 1/8 to 8, and 1 among them.
+GRID = np.exp2(np.arange(-12, 13) / 4)
+# Narrowings of the interval around the best of the grid, to a relative width of 2e-4.
+NARROWINGS = 16
+# The golden section: two inner points, one of which is used again.
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -81,20 +84,22 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme
     if p.dtype == object:
         raise TypeError("rows hold Fractions, whose powers are irrational; give floats")
     logits = np.log(q, where=q > 0, out=np.full(q.shape, -np.inf))
-    found: dict[float, float] = {}
+    means: dict[float, float] = {}
 
     def mean(log_temperature: float) -> float:
         t = math.exp(log_temperature)
         draft = q if t == 1 else apply(logits, temperature=t, top_k=0, top_p=1.0, min_p=0.0)
-        found[t] = float(np.mean(optimal_acceptance(p, draft, num_drafts=num_drafts, scheme=scheme)))
-        return found[t]
+        means[t] = float(np.mean(optimal_acceptance(p, draft, num_drafts=num_drafts, scheme=scheme)))
+        return means[t]
 
+    # The best of a grid, then golden-section search around it.
     grid = np.log(GRID).tolist()
     values = [mean(x) for x in grid]
     best = int(np.argmax(values))
     _golden_section(mean, grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
-    temperature = max(found, key=lambda t: (found[t], -abs(math.log(t))))  # of equals the nearest to 1
-    return BestTemperature(temperature, found[temperature], found[1.0], np.array(sorted(found.items())))
+    # Of equal temperatures the nearest to 1.
+    temperature = max(means, key=lambda t: (means[t], -abs(math.log(t))))
+    return BestTemperature(temperature, means[temperature], means[1.0], np.array(sorted(means.items())))
 
 
 def _golden_section(f: Any, low: float, high: float) -> None:

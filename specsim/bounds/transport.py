@@ -25,9 +25,12 @@ from specsim.base.results import result
 from specsim.bounds._program import solved
 from specsim.types import Array, Draws
 
-MAX_TUPLES = 2**22  # enumerated: half a minute and 2 GB
-MAX_FLOWS = 2**21  # variables of the program: a minute and more
-CELLS = 2**22  # tuples times tokens at a time: a scheme may keep a row for each tuple
+# Most tuples of drafts that are enumerated: half a minute and 2 GB.
+MAX_TUPLES = 2**22
+# Most variables of the program: a minute and more.
+MAX_FLOWS = 2**21
+# Tuples times tokens that are worked on at a time: a scheme may hold a row for each tuple.
+CELLS = 2**22
 
 
 @result("value", "dual")
@@ -50,11 +53,12 @@ class Coupling(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far the value can be from the optimum: what two sums prove, whatever the solver did."""
+        """The largest distance of the value from the optimum: two sums prove it, whatever the solver did."""
         return self.dual - self.value
 
     def transition(self, drafts: Array) -> Array:
         """Law of the token (..., V) given drafts (..., K): a lossless rule that hits with at least ``value``."""
+        # The set of each tuple of drafts.
         vocab = len(self.rest)
         x = check.tokens(drafts, "drafts", vocab, self.rest)
         width = self.sets.shape[-1]
@@ -62,7 +66,8 @@ class Coupling(NamedTuple):
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         if (keys[place] != wanted).any():
             raise ValueError(f"drafts {x[keys[place] != wanted][0].tolist()} have probability 0")
-        law = np.zeros((*place.shape, vocab + 1))  # the last column takes what fills up a set, and is dropped
+        # Its flow; the rest of its mass goes to the rest of p. The last column takes the -1 of short sets.
+        law = np.zeros((*place.shape, vocab + 1))
         np.put_along_axis(law, self.sets[place], self.flow[place], axis=-1)
         spare = np.maximum(self.mass - self.flow.sum(axis=-1), 0)[place]
         total = self.rest.sum()
@@ -134,6 +139,7 @@ def optimal_coupling(
     target = _row(p, "p")
     if (q is None) == (draft_law is None):
         raise ValueError("give either q or draft_law")
+    # Tuples of drafts with their probabilities, merged by their sets; then the program.
     if draft_law is not None:
         tuples, mass = _given(draft_law, len(target), num_drafts)
     else:
@@ -145,26 +151,29 @@ def optimal_coupling(
 
 
 def _solve(p: Array, sets: Array, mass: Array, solver: str) -> Coupling:
-    """The program over sets (n, K) of probability mass (n,)."""
+    """Solve the program over sets (n, K) of probability mass (n,), and certify the result."""
     from scipy import sparse
 
-    vocab, some = len(p), sets >= 0
-    of, token = some.nonzero()[0], sets[some]  # a variable for each set and token of it
+    # A variable for each set and each token of it; limits p_y for each token and D(t) for each set.
+    vocab, is_token = len(p), sets >= 0
+    set_number, token = is_token.nonzero()[0], sets[is_token]
     count = len(token)
-    rows, columns = np.concatenate([token, vocab + of]), np.tile(np.arange(count), 2)
+    rows, columns = np.concatenate([token, vocab + set_number]), np.tile(np.arange(count), 2)
     limits = sparse.csr_array((np.ones(2 * count), (rows, columns)), shape=(vocab + len(mass), count))
-    scale = len(mass)  # solvers allow errors of 1e-7 in each limit: not small beside a set's own probability
+    # Solvers allow errors of 1e-7 in each limit, which is not small beside a set's own probability: scale it up.
+    scale = len(mass)
     most = scale * np.concatenate([p, mass])
     flows, (price,) = solved("optimal_coupling", solver, count, np.ones(count), lambda flow: [limits @ flow <= most])
+    # A flow that obeys every limit, what it leaves of p, and the bound by the prices of tokens.
     flow = np.zeros(sets.shape)
-    flow[some] = _feasible(flows / scale, (token, p), (of, mass))
-    rest = np.maximum(p - np.bincount(token, weights=flow[some], minlength=vocab), 0)
+    flow[is_token] = _feasible(flows / scale, (token, p), (set_number, mass))
+    rest = np.maximum(p - np.bincount(token, weights=flow[is_token], minlength=vocab), 0)
     dual, certificate = _bound(p, sets, mass, price[:vocab])
     return Coupling(float(flow.sum()), dual, certificate, sets, mass, flow, rest)
 
 
 def _feasible(flow: Array, *limits: tuple[Array, Array]) -> Array:
-    """The flows, scaled down wherever those of one index together exceed its limit."""
+    """Scale flows down wherever those of one index together exceed its limit."""
     for index, limit in limits:
         total = np.bincount(index, weights=flow, minlength=len(limit))
         flow = flow * np.where(total > limit, limit / np.where(total > 0, total, 1), 1)[index]
@@ -174,7 +183,8 @@ def _feasible(flow: Array, *limits: tuple[Array, Array]) -> Array:
 def _bound(p: Array, sets: Array, mass: Array, price: Array) -> tuple[float, Array]:
     """The least 1 + p(H) - Pr[all drafts in H] over prefixes H of the order of price, highest first, and that H."""
     order = np.argsort(-price, kind="stable")
-    rank = np.append(np.argsort(order), -1)  # rank[-1] belongs to what fills up a set
+    # The -1 that fills up a set has rank -1, below all tokens.
+    rank = np.append(np.argsort(order), -1)
     within = np.bincount(rank[sets].max(axis=-1), weights=mass, minlength=len(p)).cumsum()
     slack = p[order].cumsum() - within
     last = int(slack.argmin()) if slack.min() < 0 else -1
@@ -190,21 +200,23 @@ def _drawn(q: Array, vocab: int, num_drafts: int, scheme: str) -> tuple[Array, A
     if q.shape[-1] != vocab:
         raise ValueError(f"p has {vocab} tokens and q has {q.shape[-1]}: the vocabularies differ")
     support = np.flatnonzero(q.reshape(-1, vocab).any(axis=0))
+    # A scheme with a random number of draws has as many places as may be filled, -1 where none is.
     q, length, pads = q[..., support], count, 0
-    if facts.random_number:  # a random number of draws: as many places as may be filled, -1 where none is
+    if facts.random_number:
         draws = scheme_module.draws(q, count)
         length, pads = int(draws.least) + 1, 1
         count = Draws(draws.least, draws.extra, length)
+    # All tuples in blocks, in the order of their digits; those of probability 0 are left out.
     base = len(support) + pads
     _fits(base**length, MAX_TUPLES, f"{base}^{length} draft tuples", _instead(scheme, num_drafts))
     step = max(CELLS // base, 1)
-    found = []
+    blocks = []
     for start in range(0, base**length, step):
         index = np.arange(start, min(start + step, base**length))
         tuples = np.stack(np.unravel_index(index, (base,) * length), axis=-1) - pads
         mass = scheme_module.probability(q, tuples, count)
-        found.append((tuples[mass > 0], mass[mass > 0]))
-    tuples, mass = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        blocks.append((tuples[mass > 0], mass[mass > 0]))
+    tuples, mass = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return np.where(tuples < 0, -1, support[tuples]), mass
 
 
@@ -222,19 +234,21 @@ def _given(draft_law: Array, vocab: int, num_drafts: int | None) -> tuple[Array,
 
 
 def _fits(size: int, limit: int, what: str, instead: str) -> None:
-    """ValueError if there is more of something than a program may hold."""
+    """ValueError if a size of the program is above its limit."""
     if size > limit:
         raise ValueError(f"the transport program over {what} is too large (at most {limit}); {instead}")
 
 
 def _instead(scheme: str, num_drafts: Any) -> str:
-    if scheme in ("independent", ""):  # no closed form is known
+    """The remedy for a program that is too large: a closed form, if one is known."""
+    if scheme in ("independent", ""):
         return "give fewer tokens or drafts"
     call = f"optimal_acceptance(p, q, num_drafts={num_drafts}, scheme={scheme!r})"
     return f"{call} gives the value and a certificate without it"
 
 
 def _row(value: Any, name: str, leading: tuple[int, ...] = ()) -> Array:
+    """One law (*leading, V) as float64 on the host; ValueError for any other shape."""
     w = check.law(value, name)
     if tuple(w.shape[:-1]) != leading:
         raise ValueError(f"{name} has shape {tuple(w.shape)}; a coupling is of one row, {(*leading, w.shape[-1])}")
@@ -242,6 +256,7 @@ def _row(value: Any, name: str, leading: tuple[int, ...] = ()) -> Array:
 
 
 def _host(w: Array) -> Array:
+    """The array as NumPy's float64."""
     return check.like(w, np.empty(0)).astype(np.float64)
 
 
@@ -255,9 +270,10 @@ def _merged(tuples: Array, mass: Array, vocab: int) -> tuple[Array, Array]:
 
 def _sets(tuples: Array, vocab: int, width: int) -> Array:
     """The set of each tuple, ascending, filled up with `vocab`; tuples may hold -1 for no draft."""
-    some = np.sort(np.where(tuples < 0, vocab, tuples), axis=-1)
-    again = np.concatenate([np.zeros_like(some[..., :1], dtype=bool), some[..., 1:] == some[..., :-1]], axis=-1)
-    sets = np.sort(np.where(again, vocab, some), axis=-1)[..., :width]
+    # Sort; a token that stands twice becomes `vocab` and is sorted to the end.
+    tokens = np.sort(np.where(tuples < 0, vocab, tuples), axis=-1)
+    again = np.concatenate([np.zeros_like(tokens[..., :1], dtype=bool), tokens[..., 1:] == tokens[..., :-1]], axis=-1)
+    sets = np.sort(np.where(again, vocab, tokens), axis=-1)[..., :width]
     fill = np.full((*sets.shape[:-1], width - sets.shape[-1]), vocab)
     return np.concatenate([sets, fill], axis=-1)
 

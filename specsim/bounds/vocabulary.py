@@ -1,4 +1,4 @@
-"""Target and draft of different tokenizers: what can still be accepted, by the tokens that both have."""
+"""Target and draft of different tokenizers: acceptance by the tokens that both have."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SharedTokens(NamedTuple):
 
 
 def shared_tokens(target: Sequence[Any], draft: Sequence[Any]) -> SharedTokens:
-    """The tokens that two vocabularies both have, by what they stand for.
+    """The tokens that two vocabularies both have, by the text that they stand for.
 
     Parameters
     ----------
@@ -55,18 +55,22 @@ def shared_tokens(target: Sequence[Any], draft: Sequence[Any]) -> SharedTokens:
     """
     places = []
     for name, tokens in (("target", target), ("draft", draft)):
-        where: dict[Any, int] = {}
+        place_of_token: dict[Any, int] = {}
         for i, token in enumerate(tokens):
             if token is None:
                 continue
-            if token in where:
-                raise ValueError(f"{name}[{i}] is {token!r}, which is {name}[{where[token]}], too; expected it once")
-            where[token] = i
-        places.append(where)
+            if token in place_of_token:
+                raise ValueError(
+                    f"{name}[{i}] is {token!r}, which is {name}[{place_of_token[token]}], too; expected it once"
+                )
+            place_of_token[token] = i
+        places.append(place_of_token)
     both = [token for token in places[0] if token in places[1]]
     if not both:
         raise ValueError("the two vocabularies have no token in common: no draft can be accepted")
-    return SharedTokens(*(np.array([where[token] for token in both], dtype=np.int64) for where in places))
+    return SharedTokens(
+        *(np.array([place_of_token[token] for token in both], dtype=np.int64) for place_of_token in places)
+    )
 
 
 def translated_draft(q: Array, shared: SharedTokens, *, vocab: int) -> Array:

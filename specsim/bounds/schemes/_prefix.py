@@ -22,7 +22,8 @@ from specsim.draft import distinct, iid
 from specsim.types import Array, Draws
 from specsim.verify.step import optimal
 
-LONG = 8192  # tokens; NumPy rows of more are binned, not sorted
+# NumPy rows of more tokens are binned, not sorted.
+LONG = 8192
 
 
 def value(p: Array, q: Array, count: int | Draws) -> Array:
@@ -48,8 +49,8 @@ def optimum(p: Array, q: Array, count: int | Draws) -> Optimum:
     if is_large(p):
         low, certificate, plan = np.empty(p.shape[:-1]), np.empty(p.shape, dtype=bool), np.empty(p.shape)
         for row in np.ndindex(*p.shape[:-1]):
-            found = _best_prefix(p[row], q[row], _of_row(count, row))
-            low[row], certificate[row] = found.value, found.members(p.shape[-1])
+            lowest = _best_prefix(p[row], q[row], _of_row(count, row))
+            low[row], certificate[row] = lowest.value, lowest.members(p.shape[-1])
             plan[row] = _winners(p[row], q[row], _of_row(count, row))
         return exact(1 + low[()], certificate, plan)
     order, p_mass, q_mass = arrays.prefix_scan(p, q)
@@ -58,7 +59,7 @@ def optimum(p: Array, q: Array, count: int | Draws) -> Optimum:
 
 
 def exact(value: Array, certificate: Array, plan: Array | None) -> Optimum:
-    """What a closed form gives: optimal, without an error."""
+    """The optimum by a closed form: optimal, without an error."""
     return Optimum(value, certificate, plan, "optimal", 0 * value)
 
 
@@ -68,7 +69,7 @@ def inside(q_mass: Array, count: int | Draws) -> Array:
 
 
 def best(slack: Array) -> Array:
-    """1 + the least p(H) - Pr[all in H], where the slack (..., V) has those of all prefixes H but the empty one, 0."""
+    """1 + the least p(H) - Pr[all in H]; slack (..., V): the difference for all prefixes H, but 0 for the empty one."""
     xp = array_namespace(slack)
     low = xp.min(slack, axis=-1)
     return 1 + xp.where(low < 0, low, 0 * low)
@@ -83,16 +84,17 @@ def certificate_of(order: Array, slack: Array) -> Array:
 
 
 def is_large(p: Array) -> bool:
-    """Whether rows are worked on one by one, in bins of p/q."""
+    """Return whether rows are worked on one by one, in bins of p/q."""
     return isinstance(p, np.ndarray) and not arrays.is_exact(p) and p.shape[-1] > LONG
 
 
 def _in_memory(p: Array, q: Array) -> tuple[Array, Array] | None:
-    """Long rows of torch, in the processor's memory, as NumPy's: torch has no bins, and takes long to sort."""
+    """Long rows of torch on the CPU, as NumPy arrays; None for others. torch has no bins, and takes long to sort."""
     laws = (p, q)
     if p.shape[-1] <= LONG or not all(is_torch_array(w) for w in laws):
         return None
-    if any(w.requires_grad or w.device.type != "cpu" or w.dtype.itemsize < 4 for w in laws):  # NumPy has no bfloat16
+    # NumPy has neither gradients nor bfloat16.
+    if any(w.requires_grad or w.device.type != "cpu" or w.dtype.itemsize < 4 for w in laws):
         return None
     return p.numpy(), q.numpy()
 
@@ -103,6 +105,7 @@ def _winners(p: Array, q: Array, count: int | Draws) -> Array:
 
 
 def _of_row(count: int | Draws, row: tuple[int, ...]) -> int | Draws:
+    """K, or the law of N for one row."""
     if isinstance(count, int):
         return count
     least, extra = (v[row] if np.ndim(v) else v for v in (count.least, count.extra))
@@ -110,4 +113,5 @@ def _of_row(count: int | Draws, row: tuple[int, ...]) -> int | Draws:
 
 
 def _best_prefix(p: Array, q: Array, count: int | Draws) -> _lowest.Lowest:
+    """The best prefix of one long row."""
     return _lowest.lowest(p, q, partial(inside, count=count), count if isinstance(count, int) else count.limit)

@@ -13,7 +13,8 @@ from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix
 from specsim.types import Array
 
-MOST = 16  # tokens
+# Most tokens whose 2^V sets are tried.
+MOST = 16
 
 
 def value(p: Array, q: Array, num_drafts: int, scheme: ModuleType) -> Array:
@@ -31,8 +32,8 @@ def optimum(p: Array, q: Array, num_drafts: int, scheme: ModuleType) -> Optimum:
         )
     xp = array_namespace(p)
     members = xp.asarray(all_sets(p.shape[-1]), device=device(p))
-    found = [lowest(p[r], scheme.within(q[r][None], members, num_drafts), members) for r in np.ndindex(*p.shape[:-1])]
-    return gathered(found, p.shape)
+    rows = [lowest(p[r], scheme.within(q[r][None], members, num_drafts), members) for r in np.ndindex(*p.shape[:-1])]
+    return gathered(rows, p.shape)
 
 
 def all_sets(vocab: int) -> Array:

@@ -23,6 +23,7 @@ def optimum(p: Array, q: Array, num_drafts: int | Draws) -> Optimum:
 
 
 def _count(q: Array, num_drafts: int | Draws) -> int | Draws:
-    if isinstance(num_drafts, Draws) or num_drafts == 1:  # one distinct token is one draw
+    """The law of the number of draws; one distinct token is one draw."""
+    if isinstance(num_drafts, Draws) or num_drafts == 1:
         return num_drafts
     return distinct.draws(q, num_drafts)

@@ -27,7 +27,7 @@ def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
     best, (p, last, _) = greedy_draft.acceptance(plan), plan.last
     if num_drafts == 1:
         return _prefix.exact(best, p < q, q)
-    kept = xp.where(plan.top | (p < last), p, last)
-    refused = 1 - xp.sum(kept, axis=-1, keepdims=True)
-    winners = kept + refused * arrays.one_hot(xp.argmax(q, axis=-1), kept)
+    accepted = xp.where(plan.top | (p < last), p, last)
+    refused = 1 - xp.sum(accepted, axis=-1, keepdims=True)
+    winners = accepted + refused * arrays.one_hot(xp.argmax(q, axis=-1), accepted)
     return _prefix.exact(best, plan.top | (p < last), winners)

@@ -13,7 +13,8 @@ from specsim.types import Array
 
 def value(p: Array, q: Array, num_drafts: int) -> Array:
     """The optimal acceptance (...) of broadcast rows p, q (..., V)."""
-    hub.split(q, num_drafts)  # refuses more drafts than two
+    # Refuses more drafts than two.
+    hub.split(q, num_drafts)
     return greedy.value(p, q, num_drafts)
 
 

@@ -25,11 +25,16 @@ from specsim.bounds.certified import Optimum
 from specsim.bounds.schemes import _prefix, _subsets
 from specsim.types import Array
 
-EXACT_TOKENS = 12  # on Fractions, for K > 2
-TOLERANCE = 1e-13  # of the error, where the number of nodes can follow q; in a shorter float, its precision
-TRACED = 1e-8  # under jit it cannot: nodes for this much mass outside the K - 1 likeliest tokens
-CELLS = 2**18  # nodes x rows x tokens worked on at a time: temporaries stay in cache
-ANGLES = np.linspace(0.2, 1.5, 131)  # half-widths of strips around the real axis of log T
+# Most tokens of Fractions for K > 2, whose sets are all tried.
+EXACT_TOKENS = 12
+# Largest error where the number of nodes can follow q; in a shorter float, its precision.
+TOLERANCE = 1e-13
+# Under jit it cannot: nodes for this much mass outside the K - 1 likeliest tokens.
+TRACED = 1e-8
+# Nodes x rows x tokens that are worked on at a time: temporaries stay in cache.
+CELLS = 2**18
+# Half-widths of strips around the real axis of log T, for the error.
+ANGLES = np.linspace(0.2, 1.5, 131)
 
 
 def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
@@ -39,13 +44,14 @@ def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
         return _prefix.optimum(p, q, 1)
     if arrays.is_exact(p) and num_drafts > 2:
         return _of_all_sets(p, q, num_drafts)
+    # Values of all prefixes of the order of p/q. With at most K tokens in q all are drafted, and the sum is not needed.
     order, p_mass, _ = arrays.prefix_scan(p, q)
     p, q = arrays.wide(p), arrays.wide(q)
     q = q / xp.sum(q, axis=-1, keepdims=True)
     few = xp.sum(xp.where(q > 0, 1, 0), axis=-1, keepdims=True) <= num_drafts
     missed, error = _missed(xp.where(few, (1 + 0 * q) / q.shape[-1], q), order, num_drafts)
     slack = xp.where(few, 0 * p, p_mass + missed - 1)
-    covered = xp.sum(xp.where(q > 0, p, 0), axis=-1)  # all that a few tokens of q can do: every one is drafted
+    covered = xp.sum(xp.where(q > 0, p, 0), axis=-1)
     best = xp.where(few[..., 0], covered, _prefix.best(slack))[()]
     certificate = xp.where(few, q > 0, _prefix.certificate_of(order, slack))
     return Optimum(best, certificate, None, "optimal", xp.where(few[..., 0], 0 * best, error))
@@ -54,11 +60,13 @@ def optimum(p: Array, q: Array, num_drafts: int) -> Optimum:
 def _missed(q: Array, order: Array, num_drafts: int, nodes: int | None = None) -> tuple[Array, Array]:
     """1 - Pr[all drafts in H] for the prefixes H of the order (..., V), and a bound on its error (...).
 
-    `nodes` is how many times T to sum over, if not as many as the tolerance asks.
+    nodes: number of times T to sum over, if not by the tolerance.
     """
+    # 1 - q_i, for the likeliest token as a sum: the difference may cancel.
     xp = array_namespace(q)
     top = arrays.ids(q) == xp.argmax(q, axis=-1)[..., None]
-    others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)  # the top one's may cancel
+    others = xp.where(top, xp.sum(xp.where(top, 0, q), axis=-1, keepdims=True), 1 - q)
+    # The terms j = 0 and 1, then the others.
     odds = xp.take_along_axis(arrays.quotient(q, xp.where(others > 0, others, 1)), order, axis=-1)
     q = xp.take_along_axis(q, order, axis=-1)
     outside = xp.flip(xp.cumulative_sum(xp.flip(q, axis=-1), axis=-1, include_initial=True), axis=-1)[..., 1:]
@@ -71,20 +79,24 @@ def _missed(q: Array, order: Array, num_drafts: int, nodes: int | None = None) -
 
 def _later(q: Array, outside: Array, num_drafts: int, nodes: int | None) -> tuple[Array, Array]:
     """The terms 1 < j < K for the prefixes of the row q, and a bound on the error: see T15."""
+    # Limits of the float, and the time by which K tokens have come but for the tolerance.
     xp, finfo = array_namespace(q), array_namespace(q).finfo(q.dtype)
     largest, least = 0.97 * math.log(float(finfo.max)), float(finfo.smallest_normal) * 2.0**20
     tolerance = max(TOLERANCE, 8 * float(finfo.eps)) / 4
     longest = _longest(num_drafts, tolerance)
     if longest >= largest:
         raise ValueError(f"num_drafts={num_drafts} without replacement is more than {q.dtype} can sum over")
+    # beyond: mass outside the 1, ..., K - 1 likeliest tokens.
     beyond = xp.cumulative_sum(xp.sort(q, axis=-1), axis=-1)[..., -num_drafts:-1]
-    beyond = xp.flip(beyond, axis=-1)  # mass outside the 1, ..., K - 1 likeliest tokens
+    beyond = xp.flip(beyond, axis=-1)
     rest = xp.where(beyond > least, beyond, least)
+    # The nodes: equal steps of log T from start to stop.
     start, stop = math.log(tolerance) / 3, math.log(longest) - xp.log(rest[..., -1:])
     if nodes is None:
         end = xp.max(stop).item() if check.concrete(q) else math.log(longest / TRACED)
         nodes = math.ceil((end - start) / _widest_step(num_drafts, tolerance)) + 1
     step = (stop - start) / (nodes - 1)
+    # Sum in blocks of nodes; exponents are capped so that products stay finite.
     total, cap = 0 * q, largest + 0 * step
     width = max(1, (CELLS if isinstance(q, np.ndarray) else 32 * CELLS) // math.prod(q.shape))
     for first in range(0, nodes, width):
@@ -94,6 +106,7 @@ def _later(q: Array, outside: Array, num_drafts: int, nodes: int | None) -> tupl
         caps = xp.where(time > largest, xp.max(room, axis=-1, keepdims=True), largest)
         total = total + xp.sum(time * _short(q[..., None, :], outside[..., None, :], time, num_drafts, caps), axis=-2)
         cap = xp.minimum(cap, xp.min(caps, axis=-2))
+    # The error: of the steps, of both ends, and of the caps.
     error = _strip_error(num_drafts, step) + 3 * tolerance + 2 * (largest / cap) * xp.exp(-cap)
     sound = (beyond[..., -1:] > least) & (step <= 1) & (error < 1)
     return outside * step * total, xp.where(sound, error, 1 + 0 * error)[..., 0]
@@ -101,8 +114,9 @@ def _later(q: Array, outside: Array, num_drafts: int, nodes: int | None) -> tupl
 
 def _short(q: Array, outside: Array, time: Array, num_drafts: int, cap: Array) -> Array:
     """Probability that by these times (..., n, 1) none outside the prefix has come, and 1 < j < K tokens in it have."""
+    # A cap keeps the largest numbers finite: such a token has come almost surely.
     xp = array_namespace(q)
-    exponent = xp.minimum(q * time, cap)  # the largest numbers stay finite; what is as likely as that has come
+    exponent = xp.minimum(q * time, cap)
     odds = xp.expm1(exponent)
     level, terms = odds, 0 * odds
     for _ in range(2, num_drafts):
@@ -140,7 +154,7 @@ def _strip_error(num_drafts: int, step: Array) -> Array:
 
 
 def _of_all_sets(p: Array, q: Array, num_drafts: int) -> Optimum:
-    """On Fractions, row by row: the least of all sets."""
+    """The optimum on Fractions, row by row: the least of all sets."""
     if p.shape[-1] > EXACT_TOKENS:
         raise ValueError(
             f"num_drafts={num_drafts} without replacement on Fractions tries all sets of at most {EXACT_TOKENS} "
@@ -148,12 +162,13 @@ def _of_all_sets(p: Array, q: Array, num_drafts: int) -> Optimum:
         )
     members = _subsets.all_sets(p.shape[-1])
     rows = np.ndindex(*p.shape[:-1])
-    found = [_subsets.lowest(p[r], _within_all_sets(q[r], num_drafts), members) for r in rows]
-    return _subsets.gathered(found, p.shape)
+    lowest_of_rows = [_subsets.lowest(p[r], _within_all_sets(q[r], num_drafts), members) for r in rows]
+    return _subsets.gathered(lowest_of_rows, p.shape)
 
 
 def _within_all_sets(q: Array, num_drafts: int) -> Array:
-    """Pr[all drafts in H] of one row of Fractions, for all 2^V sets H: what can be drawn, one token more at a time."""
+    """Pr[all drafts in H] of one row of Fractions, for all 2^V sets H."""
+    # drawn: probability of each set after 0, 1, ..., K draws.
     members = _subsets.all_sets(len(q))
     sets, outside = np.arange(len(members)), np.where(members, 0, q).sum(axis=-1)
     drawn = np.array([Fraction(int(n == 0)) for n in sets])
@@ -163,7 +178,8 @@ def _within_all_sets(q: Array, num_drafts: int) -> Array:
         for token in range(len(q)):
             one_more = members[:, token]
             drawn[one_more] += q[token] * ahead[sets[one_more] - 2**token]
-    for token in range(len(q)):  # from the sets drawn to all sets around them
+    # Sum over all subsets of H, one token at a time.
+    for token in range(len(q)):
         one_more = members[:, token]
         drawn[one_more] += drawn[sets[one_more] - 2**token]
     return drawn
