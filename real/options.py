@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from difflib import get_close_matches
 from pathlib import Path
 
+from real.prompts import SETS, SPLITS, TASKS, shipped_prompts
 from specsim.base import limits
+from specsim.base.unknown import unknown
 
 
 def parse_numbers(text: str, name: str = "gamma", most: int = limits.MAX_GAMMA) -> tuple[int, ...]:
@@ -55,7 +59,9 @@ def read_prompts(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ValueError(f"prompts {path} cannot be read: {error.strerror}") from None
+        near = get_close_matches(str(path), SETS, 1, 0.75)
+        hint = f"; did you mean the shipped prompts {near[0]}?" if near else ""
+        raise ValueError(f"prompts {path} cannot be read: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise ValueError(f"prompts {path} is no text in UTF-8") from None
     if path.suffix != ".json":
@@ -68,3 +74,32 @@ def read_prompts(path: Path) -> list[str]:
     if not isinstance(found, list) or not found or not all(isinstance(p, str) for p in found):
         raise ValueError(f"prompts {path} must hold at least one text, as a list of them")
     return found
+
+
+def shipped_set(path: Path) -> str | None:
+    """Return the name of the shipped prompts that an option asks for, as chat:test; None if it names a file.
+
+    A name is TASK:SPLIT, with "chat" for all tasks of chat and "all" for all splits: one of `real.prompts.SETS`.
+    """
+    name = str(path)
+    if re.fullmatch(r"[\w-]*:[\w-]*", name) is None:
+        return None
+    if path.exists():
+        if name in SETS:
+            raise ValueError(f"prompts {name} is a file here, and the name of shipped prompts: rename the file")
+        return None
+    task, _, split = name.partition(":")
+    try:
+        if task not in ("chat", *TASKS):
+            raise unknown("task", task, ("chat", *TASKS))
+        if split not in (*SPLITS, "all"):
+            raise unknown("split", split, (*SPLITS, "all"))
+    except ValueError as error:
+        raise ValueError(f"prompts {name}: {error}") from None
+    return name
+
+
+def read_shipped(name: str) -> list[str]:
+    """Return the texts of the shipped prompts of a name in `real.prompts.SETS`."""
+    task, _, split = name.partition(":")
+    return [prompt.text for prompt in shipped_prompts(task, None if split == "all" else split)]

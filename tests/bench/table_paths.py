@@ -49,7 +49,8 @@ def models() -> tuple[str, str, Models]:
         found: Any = model.generate(prompts[:64], gamma=0, max_tokens=128, seed=0)
         texts.append("".join(model.tokenizer.decode(text.tokens) for text in found))
     warping = Warping(top_k=40)
-    rows = written(pair, prompts[:8], rows=10**9, max_tokens=64, warping=warping, seed=0, name="recorded rows")
+    ids = [list(pair.tokenizer(prompt)["input_ids"]) for prompt in prompts[:8]]
+    rows = written(pair, ids, rows=10**9, max_tokens=64, warping=warping, seed=0, name="recorded rows")
     return texts[0], texts[1], recited(rows)
 
 

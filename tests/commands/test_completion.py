@@ -62,7 +62,7 @@ def test_options_complete_their_values(command: str, names: set[str]) -> None:
 @pytest.mark.parametrize(
     ("command", "names"),
     [
-        ("compare", {"rule", "scheme", "step", "dtype", "weights"}),
+        ("compare", {"prompts", "rule", "scheme", "step", "dtype", "weights"}),
         ("forced", {"target", "draft", "dtype", "weights"}),
         ("systems", {"names"}),
     ],

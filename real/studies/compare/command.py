@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from real import TINY
 from real.models.names import check_dtype, check_rounding
-from real.options import parse_names, parse_numbers, positive, read_prompts, within
+from real.options import parse_names, parse_numbers, positive, within
 from real.studies.compare.tree_options import check_options, whole_draws
+from real.studies.prompting import ChatOption, Prompts, PromptsOption, chosen_prompts
 from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
 from real.studies.settings import (
     Device,
@@ -42,6 +42,7 @@ EXAMPLES = (
     "specsim-real compare",
     "specsim-real compare --widen 0 --wide",
     "specsim-real compare TARGET DRAFT --prompts prompts.txt --out runs/mine.json",
+    "specsim-real compare TARGET DRAFT --prompts chat:test --count 42",
     "specsim-real compare --rule tokenwise,block --gamma 1-16 --calibrate 1,4,16",
     "specsim-real compare --tree sequoia:8 --scheme without_replacement",
     "specsim-real compare --rule typical --param epsilon=0.2 --temperature 0",
@@ -57,9 +58,8 @@ def compare(
         str, typer.Argument(help="Folder, GGUF file or hub id of the target; the bundled pair by default.")
     ] = "",
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
-    prompts: Annotated[
-        Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")
-    ] = None,
+    prompts: PromptsOption = None,
+    chat: ChatOption = None,
     count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 5,
     gamma: Annotated[
         str, typer.Option(help=f"Speculation lengths: 4, 1-8 or 1,2,4. [default: {GAMMAS}]", show_default=False)
@@ -141,8 +141,7 @@ def compare(
     )
     gammas, lengths = parse_numbers(gamma or GAMMAS), parse_numbers(chains, "chains") if chains else ()
     calibrated = parse_numbers(calibrate, "calibrate") if calibrate else None
-    every = read_prompts(prompts or TINY / "prompts.json")
-    texts = every[: positive(count, "count")]
+    chosen = chosen_prompts(prompts, count, chat)
     positive(threads, "threads", limits.MAX_THREADS)
     if widen is None:
         widen = 0 if target else WIDEN
@@ -175,8 +174,9 @@ def compare(
         seed=seed,
         rule=rule,
         warping=vars(warping),
-        prompts=len(texts),
-        prompts_digest=report.digest(texts),
+        prompts=len(chosen.texts),
+        prompts_digest=report.digest(chosen.texts),
+        **chosen.asked,
         max_tokens=max_tokens,
         widened_to_millions=widen or None,
     )
@@ -192,15 +192,15 @@ def compare(
     if isinstance(settings, TreeSettings):
         from real.studies.compare.tree_command import run_trees
 
-        run_trees(settings, what, every, count, opened, output, wide=wide)
+        run_trees(settings, what, chosen, opened, output, wide=wide)
     else:
-        _run_chains(settings, what, texts, opened, output, wide=wide)
+        _run_chains(settings, what, chosen, opened, output, wide=wide)
 
 
 def _run_chains(
     settings: Settings,
     what: dict[str, Any],
-    texts: list[str],
+    prompts: Prompts,
     opened: Callable[[], Pair],
     output: Output,
     *,
@@ -219,7 +219,8 @@ def _run_chains(
         pair = opened()
         from real.studies.compare.measure import check_models
 
-        ids = [list(pair.tokenizer(text)["input_ids"]) for text in texts]
+        what.update(prompts.applied(pair.tokenizer))
+        ids = prompts.encoded(pair.tokenizer)
         check_models(pair, ids, settings)
         return partial(_measure, pair, ids, settings, old.get("turns", []))
 

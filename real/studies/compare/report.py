@@ -44,7 +44,7 @@ def weights(path: str) -> str | None:
     folder = Path(path)
     if not path or not folder.is_dir():
         return None
-    files = sorted(f for f in folder.iterdir() if f.suffix in (".json", ".safetensors"))
+    files = sorted(f for f in folder.iterdir() if f.suffix in (".jinja", ".json", ".safetensors"))
     return digest(f"{f.name} {f.stat().st_size} {f.stat().st_mtime_ns}" for f in files)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from real.pair import Pair
+    from real.studies.prompting import Prompts
 
 SPARE = 16  # texts that shapes are chosen by
 
@@ -24,19 +25,18 @@ SPARE = 16  # texts that shapes are chosen by
 def run_trees(
     settings: TreeSettings,
     what: dict[str, Any],
-    texts: list[str],
-    count: int,
+    chosen: Prompts,
     opened: Callable[[], Pair],
     output: Output,
     *,
     wide: bool,
 ) -> None:
-    """Compare trees with chains after the first `count` of these texts, and shape trees by the texts after them.
+    """Compare trees with chains after the chosen texts, and shape trees by the prompts that stand after them.
 
     Where there are no more, other texts are written after the same prompts.
     """
-    first = min(count, len(texts)) if count < len(texts) else 0
-    spare = texts[first : first + SPARE] if settings.shapes_wanted else []
+    first = chosen.count if chosen.count < len(chosen.every) else 0
+    spare = chosen.every[first : first + SPARE] if settings.shapes_wanted else []
     what |= {
         "trees": list(settings.trees),
         "scheme": settings.scheme,
@@ -49,9 +49,8 @@ def run_trees(
         pair = opened()
         from real.studies.compare.tree_measure import check_models
 
-        prompts, others = (
-            [list(pair.tokenizer(text)["input_ids"]) for text in some] for some in (texts[:count], spare)
-        )
+        what.update(chosen.applied(pair.tokenizer))
+        prompts, others = (chosen.encoded(pair.tokenizer, some) for some in (chosen.texts, spare))
         check_models(pair, [*prompts, *others], settings)
         return partial(_measure, pair, prompts, others, first, settings, old.get("turns", []))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from real import TINY
-from real.options import parse_numbers, positive, read_prompts, within
+from real.options import parse_numbers, positive, within
+from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.runner import OUT, Force, Output, Run, Study, check_outputs, command_line, run
 from real.studies.settings import Seed, Temperature, Threads, TopK, TopP, check_pair, open_pair
 from specsim.base import limits
@@ -34,7 +34,8 @@ def drafts(
     num_drafts: Annotated[str, typer.Option(help="Candidates per position: 4, 1-8 or 1,2,4.")] = "1,2,3,4,6,8",
     rows: Annotated[int, typer.Option(help="Positions taken from the target's texts, and synthetic pairs.")] = 256,
     samples: Annotated[int, typer.Option(help="Sampled tuples a position, where a rule has no closed form.")] = 64,
-    prompts: Annotated[Path | None, typer.Option(help="Text file, or JSON with a list `prompts`.")] = None,
+    prompts: PromptsOption = None,
+    chat: ChatOption = None,
     count: Annotated[int, typer.Option(help="Prompts used, from the first.")] = 32,
     max_tokens: Annotated[int, typer.Option(help="Tokens per text.")] = 64,
     temperature: Temperature = 1.0,
@@ -56,7 +57,7 @@ def drafts(
     counts = parse_numbers(num_drafts, "num_drafts", limits.MAX_DRAFTS)
     within(rows, "rows", 1)
     within(samples, "samples", 2)
-    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    chosen = chosen_prompts(prompts, count, chat)
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
     from real.decode.warping import Warping
@@ -73,8 +74,9 @@ def drafts(
         threads=threads,
         seed=seed,
         warping=vars(warping),
-        prompts=len(texts),
-        prompts_digest=report.digest(texts),
+        prompts=len(chosen.texts),
+        prompts_digest=report.digest(chosen.texts),
+        **chosen.asked,
         max_tokens=max_tokens,
         rows=rows,
         num_drafts=counts,
@@ -83,14 +85,15 @@ def drafts(
 
     def prepare(old: dict[str, Any]) -> Callable[[Run], None]:
         pair = open_pair(target, draft, threads=threads)
-        return partial(measure_groups, pair, old.get("runs", []))
+        what.update(chosen.applied(pair.tokenizer))
+        return partial(measure_groups, pair, chosen.encoded(pair.tokenizer), old.get("runs", []))
 
-    def measure_groups(pair: Pair, runs: list[dict[str, Any]], run: Run) -> None:
+    def measure_groups(pair: Pair, ids: list[list[int]], runs: list[dict[str, Any]], run: Run) -> None:
         from real.studies.drafts.measure import SYNTHETIC, measure, synthetic, written
 
         run.record["runs"] = runs
         step, name = run.stages(None), "bundled pair" if target is None else "the pair"
-        first = written(pair, texts, rows=rows, max_tokens=max_tokens, warping=warping, seed=seed, name=name)
+        first = written(pair, ids, rows=rows, max_tokens=max_tokens, warping=warping, seed=seed, name=name)
         done = {group["name"] for group in runs}
         for group in [first, *(synthetic(name, rows, seed) for name in SYNTHETIC)]:
             if group.name not in done:

@@ -10,6 +10,7 @@ import numpy as np
 from real.decode.score import laws
 from real.decode.warp import Warping
 from real.pair import Pair
+from real.studies.plain import plain_texts
 from specsim.bounds.curves import acceptance_curves
 from specsim.draft import distinct
 from specsim.types import Array
@@ -31,15 +32,14 @@ class Rows(NamedTuple):
 
 
 def written(
-    pair: Pair, prompts: list[str], *, rows: int, max_tokens: int, warping: Warping, seed: int, name: str
+    pair: Pair, prompts: list[list[int]], *, rows: int, max_tokens: int, warping: Warping, seed: int, name: str
 ) -> Rows:
     """Laws at `rows` positions, evenly spaced along texts that the target writes after the prompts."""
-    texts: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, warping=warping, seed=seed)
+    texts = plain_texts(pair, prompts, max_tokens=max_tokens, warping=warping, seed=seed)
     found = []
-    for prompt, text in zip(prompts, texts, strict=True):
-        ids = list(pair.tokenizer(prompt)["input_ids"])
-        if text.tokens:
-            both = laws(pair.target, pair.draft, ids, text.tokens, warping)
+    for prompt, tokens in zip(prompts, texts, strict=True):
+        if tokens:
+            both = laws(pair.target, pair.draft, prompt, tokens, warping)
             found.append([np.asarray(w.double().cpu()) for w in both])
     p, q = (np.concatenate(both) for both in zip(*found, strict=True))
     chosen = np.unique(np.linspace(0, len(p) - 1, min(rows, len(p))).astype(np.int64))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from real import TINY
 from real.models.names import check_dtype
-from real.options import positive, read_prompts
+from real.options import positive
+from real.studies.prompting import ChatOption, PromptsOption, chosen_prompts
 from real.studies.settings import (
     Device,
     Dtype,
@@ -44,9 +44,8 @@ def rows(
     ] = "",
     draft: Annotated[str, typer.Argument(help="Folder, GGUF file or hub id of the draft.")] = "",
     out: Annotated[Path, typer.Option(help="The safetensors file to write.")] = Path("rows.safetensors"),
-    prompts: Annotated[
-        Path | None, typer.Option(help="Text file, one prompt a line, or JSON with a list `prompts`.")
-    ] = None,
+    prompts: PromptsOption = None,
+    chat: ChatOption = None,
     count: Annotated[
         int, typer.Option(help="Prompts used, from the first; ten or more, for an error that holds.")
     ] = 16,
@@ -65,7 +64,7 @@ def rows(
     check_writable(out)  # what can be said at once is said before torch is loaded
     check_pair(target, draft)
     check_dtype(dtype)
-    texts = read_prompts(prompts or TINY / "prompts.json")[: positive(count, "count")]
+    chosen = chosen_prompts(prompts, count, chat)
     positive(max_tokens, "max_tokens")
     positive(threads, "threads", limits.MAX_THREADS)
     from real.decode.warping import Warping
@@ -74,42 +73,44 @@ def rows(
     pair = open_pair(target, draft, threads=threads, dtype=dtype, device=device)
     from safetensors.numpy import save
 
-    needed = 8 * pair.target.vocab_size * len(texts) * max_tokens
+    prompt_ids = chosen.encoded(pair.tokenizer)
+    needed = 8 * pair.target.vocab_size * len(prompt_ids) * max_tokens
     if needed > MOST_BYTES:
         raise ValueError(
-            f"{len(texts)} texts of {max_tokens} tokens over {pair.target.vocab_size} take {needed / 1e9:.1f} GB, "
+            f"{len(prompt_ids)} texts of {max_tokens} tokens over {pair.target.vocab_size} take {needed / 1e9:.1f} GB, "
             f"above {MOST_BYTES / 1e9:.1f}; lower --count or --max-tokens"
         )
-    held = along(pair, texts, max_tokens=max_tokens, warping=warping, seed=seed)
+    held = along(pair, prompt_ids, max_tokens=max_tokens, warping=warping, seed=seed)
     write_bytes(out, save(held))
     texts_written, tokens = len(held["lengths"]), len(held["tokens"])
     if as_json:
         found = {"out": str(out), "texts": texts_written, "tokens": tokens, "vocab": pair.target.vocab_size}
+        found |= chosen.asked | chosen.applied(pair.tokenizer)
         typer.echo(json_answer("specsim-real/rows", found | {"lengths": held["lengths"].tolist()}))
     else:
         typer.echo(f"{texts_written} texts, {tokens} tokens: specsim plan --rows {out} ...")
 
 
-def along(pair: Pair, prompts: list[str], *, max_tokens: int, warping: Warping, seed: int) -> dict[str, Array]:
+def along(pair: Pair, prompts: list[list[int]], *, max_tokens: int, warping: Warping, seed: int) -> dict[str, Array]:
     """p and q (n, V), tokens (n,) and the lengths of the texts that the target writes after the prompts."""
     import numpy as np
 
     from real.decode.score import laws
+    from real.studies.plain import plain_texts
 
-    texts: Any = pair.generate(prompts, gamma=0, max_tokens=max_tokens, warping=warping, seed=seed)
+    texts = plain_texts(pair, prompts, max_tokens=max_tokens, warping=warping, seed=seed)
     p: list[Array] = []
     q: list[Array] = []
     tokens: list[int] = []
     lengths: list[int] = []
     for prompt, text in zip(prompts, texts, strict=True):
-        if not text.tokens:
+        if not text:
             continue
-        ids = list(pair.tokenizer(prompt)["input_ids"])
-        both = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, ids, text.tokens, warping))
+        both = (np.asarray(w.double().cpu()) for w in laws(pair.target, pair.draft, prompt, text, warping))
         for kept, law in zip((p, q), both, strict=True):
             kept.append((law / law.sum(axis=-1, keepdims=True)).astype(np.float32))
-        tokens.extend(text.tokens)
-        lengths.append(len(text.tokens))
+        tokens.extend(text)
+        lengths.append(len(text))
     if not lengths:
         raise ValueError("no text has a token: the target ended each of them at once")
     return {"p": np.concatenate(p), "q": np.concatenate(q), "tokens": np.array(tokens), "lengths": np.array(lengths)}

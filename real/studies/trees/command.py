@@ -101,9 +101,8 @@ def trees(
         texts = [
             _text(model, prompts[:count], max_tokens, seed) for model in (pair, load(TINY / "draft", TINY / "draft"))
         ]
-        rows = written(
-            pair, prompts[:recorded], rows=10**9, max_tokens=64, warping=warping, seed=seed, name="recorded rows"
-        )
+        ids = [list(pair.tokenizer(prompt)["input_ids"]) for prompt in prompts[:recorded]]
+        rows = written(pair, ids, rows=10**9, max_tokens=64, warping=warping, seed=seed, name="recorded rows")
         toys = (trigrams(texts[0], texts[1], symbols), recited(rows))
         sentences = (
             f"Trigrams: of {symbols - 1} characters and one for all others, additive smoothing {SMOOTHING:g}, the "

@@ -53,7 +53,8 @@ def test_table_and_plot(record: Path) -> None:
 
 def test_rows_are_those_of_both_models() -> None:
     pair = load(TINY / "target", TINY / "draft")
-    rows = written(pair, ["def f(x):\n"], rows=100, max_tokens=8, warping=Warping(top_k=3), seed=0, name="a")
+    ids = list(pair.tokenizer("def f(x):\n")["input_ids"])
+    rows = written(pair, [ids], rows=100, max_tokens=8, warping=Warping(top_k=3), seed=0, name="a")
     assert rows.p.shape == rows.q.shape
     assert len(rows.p) <= 8
     assert np.allclose(rows.p.sum(axis=-1), 1, atol=1e-12)
