@@ -74,7 +74,10 @@ def write_tokenizer(header: GgufHeader, folder: Path) -> None:
         clean_up_tokenization_spaces=False,
         **{role: token for role, token in named.items() if token is not None},
     )
-    made.chat_template = metadata.get("tokenizer.chat_template")
+    template = metadata.get("tokenizer.chat_template")
+    if not isinstance(template, str | None):
+        raise ValueError(f"{header.path}: tokenizer.chat_template is {template!r:.40}, not a text")
+    made.chat_template = template
     made.save_pretrained(folder)
 
 

