@@ -1,4 +1,4 @@
-"""Stochastic beams in the decode loop (RSD-S): every block a tree whose shape its own draws decide.
+"""Stochastic beams in the decode loop (RSD-S): every block is a tree whose shape its own draws decide.
 
 Shapes.  A beam has its parents only when it is drawn, so that texts of a batch have different trees: each is drafted
          and read by itself, in ordinary calls. Slots, positions and masks are those of `real.decode.trees_block`.
@@ -31,7 +31,8 @@ from specsim.trees.drawn import Drafted
 from specsim.types import Array, TokenTree
 from specsim.verify.lookup import step_told, tree_rule
 
-SCHEME, SIBLINGS = "beam", "without_replacement"  # the latter draws as many uniforms as a plan asks for
+# The scheme of the trees, and a scheme of siblings that draws as many uniforms as a plan asks for.
+SCHEME, SIBLINGS = "beam", "without_replacement"
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class BeamVerifier:
 
     @property
     def scheme(self) -> str:
-        """How the nodes are drawn."""
+        """The scheme of the nodes."""
         return SCHEME
 
     @property
@@ -95,7 +96,7 @@ class BeamVerifier:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the rule is told beside the laws and the tree."""
+        """Keyword arguments of the rule beside the laws and the tree."""
         return step_told(self.rule, self.step)
 
     def nodes(self, levels: int) -> int:
@@ -117,7 +118,7 @@ class BeamVerifier:
 
 @lru_cache(maxsize=64)
 def _widest(width: int, levels: int, vocab: int) -> TokenTree:
-    """A beam whose nodes hang below as few nodes of the level above as can be: none has more children of one node."""
+    """A beam whose nodes are children of as few nodes of the level above as possible: no shape has larger families."""
     parents, depth, first = list[int](), list[int](), -1
     for level, size in enumerate(beam_sizes(width, levels, vocab), 1):
         start = len(parents)
@@ -128,11 +129,12 @@ def _widest(width: int, levels: int, vocab: int) -> TokenTree:
     return TokenTree(above, np.zeros_like(above), np.array(depth, dtype=np.int64), SCHEME)
 
 
-_NOTHING = Drafted(_widest(1, 0, 1), np.ones((1, 1)))  # of no level
+# A beam without levels.
+_NOTHING = Drafted(_widest(1, 0, 1), np.ones((1, 1)))
 
 
 class _Drawn(NamedTuple):
-    """A beam and its plan, and the largest logit (levels,) of what the draft read for each level."""
+    """A beam and its plan, and the largest logit (levels,) of the rows that the draft read for each level."""
 
     drafted: Drafted
     plan: TreePlan
@@ -169,10 +171,12 @@ class BeamCycle:
         return [self._block(i, texts[i], length, row.numpy()) for i, row in zip(group, u.cpu(), strict=True)]
 
     def rollback(self, i: int, length: int) -> None:
-        """Forget positions of text i: the kept path is in its place, and the next cycle says where the text stands."""
+        """Do nothing: the accepted path is in its place, and the next cycle knows where the text ends."""
 
     @torch.inference_mode()
     def _block(self, i: int, text: list[int], length: int, u: Array) -> list[int]:
+        """Draft a beam after text i and verify it: the row of `trees_block.block`."""
+        # Draft the beam, and let the target read it in one pass.
         on, rule, every = self._on, self._rule, self._on.fixed.sequences
         device = every.device
         last = torch.tensor([[text[-2:][0], text[-1]]], device=device)
@@ -186,25 +190,31 @@ class BeamCycle:
         self._mark("verify")
         best = logits.amax(-1).float().cpu().numpy()
         fine = [bool(np.isfinite(best[plan.depth == d]).all()) for d in range(length + 1)] + np.isfinite(tops).tolist()
-        if not all(fine):  # which the loop says: there is nothing to verify with
+        # Without a law there is nothing to verify; the loop reports it.
+        if not all(fine):
             return [0, 0, *[0] * length, *fine]
-        p, told = _rows(logits, on.fixed.warping), rule.told
-        mine = u[rule.drawn(length) :][: rule.own(tree)]
-        node, token = (int(w) for w in rule.rule.verify(rule.rule.prepare(p, q if length else p, tree, **told), mine))
-        kept, path = int(plan.depth[node]), plan.path[node]
-        if kept:
+        p, rule_options = _rows(logits, on.fixed.warping), rule.told
+        rule_uniforms = u[rule.drawn(length) :][: rule.own(tree)]
+        node, token = (
+            int(w)
+            for w in rule.rule.verify(rule.rule.prepare(p, q if length else p, tree, **rule_options), rule_uniforms)
+        )
+        accepted, path = int(plan.depth[node]), plan.path[node]
+        # Move the accepted path behind the root.
+        if accepted:
             caches = [cache.kv for cache in on.fixed.caches.values()]
-            move(caches, texts, torch.from_numpy(path[None, :kept]).to(device))
+            move(caches, texts, torch.from_numpy(path[None, :accepted]).to(device))
         self._mark("rule")
-        return [kept, token, *tree.tokens[path].tolist(), *fine]
+        return [accepted, token, *tree.tokens[path].tolist(), *fine]
 
     def _drafted(self, texts: Texts, length: int, u: Array) -> _Drawn:
-        """Level by level: a pass over the beams of the level above, and their children."""
+        """Draft level by level: a pass over the beams of the level above, and their children."""
         on, rule = self._on, self._rule
         places: list[list[tuple[int, int]]] = []
         levels, tops, used = list[Level](), list[float](), 0
         drafted, plan = _NOTHING, planned((), SIBLINGS, 0)
         for level in range(length):
+            # Logits of the root, or of the beams of the level above.
             if level == 0:
                 logits = root_logits(on, texts)[0]
             else:
@@ -217,20 +227,21 @@ class BeamCycle:
             if not np.isfinite(tops[-1]):
                 return _Drawn(drafted, plan, np.array(tops + [0.0] * (length - level - 1)))
             rows = list(_rows(logits, on.fixed.warping))
-            rows += [rows[0]] * (len(levels[-1].tokens) - len(rows) if levels else 0)  # below absent beams is nothing
+            # Absent beams take any row: nothing is drawn below them.
+            rows += [rows[0]] * (len(levels[-1].tokens) - len(rows) if levels else 0)
             size = len(rows) * rule.vocab
             levels.append(grown(rows, levels[-1] if levels else None, u[used : used + size], rule.width))
             used += rule.width * rule.vocab if level else rule.vocab
             pairs = zip(levels[-1].tokens.tolist(), levels[-1].parents.tolist(), strict=True)
             places.append([(token, parent) for token, parent in pairs if token >= 0])
-            drafted = tree_of(places, [one.q for one in levels])
+            drafted = tree_of(places, [level_beams.q for level_beams in levels])
             plan = planned.__wrapped__(tuple(drafted.tree.parents.tolist()), SIBLINGS, level + 1)
             self._mark("sample")
         return _Drawn(drafted, plan, np.array(tops))
 
 
 def _rows(logits: Tensor, warping: Warping) -> Array:
-    """Laws in float64 on the host, whose sums are 1: a beam takes logarithms."""
+    """Laws in float64 on the host that sum to 1: a beam takes their logarithms."""
     law = probabilities(logits, warping).double().cpu().numpy()
-    found: Array = law / law.sum(axis=-1, keepdims=True)
-    return found
+    rows: Array = law / law.sum(axis=-1, keepdims=True)
+    return rows

@@ -1,4 +1,4 @@
-"""What the scores of a text say of its blocks, without a model: the acceptance half of a prediction."""
+"""Predictions of the blocks of a text from its scores, without a model: the acceptance half of a prediction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from specsim.verify.stepwise import Stepwise
 
 
 class StepScore(NamedTuple):
-    """What a step rule makes of a text: its acceptance at each position, and b of each token (see `Stepwise`)."""
+    """The score of a text under a step rule: acceptance at each position, and b of each token (see `Stepwise`)."""
 
     acceptance: Array
     posterior: Array
@@ -29,7 +29,7 @@ class StepScore(NamedTuple):
 class Score(NamedTuple):
     """A text under target and draft: p and q of its own tokens, and the acceptance at each position; all (T,).
 
-    `steps` says what the step rules that it was scored for make of it, for which these numbers are too few.
+    `steps` has the scores under step rules, which need more than these numbers.
     """
 
     p: Array
@@ -38,7 +38,7 @@ class Score(NamedTuple):
     steps: Mapping[Stepwise | Raced, StepScore] = MappingProxyType({})
 
     def of(self, rule: ModuleType | Stepwise | Raced) -> StepScore:
-        """Acceptance at each position, and what the rule's `survival` takes of each token."""
+        """Acceptance at each position, and the number of each token that the rule's `survival` takes."""
         if not isinstance(rule, (Stepwise, Raced)):
             return StepScore(self.acceptance, self.ratio)
         if rule not in self.steps:
@@ -52,8 +52,8 @@ class Score(NamedTuple):
 
         One that the target wrote in another block size can round to p = 0 here: then 1 if the draft knows it, else 0.
         """
-        some = self.p > 0
-        return np.where(some, self.q / np.where(some, self.p, 1), np.where(self.q > 0, 1.0, 0.0))
+        is_positive = self.p > 0
+        return np.where(is_positive, self.q / np.where(is_positive, self.p, 1), np.where(self.q > 0, 1.0, 0.0))
 
     def tau(self, gamma: int, rule: Rule = "tokenwise") -> float:
         """Predicted tokens per target call when the target writes this text with `gamma` drafts per block.

@@ -1,4 +1,4 @@
-"""What of a function a CUDA graph could not capture, found on a machine without a GPU.
+"""Calls of a function that a CUDA graph cannot capture, listed on a machine without a GPU.
 
 The function runs on tensors that have shapes and the device "cuda", but no numbers (torch's fake tensors). Every call
 below autograd is seen, and named if it waits for the device, copies between host and device, or has a result whose
@@ -24,11 +24,15 @@ Calls = Callable[[], tuple[Any, ...]]
 
 
 class Violation(NamedTuple):
-    """A call that a capture would refuse, why, and the line that made it."""
+    """A call that a capture would refuse, why, and the line that made it.
 
-    call: str  # of aten, or the exception that ended the run
+    call: name of the call of aten, or of the exception that ended the run. where: file:line of the innermost frame
+    outside torch and array-api-compat.
+    """
+
+    call: str
     reason: str
-    where: str  # file:line of the innermost frame outside torch and array-api-compat
+    where: str
 
     def __str__(self) -> str:
         return f"{self.where}: {self.call} {self.reason}"
@@ -77,8 +81,8 @@ def check_capture(function: Callable[..., Any], make_arguments: Calls, warm: boo
     >>> [(violation.call, violation.reason) for violation in found]
     [('aten.index', 'has an index of bools: the shape of its result is data')]
     """
-    found, _ = _watched(function, make_arguments, warm)
-    return found
+    violations, _ = _watched(function, make_arguments, warm)
+    return violations
 
 
 def count_kernels(function: Callable[..., Any], make_arguments: Calls) -> int:
@@ -111,13 +115,14 @@ def count_kernels(function: Callable[..., Any], make_arguments: Calls) -> int:
     >>> count_kernels(lambda x: (x + 1)[:2] * 2, lambda: (torch.empty(3, device="cuda"),))
     2
     """
-    found, calls = _watched(function, make_arguments, True)
-    if found:
-        raise ValueError(f"the call cannot be captured: {found[0]}")
+    violations, calls = _watched(function, make_arguments, True)
+    if violations:
+        raise ValueError(f"the call cannot be captured: {violations[0]}")
     return calls.total()
 
 
 def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) -> tuple[list[Violation], Counter[str]]:
+    """Run a function on fake tensors; return the violations, and the calls of aten that launch kernels."""
     with extras.needed("check_capture"):
         import torch
     from torch._subclasses.fake_tensor import (
@@ -132,38 +137,40 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
     for name, value in (("function", function), ("make_arguments", make_arguments)):
         if not callable(value):
             raise TypeError(f"{name} must be callable, got {check.shown(value)}")
-    found: dict[Violation, None] = {}
+    violations: dict[Violation, None] = {}
     kernels: Counter[str] = Counter()
 
     def say(call: str, reason: str) -> None:
-        found.setdefault(Violation(call, reason, _line(traceback.extract_stack())))
+        violations.setdefault(Violation(call, reason, _line(traceback.extract_stack())))
 
-    held.forget()  # what an earlier call has copied lies on another pretended device
+    # Copies of an earlier call are on another pretended device.
+    held.forget()
     try:
         with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
             with indexing(lambda call, reason: None):
                 arguments = make_arguments()
                 if not isinstance(arguments, tuple):
                     raise TypeError(f"make_arguments must return a tuple, got {check.shown(arguments)}")
+                # An error comes again below, and is explained there.
                 if warm:
-                    with suppress(Exception):  # it comes again below, and is explained there
+                    with suppress(Exception):
                         function(*arguments)
             with _guard(torch, say, kernels), indexing(say), method_guard(torch, say), synchronising(torch, say):
                 function(*arguments)
     except Exception as error:
         asks = isinstance(error, (DataDependentOutputException, DynamicOutputShapeException))
-        if not found and not asks:
+        if not violations and not asks:
             raise
-        if not found:
+        if not violations:
             where = _line(traceback.extract_tb(error.__traceback__))
-            found[Violation(type(error).__name__, "depends on values", where)] = None
+            violations[Violation(type(error).__name__, "depends on values", where)] = None
     finally:
         held.forget()
-    return list(found), kernels
+    return list(violations), kernels
 
 
 def _guard(torch: Any, say: Callable[[str, str], None], kernels: Counter[str]) -> Any:
-    """A mode that looks at every call of aten."""
+    """A mode that reports calls of aten that a capture would refuse, and counts the kernels."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     aten = torch.ops.aten
@@ -201,6 +208,7 @@ def _guard(torch: Any, say: Callable[[str, str], None], kernels: Counter[str]) -
 
 
 def _check_index(torch: Any, name: str, x: Any, indices: list[Any], say: Callable[[str, str], None]) -> None:
+    """Report indices whose values decide a shape, or that are on the host."""
     for i in indices:
         if i.dtype in (torch.bool, torch.uint8):
             say(name, "has an index of bools: the shape of its result is data")
@@ -209,7 +217,7 @@ def _check_index(torch: Any, name: str, x: Any, indices: list[Any], say: Callabl
 
 
 def _is_view(func: Any) -> bool:
-    """Whether a call launches nothing: its result shares the memory of an argument, or has none written yet."""
+    """Return whether a call launches no kernel: its result shares memory with an argument, or is not written yet."""
     name, returns = func._schema.name, func._schema.returns
     if name.startswith(("aten::empty", "aten::new_empty", "aten::lift", "aten::detach", "aten::_unsafe_view")):
         return True
@@ -218,6 +226,7 @@ def _is_view(func: Any) -> bool:
 
 
 def _tensors(torch: Any, value: Any) -> Iterator[Any]:
+    """Yield the tensors in nested lists, tuples and dicts."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, dict):
@@ -228,7 +237,7 @@ def _tensors(torch: Any, value: Any) -> Iterator[Any]:
 
 
 def _line(frames: traceback.StackSummary) -> str:
-    """file:line of the innermost frame that is no library's."""
+    """Return file:line of the innermost frame that is not in a library."""
     torch_folder = str(Path(sys.modules["torch"].__file__ or "").parent)
     passed = (
         torch_folder,
@@ -237,6 +246,6 @@ def _line(frames: traceback.StackSummary) -> str:
         __file__.replace("capture", "fake_indexing"),
         __file__.replace("capture", "fake_methods"),
     )
-    own = [f for f in frames if not f.filename.startswith((*passed, "<frozen"))]
-    frame = own[-1] if own else frames[-1]
+    ours = [f for f in frames if not f.filename.startswith((*passed, "<frozen"))]
+    frame = ours[-1] if ours else frames[-1]
     return f"{frame.filename}:{frame.lineno}"

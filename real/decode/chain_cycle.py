@@ -24,7 +24,7 @@ from specsim.verify.raced import Raced
 
 
 class Verifier(Protocol):
-    """What the loop asks of a chain rule; lossless ones are in `specsim.verify.chain`."""
+    """The interface of a chain rule in the loop; lossless ones are in `specsim.verify.chain`."""
 
     def prepare(self, p: Array, q: Array) -> Any: ...
     def uniforms(self, gamma: int) -> int: ...
@@ -32,7 +32,7 @@ class Verifier(Protocol):
 
 
 class Cycle(Protocol):
-    """Runs blocks of a batch of texts, and forgets what was not kept."""
+    """Runs blocks of a batch of texts, and rolls back rejected drafts."""
 
     def read(self, i: int, text: list[int]) -> None:
         """Read the beginning of text i: all but its last token."""
@@ -43,18 +43,18 @@ class Cycle(Protocol):
         ...
 
     def rollback(self, i: int, length: int) -> None:
-        """Forget what was read of text i from a position on."""
+        """Forget the tokens of text i from a position on."""
         ...
 
 
-def outcome(kept: Array, token: Array, drafts: Array, largest: Array) -> Array:
-    """All that the host needs of a cycle in one array (b, 3 + 3 gamma): drafts kept, next token, drafts, flags.
+def outcome(accepted: Array, token: Array, drafts: Array, largest: Array) -> Array:
+    """The result of a cycle for the host, one array (b, 3 + 3 gamma): drafts accepted, next token, drafts, flags.
 
-    The flags say of each row of logits, the target's then the draft's, whether it has a law: NaN reaches its `largest`.
+    A flag for each row of logits, the target's then the draft's: is its `largest` finite? NaN anywhere makes it NaN.
     """
     xp = array_namespace(drafts)
     fine = xp.astype(xp.isfinite(largest), drafts.dtype)
-    return xp.concat([kept[:, None], token[:, None], drafts, fine], axis=1)
+    return xp.concat([accepted[:, None], token[:, None], drafts, fine], axis=1)
 
 
 def plain(w: Tensor) -> Array:
@@ -87,7 +87,7 @@ class Eager:
         self._cache = target.cache(batch)
         self._log = options.log
 
-        # What drafts: a drafter, or the draft model, or nothing in plain decoding.
+        # A drafter, or the draft model, or neither in plain decoding.
         drafter = options.proposer
         self._proposer: Proposer | None = None
         if drafter is not None:
@@ -108,27 +108,32 @@ class Eager:
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
         """Draft and verify for the texts of a group."""
-        target, mine = self._target, [texts[i] for i in group]
-        last = torch.tensor([text[-1:] for text in mine], device=target.device)
-        seen = _seen(mine, target) if self._warping.repetition_penalty != 1 else None
+        target, group_texts = self._target, [texts[i] for i in group]
+        last = torch.tensor([text[-1:] for text in group_texts], device=target.device)
+        seen = _seen(group_texts, target) if self._warping.repetition_penalty != 1 else None
         u = u.to(target.device)
         self._mark("host")
         if self._proposer is None or not length:
             drafts, q = last[:, :0], torch.empty(len(group), 0, target.vocab_size, device=target.device)
-            return self._verify(mine, group, Drafts(last, drafts, q, q), length, u, seen)
-        propose: Callable[..., Proposed] = partial(self._proposer.propose, mine, length, u[:, :length], group, seen)
+            return self._verify(group_texts, group, Drafts(last, drafts, q, q), length, u, seen)
+        propose: Callable[..., Proposed] = partial(
+            self._proposer.propose, group_texts, length, u[:, :length], group, seen
+        )
         if self._control is None:
-            return self._verify(mine, group, Drafts(last, *propose()), length, u, seen)
+            return self._verify(group_texts, group, Drafts(last, *propose()), length, u, seen)
         growing = Growing(self._control, group, length)
         made = Drafts(last, *(propose(more=growing) if self._stepwise else propose()))
         growing.rest(made.tokens, made.logits)
         rows: dict[int, list[int]] = {}
-        for n in sorted(set(growing.lengths)):  # a pass for the texts of each length
-            same = [row for row, found in enumerate(growing.lengths) if found == n]
-            which, own = [group[row] for row in same], u[same]
-            known = None if seen is None else seen[same]
-            out = self._verify([mine[row] for row in same], which, made.cut(same, n), length, own, known)
-            for place, i, row in zip(same, which, out, strict=True):
+        # A target pass for the texts of each length.
+        for n in sorted(set(growing.lengths)):
+            places = [row for row, drafted in enumerate(growing.lengths) if drafted == n]
+            which, rule_uniforms = [group[row] for row in places], u[places]
+            known = None if seen is None else seen[places]
+            out = self._verify(
+                [group_texts[row] for row in places], which, made.cut(places, n), length, rule_uniforms, known
+            )
+            for place, i, row in zip(places, which, out, strict=True):
                 rows[place] = row
                 self._control.learn(i, row[0], n)
         return [rows[row] for row in range(len(group))]
@@ -136,32 +141,35 @@ class Eager:
     def _verify(
         self, texts: list[list[int]], group: list[int], made: Drafts, length: int, u: Tensor, seen: Tensor | None
     ) -> list[list[int]]:
-        """Run the target over the last tokens and equally many drafts, of `length` at most."""
+        """Verify equally many drafts of each text, at most `length`: one target pass over last tokens and drafts."""
         drafts, q = made.tokens, made.laws
         read = torch.cat([made.last, drafts], 1)
-        # A draft may know tokens that the target cannot read; it never keeps them, whatever it reads instead.
+        # A draft may know tokens that the target cannot read; it never accepts them, whatever it reads instead.
         logits = self._pass(readable(self._target, read), read.shape[1], group)
         self._mark("verify")
         p = probabilities(logits, self._warping, None if seen is None else seen_rows(seen, read))
+        # The rule, on the host if the models are on a CPU.
         logged = [] if self._log is None else _blocks(texts, p, made)
-        p, q, drafts, u = (plain(w) for w in (p, q.to(p.dtype), drafts, self._own(u, length, drafts.shape[1])))
-        kept, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
+        p, q, drafts, u = (
+            plain(w) for w in (p, q.to(p.dtype), drafts, self._rule_uniforms(u, length, drafts.shape[1]))
+        )
+        accepted, token = self._rule.verify(self._rule.prepare(p, q), drafts, u)
         tops = torch.cat([logits.amax(-1), made.logits.amax(-1).to(logits.dtype)], 1).float()
-        rows: list[list[int]] = outcome(kept, token, drafts, plain(tops)).tolist()
+        rows: list[list[int]] = outcome(accepted, token, drafts, plain(tops)).tolist()
         self._mark("rule")
-        for i, row, one in zip(group, rows, logged, strict=False):
+        for i, row, signals in zip(group, rows, logged, strict=False):
             if self._log is not None:
-                self._log(i, one._replace(kept=row[0]))
+                self._log(i, signals._replace(kept=row[0]))
         return rows
 
-    def _own(self, u: Tensor, length: int, drafted: int) -> Tensor:
-        """The uniforms that the rule reads: those after the drafts', or, coupled, those of every position."""
+    def _rule_uniforms(self, u: Tensor, length: int, drafted: int) -> Tensor:
+        """The uniforms of the rule: those behind the drafts', or for a coupled rule those of every position."""
         if isinstance(self._rule, Raced):
             return u[:, : drafted + 1]
         return u[:, length : length + self._rule.uniforms(drafted)]
 
     def _pass(self, tokens: Tensor, rows: int, group: list[int]) -> Tensor:
-        """Logits of the last rows; a drafter that reads layers of the target is told them."""
+        """Run the target; return logits of the last rows, and pass its states to a drafter that reads its layers."""
         if self._proposer is None or not self._layers:
             return self._cache.forward(tokens, rows, group)
         starts = [self._cache.lengths[i] for i in group]
@@ -175,18 +183,18 @@ class Eager:
 
 
 def _blocks(texts: list[list[int]], p: Tensor, made: Drafts) -> list[BlockSignals]:
-    """What a log is told of each text's drafts (b, n), but for how many were kept."""
+    """The signals of each text's drafts (b, n) for a log; the number of accepted drafts is set later."""
     drafts = made.tokens
     if not drafts.shape[1]:
         return []
-    found = logit_signals(made.logits, drafts, np.arange(1, drafts.shape[1] + 1))
+    signals = logit_signals(made.logits, drafts, np.arange(1, drafts.shape[1] + 1))
     ratio = (at(p[:, :-1], drafts).double() / at(made.laws, drafts).double()).cpu().numpy()
     rows = enumerate(texts)
-    return [BlockSignals(len(text), Signals(*(w[b] for w in found)), ratio[b], 0) for b, text in rows]
+    return [BlockSignals(len(text), Signals(*(w[b] for w in signals)), ratio[b], 0) for b, text in rows]
 
 
 def _seen(texts: list[list[int]], model: LanguageModel) -> Tensor:
-    """Which tokens each text holds, (b, V)."""
+    """Whether each text holds each token, (b, V)."""
     seen = torch.zeros(len(texts), model.vocab_size, dtype=torch.bool, device=model.device)
     for row, text in zip(seen, texts, strict=True):
         row[text] = True

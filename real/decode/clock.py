@@ -1,4 +1,4 @@
-"""Where the time of a decode loop goes."""
+"""The time of a decode loop by phase."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # a record is shown without torch
     import torch
 
-PHASES = ("draft", "sample", "verify", "rule", "host")  # draft and verify are the two models; the rest is overhead
+# draft and verify are the two models; the rest is overhead.
+PHASES = ("draft", "sample", "verify", "rule", "host")
 
 
 def synchronize(device: torch.device) -> None:

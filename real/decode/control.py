@@ -1,4 +1,4 @@
-"""How long each block becomes: a controller asked draft by draft, for each text of a batch alone."""
+"""The length of each block: a controller decides draft by draft, for each text of a batch by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specsim.types import Controller, Signals
 
 
 class Control:
-    """What a controller remembers of the texts of a batch.
+    """The states of a controller for the texts of a batch.
 
     Parameters
     ----------
@@ -24,18 +24,19 @@ class Control:
     """
 
     def __init__(self, controller: Controller, batch: int) -> None:
-        module: Any = controller  # it may have names that the Protocol has not
+        # It may have names that the Protocol does not have.
+        module: Any = controller
         self._controller, self._sees = module, discover.controller_facts(module).see
         self._states: list[Any] = [controller.start(()) for _ in range(batch)]
 
     def more(self, i: int, signals: Signals) -> bool:
-        """Show the draft that text i has just drawn; whether it draws another."""
+        """Show the controller the draft that text i has just drawn; return whether it draws another."""
         if self._sees:
             self._states[i] = self._controller.see(self._states[i], signals)
         return bool(self._controller.more(self._states[i], signals))
 
     def learn(self, i: int, kept: int, drafted: int) -> None:
-        """Hear what became of a block of text i."""
+        """Tell the controller how many drafts of a block of text i were drawn, and how many accepted."""
         self._states[i] = self._controller.learn(self._states[i], np.asarray(kept), np.asarray(drafted))
 
 
@@ -61,15 +62,15 @@ class Growing:
     def __call__(self, tokens: Tensor, logits: Tensor) -> bool:
         """Decide, after drafts (b,) of rows with logits (b, V) before warping, about the next draft of each text."""
         self._made += 1
-        found = logit_signals(logits, tokens, self._made)
+        all_signals = logit_signals(logits, tokens, self._made)
         for row, i in enumerate(self._which):
             if self.lengths[row] == self._most:
-                own = Signals(*(np.asarray(values[row]) for values in found))
-                if not self._control.more(i, own):
+                signals = Signals(*(np.asarray(values[row]) for values in all_signals))
+                if not self._control.more(i, signals):
                     self.lengths[row] = self._made
         return max(self.lengths) == self._most
 
     def rest(self, tokens: Tensor, logits: Tensor) -> None:
-        """Decide about what was drafted unasked, (b, n) and (b, n, V), and show the last draft: nothing follows it."""
+        """Decide about drafts (b, n) with logits (b, n, V) that were drawn without asking; show the last draft, too."""
         while self._made < min(self._most, tokens.shape[1]):
             self(tokens[:, self._made], logits[:, self._made])

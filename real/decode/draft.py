@@ -18,7 +18,7 @@ from specsim.base.arrays import pick
 def readable(model: LanguageModel, text: Tensor) -> Tensor:
     """A text as a draft can read it: ids that its embedding lacks become 0.
 
-    Whatever a draft reads, the laws it reports are those it draws from, so the output stays the target's.
+    The laws that a draft reports are those from which it draws, whatever it reads: the output stays the target's.
     """
     return text if model.embeddings >= model.vocab_size else torch.where(text < model.embeddings, text, 0)
 
@@ -57,7 +57,7 @@ class LMDraft:
         self._cache.forward(readable(self._model, tokens), 0, [i])
 
     def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
-        """Hear nothing: it reads no layer of the target."""
+        """Do nothing: a draft model reads no layer of the target."""
 
     def propose(
         self,

@@ -1,6 +1,6 @@
 """x[...] and x[...] = v on fake tensors, by calls of aten.
 
-On a build of torch without CUDA the C++ of both asks for a driver, even of tensors that are only pretended to be on a
+On a build of torch without CUDA the C++ of both asks for a driver, even for fake tensors, which only pretend to be on a
 device. Here they become the calls that they would have made.
 """
 
@@ -16,17 +16,19 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 aten = torch.ops.aten
-_ALSO = {  # what else asks for a driver
+# Other functions that ask for a driver.
+_ALSO = {
     Tensor.__invert__: aten.bitwise_not.default,
     Tensor.copy_: aten.copy_.default,
     Tensor.nonzero: aten.nonzero.default,
     torch.nonzero: aten.nonzero.default,
 }
-Say = Callable[[str, str], None]  # a call, and why a capture would refuse it
+# Receives a call, and why a capture would refuse it.
+Say = Callable[[str, str], None]
 
 
 def indexing(say: Say) -> TorchFunctionMode:
-    """A mode in which fake tensors can be indexed; it tells `say` of data that is copied to the device."""
+    """A mode in which fake tensors can be indexed; it reports data that is copied to the device to `say`."""
 
     class Indexing(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -38,6 +40,7 @@ def indexing(say: Say) -> TorchFunctionMode:
                 return _set(args[0], args[1], args[2], say)
             if func in _ALSO:
                 return _ALSO[func](*args, **kwargs)
+            # Numbers that go to the host, and data that goes to the device.
             if func in (Tensor.tolist, Tensor.numpy, Tensor.__array__):
                 say(f"Tensor.{func.__name__}", "waits for the device: its numbers go to the host")
             made = func in (torch.tensor, torch.as_tensor, torch.asarray) and not isinstance(args[0], Tensor)
@@ -49,6 +52,7 @@ def indexing(say: Say) -> TorchFunctionMode:
 
 
 def _set(x: Tensor, key: Any, value: Any, say: Say) -> None:
+    """Carry out x[key] = value."""
     view, index = _applied(x, key, say)
     if not isinstance(value, Tensor):
         value = torch.full((), value, dtype=view.dtype, device=view.device)
@@ -59,7 +63,8 @@ def _set(x: Tensor, key: Any, value: Any, say: Say) -> None:
 
 
 def _applied(x: Tensor, key: Any, say: Say) -> tuple[Tensor, list[Tensor | None]]:
-    """The view that the slices, numbers and new axes of a key make, and what is left to be gathered from it."""
+    """The view that the slices, numbers and new axes of a key make, and the indices that are left to gather from it."""
+    # Each part of the key takes one axis of x, but None, numbers and masks.
     view, axis, index = x, 0, dict[int, Tensor]()
     for k in _whole(x, key):
         if k is None:

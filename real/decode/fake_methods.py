@@ -1,4 +1,4 @@
-"""Methods of tensors that need a device to be there, on tensors that only pretend to have one.
+"""Methods of tensors that need a device, on fake tensors, which only pretend to be on one.
 
 `int(x)`, `x.cuda()` and their like start CUDA before any call of aten, so that a watch on aten does not see them; on a
 machine without a GPU they end in an error of torch. Here each is named, as a wait or a copy; a move to the device where
@@ -18,7 +18,7 @@ WAITS, COPIES = "waits for the device", "copies between host and device"
 
 
 def method_guard(torch: Any, say: Callable[[str, str], None]) -> Any:
-    """A mode that names what the methods above do; `say` is told the call and the reason."""
+    """A mode that reports the methods above: `say` receives the call and the reason."""
     from torch.overrides import TorchFunctionMode
 
     class Methods(TorchFunctionMode):
@@ -28,6 +28,7 @@ def method_guard(torch: Any, say: Callable[[str, str], None]) -> Any:
             tensor = args[0] if args and isinstance(args[0], torch.Tensor) else None
             if tensor is None or name not in _NUMBERS | _WORDS | _MOVES:
                 return func(*args, **kwargs)
+            # Words and moves are carried out without the device.
             on_device = tensor.device.type == "cuda"
             if on_device and name in _WORDS:
                 say(f"Tensor.{name}", WAITS)
@@ -35,6 +36,7 @@ def method_guard(torch: Any, say: Callable[[str, str], None]) -> Any:
                 args, kwargs = _without_cuda(torch, name, args, kwargs)
                 if name == "cuda" or (len(args) == 1 and not kwargs):
                     return tensor
+            # Numbers need it: torch's error says so.
             try:
                 return func(*args, **kwargs)
             except (RuntimeError, AssertionError) as error:
@@ -46,18 +48,18 @@ def method_guard(torch: Any, say: Callable[[str, str], None]) -> Any:
 
 
 def _without_cuda(torch: Any, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Arguments of a move without the device that the tensor is on already."""
+    """Return the arguments of a move without the device on which the tensor is already."""
 
     def is_cuda(value: Any) -> bool:
         return isinstance(value, (str, torch.device)) and torch.device(value).type == "cuda"
 
-    kept = {key: value for key, value in kwargs.items() if not (key == "device" and is_cuda(value))}
-    return tuple(value for value in args if not is_cuda(value)), kept
+    other_keywords = {key: value for key, value in kwargs.items() if not (key == "device" and is_cuda(value))}
+    return tuple(value for value in args if not is_cuda(value)), other_keywords
 
 
 @contextmanager
 def synchronising(torch: Any, say: Callable[[str, str], None]) -> Iterator[None]:
-    """Name `torch.cuda.synchronize` in place of calling it."""
+    """Report calls of `torch.cuda.synchronize` instead of making them."""
     honest = torch.cuda.synchronize
     torch.cuda.synchronize = lambda device=None: say("torch.cuda.synchronize", WAITS)
     try:

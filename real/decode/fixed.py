@@ -1,7 +1,7 @@
 """The decode cycle in fixed shapes, as a function of tensors: what a GPU can capture once and replay.
 
-Where a text stands is data, not shape: positions are a tensor, every text of the batch runs in every cycle, and what
-a text that was not asked for writes lies beyond its end or repeats what is there. Nothing inside reads a value back.
+Positions of texts are data, not shape: they are a tensor, and every text of the batch runs in every cycle. A text that
+is not in the group writes beyond its end, or writes again what is there. Nothing inside reads a value back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from real.models.store import layers
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """What cycles of one batch work on; the same addresses as long as it lives.
+    """Models, caches and options of the cycles of one batch; the same addresses as long as it lives.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def made(
     draw: Draw,
     capacity: int,
 ) -> Fixed:
-    """Caches of a batch with room for so many positions, and what their cycles need."""
+    """Make the caches of a batch, with room for `capacity` positions, and the record of its cycles."""
     models = {"target": target} | ({} if draft is None else {"draft": draft})
     caches = {name: model.cache(batch) for name, model in models.items()}
     for cache in caches.values():
@@ -94,7 +94,7 @@ def cycle(fixed: Fixed, length: int, texts: Tensor, u: Tensor) -> Tensor:
     """
     last, starts = texts[:, :2], texts[:, 2]
     read, laws, tops = [last[:, 1:]], [], []
-    # The draft reads two tokens first: after a block that was kept whole it has not seen the first of them.
+    # The draft reads two tokens first: after a block whose drafts were all accepted it has not read the first of them.
     new, positions = last, torch.stack([(starts - 1).clamp(min=0), starts], 1)
     for k in range(length):
         logits = logits_of(fixed, "draft", new, positions, 1)[:, 0]
@@ -104,14 +104,15 @@ def cycle(fixed: Fixed, length: int, texts: Tensor, u: Tensor) -> Tensor:
         positions = (starts + k + 1)[:, None]
         read.append(new)
         laws.append(law)
+    # The target reads the last token and all drafts, and the rule decides.
     tokens = torch.cat(read, 1)
     positions = starts[:, None] + torch.arange(length + 1, device=starts.device)
     logits = logits_of(fixed, "target", tokens, positions, length + 1)
     p = probabilities(logits, fixed.warping)
     q = torch.stack(laws, 1) if laws else p[:, :0]
-    kept, token = fixed.rule.verify(fixed.rule.prepare(p, q.to(p.dtype)), tokens[:, 1:], u[:, length:])
+    accepted, token = fixed.rule.verify(fixed.rule.prepare(p, q.to(p.dtype)), tokens[:, 1:], u[:, length:])
     largest = torch.cat([logits.amax(-1), *(top.to(logits.dtype) for top in tops)], 1)
-    out: Tensor = outcome(kept, token, tokens[:, 1:], largest)
+    out: Tensor = outcome(accepted, token, tokens[:, 1:], largest)
     return out
 
 
@@ -119,7 +120,8 @@ def logits_of(fixed: Fixed, name: str, tokens: Tensor, positions: Tensor, rows: 
     """Logits of the last `rows` of tokens (b, m) that one of the models reads at positions (b, m)."""
     model, kv = fixed.models[name], fixed.caches[name].kv
     weights = model.weights
-    assert weights is not None  # `real.decode.graphs.supports` was asked
+    # `real.decode.graphs.supports` has checked it.
+    assert weights is not None
     place = llama.ragged(weights, positions, fixed.sequences, kv.shape[4])
     new = [(k.transpose(1, 2), v.transpose(1, 2)) for k, v in layers(kv)]
     hidden = llama.forward(weights, layers(kv), new, place, readable(model, tokens), rows)

@@ -1,4 +1,4 @@
-"""A drafter along a text that the target wrote: all that a prediction of its tau needs."""
+"""A drafter along a text that the target wrote: the numbers that a prediction of its tau needs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ class Along(NamedTuple):
     """A drafter along a text that the target wrote.
 
     q_{t,i} is the probability that the drafter gives the text's token t + i as draft i of a block that starts at t:
-    tokens before t are known, the last of them was read by nobody yet. Entries past the text are 0.
+    tokens before t are known, and neither model has read the last of them yet. Entries past the text are 0.
+
+    q: shape (T, gamma). p: shape (T,), the target's probability of each token.
     """
 
-    q: Array  # (T, gamma)
-    p: Array  # (T,), the target's probability of each token
+    q: Array
+    p: Array
 
 
 def windows(values: Array, gamma: int) -> Array:

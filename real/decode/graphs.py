@@ -1,8 +1,8 @@
 """Cycles of fixed shapes: on a GPU captured once and replayed as one graph, on a CPU simply called.
 
-The host waits once a cycle, for the outcome. A graph is captured for the length that is asked for, before the first
-text is read; the few shorter blocks at a text's end run as they are. What is captured can be kept for the next texts of
-the same shape.
+The host waits once a cycle, for the outcome. A graph is captured for the length of the options, before the first text
+is read; the few shorter blocks at a text's end run in ordinary calls. Captured graphs can be kept for the next texts
+of the same shape.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from real.decode.trees_block import cycle as tree_cycle
 from real.decode.warp import Warping
 from real.models.model import LanguageModel
 
-_ROUND = 64  # capacities are multiples: texts of about one length share their graphs, and masks are aligned
+# Capacities are multiples of this: texts of about one length share their graphs, and masks are aligned.
+_ROUND = 64
 Run = Callable[..., Tensor]
 
 
 def supports(target: LanguageModel, draft: LanguageModel | None, warping: Warping) -> bool:
-    """Whether a cycle can have fixed shapes: both models on the fast path, no memory of tokens seen, no bias.
+    """Return whether a cycle can have fixed shapes: both models on the fast path, no repetition penalty, no bias.
 
     A graph keeps addresses, and the table of a bias may be dropped while the graph lives.
     """
@@ -44,20 +45,21 @@ def supports(target: LanguageModel, draft: LanguageModel | None, warping: Warpin
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """Cycles that are ready to run: what they work on, a captured one for some lengths, and the memory these share.
+    """Cycles that are ready to run: their caches, graphs for some lengths, and the memory that graphs share.
 
-    `fixed` knows nothing of `run` and `graphs`, which hold it: no reference leads back, and the memory goes with the
-    last.
+    run: the cycle of a number of drafts, or levels of a tree, on texts and uniforms. pool: the memory of all graphs,
+    which run one at a time. `fixed` has no reference to `run` and `graphs`, which refer to it: memory is freed with the
+    last of them.
     """
 
     fixed: Fixed
-    run: Callable[[int, Tensor, Tensor], Tensor]  # of so many drafts, or levels of a tree, from texts and uniforms
+    run: Callable[[int, Tensor, Tensor], Tensor]
     graphs: dict[int, Run] = field(default_factory=dict)
-    pool: Any = None  # of every graph: they run one at a time
+    pool: Any = None
 
 
 class Kept:
-    """Engines that earlier calls of the decode loop have left, for the next calls of the same shape.
+    """Engines of earlier calls of the decode loop, for the next calls of the same shape.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class Kept:
         self._engines: list[Engine] = []
 
     def take(self, **wanted: Any) -> Engine | None:
-        """An engine of these models, batch, warping, rule, draw and capacity, emptied; no one else has it then."""
+        """Take out an engine of these models, batch, warping, rule, draw and capacity, emptied; None without one."""
         for place, engine in enumerate(self._engines):
             if _fits(engine.fixed, **wanted):
                 del self._engines[place]
@@ -83,7 +85,7 @@ class Kept:
         self._engines = [*self._engines, engine][-self._most :] if self._most else []
 
     def clear(self) -> None:
-        """Let all go, and their memory with them."""
+        """Drop all engines, and free their memory."""
         self._engines = []
 
     def __len__(self) -> int:
@@ -101,6 +103,7 @@ def _fits(
     draw: Draw,
     capacity: int,
 ) -> bool:
+    """Return whether an engine's record is that of these arguments."""
     same = fixed.models["target"] is target and fixed.models.get("draft") is draft
     size = fixed.sequences.shape[0], fixed.caches["target"].kv.shape[4]
     # A tree's rule is made anew for each text; another of the same shape, scheme and step does the same.
@@ -110,7 +113,7 @@ def _fits(
 
 
 def _emptied(fixed: Fixed) -> None:
-    """As new, at the same addresses: a number of an earlier text that is no number would spread through the masks."""
+    """Empty the caches at the same addresses: a NaN of an earlier text would spread through the masks."""
     with torch.inference_mode():
         for cache in fixed.caches.values():
             cache.lengths = [0] * len(cache.lengths)
@@ -118,13 +121,14 @@ def _emptied(fixed: Fixed) -> None:
 
 
 def _engine(kept: Kept | None, **wanted: Any) -> Engine:
-    found = None if kept is None else kept.take(**wanted)
-    if found is not None:
-        return found
+    """Return a kept engine, or make one; if memory is short, kept engines are dropped first."""
+    engine = None if kept is None else kept.take(**wanted)
+    if engine is not None:
+        return engine
     pool = torch.cuda.graph_pool_handle() if wanted["target"].device.type == "cuda" else None
     try:
         return _engine_on(made(**wanted), pool)
-    except (ValueError, MemoryError):  # no room: what is kept for later takes some
+    except (ValueError, MemoryError):
         if not kept:
             raise
         kept.clear()
@@ -132,6 +136,7 @@ def _engine(kept: Kept | None, **wanted: Any) -> Engine:
 
 
 def _engine_on(fixed: Fixed, pool: Any) -> Engine:
+    """Return the engine of chains or trees on these caches, without graphs."""
     trees = isinstance(fixed.rule, TreeVerifier)
     return Engine(fixed, partial(tree_cycle, Trees(fixed, fixed.rule)) if trees else partial(cycle, fixed), pool=pool)
 
@@ -154,7 +159,8 @@ class Graphs:
         rule, gamma = options.rule, options.gamma
         kept: Kept | None = options.kept
         most = rule.nodes(gamma) if isinstance(rule, TreeVerifier) else gamma
-        capacity = _ROUND * math.ceil((longest + most + 1) / _ROUND)  # texts that wait may run past their end
+        # Texts that wait may run past their end.
+        capacity = _ROUND * math.ceil((longest + most + 1) / _ROUND)
         self._engine = _engine(
             kept,
             target=target,
@@ -168,11 +174,12 @@ class Graphs:
         self._mark = options.mark
         self._capture(gamma)
         if kept is not None:
-            weakref.finalize(self, kept.give, self._engine).atexit = False  # also where a loop is driven by hand
+            # Also if the loop is driven by hand, and has no end.
+            weakref.finalize(self, kept.give, self._engine).atexit = False
 
     @property
     def fixed(self) -> Fixed:
-        """What the cycles work on."""
+        """Models, caches and options of the cycles."""
         return self._engine.fixed
 
     def read(self, i: int, text: list[int]) -> None:
@@ -183,7 +190,7 @@ class Graphs:
                 self.fixed.caches[name].forward(readable(model, tokens), 0, [i])
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
-        """Draft and verify for the texts of a group; the others run along, and nothing comes of it."""
+        """Draft and verify for the texts of a group; the other texts run along without effect."""
         whole = torch.zeros(len(texts), u.shape[1], dtype=u.dtype)
         whole[group] = u.cpu()
         now = torch.tensor([[text[-2:][0], text[-1], len(text) - 1] for text in texts]), whole
@@ -195,20 +202,21 @@ class Graphs:
         return [rows[i] for i in group]
 
     def rollback(self, i: int, length: int) -> None:
-        """Forget positions of text i: the next cycle says where it stands."""
+        """Forget positions of text i."""
         self.fixed.caches["target"].rollback(i, length)
 
     def _cycle(self, length: int) -> Run:
-        """The cycle of so many drafts: captured if it is the usual one, or was in an earlier call."""
+        """The cycle of `length` drafts: its graph if it was captured, else the function."""
         where, function = self.fixed.sequences.device, self._function(length)
         return self._engine.graphs.get(length, lambda *now: function(*(x.to(where) for x in now)))
 
     def _function(self, length: int) -> Run:
+        """The cycle of `length` drafts in ordinary calls."""
         function: Run = torch.inference_mode()(partial(self._engine.run, length))
         return function
 
     def _capture(self, length: int) -> None:
-        """Capture the usual cycle, if no earlier call has: on texts of nothing, of which nothing stays."""
+        """Capture the cycle of `length` drafts, unless an earlier call has, on empty texts, which leave nothing."""
         engine, batch = self._engine, len(self.fixed.sequences)
         if length in engine.graphs:
             return
@@ -241,10 +249,12 @@ def captured(function: Run, arguments: tuple[Tensor, ...], pool: Any = None) -> 
     held = tuple(x.clone() for x in arguments)
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):  # libraries set themselves up in the first calls, which cannot be captured
+    # Libraries set themselves up in the first calls, which cannot be captured.
+    with torch.cuda.stream(stream):
         for _ in range(3):
             function(*held)
     torch.cuda.current_stream().wait_stream(stream)
+    # Capture; replays copy new arguments to the same addresses.
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool):
         out = function(*held)

@@ -29,8 +29,10 @@ from specsim.types import Controller
 from specsim.verify.chain import tokenwise
 from specsim.verify.raced import Raced
 
-Uniforms = Callable[[int, int], Tensor]  # position in the text, how many -> uniforms in [0, 1)
-Stop = Callable[[list[int], int], int | None]  # new tokens, how many are known to be safe -> length where it ends
+# Position in the text, number of uniforms -> uniforms in [0, 1).
+Uniforms = Callable[[int, int], Tensor]
+# New tokens, number of them that were checked before -> length at which the text ends, None if it goes on.
+Stop = Callable[[list[int], int], int | None]
 
 
 class Block(NamedTuple):
@@ -42,7 +44,7 @@ class Block(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """Result of `decode`: the new tokens, the blocks that made them, seconds of each, and from the prompts' end on."""
+    """Result of `decode`: the new tokens, the blocks that made them, seconds of each block, and of the whole text."""
 
     tokens: list[int]
     blocks: list[Block]
@@ -177,6 +179,7 @@ def decode_batch(
     )
     loop = Loop(target, draft, prompts, max_tokens, uniforms, options)
     ends = stop if callable(stop) else at_tokens(stop)
+    # Run blocks until every text is finished.
     began = time.perf_counter()
     mark("")
     seconds = [0.0] * len(prompts)
@@ -240,24 +243,26 @@ class Loop:
                 self._cycle.read(i, prompt[:-1])
 
     def groups(self) -> list[tuple[int, list[int]]]:
-        """Texts that draft equally many tokens in their next block: all alike, but for those near their end."""
-        found: dict[int, list[int]] = defaultdict(list)
+        """Texts by the number of drafts in their next block: the same for all, but for texts near their end."""
+        by_length: dict[int, list[int]] = defaultdict(list)
         for i in sorted(self.open):
             # The block adds one token of its own.
-            found[min(self.gamma, self._ends[i] - len(self.texts[i]) - 1)].append(i)
-        return sorted(found.items())
+            by_length[min(self.gamma, self._ends[i] - len(self.texts[i]) - 1)].append(i)
+        return sorted(by_length.items())
 
     def block(self, group: list[int], length: int) -> list[list[int]]:
-        """Draft and verify one block of each text of a group; the new tokens of each, before any stop."""
+        """Draft and verify one block of each text of a group; return the new tokens of each, before any stop."""
         rows = [self._numbers(i, length) for i in group]
         u = rows[0][None] if len(rows) == 1 else torch.stack(rows)
         with explain_oom(f"a pass over {length + 1} tokens of {len(group)} texts", "a smaller gamma or fewer texts"):
             out = self._cycle.run(self.texts, group, length, u)
         for i, row in zip(group, out, strict=True):
-            self.drafted[i] = drafted = (len(row) - 3) // 3  # less than `length` if a controller said so
+            # Less than `length` if a controller stopped earlier.
+            self.drafted[i] = drafted = (len(row) - 3) // 3
             fine = row[2 + drafted :]
             if 0 in fine:
-                whose, offset = divmod(fine.index(0), drafted + 1)  # drafted + 1 rows of the target, then the draft's
+                # drafted + 1 rows of the target, then those of the draft.
+                whose, offset = divmod(fine.index(0), drafted + 1)
                 where = f"of text {i} " if len(self.texts) > 1 else ""
                 raise ValueError(
                     f"block {len(self.blocks[i])}: the {('target', 'draft')[whose]}'s logits at position "
@@ -274,15 +279,15 @@ class Loop:
         return draw(start, length + self._rule.uniforms(length))
 
     def keep(self, i: int, new: list[int], length: int, ends: Stop) -> bool:
-        """Add a block's tokens to a text, cut where it ends, and roll back; whether the text is finished."""
-        start, kept = len(self.texts[i]), len(new) - 1
-        self._cycle.rollback(i, start + kept)
+        """Add a block's tokens to a text, cut where it ends, and roll back; return whether the text is finished."""
+        start, accepted = len(self.texts[i]), len(new) - 1
+        self._cycle.rollback(i, start + accepted)
         text = self.texts[i][self._starts[i] :] + new
         end = ends(text, start - self._starts[i])
         if end is not None:
             new = text[start - self._starts[i] : end]
         self.texts[i] += new
-        self.blocks[i].append(Block(start, length, min(kept, len(new))))
+        self.blocks[i].append(Block(start, length, min(accepted, len(new))))
         done = end is not None or len(self.texts[i]) == self._ends[i]
         if done:
             self.open.discard(i)

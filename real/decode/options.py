@@ -1,4 +1,4 @@
-"""How texts are decoded: one record, made once at the door and passed down to the cycles."""
+"""The options of a decode loop: one record, made once by `decode_batch` and passed down to the cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the decode loop asks of whatever drafts: a record that says how to start, and what is told and asked then."""
+"""The interface of drafters in the decode loop: a record that starts one, and the calls that it then receives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from real.decode.given_text import Along
 from real.decode.warping import Warping
 from real.models.model import LanguageModel
 
-Draw = Callable[[Tensor, Tensor], Tensor]  # laws (b, V), uniforms (b,) -> tokens (b,)
+# Laws (b, V), uniforms (b,) -> tokens (b,).
+Draw = Callable[[Tensor, Tensor], Tensor]
 # The drafts (b,) just drawn and the logits (b, V) of their rows before warping -> whether any text goes on.
 More = Callable[[Tensor, Tensor], bool]
 
@@ -20,16 +21,18 @@ More = Callable[[Tensor, Tensor], bool]
 class Proposed(NamedTuple):
     """Blocks that a drafter has drawn.
 
-    A controller reads the softmax of `logits`: warped laws say nothing of confidence, at temperature 0 all are one-hot.
+    tokens: shape (b, n). laws: shape (b, n, V), from which they were drawn, after warping. logits: shape (b, n, V),
+    before warping; a row whose largest is not finite has no law. A controller reads the softmax of `logits`: warped
+    laws do not show confidence, at temperature 0 all are one-hot.
     """
 
-    tokens: Tensor  # (b, n)
-    laws: Tensor  # (b, n, V): what the tokens were drawn from, after warping
-    logits: Tensor  # (b, n, V): before warping; a row whose largest is not finite has no law
+    tokens: Tensor
+    laws: Tensor
+    logits: Tensor
 
 
 class Proposer(Protocol):
-    """A drafter at work on a batch of texts. `told` is asked for only if its drafter reads layers of the target."""
+    """A drafter at work on a batch of texts. `told` is called only if its drafter reads layers of the target."""
 
     def read(self, i: int, text: Sequence[int]) -> None:
         """Read the beginning of text i, all of its prompt but the last token."""
@@ -61,16 +64,16 @@ class Proposer(Protocol):
         ...
 
     def told(self, which: list[int], starts: list[int], tokens: Tensor, states: Tensor) -> None:
-        """Hear what the target made of tokens (b, m) at positions starts, starts + 1, ...: (b, m, layers, hidden).
+        """Receive the target's states (b, m, layers, hidden) for tokens (b, m) at positions starts, starts + 1, ...
 
-        Called after each target pass, that of the prompt included; what does not stand is told again.
+        Called after each target pass, that of the prompt included. Rejected positions are passed again later.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Drafter:
-    """Whatever drafts, before it is started.
+    """A drafter before it is started.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One teacher-forced pass of both models over a text: all that the acceptance half of a prediction needs."""
+"""One teacher-forced pass of both models over a text: the numbers that a prediction needs of acceptance."""
 
 from __future__ import annotations
 
@@ -48,8 +48,14 @@ def score(
     """
     p, q = laws(target, draft, prompt, text, warping)
     y = torch.tensor(text, device=target.device)
-    own, drafted, kept = (np.asarray(w.double().cpu()) for w in (at(p, y), at(q, y), overlap(p, q)))
-    return Score(own, drafted, kept, MappingProxyType({rule: _of_step(rule, p, q, y) for rule in rules}))
+    of_text = (at(p, y), at(q, y), overlap(p, q))
+    target_probabilities, draft_probabilities, acceptance = (np.asarray(w.double().cpu()) for w in of_text)
+    return Score(
+        target_probabilities,
+        draft_probabilities,
+        acceptance,
+        MappingProxyType({rule: _of_step(rule, p, q, y) for rule in rules}),
+    )
 
 
 def ids_to_score(tokenizer: Any, text: str | Sequence[int], prompt: str) -> tuple[list[int], list[int]]:
@@ -67,6 +73,7 @@ def ids_to_score(tokenizer: Any, text: str | Sequence[int], prompt: str) -> tupl
 
 
 def _of_step(rule: Stepwise | Raced, p: Array, q: Array, y: Array) -> StepScore:
+    """The score of a step rule or a coupled rule on whole rows."""
     return StepScore(*(np.asarray(w.double().cpu()) for w in (rule.acceptance(p, q), rule.posterior(p, q, y))))
 
 

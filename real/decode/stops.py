@@ -1,4 +1,4 @@
-"""Where a text ends: at a token, or where its characters hold a string."""
+"""The end of a text: at a token, or where its characters hold a string."""
 
 from __future__ import annotations
 
@@ -38,19 +38,23 @@ def stopping(tokenizer: Any, strings: Sequence[str] = (), tokens: Iterable[int] 
     by_token = at_tokens(tokens)
     if not strings:
         return by_token
-    window = max(len(s.encode()) for s in strings) + 1  # a string of n bytes spans n tokens at most
-    lead = list(tokenizer("a", add_special_tokens=False)["input_ids"])  # some decoders strip a leading space
+    # A string of n bytes spans n tokens at most.
+    window = max(len(s.encode()) for s in strings) + 1
+    # Some decoders strip a leading space: tokens are decoded behind these.
+    lead = list(tokenizer("a", add_special_tokens=False)["input_ids"])
     before = len(tokenizer.decode(lead))
 
     def holds(tail: list[int]) -> bool:
+        """Return whether the text of these tokens holds a string, with or without special tokens."""
         shown = (tokenizer.decode(lead + tail, skip_special_tokens=skip)[before:] for skip in (False, True))
         return any(s in text for text in shown for s in strings)
 
     def ends(text: list[int], safe: int) -> int | None:
+        """Return the length at which the text ends, None if it goes on; no end is at `safe` tokens or before."""
         end = by_token(text, safe)
         last = len(text) if end is None else end
-        found = (n for n in range(safe + 1, last + 1) if holds(text[max(0, n - window) : n]))
-        return next(found, end)
+        lengths = (n for n in range(safe + 1, last + 1) if holds(text[max(0, n - window) : n]))
+        return next(lengths, end)
 
     return ends
 
@@ -64,13 +68,13 @@ def check_strings(strings: Sequence[str]) -> None:
 
 
 def cut(text: str, strings: Sequence[str]) -> str:
-    """The text before the first of the strings."""
-    found = [text.index(s) for s in strings if s in text]
-    return text[: min(found)] if found else text
+    """Return the text before the first of the strings."""
+    places = [text.index(s) for s in strings if s in text]
+    return text[: min(places)] if places else text
 
 
 class Stream:
-    """Says a text piece by piece: a character once all its bytes are there, a stop string never.
+    """Pass a text on piece by piece: a character once all its bytes are there, a stop string never.
 
     Parameters
     ----------
@@ -91,15 +95,17 @@ class Stream:
         """Take the tokens of a block."""
         self._tokens += new
         text = cut(self._read(self._tokens), self._strings)
-        sure = text.rstrip("\ufffd")  # bytes of a character that is not whole yet
+        # Leave out bytes of a character that is not whole yet, and the beginning of a stop string.
+        sure = text.rstrip("\ufffd")
         begun = [n for s in self._strings for n in range(1, len(s)) if sure.endswith(s[:n])]
         self._show(sure[: len(sure) - max(begun, default=0)])
 
     def finish(self) -> None:
-        """Say what was held back."""
+        """Pass on the text that was held back."""
         self._show(cut(self._read(self._tokens), self._strings))
 
     def _show(self, text: str) -> None:
+        """Pass on the characters beyond those that were passed on before."""
         if len(text) > self._said:
             self._say(text[self._said :])
             self._said = len(text)

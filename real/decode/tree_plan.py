@@ -1,4 +1,4 @@
-"""A tree rule with the shape and the scheme of its trees, and all that follows from a shape before anything is drawn.
+"""A tree rule with the shape and the scheme of its trees, and the plan that follows from a shape before any draw.
 
 Rows number the root (the last token of the text) 0 and node i as i + 1, as in `specsim.trees`.
 """
@@ -25,42 +25,56 @@ if TYPE_CHECKING:
 
 
 class Family(NamedTuple):
-    """Nodes of one level that have equally many children, k: where they stand in it, and what is below them."""
+    """Nodes of one level that have equally many children, k.
 
-    places: Array  # (F,) among the rows of the level
-    above: Array  # (F,) their own nodes, -1 for the root
-    children: Array  # (F, k) nodes
-    uniforms: Array  # (F, needs) columns of the draft's uniforms
+    places: (F,), their places among the rows of the level. above: (F,), the nodes, -1 for the root. children: (F, k),
+    their children. uniforms: (F, needs), columns of the draft's uniforms.
+    """
+
+    places: Array
+    above: Array
+    children: Array
+    uniforms: Array
 
 
 class Level(NamedTuple):
-    """The nodes of one depth that have children: what the draft reads in one pass."""
+    """The nodes of one depth that have children, which the draft reads in one pass.
 
-    rows: Array  # (W,)
-    above: Array  # (W,) the nodes themselves, -1 for the root
+    rows: (W,), their rows. above: (W,), the nodes, -1 for the root.
+    """
+
+    rows: Array
+    above: Array
     families: tuple[Family, ...]
 
 
 class TreePlan(NamedTuple):
-    """All that is known of a shape of n nodes and D levels; NumPy arrays, which `held` copies to a device once."""
+    """The plan of a shape of n nodes and D levels; NumPy arrays, which `held` copies to a device once.
 
-    parents: Array  # (n,)
-    depths: Array  # (n,)
-    depth: Array  # (n+1,) of every row
-    sees: Array  # (n+1, n+3) what a row sees: the text before the root, each row, what lies beyond
-    path: Array  # (n+1, D) nodes from the root down to a row, and then those that stand in their own place
+    parents, depths: (n,), of the nodes. depth: (n+1,), of every row. sees: (n+1, n+3), whether a row sees the text
+    before the root, each row, and the slots beyond. path: (n+1, D), nodes from the root down to a row, and then nodes
+    in their own place. law: (n+1,), the draft's law, in the order of the levels, that is a row of q. by_level: (2 D +
+    1, n+1 + read), rows of the target by depth, then rows that the draft reads. drawn: number of the draft's uniforms.
+    moves: whether an accepted path may lie elsewhere than right after the root.
+    """
+
+    parents: Array
+    depths: Array
+    depth: Array
+    sees: Array
+    path: Array
     levels: tuple[Level, ...]
-    law: Array  # (n+1,) which of the draft's laws, in the order of the levels, is a row of q
-    by_level: Array  # (2 D + 1, n+1 + read) rows of the target by depth, then those that the draft read
-    drawn: int  # uniforms of the draft
-    moves: bool  # whether a kept path may lie elsewhere than right after the root
+    law: Array
+    by_level: Array
+    drawn: int
+    moves: bool
 
     def tree(self, tokens: Array, scheme: str) -> TokenTree:
         """The tree with these tokens (..., n)."""
         return TokenTree(self.parents, tokens, self.depths, scheme)
 
     def held(self, like: Array) -> TreePlan:
-        """The same on the device of `like`; what a `TokenTree` holds stays NumPy's."""
+        """The plan on the device of `like`; arrays of a `TokenTree` stay NumPy's."""
         on = partial(held, like=like)
         levels = tuple(
             Level(on(level.rows), on(level.above), tuple(Family(*map(on, family)) for family in level.families))
@@ -126,13 +140,13 @@ class TreeVerifier:
     _counts: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        found = topology.shape(self.parents)
-        if not len(found):
+        parents = topology.shape(self.parents)
+        if not len(parents):
             raise ValueError("parents is empty: a tree has at least one node; gamma=0 is plain decoding")
-        check.integer(len(found), "the number of nodes", 1, limits.MAX_NODES)
+        check.integer(len(parents), "the number of nodes", 1, limits.MAX_NODES)
         if self.scheme == "beam":
             raise ValueError("scheme 'beam' has no shape before it is drawn: real.decode.beams.BeamVerifier decodes it")
-        object.__setattr__(self, "parents", tuple(found.tolist()))
+        object.__setattr__(self, "parents", tuple(parents.tolist()))
         object.__setattr__(self, "rule", tree_rule(self.rule, self.scheme))
         _try(self)
 
@@ -148,12 +162,12 @@ class TreeVerifier:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What `prepare` of the rule is told beside the laws and the tree."""
+        """Keyword arguments of the rule's `prepare` beside the laws and the tree."""
         more = {} if self.draws is None else {"draws": self.draws}
         return step_told(self.rule, self.step) | more
 
     def plan(self, levels: int) -> TreePlan:
-        """What is known of the shape cut to so many levels."""
+        """The plan of the shape cut to so many levels."""
         return planned(self.parents, self.scheme, levels)
 
     def nodes(self, levels: int) -> int:
@@ -165,19 +179,21 @@ class TreeVerifier:
         if levels not in self._counts:
             plan = self.plan(levels)
             tree = plan.tree(np.zeros(len(plan.parents), dtype=np.int64), self.scheme)
-            own = int(self.rule.uniforms(tree, **step_told(self.rule, self.step)))
-            self._counts[levels] = plan.drawn + own - levels
+            rule_uniforms = int(self.rule.uniforms(tree, **step_told(self.rule, self.step)))
+            self._counts[levels] = plan.drawn + rule_uniforms - levels
         return self._counts[levels]
 
 
 def check_trees(target: LanguageModel, draft: LanguageModel | None, warping: Warping, rule: Any, gamma: int) -> None:
-    """ValueError where these models cannot run these trees, before anything is computed."""
+    """ValueError if these models cannot run these trees, before any work."""
+    # The rule and its options.
     if gamma > rule.depth:
         raise ValueError(f"gamma is {gamma}, but the tree has {rule.depth} levels")
     if warping.repetition_penalty != 1:
         raise ValueError(
             f"repetition_penalty is {warping.repetition_penalty}; with trees it must be 1: paths have different tokens"
         )
+    # One pass over the whole tree for each model.
     nodes = rule.nodes(gamma)
     for name, model in (("target", target), ("draft", draft)):
         if model is None:
@@ -191,6 +207,7 @@ def check_trees(target: LanguageModel, draft: LanguageModel | None, warping: War
                 f"a tree of {nodes} nodes, {gamma} deep, needs {nodes + 1} tokens in one pass; "
                 f"the {name} has a context of {model.context}"
             )
+    # Siblings that must differ need as many tokens.
     support = min(target.vocab_size, warping.top_k or target.vocab_size)
     if gamma and rule.scheme in topology.LAST_REPEATS and rule.most > support:
         raise ValueError(
@@ -200,7 +217,7 @@ def check_trees(target: LanguageModel, draft: LanguageModel | None, warping: War
 
 
 def _try(verifier: TreeVerifier) -> None:
-    """Draw a tree from flat laws and prepare the rule for it: what does not fit together says so."""
+    """Draw a tree from flat laws and prepare the rule for it; ValueError if they do not go together."""
     if (verifier.scheme == "distinct") != (verifier.draws is not None):
         wants = "takes no" if verifier.draws else "needs"
         raise ValueError(f"scheme {verifier.scheme!r} {wants} draws, the law of a number of draws")
@@ -214,44 +231,45 @@ def _try(verifier: TreeVerifier) -> None:
 @lru_cache(maxsize=256)
 def planned(parents: tuple[int, ...], scheme: str, levels: int) -> TreePlan:
     """The plan of a shape without its nodes below `levels`."""
-    kept = np.flatnonzero(topology.depths(parents) <= levels)
-    place = {-1: -1} | {int(old): new for new, old in enumerate(kept)}
-    found = np.array([place[parents[i]] for i in kept], dtype=np.int64)
-    depth = np.concatenate([[0], topology.depths(found)]).astype(np.int64)
+    nodes = np.flatnonzero(topology.depths(parents) <= levels)
+    place = {-1: -1} | {int(old): new for new, old in enumerate(nodes)}
+    parents_of_nodes = np.array([place[parents[i]] for i in nodes], dtype=np.int64)
+    depth = np.concatenate([[0], topology.depths(parents_of_nodes)]).astype(np.int64)
+    # Rows that the draft reads, level by level, and the first uniform of each.
     deepest = int(depth.max())
-    below, rows = topology.children(found), np.arange(len(found) + 1)
+    below, rows = topology.children(parents_of_nodes), np.arange(len(parents_of_nodes) + 1)
     first = np.cumsum([0, *(_siblings.needs(scheme, len(kids)) if kids else 0 for kids in below)])
     reads = [[r for r in rows.tolist() if below[r] and depth[r] == d] for d in range(deepest)]
     order = [r for level in reads for r in level]
-    law = np.array(
-        [order.index(r) if r in order else 0 for r in rows.tolist()], dtype=np.int64
-    )  # after leaves the root's
+    # Leaves, behind which nothing is drafted, take the root's law.
+    law = np.array([order.index(r) if r in order else 0 for r in rows.tolist()], dtype=np.int64)
+    # Paths from the root, masks of attention, and rows by depth.
     path = np.tile(np.arange(deepest), (len(rows), 1))
-    for node, parent in enumerate(found.tolist()):
+    for node, parent in enumerate(parents_of_nodes.tolist()):
         path[node + 1] = path[parent + 1]
         path[node + 1, depth[node + 1] - 1] = node
-    sees = np.pad(topology.mask(found), ((0, 0), (1, 1)))
+    sees = np.pad(topology.mask(parents_of_nodes), ((0, 0), (1, 1)))
     sees[:, 0] = True
     by_depth = np.concatenate([depth, deepest + 1 + depth[order]]) == np.arange(2 * deepest + 1)[:, None]
     plans = tuple(
         Level(np.array(level), np.array(level) - 1, _families(level, below, first, scheme)) for level in reads
     )
     moves = bool((path != np.arange(deepest)).any())
-    return TreePlan(found, depth[1:], depth, sees, path, plans, law, by_depth, int(first[-1]), moves)
+    return TreePlan(parents_of_nodes, depth[1:], depth, sees, path, plans, law, by_depth, int(first[-1]), moves)
 
 
 def _families(level: list[int], below: list[list[int]], first: Array, scheme: str) -> tuple[Family, ...]:
-    """The rows of a level by how many children they have; uniforms lie row by row, as `draw_tree` takes them."""
-    found = []
+    """The rows of a level in groups of equally many children; uniforms lie row by row, as `draw_tree` takes them."""
+    families = []
     for k in sorted({len(below[r]) for r in level}):
-        mine = [(j, r) for j, r in enumerate(level) if len(below[r]) == k]
-        rows = np.array([r for _, r in mine])
-        found.append(
+        members = [(j, r) for j, r in enumerate(level) if len(below[r]) == k]
+        rows = np.array([r for _, r in members])
+        families.append(
             Family(
-                np.array([j for j, _ in mine]),
+                np.array([j for j, _ in members]),
                 rows - 1,
                 np.array([below[r] for r in rows]),
                 first[rows][:, None] + np.arange(_siblings.needs(scheme, k)),
             )
         )
-    return tuple(found)
+    return tuple(families)

@@ -3,9 +3,9 @@
 Slots.   A text of L tokens has its last token, the root (row 0), at slot L-1 of both caches; node i lies at slot L+i,
          whatever its depth, and is rotated for position L-1+depth. A row sees the slots before L-1 and those of its
          ancestors.
-Path.    What the rule keeps is moved to slots L, L+1, ...: the caches are again those of a text. Leaves, which the
-         draft does not read, are read in its next block, which begins with the last two tokens of the text.
-Shapes.  They follow from the plan and the batch; where texts stand is data. Nothing is read back before the outcome,
+Path.    Keys and values of the accepted path are moved to slots L, L+1, ...: the caches are again those of a text.
+         Leaves, which the draft does not read, are read in its next block, which begins with the last two tokens.
+Shapes.  They follow from the plan and the batch; positions of texts are data. Nothing is read back before the outcome,
          so that a graph can hold the block.
 """
 
@@ -32,12 +32,13 @@ from specsim.types import Array
 
 
 def _itself(w: Tensor) -> Tensor:
+    """Return the tensor."""
     return w
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """What blocks of trees work on.
+    """Models, rule and plans of blocks of trees.
 
     Parameters
     ----------
@@ -55,17 +56,22 @@ class Trees:
     rule: Any
     plain: Callable[[Tensor], Array] = _itself
     mark: Callable[[str], None] = silent
-    plans: dict[int, tuple[TreePlan, TreePlan]] = field(default_factory=dict)  # by levels, as `_plans` makes them
+    # By levels, as `_plans` makes them.
+    plans: dict[int, tuple[TreePlan, TreePlan]] = field(default_factory=dict)
 
 
 class Texts(NamedTuple):
-    """Where the texts of one block stand."""
+    """Positions of the texts of one block in the caches.
 
-    last: Tensor  # (b, 2) their last two tokens
-    root: Tensor  # (b,) slot of the last
-    sequences: Tensor  # (b, 1) their rows of the caches
-    take: Tensor | None  # (b,) the same, if they are not all
-    span: int  # slots that are looked at
+    last: (b, 2), their last two tokens. root: (b,), slot of the last. sequences: (b, 1), their rows of the caches.
+    take: (b,), the same rows, None if the block has all texts. span: slots that attention looks at.
+    """
+
+    last: Tensor
+    root: Tensor
+    sequences: Tensor
+    take: Tensor | None
+    span: int
 
 
 def cycle(on: Trees, length: int, texts: Tensor, u: Tensor) -> Array:
@@ -81,32 +87,36 @@ def cycle(on: Trees, length: int, texts: Tensor, u: Tensor) -> Array:
 def block(on: Trees, length: int, texts: Texts, u: Tensor) -> Array:
     """Draft a tree of `length` levels after each text from uniforms (b, count), and verify it.
 
-    The row of a text: how many levels are kept, the next token, the tokens of the kept path (those beyond mean
+    The row of a text: number of accepted levels, the next token, the tokens of the accepted path (those beyond mean
     nothing), and for each depth whether its logits were finite, the target's, then the draft's.
     """
+    # Draft the tree, and let the target read it in one pass.
     uniforms, rule = on.plain(u), on.rule.rule
     here, plan = _plans(on, length, texts.root, uniforms)
     tokens, laws, tops = _draft(on, here, plan, texts, uniforms)
     xp, read = array_namespace(tokens), torch.cat([texts.last[:, 1:], _tensor(tokens).clamp(min=0)], 1)
     logits = nodes_logits(on, "target", place_of(on, "target", here, texts), texts, read)
     on.mark("verify")
+    # The rule chooses the last node of a path.
     p = on.plain(probabilities(logits, on.fixed.warping))
     q = xp.concat(laws, axis=1)[:, plan.law] if laws else p
     tree = plan.tree(tokens, on.rule.scheme)
     prepared = rule.prepare(p, xp.astype(q, p.dtype, copy=False), tree, **on.rule.told)
     node, token = rule.verify(prepared, uniforms[:, plan.drawn :])
-    path, kept = plan.path[node], plan.depth[node]
-    moved = path if isinstance(path, Tensor) else path[:, : kept.max()]  # beyond, all stand in their own place
+    path, accepted = plan.path[node], plan.depth[node]
+    # Beyond the longest accepted path all nodes are in their own place.
+    moved = path if isinstance(path, Tensor) else path[:, : accepted.max()]
     if plan.moves and moved.shape[1]:
         move([cache.kv for cache in on.fixed.caches.values()], texts, _tensor(moved))
+    # Depths at which a row of logits was not finite.
     tops = on.plain(torch.cat([logits.amax(-1), *(top.to(logits.dtype) for top in tops)], 1).float())
     bad = ~xp.isfinite(tops)[:, None, :] & plan.by_level
     fine = xp.astype(~xp.any(bad, axis=-1), tokens.dtype)
-    return xp.concat([kept[:, None], token[:, None], xp.take_along_axis(tokens, path, axis=1), fine], axis=1)
+    return xp.concat([accepted[:, None], token[:, None], xp.take_along_axis(tokens, path, axis=1), fine], axis=1)
 
 
 def _plans(on: Trees, length: int, root: Tensor, uniforms: Array) -> tuple[TreePlan, TreePlan]:
-    """The plan as the models need it, and as draws and rule do; made once, before a graph is captured."""
+    """The plan on the models' device, and the plan where draws and rule are; made once, before a graph is captured."""
     if length not in on.plans:
         plan = on.rule.plan(length)
         on.plans[length] = plan.held(root), plan.held(uniforms)
@@ -142,7 +152,8 @@ def _draw(on: Trees, level: Level, law: Array, u: Array, tokens: Array, *, root:
         count = family.children.shape[1]
         new = drawn(on.rule.scheme, rows, u[:, family.uniforms], count, on.rule.draws)
         if isinstance(new, Tensor):
-            new = new.clamp(max=law.shape[-1] - 1)  # of rows without a law, which are told of later
+            # Rows without a law have no token; they are reported at the end of the block.
+            new = new.clamp(max=law.shape[-1] - 1)
         if not root:
             new = array_namespace(new).where(tokens[:, family.above, None] >= 0, new, -1)
         tokens[:, family.children] = new
@@ -152,31 +163,34 @@ def root_logits(on: Trees, texts: Texts) -> Tensor:
     """Logits (b, 1, V) of the draft after the texts: it reads two tokens, for it may not have seen the first."""
     slots = torch.stack([(texts.root - 1).clamp(min=0), texts.root], 1)
     weights = on.fixed.models["draft"].weights
-    assert weights is not None  # `check_trees` was asked
+    # `check_trees` has checked it.
+    assert weights is not None
     place = llama.ragged(weights, slots, texts.sequences, texts.span)._replace(take=texts.take)
     return _forward(on, "draft", place, texts, texts.last, 1)
 
 
 def place_of(on: Trees, name: str, plan: TreePlan, texts: Texts) -> llama.Place:
-    """Where all rows of the trees stand for one of the models, and what each may look at."""
+    """Slots and positions of all rows of the trees for one of the models, and the slots that each row sees."""
     weights = on.fixed.models[name].weights
     assert weights is not None
     slots = texts.root[:, None] + torch.arange(len(plan.sees), device=texts.root.device)
     positions = texts.root[:, None] + plan.depth
-    known = positions.clamp(max=weights.cos.shape[0] - 1)  # a text that waits may stand past the context
-    # Of each slot, which column of `sees` it is: what lies before the root is the first, what lies beyond the last.
+    # A text that waits may stand past the context.
+    known = positions.clamp(max=weights.cos.shape[0] - 1)
+    # The column of `sees` for each slot: the first for slots before the root, the last for slots beyond the tree.
     relative = torch.arange(texts.span, device=slots.device) - texts.root[:, None]
     bias = torch.zeros(plan.sees.shape, dtype=weights.cos.dtype, device=slots.device)
     bias = bias.masked_fill_(~plan.sees, -torch.inf)
     mask, near = bias[:, (relative + 1).clamp(0, bias.shape[1] - 1)].transpose(0, 1)[:, None], None
-    if weights.window is not None:  # which counts positions, not slots
+    # A window counts positions, not slots.
+    if weights.window is not None:
         deep = torch.where(relative > 0, plan.depth[relative.clamp(0, len(plan.depths))], relative)
         near = llama.nearby(weights, mask, positions, (texts.root[:, None] + deep)[:, None, None])
     return llama.Place(weights.cos[known], weights.sin[known], mask, (texts.sequences, slots), texts.take, near)
 
 
 def only(place: llama.Place, rows: Tensor) -> llama.Place:
-    """The same of some rows (m,)."""
+    """The place of some rows (m,) of the trees."""
     assert place.mask is not None
     assert place.at is not None
     near, (sequences, slots) = place.near, place.at
@@ -190,11 +204,12 @@ def only(place: llama.Place, rows: Tensor) -> llama.Place:
 
 
 def nodes_logits(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Tensor) -> Tensor:
-    """Logits (b, m, V) after tokens (b, m) of the trees, which stand there."""
+    """Logits (b, m, V) after tokens (b, m) of the trees at this place."""
     return _forward(on, name, place, texts, tokens, tokens.shape[1])
 
 
 def _forward(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Tensor, rows: int) -> Tensor:
+    """Logits of the last rows after one pass of a model over tokens (b, m)."""
     model, kv = on.fixed.models[name], on.fixed.caches[name].kv
     weights = model.weights
     assert weights is not None
@@ -205,14 +220,16 @@ def _forward(on: Trees, name: str, place: llama.Place, texts: Texts, tokens: Ten
 
 
 def _tensor(w: Array) -> Tensor:
+    """The array as a tensor."""
     return w if isinstance(w, Tensor) else torch.from_numpy(w)
 
 
 def move(caches: list[Tensor], texts: Texts, path: Tensor) -> None:
-    """Bring keys and values of a path's nodes (b, D) behind the root: all are read before the first is written."""
+    """Move keys and values of a path's nodes (b, D) behind the root: all are read before the first is written."""
     first = texts.root[:, None] + 1
     goal, source = first + torch.arange(path.shape[1], device=path.device), first + path
     for kv in caches:
-        by_slot = kv.transpose(3, 4)  # (2, layers, batch, slots, kv heads, head_dim)
+        # (2, layers, batch, slots, kv heads, head_dim)
+        by_slot = kv.transpose(3, 4)
         moved = by_slot[:, :, texts.sequences, source]
         by_slot[:, :, texts.sequences, goal] = moved

@@ -41,6 +41,7 @@ class TreeCycle:
 
     def run(self, texts: Sequence[list[int]], group: list[int], length: int, u: Tensor) -> list[list[int]]:
         """Draft a tree of `length` levels after each text of a group, and verify it: rows of `block`."""
+        # Where the texts of the group stand; None takes all texts of the batch.
         every = self._fixed.sequences
         last = torch.tensor([[texts[i][-2:][0], texts[i][-1]] for i in group], device=every.device)
         root = torch.tensor([len(texts[i]) - 1 for i in group], device=every.device)
@@ -54,4 +55,4 @@ class TreeCycle:
         return out
 
     def rollback(self, i: int, length: int) -> None:
-        """Forget positions of text i: the kept path is in its place, and the next cycle says where the text stands."""
+        """Do nothing: the accepted path is in its place, and the next cycle knows where the text ends."""

@@ -1,4 +1,4 @@
-"""What verifies the blocks of a text: a rule of chains, steps or races of one draft, or a tree rule with its trees."""
+"""The verifier of a text's blocks: a rule of chains, steps or races of one draft, or a tree rule with its trees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specsim.verify.lookup import decoding_rule, filling_rule, lossy_rules, step
 
 
 class RuleOptions(NamedTuple):
-    """How the blocks of a text are verified: the arguments of these names of `real.Pair.generate`."""
+    """The options of verification: the arguments of these names of `real.Pair.generate`."""
 
     rule: Rule = "tokenwise"
     scheme: str | None = None
@@ -28,7 +28,7 @@ class RuleOptions(NamedTuple):
 
 
 def verifier_of(options: RuleOptions, temperature: float) -> tuple[Any, int]:
-    """Return what verifies the blocks of chains or of trees, and how many tokens or levels they have.
+    """Return the verifier of blocks of chains or of trees, and the number of their tokens or levels.
 
     Raise ValueError for options that do not go together, and for a rule that changes the target's law at this
     temperature, unless that is allowed.

@@ -1,4 +1,4 @@
-"""Sampling parameters, as told: checked without torch, which only applying them needs."""
+"""Sampling parameters, checked without torch, which is needed only to apply them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def warping_of(temperature: float | None, warping: Warping | None) -> Warping:
 
 
 def _checked(pairs: Bias) -> Bias:
-    """Hashable, with finite or -inf biases of distinct tokens; the vocabulary is not known here."""
+    """Return the pairs as a hashable tuple; ValueError for a bias that is not finite or -inf, or a token twice.
+
+    The vocabulary is not known here.
+    """
     try:
         split = [(token, bias) for token, bias in pairs]
     except (TypeError, ValueError):
