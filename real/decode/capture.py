@@ -141,6 +141,7 @@ def _watched(function: Callable[..., Any], make_arguments: Calls, warm: bool) ->
     kernels: Counter[str] = Counter()
 
     def say(call: str, reason: str) -> None:
+        """Note a violation, once for each place."""
         violations.setdefault(Violation(call, reason, _line(traceback.extract_stack())))
 
     # Copies of an earlier call are on another pretended device.

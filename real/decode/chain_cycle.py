@@ -58,7 +58,7 @@ def outcome(accepted: Array, token: Array, drafts: Array, largest: Array) -> Arr
 
 
 def plain(w: Tensor) -> Array:
-    """The same numbers in the library that is quickest on few of them: NumPy on a CPU, without a copy."""
+    """Return the numbers in the library that is fastest on few of them: NumPy on a CPU, without a copy."""
     return w if w.is_cuda else w.numpy()
 
 

@@ -51,6 +51,7 @@ def _without_cuda(torch: Any, name: str, args: Any, kwargs: Any) -> tuple[Any, A
     """Return the arguments of a move without the device on which the tensor is already."""
 
     def is_cuda(value: Any) -> bool:
+        """Return whether an argument names a GPU."""
         return isinstance(value, (str, torch.device)) and torch.device(value).type == "cuda"
 
     other_keywords = {key: value for key, value in kwargs.items() if not (key == "device" and is_cuda(value))}

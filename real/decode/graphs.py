@@ -261,6 +261,7 @@ def captured(function: Run, arguments: tuple[Tensor, ...], pool: Any = None) -> 
     pinned = tuple(torch.empty(x.shape, dtype=x.dtype, pin_memory=True) for x in held)
 
     def replay(*now: Tensor) -> Tensor:
+        """Copy the arguments to the graph's own, and replay it."""
         for mine, stage, new in zip(held, pinned, now, strict=True):
             mine.copy_(new if new.is_cuda else stage.copy_(new), non_blocking=True)
         graph.replay()

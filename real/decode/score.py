@@ -47,6 +47,7 @@ def score(
         p, q: probability of each token of the text; acceptance: sum of min(p, q) over the vocabulary there.
     """
     p, q = laws(target, draft, prompt, text, warping)
+    # p and q of the text's own tokens, and the acceptance at each position.
     y = torch.tensor(text, device=target.device)
     of_text = (at(p, y), at(q, y), overlap(p, q))
     target_probabilities, draft_probabilities, acceptance = (np.asarray(w.double().cpu()) for w in of_text)

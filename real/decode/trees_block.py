@@ -130,6 +130,7 @@ def _draft(
     xp, laws, tops = array_namespace(u), list[Array](), list[Tensor]()
     tokens = xp.full((u.shape[0], len(plan.parents)), -1, dtype=xp.int64, device=device(u))
     place = place_of(on, "draft", here, texts) if len(plan.levels) > 1 else None
+    # Level by level: logits of the rows above, their laws, their children.
     for read, level in zip(here.levels, plan.levels, strict=True):
         if place is None or not laws:
             logits = root_logits(on, texts)

@@ -71,4 +71,5 @@ def _require_lossless(rule: Rule, temperature: float, **how: Any) -> None:
 
 
 def _lossy(reason: str) -> ValueError:
+    """The error for a rule that changes the target's law."""
     return ValueError(f"{reason}; allow_lossy=True decodes with it all the same, and texts then have another law")

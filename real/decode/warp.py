@@ -51,7 +51,7 @@ def _dense_bias(warping: Warping, vocab_size: int, device: torch.device, dtype: 
 
 
 def seen_rows(seen: Tensor, tokens: Tensor) -> Tensor:
-    """What the context holds after each of the tokens.
+    """Whether the context holds each token of the vocabulary, after each of the tokens.
 
     Parameters
     ----------

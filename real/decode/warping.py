@@ -69,6 +69,7 @@ def _checked(pairs: Bias) -> Bias:
         split = [(token, bias) for token, bias in pairs]
     except (TypeError, ValueError):
         raise TypeError(f"logit_bias must hold pairs (token, bias), got {check.shown(pairs)}") from None
+    # Tokens and biases, each checked; no token twice.
     checked = tuple(
         (
             check.integer(token, "token of logit_bias", 0),

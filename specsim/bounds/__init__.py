@@ -1,1 +1,1 @@
-"""What no lossless rule can beat."""
+"""Bounds that no lossless rule can beat."""

@@ -24,6 +24,7 @@ def solved(
         import cvxpy
     if solver not in cvxpy.installed_solvers():
         raise unknown("solver", solver, cvxpy.installed_solvers(), "installed")
+    # Solve, and refuse anything but a solution with prices.
     variable = cvxpy.Variable(count, nonneg=True)
     constraints = limits(variable)
     problem = cvxpy.Problem(cvxpy.Maximize(gains @ variable), constraints)

@@ -192,6 +192,7 @@ def acceptance_curves(
     points: list[Point] = []
 
     def tell(rows: int) -> None:
+        """Report the share of the work that is done."""
         if progress is not None:
             progress((len(points) + rows / len(p)) / (len(wanted) + len(optima)), points)
 

@@ -1,4 +1,4 @@
-r"""What no verifier of K drafted paths can beat: the linear program of all of them, and a bound that needs no solver.
+r"""Bounds on all verifiers of K drafted paths: the linear program of all of them, and a bound that needs no solver.
 
 A rule that keeps a prefix x of one of its paths and goes on from the target is described by f(T, x), the probability
 that the paths T are drafted and exactly x is kept. With A(x) = sum of f(T, z) over all T and all z that begin with x,
@@ -170,6 +170,7 @@ def path_bound(target: Model | Array, draft: Model | Array, *, num_paths: int, g
     texts: list[Text] = [()]
     if vocab**gamma > MAX_TEXTS:
         raise ValueError(f"{vocab}^{gamma} texts are too many to compare (more than {MAX_TEXTS}); use a smaller gamma")
+    # Level by level: laws of all texts of this length, and the optimal acceptance of one of them.
     p: list[Any] = [1]
     q: list[Any] = [1]
     for _ in range(gamma):

@@ -87,6 +87,7 @@ def best_draft_temperature(rows: tuple[Array, Array], *, num_drafts: int, scheme
     means: dict[float, float] = {}
 
     def mean(log_temperature: float) -> float:
+        """The mean optimum at a temperature, which is also recorded."""
         t = math.exp(log_temperature)
         draft = q if t == 1 else apply(logits, temperature=t, top_k=0, top_p=1.0, min_p=0.0)
         means[t] = float(np.mean(optimal_acceptance(p, draft, num_drafts=num_drafts, scheme=scheme)))

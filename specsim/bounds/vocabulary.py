@@ -53,6 +53,7 @@ def shared_tokens(target: Sequence[Any], draft: Sequence[Any]) -> SharedTokens:
     >>> shared_tokens("abc", "cxa").target.tolist()
     [0, 2]
     """
+    # Places by token in both vocabularies; None stands for no token.
     places = []
     for name, tokens in (("target", target), ("draft", draft)):
         place_of_token: dict[Any, int] = {}

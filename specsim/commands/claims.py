@@ -39,12 +39,14 @@ def claims(options: Claims) -> None:
     from specsim.claims import settled
     from specsim.report.forms import table
 
+    # The recorded verdicts, or those of the claims that are computed again.
     form = form_of(options)
     verdicts = settled.recorded()
     recorded = verdicts
     if options.run:
         chosen = settled.names() if options.run == "all" else [options.run]
         verdicts = {name: settled.settle(name) for name in chosen}
+    # JSON, a table of claims, or one claim in full.
     if form == "json":
         typer.echo(
             json_answer("specsim/claims", {"claims": {name: claim._asdict() for name, claim in verdicts.items()}})
@@ -62,6 +64,7 @@ def claims(options: Claims) -> None:
         typer.echo(
             table([*about, ["because", claim.because], *([name, value] for name, value in claim.numbers.items())])
         )
+    # A verdict that differs from the record is an error.
     changed = [name for name, claim in verdicts.items() if recorded.get(name) != claim]
     if changed:
         typer.echo(f"not what the record says: {', '.join(changed)}", err=True)

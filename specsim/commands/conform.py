@@ -91,6 +91,7 @@ def conform(options: Conform) -> None:
     from specsim.conform import report
     from specsim.report.forms import page
 
+    # A list of adapters, or the check of a certificate.
     form = form_of(options)
     _outputs(options)
     if options.as_list:
@@ -101,6 +102,7 @@ def conform(options: Conform) -> None:
             raise ValueError(f"--check prints no table, so it has no --{form}; leave it out, or give --json")
         _checked(options, options.check)
         return
+    # A judgement, with its reports in the form that is chosen.
     try:
         module, reports = _reports(options)
     except Exception as error:
@@ -126,7 +128,6 @@ def _outputs(options: Conform) -> None:
     """Raise ValueError, before any work, for a file that cannot be written or would never be."""
     from specsim.base.files import check_writable
 
-    # Only a judgement writes files, and only code has a certificate.
     files = {"html": ".html", "junit": ".xml", "badge": ".json", "certificate": ""}
     for name, path in ((name, getattr(options, name)) for name in files):
         if path is None:
@@ -208,7 +209,6 @@ def _reports(options: Conform) -> tuple[Any, list[Any]]:
             hashed = certificate.write(options.certificate, draft, reports, options.false_alarm)
             outcomes = report.short(reports)
             _say(f"{options.certificate} certifies {certificate.listed(hashed)}: {outcomes}", options)
-    # Files for CI.
     if options.junit is not None:
         write_bytes(options.junit, ci.as_junit(reports).encode())
     if options.badge is not None:
@@ -258,10 +258,10 @@ def _judged(options: Conform, module: Any, subjects: Any) -> list[Any]:
         unavailable = registry.unavailable(module, subjects)
         _say(report.text(unavailable), options)
         return [unavailable]
-    # A subject may be judged again with time that others left.
     begun: set[str] = set()
 
     def begin(subject: Any, seconds: float) -> None:
+        """Name a subject as its judgement begins, or begins again with time that others left."""
         again = f", again, with {seconds:.0f} s that were left" if subject.name in begun else ""
         begun.add(subject.name)
         _say(f"{subject.name} ({subject.kind}){again}{': ' + subject.note if subject.note else ''}", options)

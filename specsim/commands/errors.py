@@ -68,6 +68,7 @@ def one_line(command: Callable[..., None], status: int = BAD) -> Callable[..., N
 
     @wraps(command)
     def clean(*args: Any, **kwargs: Any) -> None:
+        """Run the command; bad input ends it in one line."""
         try:
             command(*args, **kwargs)
         except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:

@@ -153,6 +153,7 @@ def _csv(acceptance: LogAcceptance) -> str:
 
 def _json(run: EngineLog, acceptance: LogAcceptance) -> dict[str, Any]:
     """Return a run and its acceptance for a program."""
+    # Hazards with their counts and intervals, if the log has positions.
     hazards = None
     if acceptance.hazards is not None:
         hazards = {

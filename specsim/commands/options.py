@@ -118,6 +118,8 @@ def takes(
     """
 
     def decorate(body: Callable[[Options], None]) -> Callable[..., None]:
+        """Return the command with this body."""
+
         def command(**values: Any) -> None:
             body(record(**values))
 
@@ -133,7 +135,7 @@ def takes(
     return decorate
 
 
-def alone(name: str, given: bool, **others: object) -> None:
+def alone(name: str, is_chosen: bool, **others: object) -> None:
     """Raise ValueError for two options that both choose the form of the output, or its place.
 
     >>> alone("json", True, markdown=False)
@@ -143,7 +145,7 @@ def alone(name: str, given: bool, **others: object) -> None:
     ValueError: --json and --markdown are both given: the output has one form at a time
     """
     conflict = next((f"--{other}" for other, value in others.items() if value), None)
-    if given and conflict is not None:
+    if is_chosen and conflict is not None:
         raise ValueError(f"--{name} and {conflict} are both given: the output has one form at a time")
 
 

@@ -36,10 +36,12 @@ def report(options: Report) -> None:
     from specsim.report.page.html import page
     from specsim.report.page.records import read
 
+    # Read the records and write the page.
     check_writable(options.out, ".html")
     records = [read(path) for path in options.records or []]
     written = page(records).encode()
     write_bytes(options.out, written)
+    # Say what was written.
     if options.as_json:
         kinds = [record.kind for record in records]
         answer = {"out": str(options.out), "bytes": len(written), "records": kinds}

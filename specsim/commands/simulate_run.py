@@ -164,6 +164,7 @@ def run(options: Simulate) -> tuple[str, bool]:
         task = bar.add_task("simulating", total=1.0)
 
         def progress(share: float, so_far: Trace | None) -> None:
+            """Move the bar on, and hold the unfinished trace."""
             nonlocal trace
             bar.update(task, completed=share)
             trace = so_far
@@ -241,6 +242,7 @@ def exact_tau(what: Setup, blocks: int | None, burn_in: int, sequences: int) -> 
 def summary(trace: Trace, exact: float | None, finished: bool) -> dict[str, Any]:
     """Return the numbers of a trace, ready for JSON."""
     low, high = trace.tau_interval(LEVEL) if len(trace.kept) > 1 else (None, None)
+    # A draft that no block came to has no hazard.
     ends = trace.hazard_intervals(LEVEL).tolist()
     hazards = [
         None if np.isnan(hazard) else interval(float(hazard), *pair)

@@ -41,6 +41,7 @@ def open_streams(command: str, parameters: Iterable[Any], values: dict[str, Any]
     """
     inputs: list[str] = []
     outputs: list[str] = []
+    # Each parameter that holds `-`, once or in a list.
     for parameter in parameters:
         name, value = parameter.name, values.get(parameter.name)
         items = list(value) if isinstance(value, list | tuple) else [value]
@@ -49,11 +50,13 @@ def open_streams(command: str, parameters: Iterable[Any], values: dict[str, Any]
         label = parameter.opts[0] if parameter.param_type_name == "option" else name.upper()
         if f"{command} {name}" in REFUSED:
             raise ValueError(f"{label} cannot be `-`: {REFUSED[f'{command} {name}']}")
+        # It is read or written.
         is_read = name in READ
         (inputs if is_read else outputs).extend([label] * list(map(str, items)).count(DASH))
         stream = STANDARD_INPUT if is_read else STANDARD_OUTPUT
         streams = [stream if str(item) == DASH else item for item in items]
         values[name] = streams if isinstance(value, list | tuple) else streams[0]
+    # Each stream is used once.
     for labels, what in ((inputs, "standard input is read"), (outputs, "standard output is written")):
         if len(labels) > 1:
             raise ValueError(f"{' and '.join(labels)} are both `-`: {what} once")

@@ -38,6 +38,7 @@ def validate(options: Validate) -> None:
     from specsim.report.forms import page
     from specsim.speed.load.published import speedup_at_rate
 
+    # Score all rows, with a fit if one is asked for.
     form = form_of(options)
     rows = published.shipped() if options.file is None else published.read(options.file)
     results = scores.validate(

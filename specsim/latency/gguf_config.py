@@ -126,6 +126,7 @@ def _number(header: GgufHeader, field: str, default: float | None = None) -> flo
 
 def _scaling(header: GgufHeader, head_dim: int, rope_factors: np.ndarray | None) -> dict[str, Any] | None:
     """Return how rotations are stretched, as a config's rope_scaling; None where they are not."""
+    # The factors of Llama 3 are a tensor; other kinds are metadata.
     kind = _field(header, "rope.scaling.type", "none")
     if ROPE_FACTORS in header.tensors:
         return _llama3(header, head_dim, rope_factors)

@@ -141,6 +141,7 @@ def roofline(
     # Cached, since sweeps over acceptance need the same passes again and again.
     @cache
     def seconds(shape: ModelShape, tokens: int, batch: int, context: int, parts: int, width: Weights) -> Timing:
+        """The time of one pass of a model."""
         return Timing(
             products(shape, tokens * batch, parts, gpu, rate, width, kappa, constants)
             + attention(shape, tokens, batch, context, parts, gpu, wide, cached, constants)
@@ -151,6 +152,7 @@ def roofline(
         )
 
     def draft_s(batch: int, context: int) -> Timing:
+        """The time of a draft step, which may see fewer tokens of context."""
         seen = context if most is None else min(context, most)
         return seconds(small, small.block or 1, batch, seen, draft_ranks, small_width)
 
@@ -188,6 +190,7 @@ def roofline(
         )
 
     def overhead(batch: int, context: int) -> Timing:
+        """The overhead of a cycle, with the product that joins states of the target."""
         if not small.fusion:
             return Timing(over)
         fused = product(small.fusion, batch, draft_ranks, gpu, rate, small_width.layers / 8, constants)
@@ -232,6 +235,7 @@ def _stored(target: Weights, draft: Weights, dtype: str) -> str:
 def _kinds(shapes: tuple[ModelShape, ModelShape]) -> list[str]:
     """Return the assumptions about layers that are not plain attention over all tokens."""
     words = []
+    # Windows, states and indexers of each model, once if both are the same.
     for shape in dict.fromkeys(shapes):
         if shape.window.layers:
             words.append(

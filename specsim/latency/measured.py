@@ -80,9 +80,11 @@ def from_measurements(
         notes.append("the draft's times do not depend on batch and context")
 
     def target_s(tokens: int, batch: int, context: int) -> Timing:
+        """The time of a target pass between the measured points."""
         return _between(passes, (tokens,) if flat else (tokens, batch, context), "target", _NAMES)
 
     def draft_s(batch: int, context: int) -> Timing:
+        """The time of a draft step between the measured points."""
         return steps[()] if free else _between(steps, (batch, context), "draft", _NAMES[1:])
 
     return LatencyModel(target_s, draft_s, lambda batch, context: rest, unit, tuple(notes))
@@ -134,6 +136,7 @@ def weight_only(weights: str, cost_ratio: float, *, overhead: float = 0.0) -> La
     measured = from_measurements({m: time / times[1] for m, time in times.items()}, {None: 1.0}, overhead=overhead)
 
     def target(tokens: int, batch: int, context: int) -> Timing:
+        """The time of a target pass over one sequence."""
         if batch > 1:
             raise ValueError(f"batch is {batch}; passes over {weights} weights were timed for one sequence")
         return measured.target(tokens, batch, context)

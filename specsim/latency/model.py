@@ -178,6 +178,7 @@ def constant(cost_ratio: float, *, verify_cost: Sequence[float] | None = None, o
             raise ValueError(f"verify_cost[0] is {curve[0] if curve else 'missing'}; t(1) is one target step, 1")
 
     def target(tokens: int, batch: int, context: int) -> Timing:
+        """t(m), which is known without an error."""
         if curve is not None and tokens > len(curve):
             raise ValueError(f"verify_cost has {len(curve)} entries; t({tokens}) is needed")
         return Timing(1.0 if curve is None else curve[tokens - 1], 0.0)

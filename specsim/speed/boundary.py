@@ -132,6 +132,7 @@ def _helps(latency: LatencyModel, tau: Array, batch: int) -> Callable[[int], boo
     likely = 1
 
     def helps(context: int) -> bool:
+        """Return whether some length helps at this context."""
         nonlocal likely
         for gammas in ((likely,), range(1, len(tau))):
             gains = speedups(latency, tau, gammas, (batch,), (context,))[:, 0, 0]
@@ -149,6 +150,7 @@ def _faster(latency: LatencyModel, tau: Array, batch: int, larger: int) -> Calla
         raise ValueError("acceptance has no position; expected that of one draft at least")
 
     def gains(context: int) -> bool:
+        """Return whether the larger batch has the better speedup at this context."""
         now, then = speedups(latency, tau, range(1, len(tau)), (batch, larger), (context,))[..., 0].max(axis=0)
         return bool(then > now)
 

@@ -82,8 +82,10 @@ def pearl(
             (overhead, "overhead", "[0, inf)"),
         )
     )
+    # Times of a round after a rejection, and of a round while all drafts are accepted.
     first, running = (rho * max(g * c, pass_time(verify_cost, m)) + o for m in (1, g))
     run = sum(a**j for j in range(g))
+    # Means over the rounds between two rejections.
     rounds = 1 - a**g + a
     time = ((1 - a**g) * first + a * running) / rounds
     words = ("acceptance is i.i.d., as declared", "both models run at once, rounds keep step", _CACHE)

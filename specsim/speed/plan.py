@@ -108,6 +108,7 @@ def plan(
     [3, 0]
     """
     curve = as_acceptance(acceptance)
+    # Every length at every point, and the best of each point.
     lengths = range(curve.most(max_gamma) + 1)
     spots = list(contexts)
     tried = [

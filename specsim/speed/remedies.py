@@ -150,4 +150,5 @@ def _tau_at(run: EngineLog, tau: LogTau, alpha: float, shorter: int) -> LogTau:
 
 
 def _drafts(length: float) -> str:
+    """A number of drafts in words."""
     return "1 draft" if length == 1 else f"{shown(length)} drafts"

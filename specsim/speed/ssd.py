@@ -176,6 +176,7 @@ def cached_drafts(latency: LatencyModel, acceptance: Any, hits: Array) -> Latenc
     # The share of hits pi_gamma; cached, since it is needed at every batch and context.
     @cache
     def prepared(gamma: int) -> float:
+        """The share of rounds whose block is in the cache."""
         law = np.asarray(accepted_length_law(np.array(curve.hazards(gamma))), dtype=float)
         return min(float(law @ rates[np.minimum(np.arange(gamma + 1), len(rates) - 1)]), 1.0)
 

@@ -172,6 +172,7 @@ def _listed(values: Sequence[int]) -> str:
 
 def _check_models(options: PlanOptions) -> None:
     """Raise ValueError for options that do not go with models on a device."""
+    # All three, and no costs as numbers.
     names = {"--target": options.target, "--draft": options.draft, "--hardware": options.hardware}
     missing = [name for name, value in names.items() if value is None]
     if missing:
@@ -180,6 +181,7 @@ def _check_models(options: PlanOptions) -> None:
         raise ValueError("--cost-ratio stands instead of --target, --draft and --hardware; give one or the other")
     if options.verify_cost is not None:
         raise ValueError("--verify-cost goes with --cost-ratio; models and hardware have a curve of their own")
+    # Options of a draft model need one.
     if options.draft in LOOKED_UP:
         of_draft = [name for name in OF_A_DRAFT if _is_given(options, name)]
         if of_draft:

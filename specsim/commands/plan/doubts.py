@@ -72,6 +72,7 @@ def chain_doubts(drafted: DraftedCalls, best: Prediction) -> tuple[Doubt, ...]:
     lower = from_hazards(np.array([max(hazard - ALPHA, 0.0) for hazard in hazards]))
 
     def speedup(latency: LatencyModel, acceptance: Acceptance) -> float:
+        """The speedup of the chain under other costs and another acceptance."""
         return drafted.speedup(best, latency, acceptance, drafted.share)
 
     doubts = _doubts(drafted.latency, speedup, best.gamma + 1, drafted.acceptance, lower, "at every position")
@@ -110,6 +111,7 @@ def tree_doubts(
     lower = [acceptance * scale for acceptance in ranks]
 
     def speedup(changed: LatencyModel, acceptance: Any) -> float:
+        """The speedup of the tree under other costs and another acceptance."""
         return tree_speed(tree, latency, changed, acceptance, level_steps)
 
     tokens = len(tree.parents) + 1
@@ -137,6 +139,7 @@ def _doubts(
     draft, target, overhead = latency.draft, latency.target, latency.overhead
 
     def slower_pass(tokens: int, batch: int, context: int) -> Timing:
+        """A pass that takes longer if it verifies drafts."""
         factor = VERIFY if tokens > 1 else 1
         return Timing(factor * target(tokens, batch, context).value)
 

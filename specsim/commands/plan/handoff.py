@@ -107,6 +107,7 @@ def _schedule(engine: str, problem: Problem) -> tuple[Schedule, list[str]]:
     """Return (first batch, last batch, length) for each range of batches that the engine takes, and notes on them."""
     latency, acceptance, search = problem.latency, problem.acceptance, problem.search
     top, context = max(search.batches), search.contexts[0]
+    # Over several contexts: the length by batch that loses least at all of them.
     takes_batches = engine in BY_BATCH
     if takes_batches and len(search.contexts) > 1:
         table = cells.by_batch(latency, acceptance, search.contexts, max_batch=top, max_gamma=search.max_gamma)
@@ -116,6 +117,7 @@ def _schedule(engine: str, problem: Problem) -> tuple[Schedule, list[str]]:
             f"- no engine takes lengths by context: these lose {table.lost:.1%} at most, at batch {table.batch}, "
             f"context {table.context}",
         ]
+    # At one context: the best length by batch, or that of the first batch.
     schedule = batch_schedule(latency, acceptance, max_batch=top, context=context, max_gamma=search.max_gamma)
     if takes_batches:
         return schedule, [f"predicted for context {context} and batches up to {top}, the last entry beyond"]
@@ -141,6 +143,7 @@ def _best_tree(problem: Problem) -> tuple[int, ...]:
 
 def _engine_notes(engine: str, problem: Problem, schedule: Schedule) -> list[str]:
     """Return notes on what the engine cannot do with this plan."""
+    # Trees, which one engine takes.
     notes = []
     if problem.drafts.ranks:
         if engine == "sglang":
@@ -152,6 +155,7 @@ def _engine_notes(engine: str, problem: Problem, schedule: Schedule) -> list[str
             )
         else:
             notes.append("- the first of the ranks alone: this engine takes no trees")
+    # Lengths by batch in vLLM.
     if engine.startswith("vllm") and len(schedule) > 1:
         if problem.costs.method in UNTESTED_BY_BATCH:
             notes.append("- vLLM says that a length by batch size is tested with EAGLE heads alone: try it first")

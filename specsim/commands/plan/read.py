@@ -172,6 +172,7 @@ def _from_counts(
     """Return the hazards: at each draft, count the blocks that rejected it, and those that ended after it."""
     if not pairs[0][0]:
         raise ValueError(f"{path.name}, row 1: {names[0]} is 0, so nothing was counted")
+    # Blocks that come to each draft: whole numbers, which never rise.
     kinds = []
     after = [pair[0] for pair in pairs[1:]] + [0.0]
     for position, ((tried, accepted), tried_next) in enumerate(zip(pairs, after, strict=True), 1):
@@ -186,6 +187,7 @@ def _from_counts(
             raise ValueError(
                 f"{path.name}, row {position + 1}: tried is {tried_next:g}, more than the {accepted:g} that came so far"
             )
+        # (accepted, drafted, blocks): rejected at this draft, and ended after it.
         kinds += [(position - 1, position, tried - accepted), (position, position, accepted - tried_next)]
     return estimate_hazards(
         *(np.array(column) for column in list(zip(*kinds, strict=True))[:2]), counts=[kind[2] for kind in kinds]

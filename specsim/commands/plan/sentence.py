@@ -60,6 +60,7 @@ def sentence(facts: Facts) -> str:
     >>> sentence(Facts("no", 1, 1, 0, "0.95", "", 0, False, False, None, None, 1, 1))
     'No: with 1 draft per block, decoding is 0.95 times as fast (predicted, batch 1, context 0); no other length does better; it would not at any acceptance.'
     """  # noqa: E501
+    # The template: opening, reason, and what holds at the other points.
     if not facts.tree:
         opening = "chain"
     elif facts.chain_pays:
@@ -74,6 +75,7 @@ def sentence(facts: Facts) -> str:
         assumption, failing, worse = "", "", 0.0
         if facts.trees_tried:
             reason = "no tree"
+    # The words of the break-even acceptance.
     if facts.even is None:
         pays = "it would not at any acceptance"
     else:

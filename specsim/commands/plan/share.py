@@ -41,6 +41,7 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
 
     # A mean pass is a plain step or one over all tokens; drafting is in the drafted share alone.
     def target(tokens: int, batch: int, context: int) -> Timing:
+        """The mean of a plain step and a pass over all tokens."""
         plain = latency.target(1, batch, context)
         if tokens == 1:
             return plain
@@ -51,6 +52,7 @@ def mixed_costs(latency: LatencyModel, share: float) -> LatencyModel:
         return Timing((1 - share) * plain.value + share * full.value, errors)
 
     def draft(batch: int, context: int) -> Timing:
+        """The mean time of drafting."""
         step = latency.draft(batch, context)
         return Timing(share * step.value, None if step.error is None else share * step.error)
 
@@ -67,10 +69,12 @@ def mixed_acceptance(acceptance: Acceptance, share: float) -> Acceptance:
         return acceptance
 
     def tau(gamma: int) -> Tau:
+        """Tokens of a mean step."""
         mean, error = acceptance.tau(gamma)
         return Tau(1 + share * (mean - 1), share * error)
 
     def hazards(gamma: int) -> list[float]:
+        """Hazards with the share as a factor of the first."""
         first, *others = acceptance.hazards(gamma) or [0.0]
         return [share * first, *others][:gamma]
 

@@ -67,6 +67,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 def _chain_table(answer: Answer) -> list[list[str]]:
     """Return a row per point for the best chains, under its heading."""
+    # The heading; costs as numbers have no seconds.
     in_seconds = answer.points[0].unit == "s"
     speedups = [point.speedup for point in answer.points]
     speedup = _with_level("speedup", speedups, answer.level)
@@ -74,6 +75,7 @@ def _chain_table(answer: Answer) -> list[list[str]]:
     head += ["cycle, ms", "tokens/s"] if in_seconds else ["cycle, steps"]
 
     def row(point: Prediction) -> list[str]:
+        """Return the cells of one point."""
         cells = [
             str(point.batch),
             str(point.context),
@@ -97,6 +99,7 @@ def _tree_table(answer: Answer) -> list[list[str]]:
     head = ["batch", "context", "nodes", "levels", "tau", speedup, "steps, top-k, tokens"]
 
     def row(tree: Tree) -> list[str]:
+        """Return the cells of one tree."""
         return [
             str(tree.batch),
             str(tree.context),

@@ -55,10 +55,12 @@ def chosen_types(
 
     def stored(name: str | None, option: str, shape: ModelShape | None) -> Weights:
         """Return the type of a model's weights: as the option says, else as its config says, else the plain type."""
+        # The option's type.
         if name is not None:
             return weights_named(name, option)
         if shape is None or shape.stored is None:
             return plain
+        # The config's, unless --dtype stands for the weights, too.
         if dtype is not None and shape.stored.name != plain.name:
             notes.append(
                 f"planned with {plain.name} weights of {shape.name}, as --dtype says; its config says "

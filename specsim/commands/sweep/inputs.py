@@ -58,6 +58,7 @@ def real(interval: str, default: Any = REQUIRED) -> Input:
     """
 
     def read(value: Any, name: str) -> float:
+        """Return the number; ValueError for anything else."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValueError(f"{name} is {value!r:.60}; give a number")
         return float(check.scalar(value, name, interval))
@@ -77,6 +78,7 @@ def whole(low: int, high: int, default: Any = REQUIRED) -> Input:
     """
 
     def read(value: Any, name: str) -> int:
+        """Return the whole number; ValueError for anything else."""
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ValueError(f"{name} is {value!r:.60}; it must be a whole number from {low} to {high}")
         return value
@@ -88,6 +90,7 @@ def text(look_up: Callable[[str], Any] = str, default: Any = REQUIRED, names_fil
     """An input of words, which `look_up` refuses if they name nothing; some may be paths of rules or of models."""
 
     def read(value: Any, name: str) -> str:
+        """Return the words; ValueError if they are refused."""
         if not isinstance(value, str):
             raise ValueError(f"{name} is {value!r:.60}; give text")
         try:
@@ -119,6 +122,7 @@ def one_of(*words: str, default: Any = REQUIRED) -> Input:
     """
 
     def look_up(value: str) -> None:
+        """Refuse a word that is not among these."""
         if value not in words:
             raise ValueError(f"known are {', '.join(words)}")
 

@@ -114,6 +114,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
     answers: SimpleQueue[Any] = SimpleQueue()
 
     def wait() -> None:
+        """Put the answer into the queue, None if it fails."""
         try:
             answers.put(ask())
         except (OSError, ValueError):

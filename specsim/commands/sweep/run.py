@@ -129,6 +129,7 @@ def made(
     written = start
 
     def flush() -> None:
+        """Write the buffer as a part."""
         nonlocal written
         if buffer:
             store.write_part(out, study.kind, buffer, sources)
@@ -138,6 +139,7 @@ def made(
     with _progress(len(order), len(order) - len(missing)) as advance:
 
         def keep(chunk: Chunk, outputs: list[dict[str, Any]]) -> None:
+            """Put finished rows into the buffer, and write it once a second."""
             buffer.extend(
                 {"key": order[i], **point(study, i), **output} for i, output in zip(chunk, outputs, strict=True)
             )
@@ -170,6 +172,7 @@ def _progress(size: int, done: int) -> Iterator[Callable[[int], None]]:
         task, start, new = bar.add_task("", total=size, completed=done, rate=""), time.monotonic(), 0
 
         def advance(count: int) -> None:
+            """Count finished rows."""
             nonlocal new
             new += count
             bar.update(task, advance=count, rate=f"{new / max(time.monotonic() - start, 1e-9):.1f} rows/s")

@@ -48,6 +48,7 @@ def read(path: Path, *, trust: bool = False, tell: Callable[[str], None] = lambd
     A study looks like data, but a rule file that it names is run: each is reported by `tell`, and a rule file of
     another folder needs `trust`.
     """
+    # Read the file, report the rules that it names, and check all inputs.
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"{path} is larger than {MOST_BYTES} bytes: give ranges, as {{ from = 1, to = 16 }}")

@@ -43,6 +43,7 @@ def by_pattern(every: int = 0, *, named: bool = False) -> Kinds:
     """
 
     def kinds(fields: Fields, layers: int) -> list[str]:
+        """Return the kind of each layer."""
         # Is there a window at all?
         types = declared(fields, layers)
         switch = fields.get("use_sliding_window")

@@ -1,4 +1,4 @@
-"""The same server event by event: continuous batching with ragged blocks, times of every request, and their quantiles.
+"""The server of `closed`, event by event: continuous batching with ragged blocks, times of requests, quantiles.
 
 Between an admission and the next finished answer the batch is the same, so all its cycles are one event: an answer's
 number of cycles is drawn at once from its exact law (`cycle_law`), and a run costs two events a request, however long

@@ -66,7 +66,7 @@ def numbers_in_another_order(self: Eager, u: Any, length: int, drafted: int) -> 
 def test_a_number_that_serves_twice_is_convicted(
     numbers: Numbers, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Eager, "_own", numbers)
+    monkeypatch.setattr(Eager, "_rule_uniforms", numbers)
     (verdict,) = judged(PLAIN, "joint").verdicts
     assert (verdict.outcome, verdict.evidence) == (outcome, "scripted")
 

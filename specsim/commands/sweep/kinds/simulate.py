@@ -76,6 +76,7 @@ def row(point: Mapping[str, Any]) -> dict[str, Any]:
         parents=shape(point["tree"], point["scheme"]),
         **options,
     )
+    # Hazards are empty where no block came.
     low, high = trace.tau_interval(LEVEL)
     return {
         "tau": trace.tau,
